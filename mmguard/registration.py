@@ -1,4 +1,4 @@
-"""Puts the classes into the registries of mmengine and of the frameworks that are installed."""
+"""Registration of mmguard's classes with mmengine and the installed frameworks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from mmguard.hooks import FlightRecorderHook, LabelGuardHook, RankGuardHook
 
 
 def register_all() -> None:
-    """Registers transforms and hooks in mmengine's root, losses in the root and in every scope that is there.
+    """Register transforms and hooks in mmengine's root, losses in the root and in every installed scope.
 
     A registry that is asked with its own scope (``mmseg.GuardedLoss`` inside an mmseg config) does not look in its
-    parent, so the losses stand in each.
+    parent, so the losses are registered in each.
     """
     for hook in (FlightRecorderHook, LabelGuardHook, RankGuardHook):
         HOOKS.register_module(module=hook, force=True)
-    transforms = _load('mmguard.transforms', needs='mmcv', effect='the transforms are not there')
+    transforms = _load('mmguard.transforms', needs='mmcv', effect='the transforms are missing')
     if transforms is not None:
         for name in transforms.__all__:
             TRANSFORMS.register_module(module=getattr(transforms, name), force=True)
@@ -52,6 +52,6 @@ def _load(module: str, needs: str, effect: str) -> Optional[ModuleType]:
         return None
     try:
         return importlib.import_module(module)
-    except Exception as error:  # an install that does not import must not take the rest down
+    except Exception as error:  # a broken install must not take the rest down
         warnings.warn(f'mmguard: {needs} is installed but cannot be imported ({error}); {effect}', stacklevel=3)
         return None

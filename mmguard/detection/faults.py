@@ -1,4 +1,4 @@
-"""Faults of a batch of targets: labels, boxes and masks, brought to the host in one copy."""
+"""Faults of a batch of targets: labels, boxes and masks, copied to the host at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from mmguard.detection.fields import Target
 from mmguard.labels.instances import NO_AREA, NOT_FINITE, OUTSIDE
 
-#: Formats of boxes that are in pixels where an image's size says anything about them.
+#: Box formats in pixels, which can be compared with the size of an image.
 IN_PIXELS = ('xyxy', 'xywh')
 
 
@@ -22,21 +22,21 @@ def read_on_host(
     box_format: Optional[str],
     image_sizes: Optional[List[Tuple[int, int]]] = None,
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """All labels, and for each the fault of its box.
+    """Return all labels and the fault of each box.
 
     Args:
-        targets (list[dict]): Checked ones.
+        targets (list[dict]): Checked targets.
         label_key, check_boxes, box_format: As in :func:`~mmguard.detection.guard_targets`.
         image_sizes (list[tuple[int, int]], optional): Height and width of each image, pixels. ``None``: no box counts
             as outside.
 
     Returns:
-        tuple[np.ndarray, np.ndarray]: int64 (N,) each, over the whole batch: labels, and places in ``BOX_REASONS`` (0:
+        tuple[np.ndarray, np.ndarray]: int64 (N,) each, over the whole batch: labels, and indices in ``BOX_REASONS`` (0:
         no fault).
     """
     if not targets:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    # What exceeds int64 turns negative: invalid either way.
+    # Values beyond int64 turn negative: invalid either way.
     labels = torch.cat([target[label_key].long() for target in targets])
     if not check_boxes or 'boxes' not in targets[0]:
         found = labels.cpu().numpy()
@@ -52,15 +52,15 @@ def read_on_host(
 
 
 def box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor] = None) -> Tensor:
-    """What is wrong with each box.
+    """Find the fault of each box.
 
     Args:
         boxes (Tensor): (N, 4) in ``box_format``; (N, D) with ``None``.
-        box_format (str, optional): ``'xyxy'``, ``'xywh'``, ``'cxcywh'``; ``None``: unknown, nothing is said of areas.
+        box_format (str, optional): ``'xyxy'``, ``'xywh'``, ``'cxcywh'``; ``None``: unknown, areas are not checked.
         limits (Tensor, optional): (N, 2), width and height of each box's image.
 
     Returns:
-        Tensor: int64 (N,) on the device of ``boxes``, the place of the first fault in ``BOX_REASONS``; 0: none.
+        Tensor: int64 (N,) on the device of ``boxes``, index of the first fault in ``BOX_REASONS``; 0: no fault.
 
     Example:
         >>> box_faults(torch.tensor([[0.0, 0.0, 5.0, 0.0], [8.0, 0.0, 9.0, 1.0]]), 'xyxy', torch.tensor([[8, 8]] * 2))
@@ -78,9 +78,9 @@ def box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor
 
 
 def other_size(targets: Sequence[Target], sizes: Optional[List[Tuple[int, int]]], padded: bool) -> str:
-    """The first masks of another size than their image, in words; empty where there are none.
+    """Describe the first masks of another size than their image; empty if all sizes match.
 
-    Shapes alone are compared, so it costs no synchronisation. Masks that are smaller by a whole number are meant so.
+    Compares only shapes, so it does not synchronise. Masks smaller by a whole factor are accepted.
     """
     for place, (target, size) in enumerate(zip(targets, sizes or ())):
         masks = _drawn(target)
@@ -94,13 +94,13 @@ def other_size(targets: Sequence[Target], sizes: Optional[List[Tuple[int, int]]]
 
 
 def _is_part(height: int, width: int, size: Tuple[int, int]) -> bool:
-    """Whether an image is as many times as high as it is as wide, a whole number of times."""
+    """Return True if an image is a whole multiple of its mask, with the same factor for height and width."""
     times = max(size[0] // max(height, 1), 1)
     return (times * height, times * width) == size
 
 
 def count_empty_masks(targets: Sequence[Target]) -> List[int]:
-    """Of each target how many masks hold no pixel, brought to the host in one copy."""
+    """Count the masks without a pixel in each target, with one copy to the host."""
     drawn = [_drawn(target) for target in targets]
     if all(masks is None for masks in drawn):
         return [0] * len(targets)
@@ -111,14 +111,14 @@ def count_empty_masks(targets: Sequence[Target]) -> List[int]:
 
 
 def _drawn(target: Target) -> Optional[Tensor]:
-    """The masks where they are (N, H, W) with N > 0; other kinds (RLE, polygons) are not looked at."""
+    """Return the masks if they are (N, H, W) with N > 0; other kinds (RLE, polygons) are not checked."""
     masks: Any = target.get('masks')
     return masks if isinstance(masks, Tensor) and masks.dim() == 3 and len(masks) else None
 
 
 def _any_pixel(masks: Tensor) -> Tensor:
-    """bool (N,)."""
+    """Find masks with any pixel: bool (N,)."""
     flat = masks.detach().flatten(1)
     if flat.element_size() == 1 and flat.shape[1] % 8 == 0 and flat.is_contiguous() and flat.storage_offset() % 8 == 0:
         flat = flat.view(torch.int64)  # eight pixels at once: this runs on every batch
-    return flat.any(1).bool()  # of uint8 it is uint8
+    return flat.any(1).bool()  # uint8 stays uint8

@@ -1,4 +1,4 @@
-"""The fields of a detector's target: which of them hold one element per instance, and whether they fit together."""
+"""Fields of a detector's target: which of them have one element per instance, and whether they match."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Target = Mapping[str, Any]
 
 #: Fields with one element per instance that losses index together: they must have the same length.
 INDEXED = ('boxes', 'masks', 'keypoints')
-#: Per-instance fields for evaluation alone. MLPerf's data set filters boxes and labels, and leaves these as they were.
+#: Per-instance fields only for evaluation. MLPerf's data set filters boxes and labels, but not these.
 EVALUATED = ('area', 'iscrowd')
 BOX_FORMATS = ('xyxy', 'xywh', 'cxcywh')
 
@@ -23,10 +23,10 @@ BOX_FORMATS = ('xyxy', 'xywh', 'cxcywh')
 def check_targets(
     targets: Sequence[Target], label_key: str, box_format: Optional[str], instance_keys: Optional[Sequence[str]]
 ) -> None:
-    """Checks types, shapes and dtypes; looks at no value, so it costs no synchronisation.
+    """Check types, shapes and dtypes; reads no value, so it does not synchronise.
 
     Raises:
-        TypeError: Something that is no list of dicts of tensors, or labels that are not integers.
+        TypeError: Targets that are not a list of dicts of tensors, or labels that are not integers.
         ValueError: A shape that does not fit, a missing field, or an unknown ``box_format``.
     """
     if box_format is not None and box_format not in BOX_FORMATS:
@@ -50,7 +50,7 @@ def check_targets(
             raise ValueError(f"of targets[0] and targets[{place}] only one has 'boxes'")
         if 'boxes' in target and target['boxes'].shape[1] != targets[0]['boxes'].shape[1]:
             both = ' and '.join(shape_of(one['boxes']) for one in (targets[0], target))
-            raise ValueError(f"'boxes' of targets[0] and targets[{place}] have shapes {both}: another kind of box?")
+            raise ValueError(f"'boxes' of targets[0] and targets[{place}] have shapes {both}: different boxes?")
         for key in (*INDEXED, *(instance_keys or ())):
             if key in target and length_of(target[key]) != len(target[label_key]):
                 raise ValueError(
@@ -64,19 +64,19 @@ def _check_labels(target: Target, label_key: str, place: int) -> None:
     if label_key not in target:
         keys = ', '.join(map(repr, target)) or 'none'
         raise ValueError(
-            f'targets[{place}] has no {label_key!r}, its keys are {keys}: name the right one, label_key=...'
+            f'targets[{place}] has no {label_key!r}, its keys are {keys}: pass the right one, label_key=...'
         )
     labels = target[label_key]
     if not isinstance(labels, Tensor):
         raise TypeError(f'{name} must be a tensor, got {type(labels).__name__}: write torch.as_tensor(labels)')
     if labels.dim() != 1:
         hint = '. One-hot labels? Convert with labels.argmax(1)' if labels.dim() == 2 else ''
-        raise ValueError(f'{name} has shape {shape_of(labels)}, wanted is (number of instances,){hint}')
+        raise ValueError(f'{name} has shape {shape_of(labels)}, expected (num_instances,){hint}')
     if labels.is_floating_point() or labels.dtype.is_complex:
         hint = (
             'convert with labels.long()' if len(labels) else 'for no instance, write torch.zeros(0, dtype=torch.int64)'
         )
-        raise TypeError(f'{name} are {labels.dtype}, wanted are integer class indices: {hint}')
+        raise TypeError(f'{name} are {labels.dtype}, expected integer class indices: {hint}')
 
 
 def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
@@ -86,13 +86,13 @@ def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
     width = '4' if box_format else 'D'
     if boxes.dim() != 2 or (box_format and boxes.shape[1] != 4):
         hint = '' if boxes.numel() else ': for no instance, write torch.zeros((0, 4))'
-        raise ValueError(f'{name} has shape {shape_of(boxes)}, wanted is (number of instances, {width}){hint}')
+        raise ValueError(f'{name} has shape {shape_of(boxes)}, expected (num_instances, {width}){hint}')
 
 
 def per_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
-    """The fields to be kept in line: the named ones, or else the known ones and those that look like it.
+    """Return the fields to keep in line: the named ones, or else the known ones and those that look like it.
 
-    Without names a field that is not known belongs to the instances if it has, in every image of the batch, as many
+    Without names, an unknown field belongs to the instances if it has, in every image of the batch, as many
     elements as the image has instances.
     """
     keys = {label_key, *INDEXED, *EVALUATED}
@@ -107,7 +107,7 @@ def per_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: 
 
 
 def length_of(value: Any) -> Optional[int]:
-    """How many elements a field has; ``None`` for what has none to pick from: a number, a text, a dict."""
+    """Return the length of a field; ``None`` for a number, a text or a dict."""
     if isinstance(value, (str, bytes, Mapping)) or not (hasattr(value, '__len__') and hasattr(value, '__getitem__')):
         return None
     if isinstance(value, (Tensor, np.ndarray)) and value.ndim == 0:
@@ -116,7 +116,7 @@ def length_of(value: Any) -> Optional[int]:
 
 
 def take(value: Any, index: np.ndarray) -> Any:
-    """The elements at ``index`` (int64) of a per-instance field; a tensor stays on its device."""
+    """Return the elements at ``index`` (int64) of a per-instance field; a tensor stays on its device."""
     if isinstance(value, Tensor):
         return value[torch.from_numpy(index).to(value.device)]
     if isinstance(value, (list, tuple)):

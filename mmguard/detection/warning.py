@@ -1,4 +1,4 @@
-"""Says that targets were sanitized where nobody asked for the tally: a guard that is silent hides the fault."""
+"""Warnings about sanitized targets for callers without the tally: a silent guard hides the fault."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mmguard.text.visible import visible_name
 from mmguard.text.words import counted
 
 _offending_batches = 0
-#: Of masks: what is advised -> batches.
+#: Advice about masks -> batches.
 _batches: Dict[str, int] = {}
 
 
@@ -19,7 +19,7 @@ def warn_of(tallies: List[Tally], stacklevel: int) -> None:
     """Warn of a batch with invalid instances: the first of this process, the second, the fourth, the eighth, ..."""
     global _offending_batches
     _offending_batches += 1
-    if _offending_batches & (_offending_batches - 1):  # no power of two
+    if _offending_batches & (_offending_batches - 1):  # not a power of two
         return
     offending = [tally for tally in tallies if tally]
     total = sum(tallies, Tally())
@@ -28,9 +28,9 @@ def warn_of(tallies: List[Tally], stacklevel: int) -> None:
     first = f', first: {visible_name(str(offending[0].source))}' if offending[0].source else ''
     warnings.warn(
         f'mmguard: of {total.total:,} instances {" and ".join(amounts)}{f" ({reasons})" if reasons else ""} in '
-        f'{len(offending)} of {len(tallies)} images{first}. {_offending_batches:,} such batches so far. Training goes '
-        f'on, but the annotations are wrong: `mmguard scan` on their file names the cause; return_tally=True gives the '
-        f'counts of every image (and ends this warning)',
+        f'{len(offending)} of {len(tallies)} images{first}. {_offending_batches:,} such batches so far. Training '
+        f'continues, but the annotations are wrong: `mmguard scan` on their file names the cause; return_tally=True '
+        f'returns the counts of every image (and ends this warning)',
         stacklevel=stacklevel + 1,
     )
 
@@ -39,8 +39,8 @@ def warn_of_empty_masks(empty: int, total: int, source: str, stacklevel: int) ->
     """Warn of masks without a pixel, as often as :func:`warn_of` does."""
     _warn_now_and_then(
         f'{empty:,} of {total:,} masks hold no pixel, first: {visible_name(source)}',
-        'A crop or a resize leaves such masks where it keeps the box of an object that it cut away: leave them out '
-        'behind it, keep = masks.flatten(1).any(1). The files are at fault only where a mask is empty before any '
+        'A crop or a resize leaves such masks if it keeps the box of an object that it cut away: drop them after '
+        'it, keep = masks.flatten(1).any(1). The files are at fault only if a mask is empty before any '
         'transform',
         stacklevel + 1,
     )
@@ -50,7 +50,7 @@ def warn_of_sizes(differing: str, stacklevel: int) -> None:
     """Warn of masks of another size than their image, as often as :func:`warn_of` does."""
     _warn_now_and_then(
         differing,
-        'A resize or crop changed one without the other, or height and width are swapped: the masks teach other pixels',
+        'A resize or crop changed only one of them, or height and width are swapped: the masks teach other pixels',
         stacklevel + 1,
     )
 

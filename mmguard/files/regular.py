@@ -7,12 +7,12 @@ import os
 import stat
 from typing import BinaryIO, Union
 
-#: A FIFO that takes the place of a file between the look at it and the opening makes nobody wait.
+#: O_NONBLOCK: a FIFO that replaces a file between check and opening must not block.
 _FLAGS = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) | getattr(os, 'O_CLOEXEC', 0)
 
 
 def check_regular(path: Union[str, os.PathLike[str]]) -> None:
-    """Raise as :func:`open_regular` does, for a library that opens a file by its name."""
+    """Raise like :func:`open_regular`, for a library that opens a file by name."""
     _check(os.stat(path).st_mode)
 
 
@@ -34,7 +34,7 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
 
 
 def read_regular(path: Union[str, os.PathLike[str]], most: int) -> bytes:
-    """Read a regular file that has at most so many bytes.
+    """Read a regular file of at most so many bytes.
 
     Raises:
         OSError: As :func:`open_regular`, or the file is larger.
@@ -49,4 +49,4 @@ def read_regular(path: Union[str, os.PathLike[str]], most: int) -> bytes:
 
 def _check(mode: int) -> None:
     if not stat.S_ISREG(mode):
-        raise OSError(0, 'it is a folder' if stat.S_ISDIR(mode) else 'it is no regular file')
+        raise OSError(0, 'it is a folder' if stat.S_ISDIR(mode) else 'it is not a regular file')

@@ -18,31 +18,31 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: How the names of temporary folders begin.
+#: Prefix of temporary folders.
 _FOLDER = 'mmguard-files-'
-#: Opening a pipe does not wait, and a link is not followed.
+#: Opening a pipe must not wait, and a link must not be followed.
 _FLAGS = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
 NOT_REGULAR = 'is not a regular file'
-#: Named as a draft: what is left of a process that was killed is no file of a folder.
+#: Has the name of a draft: a file left by a killed process does not count as one of the folder.
 LOCK = '.mmguard-lock.part'
 _OWNER_SIZE = 200
 
 
 def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], None]] = None) -> None:
-    """Write a file next to its place, then give it its name; on an error the one that is there stays as it was.
+    """Write a file next to its place, then rename it; on an error the existing file stays as it was.
 
-    What a process that was killed left there is taken over by the next one that writes the same file. Only a regular
+    A draft left by a killed process is reused by the next one that writes the same file. Only a regular
     file is ever replaced: no device, no pipe, no link.
 
     Args:
-        path (Path): Where the file is wanted; its folder is made.
-        content (bytes): What it is to hold.
-        check (callable, optional): Called with the file before it has its name: what it raises ends all.
+        path (Path): The file; its folder is created.
+        content (bytes): Its content.
+        check (callable, optional): Called with the draft before it is renamed; an exception stops the writing.
 
     Raises:
-        OSError: It cannot be written, or something else than a regular file has its name.
+        OSError: It cannot be written, or its name belongs to something other than a regular file.
     """
-    if not path.name:  # '.' or '/', beside which there is no place
+    if not path.name:  # '.' or '/': a draft cannot be placed next to it
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
         raise OSError(errno.EEXIST, NOT_REGULAR, str(path))
@@ -56,7 +56,7 @@ def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], Non
             if check is not None:
                 check(draft)
             if fcntl is None:
-                file.close()  # Windows renames no open file; elsewhere it is locked until it has its name
+                file.close()  # Windows cannot rename an open file; elsewhere it stays locked until it has its name
             os.replace(draft, path)
     except BaseException as error:
         with suppress(FileNotFoundError):  # interrupted after it got its name
@@ -68,7 +68,7 @@ def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], Non
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """A folder for as long as it is needed. Those that are left of processes that were killed go, too."""
+    """Yield a temporary folder. Those left by killed processes are removed, too."""
     for left in Path(tempfile.gettempdir()).glob(f'{_FOLDER}*'):
         lock = _lock(left, wait=False)
         if lock is not None:
@@ -77,7 +77,7 @@ def temporary_folder() -> Iterator[str]:
     while True:
         folder = tempfile.mkdtemp(prefix=_FOLDER)
         lock = _lock(folder, wait=True)
-        if os.path.isdir(folder):  # else another process took it for one that was left
+        if os.path.isdir(folder):  # else another process removed it as left over
             break
     try:
         yield folder
@@ -88,13 +88,13 @@ def temporary_folder() -> Iterator[str]:
 
 
 def is_draft(name: str) -> bool:
-    """Whether a file has the name of one that is being written, or was left by a process that was killed."""
+    """Return True if a file name is that of a draft, being written or left by a killed process."""
     return name.startswith('.') and name.endswith('.part')
 
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """Hold a folder, so that no other process writes to it at the same time. A process that was killed holds nothing.
+    """Lock a folder, so that no other process writes to it at the same time. A killed process holds no lock.
 
     Raises:
         BlockingIOError: Another process holds it.
@@ -111,7 +111,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
 
 
 def _take(path: Path) -> int:
-    for _ in range(3):  # who held it may let it go in between
+    for _ in range(3):  # the holder may release it in between
         is_new = not os.path.lexists(path)
         descriptor = os.open(path, _FLAGS, 0o666)
         is_locked = _try_lock(descriptor)
@@ -132,7 +132,7 @@ def _owner() -> bytes:
 
 
 def _is_of_dead(owner: bytes) -> bool:
-    """True if a process of this machine wrote this, and is gone: for file systems without locks."""
+    """Return True if a process of this machine wrote this, and is gone: for file systems without locks."""
     number, _, node = owner.decode(errors='replace').partition(' ')
     if fcntl is None or node != platform.node() or not number.isdecimal():
         return False
@@ -146,7 +146,7 @@ def _is_of_dead(owner: bytes) -> bool:
 
 
 def _try_lock(descriptor: int) -> Optional[bool]:
-    """Lock a file; False: another process holds it, ``None``: there are no locks here."""
+    """Lock a file; False: another process holds it, ``None``: locks are not supported here."""
     if fcntl is None:
         return None
     try:
@@ -159,7 +159,7 @@ def _try_lock(descriptor: int) -> Optional[bool]:
 
 
 def _open_draft(path: Path) -> Tuple[int, Path]:
-    """A file to write to: always the same one, but another while a process writes that."""
+    """Open a draft: always the same file, but another one while a process writes that."""
     stem = f'.{path.name}'[:40]
     draft = path.with_name(f'{stem}.part')
     with suppress(OSError):  # of another user, or a link
@@ -172,7 +172,7 @@ def _open_draft(path: Path) -> Tuple[int, Path]:
 
 
 def _is_alone(descriptor: int, draft: Path) -> bool:
-    """Lock a draft; True if it is one, and no other process writes it, or has given it its name since it was opened."""
+    """Lock a draft; True if no other process writes it, or has renamed it since it was opened."""
     opened = os.fstat(descriptor)
     if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:  # else what it is linked to would be emptied
         return False
@@ -186,7 +186,7 @@ def _is_alone(descriptor: int, draft: Path) -> bool:
 
 
 def _lock(folder: Union[str, Path], wait: bool) -> Optional[int]:
-    """A descriptor that locks a folder; ``None`` where it is locked, gone, or on a file system without locks."""
+    """Return a descriptor that locks a folder; ``None`` if it is locked, gone, or on a file system without locks."""
     if fcntl is None:
         return None
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Messages about the class indices of one batch, in words of plain PyTorch: their likely cause, and what they teach."""
+"""Messages about the class indices of one batch, in PyTorch's words: their likely cause, and what they teach."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def likely_cause(
     target: Tensor, histogram: Dict[int, int], values: Dict[int, int], num_classes: int, ignore_index: int
 ) -> Optional[str]:
     """Return ``'MG115 The labels count from 1: ... Subtract one: target = target - 1.'``, or ``None``."""
-    # Not before something is wrong: training needs nothing of it.
+    # Only once something is wrong: training does not need it.
     from mmguard.findings import LabelFacts
     from mmguard.findings.facts import MapFacts
     from mmguard.findings.frameworks import in_pytorch
@@ -35,9 +35,13 @@ def likely_cause(
 
 
 def _share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
-    """Of the invalid pixels of (N, H, W) the share with a lower and a higher value among their eight neighbours.
+    """Return the share of invalid pixels with a lower and a higher value among their eight neighbours.
 
-    The least and the greatest value of all can have no such neighbours (the 255 of a 0/255 mask), and are left out.
+    The least and the greatest value of all, e.g. 255 of a 0/255 mask, cannot have such neighbours and are left out.
+
+    Args:
+        target (Tensor): Label maps, (N, H, W).
+        values (dict[int, int]): Invalid value -> count.
     """
     maps = target.unsqueeze(1).double()
     least, greatest = int(target.min()), int(target.max())
@@ -51,27 +55,27 @@ def _share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
     return int(between.count_nonzero()) / int(asked.count_nonzero())
 
 
-#: Of maps that are ignored to this share next to nothing is trained.
+#: Maps with at least this share of ignored pixels teach next to nothing.
 NEARLY_ALL = 0.8
 
 VOID = 255
 
 
 def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
-    """``'All 4 targets are valid: classes 0..2 of 3.'``, and what the ignored ones ask of other code."""
+    """Describe valid targets: ``'All 4 targets are valid: classes 0..2 of 3.'``, and what ignored ones require."""
     seen, ignored = _seen(target, ignore_index), int((target == ignore_index).count_nonzero())
     ends = '..'.join(str(end) for end in sorted({seen[0], seen[-1]}))
     words = f'All {target.numel():,} targets are valid: {plural(len(seen), "class")} {ends} of {classes}.'
     if ignored:
         words += (
-            f' {ignored:,} of them ({_share(ignored, target)}) are {ignore_index} and ignored: what else reads these '
-            f'labels must leave them out first, valid = target != {ignore_index} (own one-hot vectors of Dice or a '
+            f' {ignored:,} of them ({_share(ignored, target)}) are {ignore_index} and ignored: other code that reads '
+            f'these labels must exclude them first, valid = target != {ignore_index} (own one-hot vectors of Dice or a '
             f'metric, class weights looked up by label, a confusion matrix).'
         )
     if 0 <= ignore_index < classes:
         words += (
-            f' ignore_index={ignore_index} is one of the {classes} classes: it takes targets out, not the output: '
-            f'its score stays in the softmax, and every other target pushes it down; if it is no class, give it no '
+            f' ignore_index={ignore_index} is one of the {classes} classes: this excludes targets, not the output: '
+            f'its score stays in the softmax, and every other target pushes it down; if it is not a class, give it no '
             f'output ({classes - 1} channels and an ignore_index outside of them).'
         )
     elif ignored and target.dim() > 2:
@@ -85,15 +89,15 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
 
 
 def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
-    """Warns of label maps that are valid and teach next to nothing."""
+    """Warn of valid label maps that teach next to nothing."""
     if target.dim() < 3 or classes < 2:
         return
     seen, ignored = _seen(target, ignore_index), int((target == ignore_index).count_nonzero())
     if seen == [0] and ignored and ignore_index == VOID:
         _warn(
-            f'of {classes} classes only 0 occurs beside the ignored 255 ({_share(ignored, target)}). If these are '
+            f'of {classes} classes only 0 occurs, next to the ignored 255 ({_share(ignored, target)}). If these are '
             f'0/255 masks, 255 is the foreground and is never trained: target = (target > 0).long(). If 255 is void or '
-            f'padding, these crops hold nothing but class 0'
+            f'padding, these crops hold only class 0'
         )
     elif seen == [0]:
         _warn(
@@ -109,11 +113,11 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
 
 
 def warn_of_swallowed(target: Tensor, ignore_index: float) -> None:
-    """Warns of binary targets that hold 0 alone beside the ignored 255."""
+    """Warn of binary targets that hold only 0 and the ignored 255."""
     ignored = target == ignore_index
     if ignore_index == VOID and ignored.any() and not target.masked_fill(ignored, 0).any():
         _warn(
-            f'only 0 occurs beside the ignored 255 ({_share(int(ignored.count_nonzero()), target)}). If these are '
+            f'only 0 occurs, next to the ignored 255 ({_share(int(ignored.count_nonzero()), target)}). If these are '
             f'0/255 masks, 255 is the foreground and is never trained: (target > 0).float()'
         )
 

@@ -1,4 +1,4 @@
-"""Checks of shapes and dtypes, with messages in words. They look at no value, so they cost no sync."""
+"""Checks of shapes and dtypes. They look at no value, so they do not synchronise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_scores(logits: Tensor, name: str = 'cls_score') -> None:
 
 
 def check_index_target(logits: Tensor, target: Tensor) -> None:
-    """Logits (N, C, *) want class indices (N, *) of an integer dtype."""
+    """Check class indices (N, *) of an integer dtype against logits (N, C, *)."""
     check_scores(logits)
     both = f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}'
     if logits.dim() < 2:
@@ -51,7 +51,7 @@ def _advice(logits: Tensor, target: Tensor, wanted: tuple) -> str:
 
 
 def check_dense_target(logits: Tensor, target: Tensor) -> None:
-    """Sigmoid scores against binary targets of the same shape."""
+    """Check binary targets against sigmoid scores of the same shape."""
     check_scores(logits)
     if tuple(target.shape) != tuple(logits.shape):
         raise ValueError(
@@ -62,7 +62,7 @@ def check_dense_target(logits: Tensor, target: Tensor) -> None:
 
 
 def check_one_channel_target(logits: Tensor, target: Tensor) -> None:
-    """Scores (N, 1, *) against binary labels (N, *)."""
+    """Check binary labels (N, *) against scores (N, 1, *)."""
     check_scores(logits)
     wanted = (logits.shape[0], *logits.shape[2:])
     if tuple(target.shape) != wanted:

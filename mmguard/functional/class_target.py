@@ -12,28 +12,28 @@ from mmguard.functional.reduction import sum_float32
 from mmguard.functional.sanitize import raise_if_invalid
 from mmguard.labels.tally import Tally
 
-#: The values that are counted one by one: what 8-bit maps, off-by-one labels and negative marks bring. Others are few.
+#: Values that are counted individually: those of 8-bit maps, off-by-one labels and negative marks. Others are rare.
 LOWEST, HIGHEST = -256, 1023
-#: Tables that are filled side by side.
+#: Tables that are filled in parallel.
 LANES = 16
 
 
 def in_table(value: int) -> bool:
-    """Whether a value is counted one by one."""
+    """Return True if a value is counted individually."""
     return LOWEST <= value <= HIGHEST
 
 
 def count_values(label: Tensor) -> Tensor:
-    """How often each value from ``LOWEST`` to ``HIGHEST`` occurs: int64, shape (1280,).
+    """Count each value from ``LOWEST`` to ``HIGHEST``: int64, shape (1280,).
 
     Example:
         >>> count_values(torch.tensor([0, 11, -1, 11, 99999]))[-LOWEST + 11].item()
         2
     """
     label = label.detach().long().reshape(-1, label.shape[-1] if label.dim() and label.numel() else 1)
-    # Values outside of the table meet in a slot at either end, which is cut off.
+    # Values outside of the table go to a slot at either end, which is cut off.
     width = HIGHEST - LOWEST + 3
-    # On a GPU additions to one address wait for each other, and most labels are of few classes.
+    # On a GPU additions to one address wait for each other, and most labels belong to few classes.
     lanes = torch.arange(label.shape[1], device=label.device).remainder_(LANES).mul_(width)
     slots = label.clamp(LOWEST - 1, HIGHEST + 1).add_(lanes.sub_(LOWEST - 1)).flatten()
     ones = torch.ones((), dtype=torch.int64, device=label.device).expand(slots.shape)
@@ -42,7 +42,7 @@ def count_values(label: Tensor) -> Tensor:
 
 
 def read_tally(counts: Tensor) -> Tally:
-    """Running counts: elements seen, skipped and remapped, and behind them the table of invalid values, if any.
+    """Read running counts: elements seen, skipped and remapped, then the table of invalid values, if any.
 
     Example:
         >>> read_tally(torch.cat((torch.tensor([6, 3, 0]), count_values(torch.tensor([11, 11])))))
@@ -55,7 +55,7 @@ def read_tally(counts: Tensor) -> Tally:
 
 
 class ClassTarget(NamedTuple):
-    """What ``sanitize_class_target`` returns.
+    """Result of ``sanitize_class_target``.
 
     Attributes:
         target (Tensor): int64, the shape of the input: a class in ``[0, num_classes)``, or ``num_classes`` for what
@@ -71,26 +71,26 @@ class ClassTarget(NamedTuple):
     on_invalid: str
 
     def kept(self) -> Tensor:
-        """int64, 0-d: how many elements take part."""
+        """Count the elements that take part: int64, 0-d."""
         return (self.target < self.num_classes).count_nonzero()
 
     def ignored(self) -> Tensor:
-        """int64, 0-d: how many elements are ``ignore_index``; with ``'clip'`` counted behind the clamping."""
+        """Count the elements equal to ``ignore_index``: int64, 0-d; with ``'clip'`` after clamping."""
         clipped = self.on_invalid == 'clip'
         ignored = self.target == self.num_classes if clipped else self.given == self.ignore_index
         return ignored.count_nonzero()
 
     def invalid(self) -> Tensor:
-        """bool, the shape of the input: neither a class nor ``ignore_index``."""
+        """Find elements that are neither a class nor ``ignore_index``: bool, the shape of the input."""
         outside = self.given.clamp(0, self.num_classes - 1) != self.given
         ignores_class = 0 <= self.ignore_index < self.num_classes
         return outside if ignores_class else outside & (self.given != self.ignore_index)
 
     def counts(self, kept: Tensor, ignored: Tensor) -> Tensor:
-        """int64, shape (3,): elements seen, skipped, remapped.
+        """Return the numbers of elements seen, skipped and remapped: int64, shape (3,).
 
         Args:
-            kept, ignored (Tensor): What the methods of these names return; each costs a pass over the labels.
+            kept, ignored (Tensor): Results of :meth:`kept` and :meth:`ignored`; each costs a pass over the labels.
         """
         none, seen = torch.zeros_like(kept), torch.full_like(kept, self.given.numel())
         if self.on_invalid == 'clip':
@@ -98,9 +98,9 @@ class ClassTarget(NamedTuple):
         return torch.stack((seen, seen - ignored - kept, none))
 
     def counts_by_value(self) -> Tuple[Tensor, Tensor]:
-        """What :meth:`kept` returns, and :meth:`counts` with a table of the invalid values behind it.
+        """Return :meth:`kept`, and :meth:`counts` followed by a table of the invalid values.
 
-        The table gives the numbers of kept and of ignored elements, too, where it holds their values.
+        The table also gives the numbers of kept and ignored elements, if it covers their values.
         """
         table, ignored_at = count_values(self.given), self.ignore_index - LOWEST
         classes = table[-LOWEST : self.num_classes - LOWEST]
@@ -115,20 +115,20 @@ class ClassTarget(NamedTuple):
         return kept, torch.cat((self.counts(kept, ignored), table))
 
     def weight_per_element(self, class_weight: Tensor) -> Tensor:
-        """The shape of the input: the class weight (C,) of each element, 0 of one that takes no part."""
-        padded = F.pad(class_weight.detach(), (0, 1))  # these are in the class behind the last
+        """Look up the class weight (C,) of each element; 0 for one that takes no part."""
+        padded = F.pad(class_weight.detach(), (0, 1))  # the class after the last one takes no part
         return padded.index_select(0, self.target.flatten()).view_as(self.target)
 
     def weight(self, class_weight: Tensor) -> Tensor:
-        """0-d, float32 for half precision: the class weights of the elements that take part, added up."""
+        """Sum the class weights of the elements that take part: 0-d, float32 for half precision."""
         return sum_float32(self.weight_per_element(class_weight))
 
 
 def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, on_invalid: str) -> ClassTarget:
-    """Turns invalid and ignored labels into one value that PyTorch ignores.
+    """Turn invalid and ignored labels into one value that PyTorch ignores.
 
-    :func:`~mmguard.functional.sanitize_target` says the same in masks, which other losses need. Beside
-    ``F.cross_entropy`` every pass over the target can be measured, so it is made in two.
+    :func:`~mmguard.functional.sanitize_target` returns the same as masks, which other losses need. Next to
+    ``F.cross_entropy`` every pass over the target is measurable, so this one takes two.
 
     Args:
         target (Tensor): Labels of any integer dtype and shape.
@@ -150,7 +150,7 @@ def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, o
     else:
         target = F.threshold(given, -1, num_classes).clamp_(max=num_classes)  # negative ones first
     if 0 <= ignore_index < num_classes:
-        target.masked_fill_(target == ignore_index, num_classes)  # a label may have been clamped onto it
+        target.masked_fill_(target == ignore_index, num_classes)  # clamping may produce it
     elif on_invalid == 'clip':
         target.masked_fill_(given == ignore_index, num_classes)
     sanitized = ClassTarget(target, given, num_classes, ignore_index, on_invalid)

@@ -71,11 +71,11 @@ def cross_entropy(
     on_invalid: str = 'ignore',
     return_tally: bool = False,
 ) -> Union[Tensor, Tuple[Tensor, Tensor]]:
-    r"""``torch.nn.functional.cross_entropy``; invalid targets count as absent.
+    r"""Compute ``torch.nn.functional.cross_entropy``; invalid targets are excluded.
 
-    On valid targets value, gradient and dtype are PyTorch's, in every mode. Where the two differ on purpose:
+    On valid targets value, gradient and dtype are PyTorch's, in every mode. Intended differences:
 
-    - a target that is neither a class nor ``ignore_index`` is left out of the sum and of the mean (PyTorch: IndexError,
+    - a target that is neither a class nor ``ignore_index`` is excluded from the sum and the mean (PyTorch: IndexError,
       on a GPU a device-side assert);
     - nothing to train on (all ignored, all invalid, no element at all, or class weights that add up to 0) gives a mean
       of 0 that hangs on the graph, with gradient 0 (PyTorch: NaN);
@@ -95,12 +95,12 @@ def cross_entropy(
         label_smoothing (float): In [0, 1]: share of the uniform distribution that is mixed into the target.
         on_invalid (str): ``'ignore'`` (left out), ``'clip'`` (indices are clamped into the classes, rows of
             probabilities clamped and divided by their sum) or ``'raise'`` (``LabelGuardError``; waits for the device).
-        return_tally (bool): Whether to return the counts, too.
+        return_tally (bool): Return the counts, too.
 
     Returns:
         Tensor or tuple[Tensor, Tensor]: the loss; with ``return_tally`` also int64 counts (3,) on the device of the
         target: elements seen, skipped, remapped. Those of batches and ranks are merged by adding them up. Reading
-        them, ``mmguard.Tally(*counts.tolist())``, waits for the device: do it once in a while.
+        them, ``mmguard.Tally(*counts.tolist())``, waits for the device: do it only now and then.
 
     Raises:
         ValueError: Shapes or arguments that do not fit.
@@ -132,7 +132,7 @@ def cross_entropy_and_counts(
     on_invalid: str,
     counted: bool = True,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """:func:`cross_entropy`; the counts are those of :func:`~mmguard.functional.class_target.read_tally`."""
+    """Compute :func:`cross_entropy`, with counts for :func:`~mmguard.functional.class_target.read_tally`."""
     check_reduction(reduction)
     check_on_invalid(on_invalid)
     check_int('ignore_index', ignore_index)
@@ -148,7 +148,7 @@ def cross_entropy_and_counts(
     counts = None
     if counted:
         kept, counts = sanitized.counts_by_value()
-    elif weight is None:  # a pass over the labels
+    elif weight is None:  # costs a pass over the labels
         kept = sanitized.kept()
     # PyTorch adds up half precision in half precision, where a count of 65,520 is infinite.
     inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
@@ -158,7 +158,7 @@ def cross_entropy_and_counts(
     if reduction == 'none':
         return loss, counts
     total = loss if inner == 'sum' else sum_float32(loss)
-    if reduction == 'mean':  # taken here: PyTorch's is NaN where nothing takes part
+    if reduction == 'mean':  # computed here: PyTorch's mean is NaN if nothing takes part
         divisor = kept.to(total.dtype) if weight is None else sanitized.weight(weight.flatten())
         total = total / divisor.masked_fill(divisor == 0, inf)
     return total.to(loss.dtype), counts
@@ -175,7 +175,7 @@ def _of_probabilities(
 ) -> Tuple[Tensor, Optional[Tensor]]:
     check_loss_weight(logits, weight)
     sanitized = sanitize_distributions(target, class_dim(logits), on_invalid)
-    # Probabilities have no value that could be named.
+    # Probabilities have no value to name.
     counts = F.pad(sanitized.counts, (0, HIGHEST - LOWEST + 1)) if counted else None
     loss = soft_elements(logits, sanitized, weight, label_smoothing)
     if reduction == 'none':

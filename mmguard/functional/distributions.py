@@ -1,4 +1,4 @@
-"""Which soft targets are distributions over the classes, and what becomes of the others."""
+"""Soft targets: checks that they are distributions over the classes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mmguard.functional.reduction import HALF
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.tally import Tally
 
-#: A row of probabilities may miss the sum 1 by this much: rounding to half precision, or a smoothing that divides by
-#: C instead of C - 1, is no fault. Several classes at once (2, 3, ...), none (0) and 0..255 lie far outside.
+#: Tolerance for the sum of a row of probabilities: rounding to half precision, or a smoothing that divides by C
+#: instead of C - 1, is not a fault. Several classes at once (2, 3, ...), no class (0) and 0..255 are far outside.
 SUM_TOLERANCE = 0.1
 
 
@@ -23,13 +23,13 @@ _MULTILABEL = (
 
 
 class Distributions(NamedTuple):
-    r"""What ``sanitize_distributions`` returns.
+    r"""Result of ``sanitize_distributions``.
 
     Attributes:
         target (Tensor): The dtype and shape of the input, rows that take no part set to 0.
         keep (Tensor): bool, (N, \*): takes part in the loss.
-        skipped (Tensor): bool, (N, \*): was no distribution and is left out.
-        ignored (Tensor): bool, (N, \*): a row of ``ignore_index`` alone.
+        skipped (Tensor): bool, (N, \*): is not a distribution and is left out.
+        ignored (Tensor): bool, (N, \*): a row of only ``ignore_index``.
         counts (Tensor): int64, shape (3,): elements seen, skipped and remapped.
     """
 
@@ -43,14 +43,14 @@ class Distributions(NamedTuple):
 def sanitize_distributions(
     target: Tensor, dim: int, on_invalid: str = 'ignore', ignore_index: Optional[int] = None
 ) -> Distributions:
-    """Takes out rows that are no distribution: NaN, infinite, negative, or with another sum than 1.
+    """Exclude rows that are not a distribution: NaN, infinite, negative, or with a sum other than 1.
 
     Args:
         target (Tensor): Probabilities, floating point.
         dim (int): The dimension of the classes.
         on_invalid (str): ``'ignore'``, ``'clip'`` (negative parts become 0, and the row is divided by its sum; a row
-            without anything positive is skipped) or ``'raise'`` (which synchronises).
-        ignore_index (int, optional): A row that holds this value alone is padding and no offence.
+            without a positive part is skipped) or ``'raise'`` (which synchronises).
+        ignore_index (int, optional): A row of only this value is padding, not an offence.
 
     Raises:
         LabelGuardError: An invalid row, with ``on_invalid='raise'``.
@@ -81,13 +81,13 @@ def sanitize_distributions(
         target = torch.where(invalid.unsqueeze(dim), positive / whole.masked_fill(whole == 0, 1), target)
         skipped, remapped = invalid & nothing, invalid & ~nothing
     keep = ~(skipped | ignored)
-    # Sums: torch < 2.1 does not count what is not zero of a tensor without data.
+    # Sums: torch < 2.1 cannot count_nonzero a tensor without data.
     counts = torch.stack((torch.full_like(skipped.sum(), keep.numel()), skipped.sum(), remapped.sum()))
     return Distributions(target.masked_fill(~keep.unsqueeze(dim), 0), keep, skipped, ignored, counts)
 
 
 def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
-    """Raises ``LabelGuardError`` where ``invalid`` holds anything (synchronises: a debugging mode)."""
+    """Raise ``LabelGuardError`` if ``invalid`` has any True (synchronises: a debugging mode)."""
     if not invalid.any():
         return
     rows = target.movedim(dim, -1)[invalid]
@@ -95,7 +95,7 @@ def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
     positions = [tuple(row) for row in invalid.nonzero()[:5].tolist()]
     at = 'the only element' if target.dim() == 1 else ', '.join(map(str, positions))
     raise LabelGuardError(
-        f'{number:,} of {invalid.numel():,} soft targets are no distribution over the {target.shape[dim]} classes: '
+        f'{number:,} of {invalid.numel():,} soft targets are not a distribution over the {target.shape[dim]} classes: '
         f'{", ".join(_faults(rows))}; first at {at}, which holds {_row(rows[0])}. {_advice(rows, dim)}',
         [Tally(total=invalid.numel(), skipped=number)],
         positions,
@@ -103,7 +103,7 @@ def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
 
 
 def _faults(rows: Tensor) -> List[str]:
-    """What is wrong with the rows (M, C), each counted under one fault."""
+    """Describe the faults of rows (M, C), each counted under one fault."""
     finite = rows.isfinite().all(1)
     negative = finite & (rows < 0).any(1)
     sums = rows[finite & ~negative].double().sum(1)

@@ -16,9 +16,9 @@ from mmguard.functional.sanitize import certain_where_absent, sanitize_target
 def mask_cross_entropy(
     logits: Tensor, target: Tensor, label: Tensor, *, class_weight: Optional[Tensor] = None, on_invalid: str = 'ignore'
 ) -> Tuple[Tensor, Tensor]:
-    r"""Mean binary cross entropy between the mask of each instance's class and its target mask.
+    r"""Compute the mean binary cross entropy between the mask of each instance's class and its target mask.
 
-    An instance whose label is no class is left out of the sum and of the mean.
+    An instance whose label is not a class is excluded from the sum and the mean.
 
     Args:
         logits (Tensor): Shape (N, C, \*): one mask per instance and class.
@@ -28,7 +28,7 @@ def mask_cross_entropy(
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
 
     Returns:
-        tuple[Tensor, Tensor]: the loss, shape (1,) as in both frameworks (0 for no instance, where theirs is NaN),
+        tuple[Tensor, Tensor]: the loss, shape (1,) as in both frameworks (0 without instances, where theirs is NaN),
         and int64 counts (3,): instances seen, skipped, remapped.
 
     Raises:

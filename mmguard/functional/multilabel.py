@@ -58,10 +58,10 @@ def binary_cross_entropy_with_logits(
     on_invalid: str = 'ignore',
     return_tally: bool = False,
 ) -> Union[Tensor, Tuple[Tensor, Tensor]]:
-    r"""``torch.nn.functional.binary_cross_entropy_with_logits``; invalid targets count as absent.
+    r"""Compute ``torch.nn.functional.binary_cross_entropy_with_logits``; invalid targets are excluded.
 
-    On valid targets value, gradient and dtype are PyTorch's. Targets outside [0, 1], NaN included, are left out of the
-    sum and of the mean, where PyTorch trains on them (a target of 255 gives a loss without a lower bound). Nothing to
+    On valid targets value, gradient and dtype are PyTorch's. Targets outside [0, 1], NaN included, are excluded from
+    the sum and the mean, while PyTorch trains on them (a target of 255 gives a loss without a lower bound). Nothing to
     train on gives a mean of 0 that hangs on the graph. Targets may have any dtype.
 
     Args:
@@ -72,10 +72,10 @@ def binary_cross_entropy_with_logits(
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         pos_weight (Tensor, optional): Weight of the positive part, broadcast along the *last* dimensions, as in
             PyTorch: for maps (N, C, H, W) write ``pos_weight.view(-1, 1, 1)``.
-        ignore_index (float, optional): A target value that takes no part and is no offence, -1 or NaN for a label that
-            nobody gave. ``None``: there is none.
+        ignore_index (float, optional): A target value that takes no part and is not an offence, e.g. -1 or NaN for a
+            missing label. ``None``: no such value.
         on_invalid (str): ``'ignore'``, ``'clip'`` (clamped into [0, 1]) or ``'raise'`` (waits for the device).
-        return_tally (bool): Whether to return the counts, too.
+        return_tally (bool): Return the counts, too.
 
     Returns:
         Tensor or tuple[Tensor, Tensor]: the loss; with ``return_tally`` also int64 counts (3,): elements seen, skipped,

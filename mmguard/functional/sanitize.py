@@ -14,12 +14,12 @@ from mmguard.labels.tally import Tally
 
 
 class Sanitized(NamedTuple):
-    """What ``sanitize_target`` returns.
+    """Result of ``sanitize_target``.
 
     Attributes:
         target (Tensor): int64, the shape of the input, every element a class in ``[0, num_classes)``, or the
-            background ``num_classes`` where that is a label.
-        keep (Tensor): bool, the same shape: takes part in the loss. Elsewhere ``target`` is merely harmless.
+            background ``num_classes`` if that is a label.
+        keep (Tensor): bool, the same shape: takes part in the loss. Elsewhere ``target`` is only harmless.
         invalid (Tensor): bool, the same shape: was neither a class nor ``ignore_index``.
         ignored (Tensor): bool, the same shape: equal to ``ignore_index`` (with ``'clip'``: after clamping).
         counts (Tensor): int64, shape (3,): elements seen, skipped and remapped, on the device of the input.
@@ -39,14 +39,14 @@ def sanitize_target(
     on_invalid: str = 'ignore',
     background: bool = False,
 ) -> Sanitized:
-    """Gives every element a harmless value and counts what was invalid.
+    """Give every element a harmless value and count the invalid ones.
 
     Args:
         target (Tensor): Integer labels of any shape.
         num_classes (int): Valid classes are ``[0, num_classes)``.
-        ignore_index (int, optional): The label that takes no part in the loss. ``None``: there is none.
+        ignore_index (int, optional): The label that takes no part in the loss. ``None``: no such label.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronises).
-        background (bool): Whether ``num_classes`` is a label too, the background, as in detection.
+        background (bool): True if ``num_classes`` is a label too, the background, as in detection.
 
     Raises:
         LabelGuardError: An invalid label, with ``on_invalid='raise'``.
@@ -81,16 +81,16 @@ def sanitize_target(
 
 
 def count(invalid: Tensor, on_invalid: str) -> Tensor:
-    """int64 (3,): elements seen, skipped, remapped."""
+    """Count elements seen, skipped and remapped: int64 (3,)."""
     number = invalid.sum()
     none = torch.zeros_like(number)
-    # torch.full on the device, not a tensor made of a Python number: the latter is a blocking copy on CUDA.
+    # torch.full on the device, not a tensor from a Python number: that is a blocking copy on CUDA.
     seen = torch.full_like(number, invalid.numel())
     return torch.stack((seen, none, number) if on_invalid == 'clip' else (seen, number, none))
 
 
 def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_index: Optional[int]) -> None:
-    """Raises ``LabelGuardError`` where ``invalid`` holds anything (synchronises: a debugging mode)."""
+    """Raise ``LabelGuardError`` if ``invalid`` has any True (synchronises: a debugging mode)."""
     if not invalid.any():
         return
     values, numbers = target[invalid].unique(return_counts=True)
@@ -104,7 +104,7 @@ def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_i
 
 
 def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
-    """The same for dense binary targets, which must lie in [0, 1]."""
+    """Raise like :func:`raise_if_invalid`, for dense binary targets, which must be in [0, 1]."""
     if not invalid.any():
         return
     found = target[invalid]
@@ -119,19 +119,19 @@ def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
 
 
 def kept_and_counted(invalid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
-    """How many of the elements that an ``avg_factor`` counts are valid, and how many there are."""
+    """Count the valid elements among those that an ``avg_factor`` counts, and all of these."""
     return (counts_for_factor & ~invalid).sum(), counts_for_factor.sum()
 
 
-#: The sigmoid of it is exactly 1, that of its negative exactly 0, in every dtype.
+#: Its sigmoid is exactly 1, that of its negative exactly 0, in every dtype.
 CERTAIN = 1e4
 
 
 class BinaryTarget(NamedTuple):
-    """What ``sanitize_binary_target`` returns; all have the shape of the input.
+    """Result of ``sanitize_binary_target``; all have the shape of the input.
 
     Attributes:
-        target (Tensor): In [0, 1], the dtype asked for; 0 for what takes no part.
+        target (Tensor): In [0, 1], of the requested dtype; 0 for what takes no part.
         keep (Tensor): bool: takes part in the loss.
         invalid (Tensor): bool: was neither in [0, 1] nor ``ignore_index``.
         ignored (Tensor): bool: equal to ``ignore_index``.
@@ -148,12 +148,12 @@ class BinaryTarget(NamedTuple):
 def sanitize_binary_target(
     target: Tensor, dtype: torch.dtype, ignore_index: Optional[float], on_invalid: str
 ) -> BinaryTarget:
-    """Takes out what is neither in [0, 1] (up to rounding) nor ignored; NaN included.
+    """Exclude what is neither in [0, 1] (up to rounding) nor ignored; NaN included.
 
     Args:
         target (Tensor): Any dtype.
-        dtype (torch.dtype): What the sanitized target is to be.
-        ignore_index (float, optional): The value that takes no part; it may be NaN. ``None``: there is none.
+        dtype (torch.dtype): Of the sanitized target.
+        ignore_index (float, optional): The value that takes no part; it may be NaN. ``None``: no such value.
         on_invalid (str): ``'ignore'``, ``'clip'`` (clamped; NaN becomes 0) or ``'raise'`` (which synchronises).
 
     Raises:
@@ -180,8 +180,8 @@ def sanitize_binary_target(
 
 
 def certain_where_absent(logits: Tensor, keep: Tensor) -> Tensor:
-    """The scores, and beside a target of 0 a certain no where an element takes no part.
+    """Replace the score of each element that takes no part by a certain "no", whose target is 0.
 
-    The binary cross entropy of that is exactly 0, and so is its gradient, whatever the scores hold.
+    Its binary cross entropy is exactly 0, and so is its gradient, whatever the scores hold.
     """
     return logits.masked_fill(~keep, -CERTAIN)

@@ -38,11 +38,11 @@ def sigmoid_cross_entropy(
     background: bool = False,
     on_invalid: str = 'ignore',
 ) -> Tuple[Tensor, Tensor]:
-    r"""Binary cross entropy of sigmoid scores against class indices or dense binary targets.
+    r"""Compute the binary cross entropy of sigmoid scores and class indices or dense binary targets.
 
     Class indices become one-hot rows; with ``background`` the label C is valid and its row is all zeros (mmdet).
     Dense targets are valid in [0, 1] (up to rounding); others, NaN included, are invalid. The mean is taken over
-    all N x C elements but those of invalid labels, and over those of ignored labels too unless ``avg_non_ignore``.
+    all N x C elements except those of invalid labels, and over those of ignored labels too unless ``avg_non_ignore``.
 
     Args:
         logits (Tensor): Shape (N, C, \*) for class indices, any shape for dense targets.
@@ -54,8 +54,8 @@ def sigmoid_cross_entropy(
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
             (:func:`~mmguard.functional.scale_avg_factor`).
         ignore_index (int): The label that is not trained on.
-        avg_non_ignore (bool): Whether ignored elements leave the denominator.
-        background (bool): Whether the label C is a valid one, the background.
+        avg_non_ignore (bool): Exclude ignored elements from the denominator.
+        background (bool): True if the label C is a valid one, the background.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
 
     Returns:
@@ -115,7 +115,7 @@ def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool
 
 
 def _pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:
-    """Shapes the weights to broadcast along the channels, not along the last (spatial) dimension."""
+    """Reshape the weights to broadcast along the channels, not along the last (spatial) dimension."""
     if class_weight is None:
         return None
     class_weight = class_weight.to(logits.dtype)

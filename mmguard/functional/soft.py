@@ -1,4 +1,4 @@
-"""Cross entropy against soft targets (MixUp, CutMix, distillation): a distribution over the classes per element."""
+"""Cross entropy with soft targets (MixUp, CutMix, distillation): a distribution over the classes per element."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mmguard.functional.target_checks import class_dim
 
 
 def soft_elements(logits: Tensor, sanitized: Distributions, weight: Optional[Tensor], label_smoothing: float) -> Tensor:
-    r"""Cross entropy of each element, (N, \*); 0 with gradient 0 where an element takes no part."""
+    r"""Compute the cross entropy of each element, (N, \*); 0 with gradient 0 if an element takes no part."""
     scores = logits.masked_fill(~sanitized.keep.unsqueeze(class_dim(logits)), 0)
     loss = F.cross_entropy(scores, sanitized.target, weight, reduction='none', label_smoothing=label_smoothing)
     return loss.masked_fill(~sanitized.keep, 0)
@@ -34,10 +34,10 @@ def soft_cross_entropy(
     avg_non_ignore: bool = False,
     on_invalid: str = 'ignore',
 ) -> Tuple[Tensor, Tensor]:
-    r"""Cross entropy against soft targets by the rules of the frameworks (mmpretrain's ``use_soft``).
+    r"""Compute the cross entropy with soft targets by the rules of the frameworks (mmpretrain's ``use_soft``).
 
     ``loss = sum_i w_i sum_k c_k t_ik (-log softmax(x_i)_k) / D``, with element weights ``w``, class weights ``c`` and
-    ``D`` the number of elements, or ``avg_factor``. Rows that are no distribution count as absent; ignored ones are
+    ``D`` the number of elements, or ``avg_factor``. Rows that are not a distribution are excluded; ignored ones are
     counted in ``D`` unless ``avg_non_ignore``.
 
     Args:
@@ -48,8 +48,8 @@ def soft_cross_entropy(
         reduction (str): ``'none'`` (returns (N, \*)), ``'mean'`` or ``'sum'``.
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
             (:func:`~mmguard.functional.scale_avg_factor`).
-        ignore_index (int, optional): A row that holds this value alone (padding) is not trained on.
-        avg_non_ignore (bool): Whether ignored elements leave the denominator.
+        ignore_index (int, optional): A row of only this value (padding) is not trained on.
+        avg_non_ignore (bool): Exclude ignored elements from the denominator.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
 
     Returns:
@@ -58,7 +58,7 @@ def soft_cross_entropy(
     Raises:
         ValueError: Shapes that do not fit; ``avg_factor`` with ``'sum'``.
         TypeError: Scores that are not floating point.
-        LabelGuardError: A row that is no distribution, with ``on_invalid='raise'``.
+        LabelGuardError: A row that is not a distribution, with ``on_invalid='raise'``.
 
     Example:
         >>> target = torch.tensor([[0.3, 0.7], [1.0, 1.0]])

@@ -1,6 +1,6 @@
-"""The caller's mistakes in PyTorch's words: what was given, what was wanted, and the line to write.
+"""The caller's mistakes in PyTorch's words: expected, got, and the line to write.
 
-Shapes and dtypes alone are looked at, no value, so nothing waits for the device.
+Only shapes and dtypes are read, no value, so nothing waits for the device.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from mmguard.functional.checks import shape_of
 
 MULTILABEL = 'mmguard.functional.binary_cross_entropy_with_logits'
 
-#: Numbers of classes that name a data set: whoever copied its loss copied its weights.
+#: Numbers of classes that identify a data set: a copied loss brings copied weights.
 CLASSES_OF = {11: 'CamVid', 19: 'Cityscapes', 21: 'Pascal VOC', 59: 'Pascal Context', 150: 'ADE20K', 171: 'COCO-Stuff'}
 
 
 class TargetShapeError(ValueError, RuntimeError):
-    """Shapes or arguments that do not fit. Both, because PyTorch raises now the one, now the other."""
+    """Shapes or arguments that do not fit. Both bases, because PyTorch raises either."""
 
 
 class TargetTypeError(TypeError, RuntimeError):
-    """A dtype that does not fit. A ``RuntimeError`` too, which is what PyTorch raises."""
+    """A dtype that does not fit. Also a ``RuntimeError``, which PyTorch raises."""
 
 
 def holds_probabilities(logits: Tensor, target: Tensor) -> bool:
-    """Whether the target is meant as one distribution per element: ``F.cross_entropy`` decides by the shape, too."""
+    """Return True if the target holds a distribution per element: like ``F.cross_entropy``, decided by the shape."""
     return logits.shape == target.shape
 
 
@@ -35,12 +35,12 @@ def check_tensors(logits: Any, target: Any) -> None:
         if not isinstance(given, Tensor):
             raise TypeError(f'{name} must be a Tensor, got {type(given).__name__}: torch.as_tensor({name}) makes one')
     if not logits.is_floating_point():
-        order = ' They seem to stand in the wrong order: the logits come first.' if target.is_floating_point() else ''
+        order = ' They seem to be in the wrong order: the logits come first.' if target.is_floating_point() else ''
         raise TargetTypeError(f'logits must be floating point scores, got {given_as(logits)}.{order}')
 
 
 def check_class_target(logits: Tensor, target: Tensor) -> None:
-    r"""Logits (C) or (N, C, \*) want class indices () or (N, \*) of an integer dtype."""
+    r"""Check class indices () or (N, \*) of an integer dtype against logits (C) or (N, C, \*)."""
     check_class_shape(logits, target)
     if target.is_floating_point() or target.dtype.is_complex:
         raise TargetTypeError(
@@ -50,7 +50,7 @@ def check_class_target(logits: Tensor, target: Tensor) -> None:
 
 
 def check_class_shape(logits: Tensor, target: Tensor) -> None:
-    r"""Logits (C) or (N, C, \*) want class indices () or (N, \*)."""
+    r"""Check the shape () or (N, \*) of class indices against logits (C) or (N, C, \*)."""
     check_logits(logits)
     wanted = elements_of(logits)
     if tuple(target.shape) != wanted and not (logits.dim() == 1 and tuple(target.shape) == (1,)):
@@ -60,7 +60,7 @@ def check_class_shape(logits: Tensor, target: Tensor) -> None:
 
 
 def without_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
-    """Class indices (N, 1, *) or (N, *, 1) as (N, *); ``None`` where there is no channel too many."""
+    """Return class indices (N, 1, *) or (N, *, 1) as (N, *); ``None`` without an extra channel."""
     wanted = elements_of(logits)
     if target.dim() != logits.dim() or target.dim() < 2:
         return None
@@ -71,7 +71,7 @@ def without_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
 
 
 def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int = -100) -> None:
-    """A target of the shape of the logits holds probabilities, so it must be floating point."""
+    """Check that a target of the shape of the logits, which holds probabilities, is floating point."""
     check_logits(logits)
     if not target.is_floating_point():
         if logits.dim() == 1:
@@ -100,7 +100,7 @@ def check_logits(logits: Tensor) -> None:
 
 
 def check_multilabel_target(logits: Tensor, target: Tensor) -> None:
-    """One yes or no per logit."""
+    """Check that there is one target per logit."""
     if logits.shape == target.shape:
         return
     if logits.dim() == target.dim() + 1 and logits.shape[1] == 1 and tuple(target.shape) == elements_of(logits):
@@ -113,14 +113,14 @@ def check_multilabel_target(logits: Tensor, target: Tensor) -> None:
     elif target.dim() == logits.dim() and tuple(target.movedim(-1, 1).shape if target.dim() > 1 else ()) == tuple(
         logits.shape
     ):
-        advice = 'the classes stand last in it: target.movedim(-1, 1)'
+        advice = 'the classes are its last dimension: target.movedim(-1, 1)'
     else:
         advice = 'one target in [0, 1] per logit is needed'
     raise TargetShapeError(f'{both(logits, target)}; wanted is a target of the shape of the logits: {advice}')
 
 
 def check_pos_weight(logits: Tensor, pos_weight: Optional[Tensor]) -> None:
-    r"""Weights (C) broadcast along the last dimension, which is not the classes' one in (N, C, \*)."""
+    r"""Check that weights (C) do not broadcast along the last dimension of logits (N, C, \*)."""
     if pos_weight is None or pos_weight.dim() != 1 or logits.dim() < 3 or pos_weight.numel() == 1:
         return
     if pos_weight.numel() == logits.shape[1] != logits.shape[-1]:
@@ -170,7 +170,7 @@ def number_of_classes(logits: Tensor) -> int:
 
 
 def elements_of(logits: Tensor) -> Tuple[int, ...]:
-    r"""(N, \*) of logits (N, C, \*), () of logits (C)."""
+    r"""Return the shape (N, \*) for logits (N, C, \*), () for logits (C)."""
     return () if logits.dim() < 2 else (logits.shape[0], *logits.shape[2:])
 
 
@@ -183,7 +183,7 @@ def both(logits: Tensor, target: Tensor) -> str:
 
 
 def _way_out(logits: Tensor, target: Tensor) -> str:
-    """What to write where a class target does not fit."""
+    """Suggest what to write if a class target does not fit."""
     wanted, shape, scores = elements_of(logits), tuple(target.shape), tuple(logits.shape)
     if len(shape) == len(scores) > 1:
         if shape == (scores[0], 1, *scores[2:]):
@@ -200,14 +200,14 @@ def _way_out(logits: Tensor, target: Tensor) -> str:
             one = ': keep the first, target[..., 0]' if shape[-1] == 2 else ''
             return f'the last dimension looks like {seen[shape[-1]]}; a label map holds one class index per pixel{one}'
         if (shape[0], *shape[2:]) == wanted:
-            return f'it has {shape[1]} channels, as if one-hot, but the logits know {scores[1]} classes'
+            return f'it has {shape[1]} channels, as if one-hot, but the logits have {scores[1]} classes'
     if len(scores) > 2 and scores[0] == 1 and shape == scores[2:]:
-        return 'the batch of one is missing in it, target.unsqueeze(0)'
+        return 'the batch dimension is missing: target.unsqueeze(0)'
     if len(scores) == 3 and shape == scores[1:]:
-        return 'the batch is missing in both: logits.unsqueeze(0), target.unsqueeze(0)'
+        return 'the batch dimension is missing in both: logits.unsqueeze(0), target.unsqueeze(0)'
     if len(scores) > 2 and shape == scores[:-1]:
         return (
-            'the classes stand last in the logits: logits.movedim(-1, 1), or logits.flatten(0, -2) with '
+            'the classes are the last dimension of the logits: logits.movedim(-1, 1), or logits.flatten(0, -2) with '
             'target.flatten()'
         )
     if len(scores) == 1:

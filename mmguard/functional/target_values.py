@@ -1,4 +1,4 @@
-"""Values of a target: which are invalid, what they look like, and what to write instead. All of it synchronises."""
+"""Values of a target: invalid ones, their likely cause, and what to write instead. All of it synchronises."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WHOLE = 'All values are whole: target.long()'
 
 
 def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bool = False) -> None:
-    """Whether class indices are integers, classes, and not all ignored; of one channel the yes or no."""
+    """Check that class indices are integers, classes, and not all ignored; with one channel, 0 or 1."""
     if target.is_floating_point() or target.dtype.is_complex:
         words = _fractions(target)
         if not (squeezed and words == _WHOLE):  # MONAI's masks are floating point
@@ -63,7 +63,7 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
 
 
 def check_probabilities(logits: Tensor, target: Tensor) -> None:
-    """Whether each row is a distribution over the classes."""
+    """Check that each row is a distribution over the classes."""
     if not holds_probabilities(logits, target):
         raise TargetShapeError(
             f'{both(logits, target)}; probabilities have the shape of the logits. Class indices need no kind; or make '
@@ -74,40 +74,40 @@ def check_probabilities(logits: Tensor, target: Tensor) -> None:
 
 
 def check_floats(logits: Tensor, target: Tensor) -> None:
-    """Whether PyTorch's binary losses take the type: booleans and integers end in a message that names no target."""
+    """Check that PyTorch's binary losses accept the dtype: their own message does not name the target."""
     if not target.is_floating_point():
         raise TargetTypeError(
-            f'{both(logits, target)}; the values are right, and binary losses want them as floats: target.float(). '
+            f'{both(logits, target)}; the values are right, but binary losses want floats: target.float(). '
             f'mmguard.functional.binary_cross_entropy_with_logits takes them as they are'
         )
 
 
 def check_unit(target: Tensor, ignore_index: float) -> None:
-    """Whether each element lies in [0, 1], or is ignored."""
+    """Check that each element is in [0, 1], or is ignored."""
     values = target.detach()
     invalid = sanitize_binary_target(values, torch.float32, ignore_index, 'ignore').invalid
     if not invalid.any():
         return
     found = values[invalid]
     if found.is_floating_point() and found.isnan().any():
-        advice = 'NaN for a label that nobody gave: ignore_index=float("nan") in the loss, or fill it in'
+        advice = 'NaN for a missing label: ignore_index=float("nan") in the loss, or fill it in'
     elif (found == 255).all() and (values == 1).any():
-        advice = 'If 255 is void, beside 0 and 1: ignore_index=255'
+        advice = 'If 255 is void, next to 0 and 1: ignore_index=255'
     elif (found == 255).all():
         advice = 'A 0/255 mask: (target > 0).float(); if 255 is void: ignore_index=255'
     elif found.min() > 0 and found.max() == 255 and (found > 127).double().mean() > HALF:
-        advice = 'A 0/255 mask with values in between: (target > 127).float(), and resize masks with nearest alone'
+        advice = 'A 0/255 mask with values in between: (target > 127).float(), and resize masks only with nearest'
     elif (found == -1).all():
-        advice = '-1 for a label that nobody gave: ignore_index=-1'
+        advice = '-1 for a missing label: ignore_index=-1'
     elif (values == values.round()).all():
         advice = (
-            'Whole numbers above 1 look like class indices, or counts: mmguard.functional.cross_entropy takes the '
-            'first, (target > 0).float() says of the others whether there is any'
+            'Whole numbers above 1 look like class indices, or counts: mmguard.functional.cross_entropy takes class '
+            'indices; for counts, (target > 0).float() says whether there is any'
         )
     else:
         advice = 'Each target is the probability of one label; logits become some with target.sigmoid()'
     raise LabelGuardError(
-        f'{found.numel():,} of {values.numel():,} multi-label targets lie outside [0, 1], between '
+        f'{found.numel():,} of {values.numel():,} multi-label targets are outside [0, 1], between '
         f'{found.min().item():g} and {found.max().item():g}; first at {_listed(invalid)}. {advice}',
         [Tally(total=values.numel(), skipped=found.numel())],
         _positions(invalid),
@@ -115,7 +115,7 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
 
 
 def _fractions(target: Tensor) -> str:
-    """What floating point class indices look like, and the way back."""
+    """Describe what floating point class indices look like, and how to convert them back."""
     values = target.detach().double()
     finite = values[values.isfinite()]
     if finite.numel() < values.numel():
@@ -149,6 +149,6 @@ def _listed(invalid: Tensor) -> str:
 
 
 def _ways(cause: Optional[str]) -> str:
-    """What to write, and what to do where that must wait."""
+    """Suggest what to write, and how to train on until then."""
     without = "train on without them: mmguard.functional.cross_entropy(..., on_invalid='ignore')"
     return f'To {without}' if cause is None else f'Likely cause: {cause.rstrip(".")} (to {without})'

@@ -17,12 +17,12 @@ _KEEP = (default_collate, pseudo_collate)
 
 
 def keep_reports(loader: Any) -> None:
-    """Has the batches of a loader hold the reports of their samples, where its collate function may leave them behind.
+    """Wrap a loader's collate function, if it may drop the reports of the samples, so that the batch keeps them.
 
-    mmyolo's ``yolov5_collate`` makes one tensor of all labels of a batch; file names and tallies end there.
+    mmyolo's ``yolov5_collate`` makes one tensor of all labels of a batch and drops file names and tallies.
 
     Args:
-        loader (DataLoader): No iteration of it has begun.
+        loader (DataLoader): Not yet iterated.
     """
     collate = getattr(loader, 'collate_fn', None)
     stock = collate.func if isinstance(collate, partial) else collate
@@ -31,18 +31,18 @@ def keep_reports(loader: Any) -> None:
 
 
 class KeepsReports:
-    """A collate function that adds the reports of the samples under ``data_samples['label_guard']``.
+    """Collate function that adds the reports of the samples as ``data_samples['label_guard']``.
 
     Args:
-        collate (callable): What makes the batch. One that holds samples, or whose ``data_samples`` is no dict, stays
-            as it is.
+        collate (callable): Makes the batch. A batch that holds samples, or whose ``data_samples`` is not a dict, is
+            left as it is.
     """
 
     def __init__(self, collate: Callable[[Sequence[Any]], Any]) -> None:
         self.collate = collate
 
     def __call__(self, batch: Sequence[Any]) -> Any:
-        reports = list(_reports(samples_of(list(batch))))  # before it: it may write to the samples
+        reports = list(_reports(samples_of(list(batch))))  # first: collate may write to the samples
         collated = self.collate(batch)
         held = collated.get('data_samples') if isinstance(collated, dict) else None
         if isinstance(held, dict) and not samples_of(held):
@@ -51,7 +51,7 @@ class KeepsReports:
 
 
 def _reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement]:
-    """Of each sample its file, what the guards left, and whether it has nothing to train on."""
+    """Yield a report per sample: its file, the tallies, and empty instances if it has none to train on."""
     for sample in samples:
         report = BaseDataElement()
         for key in ('img_path', 'seg_map_path', LABEL_GUARD):
@@ -64,7 +64,7 @@ def _reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement]:
 
 
 def trained_samples(data_batch: Any) -> List[Any]:
-    """Without those that have no labels by design: mmdet's semi-supervised detectors call them ``unsup_...``."""
+    """Return the samples with labels: mmdet's semi-supervised detectors call those without ``unsup_...``."""
     samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
     if isinstance(samples, dict):
         samples = [part for name, part in samples.items() if not str(name).startswith('unsup')]
@@ -73,7 +73,7 @@ def trained_samples(data_batch: Any) -> List[Any]:
 
 
 def evaluated_samples(data_batch: Any) -> List[Any]:
-    """Each sample once: test-time augmentation makes several views of it, with the same labels.
+    """Return each sample once: test-time augmentation makes several views of it, with the same labels.
 
     Several samples of one file (tiles of a large image) are several samples.
     """

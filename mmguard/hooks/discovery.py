@@ -1,4 +1,4 @@
-"""Finds what the guards left behind: losses in a model, tallies in a batch, guards in a pipeline."""
+"""Discovery of guards and their results: losses in a model, tallies in a batch, guards in a pipeline."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from mmguard.log.iteration_stats import ByKind, by_kind
 from mmguard.log.run_record import space_to_json
 from mmguard.losses.counting import CountsLabels
 
-#: A longer list, inside a transform, is data.
+#: Longer lists in a transform are data.
 LONGEST_PIPELINE = 1_000
 
 
 def unwrapped(model: Any) -> nn.Module:
-    """The model inside DDP and the like."""
+    """Return the model inside DDP and similar wrappers."""
     while is_model_wrapper(model):
         model = model.module
     return model
@@ -38,31 +38,31 @@ def built_loop(runner: Any, mode: str) -> Any:
 
 
 def built_train_loop(runner: Any) -> Any:
-    """Return the training loop; ``None`` where only validation runs."""
+    """Return the training loop; ``None`` if only validation runs."""
     return built_loop(runner, 'train')
 
 
 def loaders_of(runner: Any, mode: str) -> List[Any]:
-    """Return the data loaders of a loop: one, or several where the loop says so by ``dataloaders``."""
+    """Return the data loaders of a loop: one, or several if the loop has ``dataloaders``."""
     loop = getattr(runner, f'{mode}_loop')
     several = getattr(loop, 'dataloaders', None)
     return list(several) if isinstance(several, (list, tuple)) else [loop.dataloader]
 
 
 def dataset_of(runner: Any, mode: str) -> Any:
-    """Return the dataset of a loop; of several data loaders one that wraps all of theirs."""
+    """Return the dataset of a loop; for several data loaders, an object that wraps all of theirs."""
     found = [getattr(loader, 'dataset', None) for loader in loaders_of(runner, mode)]
     return found[0] if len(found) == 1 else SimpleNamespace(datasets=[one for one in found if one is not None])
 
 
 def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
-    """Name in the model -> guarded loss; wrappers such as DDP do not enter the names."""
+    """Return name in the model -> guarded loss; wrappers such as DDP do not enter the names."""
     model = unwrapped(model)
     return {name: module for name, module in model.named_modules() if isinstance(module, CountsLabels)}
 
 
 def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
-    """The samples whose labels a loss has to sanitize."""
+    """Find the samples whose labels a loss has to sanitize."""
     rules = {kind: space.rule(on_invalid) for kind, space in spaces.items()}
     found = by_kind()
     for sample in samples:
@@ -84,7 +84,7 @@ def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_inv
 
 
 def samples_of(data_batch: Any) -> List[BaseDataElement]:
-    """The data samples of a batch, whatever containers hold them."""
+    """Return the data samples of a batch, in any nesting of containers."""
     if isinstance(data_batch, dict) and 'data_samples' in data_batch:
         data_batch = data_batch['data_samples']
     return list(_walk(data_batch))
@@ -102,7 +102,7 @@ def _walk(item: Any) -> Iterator[BaseDataElement]:
 
 
 def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
-    """The transform lists of a dataset and of what it wraps, the lists inside transforms (branches) included."""
+    """Yield the transform lists of a dataset and of wrapped datasets, including lists inside transforms (branches)."""
     pipeline = getattr(dataset, 'pipeline', None)
     transforms = getattr(pipeline, 'transforms', pipeline)
     yield from (held for held in _inside(transforms, set()) if isinstance(held, list))
@@ -111,13 +111,13 @@ def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
 
 
 def wrapped_datasets(dataset: Any) -> List[Any]:
-    """Return the datasets inside a wrapper; none of one that reads files itself."""
+    """Return the datasets inside a wrapper; an empty list for one that reads files itself."""
     inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
     return [wrapped for wrapped in inner if wrapped is not None]
 
 
 def rules_in(transforms: Iterable[Any]) -> Iterator[LabelSpace]:
-    """The rules of the guards in a pipeline, nested ones (``RandomApply``, ``MultiBranch`` and the like) included."""
+    """Yield the rules of the guards in a pipeline, including nested ones (``RandomApply``, ``MultiBranch``)."""
     for transform in _inside(list(transforms), set()):
         rule = getattr(transform, 'rule', None)
         if isinstance(rule, LabelSpace):
@@ -125,14 +125,14 @@ def rules_in(transforms: Iterable[Any]) -> Iterator[LabelSpace]:
 
 
 def rules_of(dataset: Any) -> List[LabelSpace]:
-    """The rules of all guards in the pipelines of a dataset, each once."""
+    """Return the rules of all guards in the pipelines of a dataset, each once."""
     return list({id(rule): rule for pipeline in pipelines_of(dataset) for rule in rules_in(pipeline)}.values())
 
 
 def _inside(held: Any, seen: Set[int]) -> Iterator[Any]:
-    """Every transform and every list of transforms in a pipeline, at any depth.
+    """Yield every transform and every list of transforms in a pipeline, at any depth.
 
-    Transforms hold others in what attribute they like: a list, a dict of branches, a list of lists.
+    Transforms hold others in any attribute: a list, a dict of branches, a list of lists.
     """
     if id(held) in seen:
         return
@@ -153,7 +153,7 @@ def _is_transform(item: Any) -> bool:
 
 
 def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
-    """Which labels are valid in a loop, for ``label_guard.json``: to its guards, and to the guarded losses."""
+    """Describe the valid labels of a loop for ``label_guard.json``: those of its guards and of the guarded losses."""
     model = unwrapped(model)
     losses = guarded_losses(model) if with_losses else ()
     return {
@@ -167,14 +167,14 @@ def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str,
 def naming_roots_of(dataset: Any) -> List[str]:
     """Return the data roots to leave out of file names, absolute or as written in the config.
 
-    Of data sets with several roots there is none: below two roots files may have the same name.
+    Empty for data sets with several roots: two roots may have files of the same name.
     """
     roots = list(dict.fromkeys(_data_roots(dataset)))
     return roots if all(roots) and len({os.path.realpath(root) for root in roots}) == 1 else []
 
 
 def _data_roots(dataset: Any) -> Iterator[str]:
-    """The data root of each dataset; empty where one that reads files itself has none."""
+    """Yield the data root of each dataset; an empty one for a dataset that reads files itself and has no root."""
     root, wrapped = getattr(dataset, 'data_root', None), wrapped_datasets(dataset)
     if (isinstance(root, str) and root) or not wrapped:
         yield root if isinstance(root, str) else ''
@@ -183,6 +183,6 @@ def _data_roots(dataset: Any) -> Iterator[str]:
 
 
 def class_names_of(dataset: Any) -> List[str]:
-    """The classes that a dataset (or the first that it wraps) numbers its labels by; none where it does not say."""
+    """Return the class names of a dataset (or of the first that it wraps); an empty list if unknown."""
     classes = (getattr(dataset, 'metainfo', None) or {}).get('classes')
     return list(classes) if isinstance(classes, (list, tuple)) else []

@@ -18,12 +18,12 @@ from mmguard.hooks.discovery import built_loop, class_names_of, unwrapped
 from mmguard.labels.spaces import LabelSpaces, from_model
 from mmguard.losses.guard_model import guard_model
 
-#: Key of the object in the dict that stands for a transform.
+#: Key of the built object in the dict that describes a transform.
 _OBJECT = '__built__'
 #: Attributes of transforms that decide where guards go; named as the arguments.
 _ARGUMENTS = ('meta_keys', 'keys', 'with_seg', 'keep_ignored')
 _WORKERS_RUN = (
-    'train_dataloader: its workers run already, with the pipeline as it was: they cannot be started again, because '
+    'train_dataloader: its workers already run with the old pipeline, and cannot be restarted, because '
     '{}. The guarded losses skip invalid labels; write the guards into the config (`mmguard apply`) to have files named'
 )
 
@@ -78,7 +78,7 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
         if loop is not None:
             lists[mode] = []
             tree[f'{mode}_dataloader'] = {'dataset': _describe_dataset(loop.dataloader.dataset, lists[mode])}
-    # PipelineSwitchHook replaces the pipeline later by what it builds of these.
+    # PipelineSwitchHook later replaces the pipeline by what it builds from these.
     switches = [hook for hook in runner.hooks if isinstance(getattr(hook, 'switch_pipeline', None), list)]
     tree['custom_hooks'] = [{'switch_pipeline': hook.switch_pipeline} for hook in switches]
     left = [f'{dotted(path)}: the map stays; `mmguard apply` guards it' for path, _ in point_class_mappings(tree)]

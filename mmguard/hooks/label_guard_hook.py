@@ -199,7 +199,7 @@ class LabelGuardHook(Hook):
         self._since = [a + b for a, b in zip(self._since or repeat(0), span.totals().vector())]
 
     def _add_up(self, runner: Any) -> None:
-        """Adds up over all ranks what was reported since the last time."""
+        """Sum over all ranks what was reported since the last call."""
         if not self._since:  # the same on every rank
             return
         numbers, self._since = _sum_over_ranks(self._since), []
@@ -216,14 +216,14 @@ class LabelGuardHook(Hook):
             raise LabelGuardError(too_many_skipped(ratio, limit, worst), worst)
 
     def _show(self, runner: Any, at: Optional[int] = None) -> None:
-        """Have the LoggerHook, which comes next, show what was found since the last time.
+        """Make the LoggerHook, which comes next, show what was found since the last call.
 
-        With ``at`` it shows nothing here: the visualizer gets it at once, as of this training iteration.
+        With ``at``, nothing is shown here: the visualizer gets it immediately, for this training iteration.
         """
         self._tell(runner, 'train')
         if at is not None and not self._unshown:
             return
-        # Zeros, too: a logger would show the last numbers a second time.
+        # Zeros, too: a logger would show the old numbers again.
         tags = _write_scalars(runner, 'train', self._unshown or [0] * len(SCALARS))
         self._unshown = []
         runner.message_hub.update_info(UNSHOWN, [])
@@ -232,7 +232,7 @@ class LabelGuardHook(Hook):
             runner.visualizer.add_scalars({f'{prefix}{tag}': number for tag, number in tags.items()}, step=at)
 
     def _read_losses(self) -> Dict[str, LossCount]:
-        """Reads all device counters with one copy."""
+        """Read all device counters with one copy."""
         counts = {name: loss.take_counts() for name, loss in self._losses.items()}
         present = {name: count for name, count in counts.items() if count is not None}
         if not present:
@@ -254,7 +254,7 @@ class LabelGuardHook(Hook):
     def _after_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None, mode: str = 'train'
     ) -> None:
-        # Ranks may have loaders of different lengths here, so nothing is added up over ranks before the end.
+        # Ranks may have loaders of different lengths, so sums over ranks have to wait for the end.
         ledger, place = self._log.ledgers[mode], {'iter': batch_idx + 1}
         if mode == 'val':  # the training iteration tells one validation from the next
             place['step'] = _trained_iterations(runner)
@@ -274,7 +274,7 @@ class LabelGuardHook(Hook):
     # ---- the parts
 
     def _guard(self, runner: Any) -> None:
-        """Guard the run; each thing is named once."""
+        """Guard the run; name each change once."""
         from mmguard.hooks.guard_run import guard_run  # reads configs, which a run without it need not
 
         changed, left = guard_run(runner)
@@ -312,13 +312,13 @@ class LabelGuardHook(Hook):
                 self._hinted.add(kind)
 
     def _tell(self, runner: Any, mode: str) -> None:
-        """Say in a line what was found since the last one; nothing where nothing was."""
+        """Log a line about what was found since the last one; nothing if nothing was found."""
         begin, end, span = self._untold.pop(mode, ({}, {}, IterationStats()))
         if span:
             runner.logger.info(offence_line(f'guard: {describe_place(mode, begin, end)}', span))
 
     def _close(self, runner: Any, mode: str) -> None:
-        """Say what a loop came to: the first time with all it has to say, after the same again in a line."""
+        """Log the result of a loop: in full the first time, then one line."""
         ledger = self._log.end(mode)
         warn_of_problems(runner)
         said = (mode, bool(ledger.totals()))
@@ -332,7 +332,7 @@ class LabelGuardHook(Hook):
             runner.logger.info(f'guard: {text}')
 
     def _picture(self, runner: Any, mode: str) -> None:
-        """Hand pictures of the worst files to the visualizer, if they are others than the last time."""
+        """Pass pictures of the worst files to the visualizer, if these changed since the last call."""
         ledger = self._log.ledgers.get(mode)
         if not self.show_worst or ledger is None:
             return
@@ -371,14 +371,14 @@ def _trained_iterations(runner: Any) -> int:
 
 
 def _write_scalars(runner: Any, mode: str, numbers: List[int]) -> Dict[str, int]:
-    """Set what loggers show next; return tag -> number, without counters that were 0 all along."""
+    """Set what loggers show next; return tag -> number, without counters that were always 0."""
     scalars, tags = runner.message_hub.log_scalars, {}
     for name, number in zip(SCALARS, numbers):
-        # LoggerHook leaves out the mode in front: without a second one, validation and training would be one curve.
+        # LoggerHook drops the leading mode: without a second one, validation and training would be one curve.
         tag = f'guard/{name}' if mode == 'train' else f'guard/{mode}/{name}'
         key = f'{mode}/{tag}'
         if number or key in scalars:
-            # An array of integers is printed without decimals. After a test, mmengine's JSON drops those of numpy.
+            # An array of integers is printed without decimals. After a test, mmengine's JSON drops numpy integers.
             empty: Any = np.array([], dtype=object if mode == 'test' else np.int64)
             scalars.setdefault(key, HistoryBuffer(empty, max_length=HISTORY))
             runner.message_hub.update_scalar(key, number)
@@ -387,7 +387,7 @@ def _write_scalars(runner: Any, mode: str, numbers: List[int]) -> Dict[str, int]
 
 
 def _show_loss_counts_as_they_are(log_processor: Any) -> None:
-    """mmengine prints a mean over a window for every scalar with 'loss' in its name; these two are counts."""
+    """Keep mmengine from averaging these two counts over a window, as it does for scalars with 'loss' in the name."""
     for name in ('guard/loss_skipped', 'guard/loss_remapped'):
         if all(entry['data_src'] != name for entry in log_processor.custom_cfg):
             log_processor.custom_cfg.append(dict(data_src=name, method_name='current'))

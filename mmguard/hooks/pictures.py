@@ -22,17 +22,17 @@ LOUD = (255, 0, 170)
 def add_pictures(
     runner: Any, mode: str, worst: Sequence[Tuple[str, Tally]], shorten: Callable[[str], str], step: int
 ) -> None:
-    """Hand a picture of each file to the visualizer, as ``guard_train_worst_1`` and so on.
+    """Pass a picture of each file to the visualizer, as ``guard_train_worst_1`` and so on.
 
-    Image and labels are loaded from the file by the ``Load...`` transforms that the pipeline begins with: what the
-    model sees is cropped, and its labels are sanitized. A file that cannot be drawn is named in the log.
+    Image and labels are loaded from the file by the ``Load...`` transforms at the start of the pipeline: what the
+    model sees is cropped and sanitized. A file that cannot be drawn is named in the log.
     """
-    if dist.get_rank() != 0:  # the visualizer of rank 0 is the only one that writes
+    if dist.get_rank() != 0:  # only the visualizer of rank 0 writes
         return
     warn = runner.logger.warning
     try:
         found = _find(dataset_of(runner, mode), {str(tally.source) for _, tally in worst}, shorten)
-    except Exception as error:  # a data set is anybody's code, and a picture must not end a training
+    except Exception as error:  # a data set may raise anything, and a picture must not end a training
         warn(f'guard: no pictures, the data set cannot be read: {visible(words_of(error))}')
         return
     for place, (kind, tally) in enumerate(worst, 1):
@@ -54,7 +54,7 @@ def add_pictures(
 
 
 def _find(dataset: Any, names: Set[str], shorten: Callable[[str], str]) -> Dict[str, Tuple[Any, Dict[str, Any]]]:
-    """Return name -> the data set that lists the file, and what it says of it."""
+    """Return name -> the data set that lists the file, and its info."""
     found = {}
     for reader in _readers(dataset):
         for info in map(reader.get_data_info, range(len(reader))):

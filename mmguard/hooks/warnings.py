@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mmguard.findings import Finding
 
 
-#: A guard and its head, head and data set, and what is ignored do not agree; a guard meets no labels; evaluation is not
-#: guarded; hooks of the base config are replaced.
+#: Misfits between a guard and its head, a head and its data set, or ignored labels; guards that meet no labels;
+#: evaluation without guard; replaced hooks of a base config.
 CODES = ('MG225', 'MG251', 'MG201', 'MG208', 'MG230', 'MG253')
 
 
@@ -30,7 +30,7 @@ def start_warnings(runner: Any) -> List[str]:
 
     A run that was built from objects only has no config, and gets none.
     """
-    # What only a start needs; the command line and this hook give one config one opinion.
+    # Only needed at the start; gives the same answer as the command line.
     from mmguard.config.read import ReadConfig
     from mmguard.findings.engine import chosen_rules, diagnose
 
@@ -43,7 +43,7 @@ def start_warnings(runner: Any) -> List[str]:
 
 
 def check_reports_arrive(logger: Any, dataset: Any) -> None:
-    """Warn if a guard stands before a Pack transform whose meta_keys keep its report out of the sample.
+    """Warn if a guard before a Pack transform loses its report because the meta_keys lack it.
 
     Raises:
         LabelGuardError: A guard after it would apply the same ``label_map`` again.
@@ -57,20 +57,20 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
         for first, second in product(rules_in(pipeline[: packs[-1]]), rules_in(pipeline[packs[-1] :])):
             if first.kind == second.kind and first.whole_map == second.whole_map and not first.maps_once_for_all:
                 raise LabelGuardError(
-                    f'label_map={first.whole_map} would be applied twice, before {pack} and behind it: its meta_keys '
+                    f'label_map={first.whole_map} would be applied twice, before and after {pack}: its meta_keys '
                     f'lack {LABEL_GUARD!r}, so the second guard cannot see that labels are mapped. Add '
                     f'{LABEL_GUARD!r} to meta_keys of {pack}, or write label_map only in the first guard'
                 )
         if max(guards) < packs[-1]:
             guard = type(pipeline[guards[0]]).__name__
             logger.warning(
-                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: its counts do not arrive. '
+                f'guard: the meta_keys of {pack} lack {LABEL_GUARD!r}, so the hook cannot see the counts of {guard}. '
                 f'Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
             )
 
 
 def warnings_of(mode: str, kind: str, span: IterationStats, model: Any, dataset: Any) -> List[str]:
-    """Return the messages for the first offence of a kind; none if the values say nothing."""
+    """Return the messages for the first offence of a kind; empty if the values show no cause."""
     offending = span.offending[kind] or span.loss_samples[kind]
     if not offending:
         return []
@@ -119,16 +119,16 @@ def _likely_causes(
         if space is None:
             return []
         facts.num_classes, facts.ignore_index = space.num_classes, space.ignore_index
-        facts.of_images = facts.of_images or 'head' in names_in(space.place)  # as classifiers call theirs
+        facts.of_images = facts.of_images or 'head' in names_in(space.place)  # the name that classifiers use
     return diagnose(facts)
 
 
-#: Assigners that leave the ignored regions out without an argument.
+#: Assigners that ignore these regions without an argument.
 _ALWAYS = ('CenterRegionAssigner',)
 
 
 def assigners_of(model: nn.Module) -> Iterator[Any]:
-    """The assigners of all heads of a model."""
+    """Yield the assigners of all heads of a model."""
     for module in model.modules():
         for name, value in vars(module).items():
             if 'assigner' in name:
@@ -136,7 +136,7 @@ def assigners_of(model: nn.Module) -> Iterator[Any]:
 
 
 def ignored_as_background(model: nn.Module) -> Optional[str]:
-    """What to tell a user whose ignored instances are trained as background; ``None`` where they are not."""
+    """Return the warning that ignored instances are trained as background; ``None`` if they are not."""
     blind: Set[str] = set()
     deaf: Set[str] = set()
     for assigner in assigners_of(model):
@@ -147,15 +147,15 @@ def ignored_as_background(model: nn.Module) -> Optional[str]:
         (deaf if threshold is None else blind).add(name)
     if blind:
         return (
-            f'instances with an invalid label were moved to the ignored ones, but {_listed(blind)} takes no notice of '
+            f'instances with an invalid label were moved to the ignored ones, but {_listed(blind)} does not use '
             f'them (ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every '
             f"assigner of the model's train_cfg"
         )
     if deaf:
         return (
-            f'instances with an invalid label were moved to the ignored ones, but {_listed(deaf)} knows no ignored '
-            f"instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels says so; only "
-            f'correct labels can change it'
+            f'instances with an invalid label were moved to the ignored ones, but {_listed(deaf)} does not support '
+            f"ignored instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that "
+            f'explicit; only correct labels can change it'
         )
     return None
 
@@ -185,6 +185,6 @@ def mixed_images(dataset: Any) -> Optional[str]:
     if not found:
         return None
     return (
-        f'the pipeline mixes images ({", ".join(found)}): counts are exact, but a file that is named is the first of '
-        f'those mixed, and an invalid label may stand in another. `mmguard scan CONFIG` names the files that hold them'
+        f'the pipeline mixes images ({", ".join(found)}): counts are exact, but a named file is the first of those '
+        f'mixed, and the invalid label may be in another. `mmguard scan CONFIG` names the files that hold them'
     )

@@ -1,4 +1,4 @@
-"""The exception of invalid labels."""
+"""Exception for invalid labels."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class LabelGuardError(ValueError):
     """Labels that must not be trained on.
 
     Args:
-        message (str): What was found, where, and what to do.
+        message (str): The finding, its place, and what to do.
         tallies (Sequence[Tally]): The failure cases as data: file, values and counts. Empty where the error
-            crossed a process border (a dataloader worker hands over the message alone).
+            crossed a process border (a dataloader worker passes on only the message).
         positions (Sequence[tuple]): Indices of the first invalid elements in the label array.
     """
 

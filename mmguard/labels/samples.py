@@ -1,4 +1,4 @@
-"""Labels in a sample: the fields that hold them, and the file that they come from."""
+"""Label fields and source files of samples."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
 
 
-#: What mmdet3d calls the labels of points, packed or not.
+#: mmdet3d's name for the labels of points, packed or not.
 POINTS = 'pts_semantic_mask'
-#: What holds them -> their names there: mmseg's, mmdet's, mmdet3d's.
+#: Container of label maps -> names of the map in it: mmseg's, mmdet's, mmdet3d's.
 _PLACES = {'gt_sem_seg': ('data', 'sem_seg'), 'gt_pts_seg': (POINTS,)}
-#: What holds instances -> the name of their labels.
+#: Container of instances -> name of their labels.
 _INSTANCES = {'gt_instances': 'labels', 'gt_instances_3d': 'labels_3d'}
 
 
 def packed_map(sample: Any) -> Optional[Tuple[Any, str]]:
-    """What holds the labels, and the name of the field; ``None`` where a sample has none."""
+    """Return the container of the label map and its field name; ``None`` if a sample has no map."""
     for place, fields in _PLACES.items():
         holder = sample.get(place)
         for field in fields:
@@ -28,7 +28,7 @@ def packed_map(sample: Any) -> Optional[Tuple[Any, str]]:
 
 
 def packed_instances(sample: Any) -> Optional[Tuple[Any, str]]:
-    """What holds the instances, and the name of their labels; ``None`` where a sample has none, or no annotations."""
+    """Return the container of the instances and the name of their labels; ``None`` without annotations."""
     for place, field in _INSTANCES.items():
         holder = sample.get(place)
         if holder is not None and holder.keys():  # without annotations it has no field at all
@@ -36,12 +36,12 @@ def packed_instances(sample: Any) -> Optional[Tuple[Any, str]]:
     return None
 
 
-#: Where a sample says it: the file of the labels, else that of the points or the image.
+#: Keys of the path: of the label file, else of the points or the image.
 _KEYS = ('seg_map_path', 'pts_semantic_mask_path', 'lidar_path', 'img_path')
 
 
 def file_of(sample: Any) -> Optional[str]:
-    """The file of a sample, packed or not; ``None`` where it does not say. Of several cameras the first.
+    """Return the file of a sample, packed or not; ``None`` if unknown. With several cameras, the first one.
 
     Example:
         >>> file_of({'img_path': ['front.jpg', 'left.jpg']}), file_of({})
@@ -56,17 +56,17 @@ def file_of(sample: Any) -> Optional[str]:
     return None
 
 
-#: The name of what has none.
+#: Source of a sample without a path.
 UNKNOWN = '<unknown>'
 
 
 def source_of(sample: BaseDataElement) -> str:
-    """The file that a sample's labels came from."""
+    """Return the file that a sample's labels came from."""
     return file_of(sample) or UNKNOWN
 
 
 def relative_to(source: str, roots: List[str]) -> str:
-    """``source`` relative to the data root that holds it."""
+    """Make a source relative to the data root that contains it."""
     for root in roots:
         prefix = root.rstrip('/\\')
         if source.startswith(prefix) and source[len(prefix) : len(prefix) + 1] in ('/', os.sep):
@@ -75,7 +75,7 @@ def relative_to(source: str, roots: List[str]) -> str:
 
 
 def path_of(name: str, roots: Sequence[str]) -> str:
-    """Return a path that an editor can open, of a file that a log names; the name if no file or several are found."""
+    """Return a path that an editor can open for a file in a log; the name itself if no file or several match."""
     paths = (os.path.join(root, name) for root in (*roots, ''))
     found = {os.path.realpath(path): path for path in paths if os.path.isfile(path)}
     return next(iter(found.values())) if len(found) == 1 else name  # two roots may have a file of this name

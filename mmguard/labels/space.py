@@ -1,4 +1,4 @@
-"""Valid labels, and how an array that holds others is sanitized (numpy; torch: ``functional.sanitize``)."""
+"""Valid labels, and numpy code that sanitizes arrays (torch: ``functional.sanitize``)."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ Rule = TypeVar('Rule', bound='LabelSpace')
 LabelMap = Mapping[Union[int, str], Union[int, str]]
 
 ON_INVALID = ('ignore', 'clip', 'raise')
-#: Value ranges up to this are counted and mapped with a table; wider ones are sorted.
+#: Value ranges up to this size are counted and mapped with a table; wider ones are sorted.
 _TABLE = 1 << 16
 
 
 class LabelSpace:
-    """Which labels are valid, and what becomes of the others.
+    """Valid labels, and the treatment of all others.
 
-    An integer is valid if it lies in ``[0, num_classes)`` or equals ``ignore_index``.
+    An integer is valid if it is in ``[0, num_classes)`` or equals ``ignore_index``.
 
     Raises:
-        TypeError: An argument is not of the type above.
-        ValueError: ``num_classes`` < 1, an unknown ``on_invalid``, or a ``label_map`` that leads out of the classes.
+        TypeError: An argument of the wrong type.
+        ValueError: ``num_classes`` < 1, an unknown ``on_invalid``, or a ``label_map`` that maps to invalid labels.
     """
 
-    #: What it is about: ``'pixels'`` or ``'instances'``.
+    #: Labeled elements: ``'pixels'`` or ``'instances'``.
     kind: ClassVar[str] = 'pixels'
-    #: What ``on_invalid`` may be.
+    #: Allowed values of ``on_invalid``.
     choices: ClassVar[Tuple[str, ...]] = ON_INVALID
-    #: The first class; below it is a background that no label may name.
+    #: The first class; lower labels are a background that annotations must not contain.
     min_label: int = 0
-    #: Whether a label map may say what all others become.
+    #: True if a label map may have the key ``'*'`` for all other values.
     maps_others: ClassVar[bool] = False
 
     def __init__(
@@ -47,7 +47,7 @@ class LabelSpace:
         self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
         self.on_invalid = check_on_invalid(on_invalid, self.choices)
         checked = self._checked_map(label_map)
-        #: What all others become, where the map says so.
+        #: Target of all other values, if the map has the key ``'*'``.
         self.others: Optional[int] = checked.pop(OTHERS, None)
         self.label_map: Dict[int, int] = checked
 
@@ -67,24 +67,24 @@ class LabelSpace:
         if wrong:
             ignored = '' if self.ignore_index is None else f' or ignore_index={self.ignore_index}'
             raise ValueError(
-                f'label_map sends values outside the classes: {wrong}; with num_classes={self.num_classes} a target '
+                f'label_map maps to invalid labels: {wrong}; with num_classes={self.num_classes} a target '
                 f'must be {self.min_label}..{self.num_classes - 1}{ignored}'
             )
         return checked
 
     @property
     def whole_map(self) -> Dict[Any, int]:
-        """The label map as it was given, with the key ``'*'`` where it says what all others become."""
+        """The label map as given, with the key ``'*'`` if it maps all other values."""
         return {**self.label_map, **({} if self.others is None else {OTHERS: self.others})}
 
     @property
     def maps_once_for_all(self) -> bool:
-        """True if mapping labels that are mapped already changes nothing."""
+        """True if applying the map twice equals applying it once."""
         label_map = self.whole_map
         return all(mapped_by(label_map, label, self.ignore_index) == label for label in label_map.values())
 
     def without_map(self: Rule) -> Rule:
-        """Return the same rule for labels that are mapped already."""
+        """Return the same rule without a map, for labels that are already mapped."""
         rule = copy.copy(self)
         rule.label_map, rule.others = {}, None
         return rule
@@ -94,7 +94,7 @@ class LabelSpace:
 
 
 def mapped_by(label_map: Mapping[Any, int], value: int, ignore_index: Optional[int] = None) -> int:
-    """What a label map makes of a value.
+    """Apply a label map to one value.
 
     Example:
         >>> [mapped_by({7: 0, '*': 255}, value) for value in (7, 8)], mapped_by({'*': 1}, 255, ignore_index=255)
@@ -105,7 +105,7 @@ def mapped_by(label_map: Mapping[Any, int], value: int, ignore_index: Optional[i
 
 
 class LabelRule(LabelSpace):
-    """The rule of label maps: every element is a class or ``ignore_index``.
+    """Rule for label maps: every element is a class or ``ignore_index``.
 
     Args:
         num_classes (int): Number of classes.
@@ -113,7 +113,7 @@ class LabelRule(LabelSpace):
         on_invalid (str): ``'ignore'`` sets an invalid label to ``ignore_index``, ``'clip'`` clamps it into the
             classes, ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first. The key ``'*'``
-            stands for every value that is not named; ``ignore_index`` stays as it is unless it is named.
+            matches every value that is not named, except ``ignore_index``.
     """
 
     ignore_index: int
@@ -129,26 +129,26 @@ class LabelRule(LabelSpace):
         super().__init__(num_classes, check_int('ignore_index', ignore_index), on_invalid, label_map)
 
     def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
-        """Sanitizes an integer label array of any shape.
+        """Sanitize an integer label array of any shape.
 
         Args:
-            label (np.ndarray): Integer (or bool) labels. Never written to.
-            source (str, optional): The file that they come from, for messages and the tally.
+            label (np.ndarray): Integer (or bool) labels. Never modified.
+            source (str, optional): The file of the labels, for messages and the tally.
 
         Returns:
-            tuple: the sanitized array (``label`` itself where nothing was to do; a wider dtype where ``ignore_index``
+            tuple: the sanitized array (``label`` itself if nothing changed; a wider dtype if ``ignore_index``
             does not fit) and its ``Tally``.
 
         Raises:
             LabelGuardError: An invalid label, with ``on_invalid='raise'``.
         """
         if label.dtype == np.bool_:
-            label = label.astype(np.uint8)  # no view: pillow's arrays hold a True as a byte of 255
+            label = label.astype(np.uint8)  # not a view: pillow's arrays store True as the byte 255
         elif label.dtype == np.uint64:
-            label = label.view(np.int64)  # what exceeds int64 turns negative: invalid either way
+            label = label.view(np.int64)  # values beyond int64 turn negative: invalid either way
         if self.label_map or self.others is not None:
             return self._sanitize_by_value(label, source)
-        # Flat positions, not a mask: a mask costs a pass of its own at every use.
+        # Flat positions, not a mask: every use of a mask costs another pass.
         invalid = np.flatnonzero(self._invalid(label))
         if not invalid.size:
             return label, Tally(total=label.size, source=source)
@@ -223,7 +223,7 @@ class LabelRule(LabelSpace):
 def invalid_label_error(
     tally: Tally, positions: Sequence[Tuple[int, ...]], num_classes: int, ignore_index: Optional[int]
 ) -> LabelGuardError:
-    """The error of ``on_invalid='raise'``: file, values, counts, first positions and the ways out."""
+    """Build the error of ``on_invalid='raise'``: file, values, counts, first positions and remedies."""
     ignored = '' if ignore_index is None else f' or ignore_index={ignore_index}'
     message = (
         f'{tally.source or "labels"}: {tally.skipped + tally.remapped:,} of {tally.total:,} labels are invalid: '
@@ -235,12 +235,12 @@ def invalid_label_error(
 
 
 def value_counts(label: np.ndarray) -> Dict[int, int]:
-    """Value -> count, ascending, of an integer array."""
+    """Count the values of an integer array: value -> count, ascending."""
     if not label.size:
         return {}
     low, high = int(label.min()), int(label.max())
     if high - low < _TABLE:
-        if label.dtype == np.uint64:  # bincount takes none: only what is left of it fits int64
+        if label.dtype == np.uint64:  # bincount does not take uint64; the shifted values fit int64
             shifted = (label - label.min()).astype(np.int64)
         else:
             shifted = label if low == 0 else label.astype(np.int64) - low
@@ -251,12 +251,12 @@ def value_counts(label: np.ndarray) -> Dict[int, int]:
 
 
 def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) -> str:
-    """Names values, the most frequent first.
+    """Describe values, the most frequent first.
 
     Args:
-        values (dict[int, int]): Value -> how often.
-        limit (int): So many are named.
-        others (int): How often any value came that ``values`` leaves out.
+        values (dict[int, int]): Value -> count.
+        limit (int): Number of values to name.
+        others (int): Count of values that ``values`` leaves out.
 
     Example:
         >>> describe_values({11: 2503}), describe_values({1: 1, 2: 5}, limit=1, others=7)
@@ -292,7 +292,7 @@ def check_int(name: str, value: Any, at_least: Optional[int] = None) -> int:
 
 
 def _dtype_holding(value: int, dtype: Any) -> Any:
-    """``dtype``, or the narrowest signed one that also holds ``value``: 255 + 1 must not wrap to a class."""
+    """Return ``dtype``, or the narrowest signed dtype that also fits ``value``: 255 + 1 must not wrap to a class."""
     limits = np.iinfo(dtype)
     if limits.min <= value <= limits.max:
         return dtype
@@ -300,15 +300,15 @@ def _dtype_holding(value: int, dtype: Any) -> Any:
     return next(np.dtype(t) for t in wider if np.can_cast(dtype, t) and np.iinfo(t).min <= value <= np.iinfo(t).max)
 
 
-#: What marks an image without a valid label among class indices; PyTorch's cross entropy leaves it out by itself.
+#: Marks an image without a valid label among class indices; PyTorch's cross entropy ignores it by default.
 NO_LABEL = -100
 
 
 class ImageLabelRule(LabelRule):
-    """:class:`LabelRule` of the labels of an image, which count as its instances.
+    """:class:`LabelRule` for labels of images, which count as instances.
 
     Args:
-        num_classes, on_invalid, label_map: As there.
+        num_classes, on_invalid, label_map: See :class:`LabelRule`.
         ignore_index (int): The label that is not trained on.
     """
 

@@ -14,17 +14,17 @@ from mmguard.nn.counting import AddsCounts
 
 
 class CountsLabels(AddsCounts):
-    """Mixin of the guarded losses: elements seen, skipped and remapped since the hook read them last.
+    """Mixin of the guarded losses: elements seen, skipped and remapped since the hook last read them.
 
     Attributes:
-        sources (list[str], optional): Files of the samples of the present batch; the hook sets them, so that
+        sources (list[str], optional): Files of the samples of the current batch; the hook sets them, so that
             ``on_invalid='raise'`` can name the file.
     """
 
     sources: Optional[List[str]] = None
 
     def take_counts(self) -> Optional[Tensor]:
-        """int64 (3,): elements seen, skipped, remapped since the last call; ``None`` where nothing was seen."""
+        """Return elements seen, skipped, remapped since the last call: int64 (3,); ``None`` if nothing was seen."""
         counts, self._counts = self._counts, None
         return counts
 
@@ -34,7 +34,7 @@ class CountsLabels(AddsCounts):
         super()._record(counts)
 
     def _with_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:
-        """Names the file of the first invalid element, where its first index is the sample in the batch.
+        """Name the file of the first invalid element, if its first index is the sample in the batch.
 
         Labels of boxes and queries are flattened over the batch: their first index says nothing about the sample.
         """

@@ -6,11 +6,11 @@ from mmguard.losses.guarded_loss import GuardedLossBase, named_losses
 
 
 class GuardedLoss(GuardedLossBase):
-    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase`, building the inner loss in mmpretrain's scope."""
+    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase` that builds the inner loss in mmpretrain's scope."""
 
     scope = 'mmpretrain'
 
 
-#: Name -> class, what is registered in mmpretrain's scope; each is an attribute of this module, too.
+#: Name -> class registered in mmpretrain's scope; each is an attribute of this module, too.
 LOSSES = {'GuardedLoss': GuardedLoss, **named_losses('mmpretrain', GuardedLoss, __name__)}
 globals().update(LOSSES)

@@ -8,10 +8,10 @@ from mmguard.losses.guarded_loss import GuardedLossBase, named_losses
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):
-    """mmseg's CrossEntropyLoss, safe against any label.
+    """mmseg's CrossEntropyLoss, guarded against any label.
 
     With valid labels value and gradient are those of ``mmseg.CrossEntropyLoss``; class weights together with ignored
-    pixels, which crash there, follow ``torch.nn.functional.cross_entropy``. Invalid labels count as absent. The
+    pixels, which crash there, follow ``torch.nn.functional.cross_entropy``. Invalid labels are excluded. The
     arguments are those of :class:`~mmguard.losses.cross_entropy.CrossEntropyBase`.
     """
 
@@ -23,12 +23,12 @@ class GuardedCrossEntropyLoss(CrossEntropyBase):
 
 
 class GuardedLoss(GuardedLossBase):
-    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase`, building the inner loss in mmseg's scope."""
+    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase` that builds the inner loss in mmseg's scope."""
 
     scope = 'mmseg'
 
 
-#: Name -> class, what is registered in mmseg's scope; each is an attribute of this module, too.
+#: Name -> class registered in mmseg's scope; each is an attribute of this module, too.
 LOSSES = {
     'GuardedCrossEntropyLoss': GuardedCrossEntropyLoss,
     'GuardedLoss': GuardedLoss,

@@ -1,4 +1,4 @@
-"""The drop-in for ``torch.nn.CrossEntropyLoss``, but for ``torch.jit.script``, which cannot compile it."""
+"""Drop-in for ``torch.nn.CrossEntropyLoss``, except that ``torch.jit.script`` cannot compile it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mmguard.nn.counting import KeepsTally
 
 
 class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
-    """``torch.nn.CrossEntropyLoss``; invalid targets count as absent.
+    """``torch.nn.CrossEntropyLoss``; invalid targets are excluded.
 
-    :func:`mmguard.functional.cross_entropy` says what is valid and where the two differ on purpose. Arguments, buffers
+    :func:`mmguard.functional.cross_entropy` defines what is valid and where the two differ. Arguments, buffers
     and state_dict are the stock ones, so checkpoints go both ways.
 
     Args:
@@ -53,7 +53,7 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
         self.on_invalid = check_on_invalid(on_invalid)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        r"""Computes the loss.
+        r"""Compute the loss.
 
         Args:
             input (Tensor): Scores before softmax, shape (C), (N, C) or (N, C, \*).

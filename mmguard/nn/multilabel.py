@@ -1,4 +1,4 @@
-"""The drop-in for ``torch.nn.BCEWithLogitsLoss``, but for ``torch.jit.script``, which cannot compile it."""
+"""Drop-in for ``torch.nn.BCEWithLogitsLoss``, except that ``torch.jit.script`` cannot compile it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mmguard.nn.counting import KeepsTally
 
 
 class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
-    """``torch.nn.BCEWithLogitsLoss``; targets outside [0, 1], NaN included, count as absent.
+    """``torch.nn.BCEWithLogitsLoss``; targets outside [0, 1], NaN included, are excluded.
 
     :func:`mmguard.functional.binary_cross_entropy_with_logits` has the details. Arguments, buffers and state_dict are
     the stock ones.
@@ -23,7 +23,7 @@ class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
         size_average, reduce (bool, optional): Deprecated in PyTorch.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         pos_weight (Tensor, optional): Weight of the positive part, broadcast along the last dimensions.
-        ignore_index (float, optional): A target value that takes no part and is no offence; it may be NaN.
+        ignore_index (float, optional): A target value that takes no part and is not an offence; it may be NaN.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
 
     Raises:
@@ -52,7 +52,7 @@ class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
         self.on_invalid = check_on_invalid(on_invalid)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Computes the loss.
+        """Compute the loss.
 
         Args:
             input (Tensor): Scores before sigmoid, any shape.

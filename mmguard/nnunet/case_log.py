@@ -1,4 +1,4 @@
-"""What a guarded nnU-Net trainer says: a line for the reader, a JSON line for the report, the sums at the end."""
+"""Reports of a guarded nnU-Net trainer: a line for the reader, a JSON line for the report, sums at the end."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mmguard.nnunet.label_space import MARK
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
 
-#: Cases that a line, and the table at the end, name.
+#: Number of cases in a line, and in the table at the end.
 NAMED = 3
 WORST = 20
 
 
 @dataclass
 class _Sums:
-    """Of one epoch."""
+    """Sums of one epoch."""
 
     counted: Tally = field(default_factory=Tally)
     iterations: int = 0
@@ -37,19 +37,19 @@ class _Sums:
 
 
 class CaseLog:
-    """Writes ``label_guard.jsonl`` and ``label_guard.json`` as mmengine's hook does, so that ``mmguard report`` reads
-    them, and reports in words.
+    """Log of a guarded training: ``label_guard.jsonl`` and ``label_guard.json`` as mmengine's hook writes them, so that
+    ``mmguard report`` reads them, and lines for the reader.
 
-    A line is reported for each of the first 20 iterations with something to report, then one per 10 s. It stands in
-    the file all the same, each iteration with its cases and values.
+    The first 20 iterations with an offence are reported in a line each, then one per 10 s. The file has them all, each
+    iteration with its cases and values.
 
     Args:
-        folder (str): Where the files are made, that of the lines at the first one.
-        rank, world_size (int): Of this process; each has files of its own.
-        rule (LabelRule): What is valid.
+        folder (str): Folder of the files; the file of lines is made at the first line.
+        rank, world_size (int): This process; each has its own files.
+        rule (LabelRule): Defines the valid labels.
         classes (sequence of str): Names of the labels, from 0 on.
-        tell (Callable[[str], None]): Takes a line for the reader.
-        raw_folder (str): Where the data set's raw files are, for the advice.
+        tell (Callable[[str], None]): Receives a line for the reader.
+        raw_folder (str): Folder of the raw data set, for the advice.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class CaseLog:
         self._hinted = False
 
     def start_anew(self) -> None:
-        """Renames the files of an earlier training in this folder to ``label_guard.jsonl.old``."""
+        """Rename the files of an earlier training in this folder to ``label_guard.jsonl.old``."""
         for path in self._log.paths:
             try:
                 if os.path.exists(path):
@@ -81,14 +81,14 @@ class CaseLog:
                 self._tell(f'guard: {path} of an earlier training cannot be renamed: {error}')
 
     def see(self, mode: str, place: Dict[str, int], span: IterationStats, cases: Sequence[str] = ()) -> None:
-        """Takes an iteration.
+        """Record an iteration.
 
         Args:
             mode (str): ``'train'`` or ``'val'``.
             place (dict[str, int]): ``iter`` in the epoch, counted from 1, ``epoch`` as nnU-Net counts, and ``step``,
                 the training iterations so far.
-            span (IterationStats): What was found.
-            cases (sequence of str): Those of the batch.
+            span (IterationStats): The statistics of the iteration.
+            cases (sequence of str): The cases of the batch.
         """
         if mode not in self._log.ledgers:
             self._log.begin(mode, self._valid())
@@ -105,7 +105,7 @@ class CaseLog:
             self._hint(span)
 
     def end_epoch(self, epoch: int) -> None:
-        """Tells the sums of an epoch, where there was anything."""
+        """Report the sums of an epoch with an offence."""
         for mode, sums in self._epoch.items():
             if sums.offending:
                 self._tell(
@@ -116,7 +116,7 @@ class CaseLog:
         self._epoch.clear()
 
     def close(self) -> None:
-        """Tells the sums of the training and its worst cases."""
+        """Report the sums of the training and its worst cases."""
         for mode, ledger in self._log.ledgers.items():
             self._log.end(mode)
             sums = ledger.sums
@@ -140,7 +140,7 @@ class CaseLog:
         self._log.close()
 
     def _valid(self) -> Dict[str, Any]:
-        """What is valid, for the record."""
+        """Describe the valid labels for the record."""
         guard = {**space_to_json('pixels', self._rule), 'ignore_index': self._ignored()}
         return {'guards': [guard], 'classes': self._classes, 'data_roots': [self._raw_folder]}
 
@@ -148,7 +148,7 @@ class CaseLog:
         return None if self._rule.ignore_index == MARK else self._rule.ignore_index
 
     def _hint(self, span: IterationStats) -> None:
-        from mmguard.findings import LabelFacts, diagnose  # a run without an offence needs nothing of it
+        from mmguard.findings import LabelFacts, diagnose  # not needed in a run without an offence
         from mmguard.findings.frameworks import in_nnunet
 
         found = span.offending['pixels'] or span.loss_samples['pixels']
@@ -169,7 +169,7 @@ class CaseLog:
 
 
 def _iteration_line(mode: str, place: Dict[str, int], span: IterationStats) -> str:
-    """``guard: train epoch 0 iter 3: 120 of 27,648 voxels skipped (value 7 (120 times)) in 1 of 2 cases: case_002``."""
+    """Format ``guard: train epoch 0 iter 3: 120 of 27,648 voxels skipped: value 7 (120 times); in 1 of 2 ...``."""
     found = span.offending['pixels'] or span.loss_samples['pixels']
     line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_amount(_counted(span))}'
     values = sum(found, Tally()).values
@@ -185,7 +185,7 @@ def _iteration_line(mode: str, place: Dict[str, int], span: IterationStats) -> s
 
 
 def _counted(span: IterationStats) -> Tally:
-    """What the transforms found, or what only the loss saw."""
+    """Return the counts of the transforms, or, if they found nothing, of the loss."""
     if span.pixels.skipped or span.pixels.remapped or not span.losses:
         return span.pixels
     losses: List[Any] = list(span.losses.values())
@@ -206,5 +206,5 @@ def _fate(span: IterationStats) -> str:
 
 
 def raw_folder_of(dataset_name: str, raw: Optional[str]) -> str:
-    """The folder of a raw data set, as a reader can type it."""
+    """Return the folder of a raw data set, as a reader can type it."""
     return os.path.join(raw or '$nnUNet_raw', dataset_name)

@@ -32,9 +32,9 @@ ON_INVALID = 'MMGUARD_ON_INVALID'
 
 
 class GuardsLabels:
-    """Makes a guarded trainer of any trainer whose loss is made of nnU-Net's.
+    """Mixin that makes a guarded trainer of any trainer with nnU-Net's losses.
 
-    Stands before the trainer: ``class nnUNetTrainerDA5Guarded(GuardsLabels, nnUNetTrainerDA5)``. Voxels whose label is
+    Comes before the trainer: ``class nnUNetTrainerDA5Guarded(GuardsLabels, nnUNetTrainerDA5)``. Voxels whose label is
     neither declared in ``dataset.json`` nor the ignore label are left out of every loss term and of the pseudo Dice,
     counted exactly in the data loader's workers, and reported case by case. On valid labels value and gradient of the
     loss are the stock ones.
@@ -47,7 +47,7 @@ class GuardsLabels:
 
     on_invalid = 'ignore'
 
-    # nnU-Net's, declared for a type checker.
+    # nnU-Net's, declared for type checkers.
     label_manager: Any
     loss: Any
     output_folder: str
@@ -81,7 +81,7 @@ class GuardsLabels:
         return self.guard_loss(super()._build_loss())  # type: ignore[misc]
 
     def guard_loss(self, loss: nn.Module) -> nn.Module:
-        """The loss with invalid voxels left out; a trainer with a loss of its own overrides this."""
+        """Return the loss with invalid voxels left out; a trainer with its own loss overrides this."""
         manager = self.label_manager
         return guard_loss(loss, ignored_label(manager), manager.ignore_label is not None, manager.has_regions)
 
@@ -92,7 +92,7 @@ class GuardsLabels:
         return GuardedTransforms(super().get_validation_transforms(*args, **kwargs), self._rule())  # type: ignore[misc]
 
     def _rule(self) -> LabelRule:
-        # 'raise' is said by the trainer, which knows the case: a worker's exception would reach nobody but its own log.
+        # The trainer raises for 'raise', as it knows the case: a worker's exception would only reach its own log.
         return label_rule(self.label_manager, 'ignore' if self.on_invalid == 'raise' else self.on_invalid)
 
     # ---- the steps
@@ -106,7 +106,7 @@ class GuardsLabels:
 
     def validation_step(self, batch: dict) -> dict:
         batch, tallies = self._open(batch)
-        # The pseudo Dice leaves out what has the ignore label, if there is one.
+        # The pseudo Dice leaves out the ignore label, if there is one.
         with self._ignore_label_declared():
             outputs = super().validation_step(batch)  # type: ignore[misc]
         self._report('val', batch, tallies)
@@ -125,7 +125,7 @@ class GuardsLabels:
 
     def on_train_start(self) -> None:
         super().on_train_start()  # type: ignore[misc]
-        if self.current_epoch == 0:  # else an earlier training is continued, and so is its log
+        if self.current_epoch == 0:  # else an earlier training continues, and so does its log
             self._log_of_cases().start_anew()
 
     def on_train_epoch_start(self) -> None:
@@ -145,7 +145,7 @@ class GuardsLabels:
         self._log_of_cases().close()
 
     def _open(self, batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
-        """Parts a batch from its counts; the losses' counters start anew."""
+        """Split a batch from its counts, and reset the losses' counters."""
         batch, tallies = take_tallies(batch)
         if tallies is None and not self.label_manager.has_regions:
             batch, tallies = sanitize_batch(batch, self._rule())
@@ -179,12 +179,12 @@ class GuardsLabels:
         return [part for part in parts if isinstance(part, GuardedLabelLoss)]
 
     def _loss_counts(self) -> Dict[str, LossCount]:
-        """What the losses had to leave out although the transforms had looked."""
+        """Read what the losses had to leave out after the transforms."""
         losses = [(type(loss).__name__, loss.take_counts()) for loss in self._counting_losses()]
         return {name: LossCount(*counts.tolist()) for name, counts in losses if counts is not None}
 
     def _culprits(self, batch: dict) -> List[Tally]:
-        """The cases of a batch whose labels a loss had to sanitize."""
+        """Find the cases of a batch whose labels a loss had to sanitize."""
         return [tally for tally in sanitize_batch(batch, self._rule())[1] if tally]
 
     def _log_of_cases(self) -> CaseLog:
@@ -229,5 +229,5 @@ def _chosen(on_invalid: str) -> str:
 class nnUNetTrainerGuarded(GuardsLabels, nnUNetTrainer):
     """nnU-Net's default trainer, guarded: ``nnUNetv2_train DATASET CONFIGURATION FOLD -tr nnUNetTrainerGuarded``.
 
-    Writes ``label_guard.jsonl`` and ``label_guard.json`` beside nnU-Net's own log, see :class:`GuardsLabels`.
+    Writes ``label_guard.jsonl`` and ``label_guard.json`` next to nnU-Net's own log, see :class:`GuardsLabels`.
     """

@@ -15,9 +15,9 @@ __all__ = ['Console', 'Table', 'Text']
 
 
 class Console(_Console):
-    """A console whose text moves no cursor and colours nothing by itself, wherever it came from."""
+    """A console that escapes control characters and adds no colours of its own."""
 
     def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
-        """Escape every character that is not seen."""
+        """Escape every invisible character."""
         for segment in super().render(*arguments, **options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)

@@ -1,4 +1,4 @@
-"""Exceptions in words: what failed, whose failure it is, and what to do."""
+"""Descriptions of exceptions: the failure, its owner, and what to do."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 import traceback
 from typing import Optional
 
-#: What to do about a failure that is mmguard's own.
+#: Advice for a failure of mmguard's own.
 REPORT_IT = 'please report it in the issue tracker of mmguard, with the output of `mmguard env`'
 
 _HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), '')
 
 
 def words_of(error: BaseException, limit: int = 400) -> str:
-    """An exception in one line; of one that ended the import of a package, which package that is.
+    """Describe an exception in one line; for a failed import, name the package.
 
     Example:
         >>> words_of(IndexError('Target 24 is out of bounds.'))
@@ -23,7 +23,7 @@ def words_of(error: BaseException, limit: int = 400) -> str:
 
 
 def broken_import(error: BaseException) -> str:
-    """Which package an exception kept from being imported, and why; empty where it was not raised by an import."""
+    """Return which package could not be imported, and why; empty if no import failed."""
     link: Optional[BaseException] = error
     while link is not None:
         package = _imported_in(link)
@@ -34,9 +34,9 @@ def broken_import(error: BaseException) -> str:
 
 
 def own_failure(error: BaseException) -> str:
-    """``'mmguard/functional/softmax.py:31 in _kept'`` where an exception came up in a line of mmguard; else empty.
+    """Return ``'mmguard/functional/softmax.py:31 in _kept'`` if mmguard's code raised an exception; else empty.
 
-    One that mmguard raises itself is a message for the user, and no failure.
+    Exceptions that mmguard raises on purpose are messages for the user, not failures.
     """
     frames = traceback.extract_tb(error.__traceback__)
     if not frames or not os.path.abspath(frames[-1].filename).startswith(_HERE):
@@ -48,7 +48,7 @@ def own_failure(error: BaseException) -> str:
 
 
 def ended_by(error: SystemExit) -> str:
-    """What a program does that raises SystemExit, in words.
+    """Describe the end of a program that raises SystemExit.
 
     Example:
         >>> ended_by(SystemExit(0))
@@ -58,7 +58,7 @@ def ended_by(error: SystemExit) -> str:
 
 
 def line_of(error: BaseException, before: str = ' at ') -> str:
-    """The line of the user's own file in which an exception came up; empty where none is known."""
+    """Return the line of the user's file that raised an exception; empty if unknown."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if 'site-packages' not in frame.filename]
     last = frames[-1] if frames else None
     if last is None or last.name != '<module>' or not os.path.isfile(last.filename):
@@ -67,7 +67,7 @@ def line_of(error: BaseException, before: str = ' at ') -> str:
 
 
 def _imported_in(error: BaseException) -> str:
-    """The package whose import an exception ended."""
+    """Return the package whose import raised an exception."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         # mmengine runs a config as a module without a name.
         package = str(frame.f_globals.get('__name__', '')).partition('.')[0]
@@ -79,6 +79,6 @@ def _imported_in(error: BaseException) -> str:
 def _in_one_line(error: BaseException, limit: int = 400) -> str:
     try:
         text = ' '.join(str(error).split())[:limit]
-    except Exception:  # an exception of the user's own, which cannot say what it is
+    except Exception:  # a user's exception whose __str__ fails
         text = ''
     return f'{type(error).__name__}: {text}' if text else type(error).__name__

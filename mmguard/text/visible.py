@@ -1,16 +1,16 @@
-"""Text from files and exceptions in which every character is seen, for a console, a log or a page."""
+"""Printable text from files and exceptions, for a console, a log or a page."""
 
 from __future__ import annotations
 
-#: Characters of a text that are shown, and of a name: paths have no more.
+#: Longest text and longest name that are shown; paths are not longer.
 LONGEST, LONGEST_NAME = 20_000, 4096
 
 
 def visible(text: str, limit: int = LONGEST) -> str:
-    r"""A text in which every character is seen, over its own lines.
+    r"""Escape all invisible characters of a text, except line breaks.
 
-    Control and direction marks, spaces that are none and characters that nobody assigned are escapes, and so are bytes
-    of a file name that are no UTF-8. What is long lacks its middle.
+    Control and direction marks, unusual spaces and unassigned characters become escapes, and so do bytes of a file
+    name that are not UTF-8. A long text is shortened in the middle.
 
     Example:
         >>> visible('caf\udce9' + chr(0x202E) + 'gnp.exe')
@@ -23,7 +23,7 @@ def visible(text: str, limit: int = LONGEST) -> str:
 
 
 def visible_name(name: str, limit: int = LONGEST_NAME) -> str:
-    r"""The same on one line.
+    r"""Escape a name as :func:`visible` does, on one line.
 
     Example:
         >>> visible_name('a\nb.png')
@@ -41,6 +41,6 @@ def _seen(char: str) -> str:
     if char.isprintable() or char == '\n':
         return char
     code = ord(char)
-    if 0xDC80 <= code < 0xDD00:  # stands for a byte of a file name
+    if 0xDC80 <= code < 0xDD00:  # a byte of a file name
         code -= 0xDC00
     return f'\\x{code:02x}' if code < 0x100 else f'\\u{code:04x}' if code < 0x10000 else f'\\U{code:08x}'

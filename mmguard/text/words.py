@@ -1,4 +1,4 @@
-"""Numbers and lists in sentences."""
+"""Numbers, lists and values in sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 
 def counted(number: int, one: str, many: Optional[str] = None) -> str:
-    """A number and what it counts.
+    """Return a number with its noun.
 
     Example:
         >>> counted(1, 'file'), counted(1204, 'file'), counted(0, 'class')
@@ -17,7 +17,7 @@ def counted(number: int, one: str, many: Optional[str] = None) -> str:
 
 
 def plural(number: int, one: str, many: Optional[str] = None) -> str:
-    """Return a noun after its number; ``many`` where no rule of English makes its plural.
+    """Return a noun after its number; ``many`` for irregular plurals.
 
     Example:
         >>> plural(1, 'entry'), plural(2, 'entry'), plural(2, 'box'), plural(2, 'key'), plural(2, 'px')
@@ -35,7 +35,7 @@ def plural(number: int, one: str, many: Optional[str] = None) -> str:
 
 
 def first_of(lines: Sequence[str], most: int = 10) -> List[str]:
-    """The first lines, and how many more there are.
+    """Return the first lines and the number of the others.
 
     Example:
         >>> first_of(['a', 'b', 'c', 'd'], 2)
@@ -46,9 +46,9 @@ def first_of(lines: Sequence[str], most: int = 10) -> List[str]:
 
 
 def short(value: object, length: int = 60) -> str:
-    """Return a value as a message shows it: one line, not longer than ``length``.
+    """Shorten a value for a message: one line of at most ``length`` characters.
 
-    No more of a list is spelled out than is shown, however large or deep it is, or often it refers to its parts.
+    Only the part of a list that is shown is formatted, however large, deep or self-referential it is.
 
     Example:
         >>> short('a' * 100, 10), short({'a': [1, 2]})

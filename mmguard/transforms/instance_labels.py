@@ -36,41 +36,41 @@ _INF = float('inf')
 
 
 class GuardInstanceLabels(BaseTransform):
-    """Checks and sanitizes the instances of an image, before or after PackDetInputs.
+    """Check and sanitize the instances of an image, before or after PackDetInputs.
 
     Right after it, it sees what the loss will see, and its report always reaches the hook. Before it, the report
     travels if ``'label_guard'`` is in the ``meta_keys`` of PackDetInputs. Where a transform mixes several images
-    (Mosaic, MixUp, CopyPaste), put the guard behind it: the reports of the mixed-in images end there. All fields of an
-    instance stay in line, labels become int64, and an image that loses all of them stays usable. Panoptic samples
-    want GuardSegLabels beside it.
+    (Mosaic, MixUp, CopyPaste), put the guard after it: it drops the reports of the mixed-in images. All fields of an
+    instance stay in line, labels become int64, and an image that keeps no instance stays usable. Panoptic samples
+    need GuardSegLabels as well.
 
-    Boxes may be of any type of mmdet's (rotated and quadrilateral ones of MMRotate, too), and stay of it. Objects of
-    MMDetection3D, behind Pack3DDetInputs or before it, are removed where others are moved to the ignored instances,
-    which no detector there has; their boxes want finite geometry and sizes above 0. A label of -1, which its data sets
-    write for categories that the class list leaves out, is removed as well, and is no offence.
+    Boxes may have any type of mmdet's (also rotated and quadrilateral ones of MMRotate), and keep it. Objects of
+    MMDetection3D, before or after Pack3DDetInputs, are removed where others are moved to the ignored instances,
+    which its detectors do not have; their boxes need finite geometry and sizes above 0. A label of -1, which its data
+    sets write for categories outside the class list, is removed as well, and is not an offence.
 
     Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, ``gt_labels_3d`` or ``gt_bboxes_3d``, or ``data_samples``
-    with ``gt_instances`` or ``gt_instances_3d``. Without them (a test pipeline) nothing happens. Added key:
+    with ``gt_instances`` or ``gt_instances_3d``. Nothing happens without them (a test pipeline). Added key:
     ``label_guard``.
 
     Args:
-        num_classes (int): Valid labels are ``[0, num_classes)``. mmdet's background, ``num_classes``, is none: an
+        num_classes (int): Valid labels are ``[0, num_classes)``. mmdet's background, ``num_classes``, is not valid: an
             instance with that label would be trained as background.
-        on_invalid (str): What becomes of an instance with an invalid label: ``'ignore'`` (default) moves it to the
+        on_invalid (str): Treatment of an instance with an invalid label: ``'ignore'`` (default) moves it to the
             ignored instances, whose region assigners with ``ignore_iof_thr`` > 0 train neither as an object nor as
             background; ``'drop'`` removes it; ``'clip'`` clamps its label; ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw label -> class, applied first.
-        check_boxes (bool): Whether instances are removed whose box is not finite, has no area or lies wholly outside
+        check_boxes (bool): Remove instances whose box is not finite, has no area or is entirely outside
             the image (and the image file, whose coordinates mmdet's test pipelines keep). Counted as skipped, under
             that reason. Defaults to True.
-        keep_ignored (bool): Whether instances that the annotations ignore (crowds, difficult objects) stay among the
-            ignored ones. ``False`` is for the training of a model whose assigners took no notice of them
-            (``ignore_iof_thr=-1``), and now do for the sake of invalid labels: valid ones are then trained as before.
+        keep_ignored (bool): Keep instances that the annotations ignore (crowds, difficult objects) among the
+            ignored ones. ``False`` is for the training of a model whose assigners did not use them
+            (``ignore_iof_thr=-1``), and now do because of invalid labels: valid ones are then trained as before.
             They are counted either way. Defaults to True.
 
     Raises:
-        ValueError: Arguments out of range; when called, fields of different lengths, masks that are not of the
-            image's size, labels that are not 1-D. The message names the file.
+        ValueError: Arguments out of range; when called, fields of different lengths, masks that do not have the
+            size of the image, labels that are not 1-D. The message names the file.
         TypeError: When called, floating-point labels.
         LabelGuardError: When called, an invalid instance with ``on_invalid='raise'``.
     """
@@ -89,7 +89,7 @@ class GuardInstanceLabels(BaseTransform):
         self.keep_ignored = keep_ignored
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Sanitize the instances of a sample, packed or not, and leave a :class:`~mmguard.labels.tally.Tally`."""
+        """Sanitize the instances of a sample, packed or not, and attach a :class:`~mmguard.labels.tally.Tally`."""
         if 'data_samples' not in results:
             guard = self._for(results)
             objects = _counted(results.get('gt_labels_3d'), results.get('gt_bboxes_3d'))
@@ -105,7 +105,7 @@ class GuardInstanceLabels(BaseTransform):
         guard = self._for(sample)
         objects = sample.get('gt_instances_3d', {})
         boxes = sample.get('gt_instances', {})
-        in_space, in_image = bool(objects.keys()), bool(boxes.keys())  # without annotations they have no field
+        in_space, in_image = bool(objects.keys()), bool(boxes.keys())  # both are empty without annotations
         if in_space and in_image and len(objects) != len(boxes):
             tally = guard._sanitize_packed(sample) + guard._sanitize_objects(sample)
         elif in_space:
@@ -118,7 +118,7 @@ class GuardInstanceLabels(BaseTransform):
         return results
 
     def _for(self, sample: Any) -> GuardInstanceLabels:
-        """The guard for a sample whose labels an earlier one may have mapped, or moved to the ignored instances."""
+        """Return the guard for a sample whose labels an earlier guard may have mapped or moved."""
         if not sample.get(LABEL_GUARD):
             return self
         guard = copy.copy(self)
@@ -187,7 +187,7 @@ class GuardInstanceLabels(BaseTransform):
         return tally
 
     def _sanitize_objects(self, sample: Any) -> Tally:
-        """The objects of a packed sample, and with them their boxes in the image, where they have such."""
+        """Sanitize the objects of a packed sample, together with their boxes in the image, if any."""
         objects, boxes, source = sample.gt_instances_3d, sample.get('gt_instances', {}), file_of(sample)
         paired = bool(boxes.keys()) and len(boxes) == len(objects)
         labels, in_image, found = self._judged(
@@ -232,7 +232,7 @@ class GuardInstanceLabels(BaseTransform):
     def _judged(
         self, labels: Any, boxes: Any, in_image: Any, objects: int, source: Optional[str]
     ) -> Tuple[Optional[np.ndarray], Optional[np.ndarray], SanitizedObjects]:
-        """The labels in space and in the image, each ``None`` where there are none, and what stays."""
+        """Return the labels in space and in the image, each ``None`` if missing, and what stays."""
         raw = np.zeros(objects, np.int64) if labels is None else _class_indices(labels, 'gt_labels_3d', source)
         found = sanitize_objects(self.rule, raw, boxes if self.check_boxes else None, None, source)
         beside = None
@@ -243,7 +243,7 @@ class GuardInstanceLabels(BaseTransform):
         return None if labels is None else found.labels, beside, found
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
-        """The usual image, counted in as few steps as can be: a first call of torch or numpy takes its 10 us."""
+        """Return True for the usual clean image, in few steps: each first call of torch or numpy costs 10 us."""
         if labels is None or getattr(labels, 'ndim', None) != 1 or len(labels) > FEW or labels.dtype not in INT64:
             return False
         if not self.rule.are_classes(labels.tolist()):
@@ -259,7 +259,7 @@ class GuardInstanceLabels(BaseTransform):
         ignored: Optional[np.ndarray],
         source: Optional[str],
     ) -> SanitizedInstances:
-        if labels is None:  # boxes alone
+        if labels is None:  # only boxes
             labels = np.zeros(len(boxes) if boxes is not None else 0, dtype=np.int64)
         return self.rule.sanitize(_class_indices(labels, key, source), ignored, self._faults(boxes, extent), source)
 
@@ -288,7 +288,7 @@ def _counted(labels: Any, boxes: Any) -> Any:
 
 
 def _class_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:
-    """Return int64 (N,); what exceeds int64 turns negative, invalid either way."""
+    """Return int64 (N,); values beyond int64 turn negative, invalid either way."""
     if not isinstance(labels, (torch.Tensor, np.ndarray)):
         raise TypeError(
             f'{source or "sample"}: {key} must be an integer array or tensor of shape (num_instances,), got '
@@ -297,18 +297,18 @@ def _class_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:
     labels = labels.numpy() if isinstance(labels, torch.Tensor) else labels
     if labels.ndim != 1:
         raise ValueError(
-            f'{source or "sample"}: labels have shape {labels.shape}, wanted is (number of instances,) with one class '
+            f'{source or "sample"}: labels have shape {labels.shape}, expected (num_instances,) with one class '
             f'index each. One-hot labels? Convert with labels.argmax(1)'
         )
     if labels.size and labels.dtype.kind not in 'biu':
-        raise TypeError(f'{source or "sample"}: labels are {labels.dtype}, wanted are integer class indices')
+        raise TypeError(f'{source or "sample"}: labels are {labels.dtype}, expected integer class indices')
     return labels.astype(np.int64, copy=False)
 
 
 def _extent(meta: Any) -> Tuple[float, float]:
-    """Height and width within which a box may lie: of the image, or of its file, whichever is larger.
+    """Return the height and width that limit a box: of the image or of its file, whichever is larger.
 
-    mmdet's test pipelines load annotations behind the resizing, in the coordinates of the file.
+    mmdet's test pipelines load annotations after resizing, in the coordinates of the file.
     """
     img_shape, ori_shape = meta.get('img_shape'), meta.get('ori_shape')
     if img_shape is None or ori_shape is None:

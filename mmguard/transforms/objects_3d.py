@@ -1,4 +1,4 @@
-"""The objects of a point cloud, or of camera images that are labelled in space (MMDetection3D)."""
+"""Objects of a point cloud, or of camera images labelled in space (MMDetection3D)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import torch
 from mmguard.labels.instances import NO_AREA, NOT_FINITE, InstanceRule
 from mmguard.labels.tally import Tally
 
-#: What mmdet3d's data sets write for a category that the class list leaves out; ``ObjectNameFilter`` removes it.
+#: Label that mmdet3d's data sets write for a category outside the class list; ``ObjectNameFilter`` removes it.
 UNLISTED = -1
-#: Centre, size and angle of a box; velocities behind them may be unknown (NaN), which heads expect.
+#: Centre, size and angle of a box; the velocities that follow may be unknown (NaN), which heads expect.
 _GEOMETRY = 7
 _SIZE = slice(3, 6)
 
 
 class SanitizedObjects(NamedTuple):
-    """What :func:`sanitize_objects` returns.
+    """Result of :func:`sanitize_objects`.
 
     Attributes:
         labels (np.ndarray): Mapped and clipped labels, int64 (N,).
-        stays (np.ndarray, optional): bool (N,), what is trained on; ``None``: all of them.
-        tally (Tally): What was seen and sanitized.
+        stays (np.ndarray, optional): bool (N,), objects to train on; ``None``: all of them.
+        tally (Tally): Counts of seen and sanitized objects.
     """
 
     labels: np.ndarray
@@ -38,17 +38,17 @@ def sanitize_objects(
     known: Optional[np.ndarray] = None,
     source: Optional[str] = None,
 ) -> SanitizedObjects:
-    """Judges the objects of one sample. No detector of mmdet3d has ignored objects: what takes no part is removed.
+    """Sanitize the objects of one sample. mmdet3d's detectors have no ignored objects: what takes no part is removed.
 
-    The label -1 is no mistake: it stands for categories that the user's class list leaves out. Such objects are
+    The label -1 is not a mistake: it marks categories outside the user's class list. Such objects are
     removed and count as mapped.
 
     Args:
-        rule (InstanceRule): Which labels are valid.
+        rule (InstanceRule): Defines the valid labels.
         labels (np.ndarray): int64 (N,).
-        boxes (BaseInstance3DBoxes, Tensor or np.ndarray, optional): N boxes to be judged, (x, y, z, three sizes, yaw,
+        boxes (BaseInstance3DBoxes, Tensor or np.ndarray, optional): N boxes to check, (x, y, z, three sizes, yaw,
             ...) in metres.
-        known (np.ndarray, optional): bool (N,), objects that were judged already.
+        known (np.ndarray, optional): bool (N,), objects that were checked already.
         source (str, optional): The file, for messages and the tally.
 
     Raises:
@@ -70,12 +70,12 @@ def sanitize_objects(
 def sanitize_projected(
     rule: InstanceRule, labels: np.ndarray, found: SanitizedObjects, raw: np.ndarray, source: Optional[str]
 ) -> Tuple[np.ndarray, SanitizedObjects]:
-    """The same for objects that have boxes in an image as well, whose labels may be others.
+    """Sanitize the boxes in an image that belong to the objects, and may have other labels.
 
     Args:
-        labels (np.ndarray): int64 (N,), of the boxes in the image.
-        found (SanitizedObjects): Of the objects in space.
-        raw (np.ndarray): int64 (N,), their labels before.
+        labels (np.ndarray): int64 (N,), labels of the boxes in the image.
+        found (SanitizedObjects): The objects in space.
+        raw (np.ndarray): int64 (N,), their original labels.
 
     Returns:
         tuple: the labels in the image, and what stays of both; an object whose labels agree is counted once.
@@ -89,7 +89,7 @@ def sanitize_projected(
 
 
 def box_faults_3d(boxes: Any) -> np.ndarray:
-    """What is wrong with each box: int8 (N,), its place in ``BOX_REASONS``; 0: nothing.
+    """Find the fault of each box: int8 (N,), index in ``BOX_REASONS``; 0: no fault.
 
     Example:
         >>> box_faults_3d(np.array([[0, 0, 0, 4, 2, 1, 0.5], [0, 0, 0, 4, 0, 1, 0.5]])).tolist()

@@ -1,4 +1,4 @@
-"""The report that a sample carries from guard to guard and to the hook: plain data, read without mmguard."""
+"""Report that a sample carries from guard to guard and to the hook: plain data, readable without mmguard."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ NONE: LabelMap = MappingProxyType({})
 
 
 def rule_for(rule: Rule, sample: Any) -> Rule:
-    """Return the rule for a sample: without its label map where an earlier guard has applied the same one."""
+    """Return the rule for a sample: without its label map if an earlier guard has applied the same one."""
     label_map = rule.whole_map
     record: Record = sample.get(LABEL_GUARD) or {}
     return rule.without_map() if label_map and record.get(rule.kind, {}).get(LABEL_MAP) == label_map else rule
 
 
 def leave_in_results(results: Dict[str, Any], kind: str, tally: Tally, label_map: LabelMap = NONE) -> None:
-    """Leave a tally in a sample that is not packed yet, and the label map that was applied."""
+    """Attach a tally, and the applied label map, to an unpacked sample."""
     results[LABEL_GUARD] = _joined(results, kind, tally, label_map)
 
 
 def leave_in_sample(sample: Any, kind: str, tally: Tally, label_map: LabelMap = NONE) -> None:
-    """Leave a tally in the meta information of a packed sample, and the label map that was applied."""
-    # set_metainfo would copy deeply; the record is ours alone.
+    """Attach a tally, and the applied label map, to the meta information of a packed sample."""
+    # set_metainfo would copy the record deeply, which only the guards hold.
     sample.set_field(_joined(sample, kind, tally, label_map), LABEL_GUARD, field_type='metainfo')
 
 
 def _joined(sample: Any, kind: str, tally: Tally, label_map: LabelMap) -> Record:
-    """The sample's record with one more look at its pixels or instances (an earlier guard's, if there was one)."""
+    """Return the sample's record with another look at its pixels or instances (after an earlier guard's, if any)."""
     joined: Record = dict(sample.get(LABEL_GUARD) or {})
     if kind in joined:
         tally = tallies_of({LABEL_GUARD: {kind: joined[kind]}})[kind].then(tally)

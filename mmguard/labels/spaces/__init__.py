@@ -1,7 +1,7 @@
-"""Which labels are valid: the one answer, from a built model, a run's record, or options.
+"""Valid labels per kind: one answer, from a built model, a run's record, or options.
 
-That of a config tree is :func:`mmguard.config.label_spaces.from_config`. How heads take labels stands in ``heads``,
-once; a part of a config and a module of a model are read alike. Nothing here needs mmengine or torch.
+:func:`mmguard.config.label_spaces.from_config` answers for a config tree. ``heads`` describes once how heads take
+labels; a part of a config and a module of a model are read alike. Nothing here needs mmengine or torch.
 """
 
 from mmguard.labels.spaces.heads import from_model, of_loss

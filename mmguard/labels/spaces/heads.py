@@ -1,6 +1,6 @@
-"""Valid labels of heads, by what their losses do with them, and of a built model.
+"""Valid labels of heads and of built models, derived from what their losses do with labels.
 
-A part of a config and a built head are read alike.
+Parts of a config and built heads are read alike.
 
 - Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head of one sigmoid
   channel tells 0 from 1.
@@ -23,7 +23,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Protocol, Sequ
 
 from mmguard.labels.spaces.space import KINDS, VOID, LabelSpaces, Space
 
-#: Heads by the name that they stand under, the most telling first; the others have to agree with it.
+#: Names of heads, the most telling first; the others have to agree with it.
 GROUPS = {
     'pixels': ('decode_head', 'semantic_head', 'panoptic_head', 'auxiliary_head'),
     'instances': (
@@ -44,11 +44,11 @@ GROUPS = {
         'head',
     ),
 }
-#: What the layers of a head stand under in mmyolo: its classes are counted there.
+#: Name of the part of an mmyolo head that holds its layers and num_classes.
 HEAD_MODULE = 'head_module'
-#: Below these names there are no labels, others, or those of a model that is not trained.
+#: Names of parts without labels, with other labels, or of a model that is not trained.
 ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_model'}
-#: Heads that look a label up among the names of the classes, which come with the data.
+#: Heads that look up labels among the class names, which come with the data.
 OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead', 'YOLOWorldHead')
 #: Heads of region proposals; mmdet's ``RPN``, which has nothing else, calls one ``bbox_head`` once it is built.
 PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')
@@ -62,8 +62,8 @@ OTHER_COUNTS = (
     *PROPOSALS,
     *OPEN_VOCABULARY,
 )
-#: The heads of mmpretrain that take any number of labels of an image, and those that take one. Others make their
-#: targets themselves. All stand under ``head``.
+#: Heads of mmpretrain that take any number of labels per image, then those that take one. Others compute
+#: their targets themselves. All have the name ``head``.
 MULTI_LABEL = ('MultiLabelClsHead', 'MultiLabelLinearClsHead', 'CSRAClsHead')
 
 CLASSIFIERS = (
@@ -78,14 +78,14 @@ CLASSIFIERS = (
     'EfficientFormerClsHead',
     *MULTI_LABEL,
 )
-#: mmseg's heads that classify queries: each has a channel for "no object", so a single class is no sigmoid.
+#: mmseg's heads that classify queries have a channel for "no object", so a single class is not a sigmoid.
 QUERIES = ('MaskFormerHead', 'Mask2FormerHead')
 
-#: A classifier that indexes by the label before its loss, which therefore cannot protect it.
+#: A classifier that indexes by label before its loss: a guarded loss cannot protect it.
 ARCFACE = 'ArcFaceClsHead'
 
 THINGS, STUFF = 'num_things_classes', 'num_stuff_classes'
-#: What PyTorch's cross entropy leaves out where nothing is said, and mmdet's.
+#: Default ignore_index of PyTorch's and mmdet's cross entropy.
 NOT_IGNORED = -100
 
 
@@ -97,29 +97,29 @@ class Head(Protocol):
         """``'model.roi_head.bbox_head[0]'``, ``'roi_head.bbox_head.0'``."""
 
     def get(self, key: str, otherwise: Any = None) -> Any:
-        """An argument."""
+        """Return an argument of the head."""
 
     def is_a(self, *names: str) -> bool:
-        """Whether its class, or a base of it, has one of these names."""
+        """Return True if its class or a base class has one of these names."""
 
 
 def names_in(path: str) -> List[str]:
-    """The names on the way to a head, numbers left out."""
+    """Split the path of a head into names, without indices."""
     return [name for name in re.split(r'[.\[\]]+', path) if name and not name.isdigit()]
 
 
 def takes_labels(head: Head) -> bool:
-    """Whether a head's ``num_classes`` is a number of labels."""
+    """Return True if a head's ``num_classes`` counts labels."""
     return not (ELSEWHERE & set(names_in(head.path)) or head.is_a(*OTHER_COUNTS))
 
 
 def is_classifier(head: Head) -> bool:
-    """Whether a head takes labels of images."""
+    """Return True if a head takes labels of images."""
     return names_in(head.path)[-1:] == ['head'] and head.is_a(*CLASSIFIERS) and not head.is_a(ARCFACE)
 
 
 def group_of(head: Head, kind: str) -> Optional[str]:
-    """The name in :data:`GROUPS` that a head stands under."""
+    """Return the name in :data:`GROUPS` that applies to a head."""
     names = names_in(head.path)
     if names[-1:] == ['head']:
         return 'head' if kind == 'instances' and is_classifier(head) else None
@@ -129,7 +129,7 @@ def group_of(head: Head, kind: str) -> Optional[str]:
 
 
 def spaces_of_head(head: Head) -> Iterator[Space]:
-    """The labels that a head takes: of one kind, of both, or none."""
+    """Yield the labels that a head takes: of one kind, of both, or none."""
     if not takes_labels(head):
         return
     group = group_of(head, 'pixels')
@@ -146,7 +146,7 @@ def spaces_of_head(head: Head) -> Iterator[Space]:
 
 
 def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
-    """What is valid in a model."""
+    """Collect the valid labels of a model's heads."""
     heads = list(heads)
     found = tuple(space for head in heads for space in spaces_of_head(head))
     instances = _leading(found, 'instances')
@@ -157,7 +157,7 @@ def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str
 
 
 def _leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
-    """The smallest of the most telling group."""
+    """Return the smallest space of the most telling group."""
     for group in GROUPS[kind]:
         found = [space for space in spaces if space.kind == kind and group in names_in(space.place)]
         if found:
@@ -166,7 +166,7 @@ def _leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
 
 
 def _pixel_classes(head: Head, group: str) -> Tuple[Optional[int], str]:
-    """Their number, and the arguments that say it."""
+    """Return the number of classes and the arguments that define it."""
     things = _int(head.get(THINGS)) if group in ('semantic_head', 'panoptic_head') else None
     if things is not None:
         stuff = _int(head.get(STUFF))
@@ -187,13 +187,13 @@ def _ignored(head: Head, group: str) -> int:
     losses = (head.get(name) for name in ('loss_decode', 'loss_seg', 'criterion'))
     loss = next((loss for loss in losses if loss is not None), None)
     found = VOID if loss is None else ignored_by(loss)
-    # What a config leaves out mmseg's heads have a default for; a built one would have it.
+    # mmseg's heads have a default for what a config leaves out; a built head has the value itself.
     left_out = isinstance(loss, (dict, list, tuple)) and group != 'semantic_head'
     return VOID if left_out and found == NOT_IGNORED else found
 
 
 def ignored_by(loss: Any) -> int:
-    """The label that a loss leaves out: one of a config, a built one, or the first of several."""
+    """Return the label that a loss ignores: a loss of a config, a built one, or the first of several."""
     if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
         loss = loss[0]
     if isinstance(loss, dict):
@@ -209,7 +209,7 @@ def _int(value: Any) -> Optional[int]:
 
 
 class _Built:
-    """A module, read as a part of a config is."""
+    """A module, read like a part of a config."""
 
     def __init__(self, path: str, module: Any) -> None:
         self.path = path
@@ -223,11 +223,11 @@ class _Built:
 
 
 def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
-    """Which labels are valid for the heads of a model.
+    """Return the valid labels of a model's heads.
 
     Args:
-        model (nn.Module): Out of wrappers such as DDP.
-        names (sequence[str]): The classes of the data set: as many are valid where no head tells classes apart.
+        model (nn.Module): Without wrappers such as DDP.
+        names (sequence[str]): Classes of the data set: used if no head tells classes apart.
     """
     heads = (_Built(name, module) for name, module in model.named_modules())
     ends = (head for head in heads if (names_in(head.path) or [''])[-1].endswith('_head') or is_classifier(head))
@@ -235,14 +235,14 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
 
 
 def of_loss(model: Any, loss_name: str) -> Dict[str, Space]:
-    """Kind -> the labels, as files have them, that a loss can be trained on: those of the head that owns it.
+    """Return kind -> labels, as files have them, that a loss can be trained on: those of the head that owns it.
 
-    A ``num_classes`` of the loss itself goes before that of its head. What stands in no head that is known may be about
-    either kind. Empty where nothing counts classes: region proposals see no label.
+    A ``num_classes`` of the loss itself overrides that of its head. A loss outside of known heads may be about either
+    kind. Empty if nothing counts classes: region proposals see no label.
 
     Args:
-        model (nn.Module): Out of wrappers such as DDP.
-        loss_name (str): Of the loss in it, ``'decode_head.loss_decode.0'``.
+        model (nn.Module): Without wrappers such as DDP.
+        loss_name (str): Name of the loss in it, ``'decode_head.loss_decode.0'``.
     """
     loss, *owners = _upwards(model, loss_name)
     own = _first_int([loss.module], 'num_classes')
@@ -264,7 +264,7 @@ def of_loss(model: Any, loss_name: str) -> Dict[str, Space]:
 
 
 def _upwards(model: Any, name: str) -> Iterator[_Built]:
-    """A module, and those around it, the model last."""
+    """Yield a module and the modules around it, the model last."""
     parts = name.split('.')
     for depth in range(len(parts), -1, -1):
         path = '.'.join(parts[:depth])

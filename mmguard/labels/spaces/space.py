@@ -1,4 +1,4 @@
-"""Valid labels and who says so: a head, a run's record, an option."""
+"""Valid labels and their origin: a head, a run's record, an option."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mmguard.labels.instances import InstanceRule
 from mmguard.labels.space import LabelRule, LabelSpace
 
 KINDS = ('pixels', 'instances')
-#: What label maps leave out where nothing says otherwise, in both frameworks.
+#: Default ignore_index of label maps in both frameworks.
 VOID = 255
 
 OPTION = '--num-classes'
@@ -18,14 +18,14 @@ OPTION = '--num-classes'
 
 @dataclass(frozen=True)
 class Space:
-    """The labels of one kind that one place takes: ``[min_label, num_classes)`` and ``ignore_index``.
+    """Labels of one kind that one place takes: ``[min_label, num_classes)`` and ``ignore_index``.
 
     Args:
         kind (str): ``'pixels'`` or ``'instances'``.
-        num_classes (int): Number of classes, a background behind the last one not counted.
-        place (str): Who says so: ``'model.decode_head.num_classes'``.
-        ignore_index (int, optional): Of label maps.
-        min_label (int): 1 where a detector keeps 0 for the background.
+        num_classes (int): Number of classes, without a background after the last one.
+        place (str): Origin of the number: ``'model.decode_head.num_classes'``.
+        ignore_index (int, optional): For label maps.
+        min_label (int): 1 if a detector reserves 0 for the background.
         label_map (dict[int, int]): Raw value -> class, as a guard maps it.
     """
 
@@ -40,25 +40,25 @@ class Space:
         return self.min_label <= label < self.num_classes or label == self.ignore_index
 
     def rule(self, on_invalid: str = 'ignore') -> LabelSpace:
-        """The rule that finds the others; ``label_map`` left out."""
+        """Build the rule that finds invalid labels; ``label_map`` is left out."""
         if self.kind == 'instances':
             return InstanceRule(self.num_classes, on_invalid, min_label=self.min_label)
         return LabelRule(self.num_classes, VOID if self.ignore_index is None else self.ignore_index, on_invalid)
 
     def to_json(self) -> Dict[str, Any]:
-        """For a run's record."""
+        """Convert to plain data for a run's record."""
         return {'kind': self.kind, 'num_classes': self.num_classes, 'ignore_index': self.ignore_index}
 
 
 @dataclass(frozen=True)
 class LabelSpaces:
-    """Which labels are valid, by kind; ``None`` where nothing in it takes labels of that kind.
+    """Valid labels by kind; ``None`` if nothing takes labels of that kind.
 
     Args:
-        pixels (Space, optional): Of label maps.
-        instances (Space, optional): Of boxes and masks.
-        heads (tuple[Space]): Of every head, those above and heads beside them included.
-        names (tuple[str]): What the data set calls the classes; empty where it does not say.
+        pixels (Space, optional): For label maps.
+        instances (Space, optional): For boxes and masks.
+        heads (tuple[Space]): Spaces of all heads, including the two above.
+        names (tuple[str]): Class names of the data set; empty if unknown.
     """
 
     pixels: Optional[Space] = None
@@ -70,15 +70,15 @@ class LabelSpaces:
         return self.instances if kind == 'instances' else self.pixels
 
     def by_kind(self) -> Dict[str, Space]:
-        """Kind -> its space, kinds without one left out."""
+        """Return kind -> space, without kinds that have none."""
         return {kind: space for kind in KINDS for space in [self.of(kind)] if space is not None}
 
     def rules(self) -> Dict[str, LabelSpace]:
-        """The same as rules, which look at arrays."""
+        """Return the spaces as rules, which check arrays."""
         return {kind: space.rule() for kind, space in self.by_kind().items()}
 
     def given(self, said: LabelSpaces) -> LabelSpaces:
-        """The same, but for what is said by somebody who goes before the heads."""
+        """Return a copy in which ``said`` overrides the heads."""
         return replace(
             self,
             pixels=said.pixels or self.pixels,
@@ -87,7 +87,7 @@ class LabelSpaces:
         )
 
     def disagreeing(self, kind: str) -> List[Space]:
-        """The heads of a kind, where they have different numbers of classes."""
+        """Return the heads of a kind if their numbers of classes differ."""
         found = [space for space in self.heads if space.kind == kind]
         return found if len({space.num_classes for space in found}) > 1 else []
 
@@ -95,12 +95,12 @@ class LabelSpaces:
 def from_options(
     num_classes: Optional[int] = None, ignore_index: Optional[int] = None, otherwise: Optional[LabelSpaces] = None
 ) -> LabelSpaces:
-    """What the user says, which goes before everything else.
+    """Apply the user's options, which override everything else.
 
     Args:
-        num_classes (int, optional): Of label maps and of instances.
-        ignore_index (int, optional): Of label maps.
-        otherwise (LabelSpaces, optional): What is valid where the user says nothing.
+        num_classes (int, optional): For label maps and instances.
+        ignore_index (int, optional): For label maps.
+        otherwise (LabelSpaces, optional): Valid labels without options.
 
     Example:
         >>> from_options(num_classes=19).pixels.is_valid(255)
@@ -117,7 +117,7 @@ def from_options(
 
 
 def label_map_of(said: Any) -> Dict[int, int]:
-    """Raw value -> class, as far as it is named; empty where it is none."""
+    """Read a label map, raw value -> class, without the key ``'*'``; empty if it is not a label map."""
     try:
         return {int(raw): int(label) for raw, label in (said or {}).items() if raw != OTHERS}
     except (AttributeError, TypeError, ValueError):
@@ -125,11 +125,11 @@ def label_map_of(said: Any) -> Dict[int, int]:
 
 
 def from_record(said: Mapping[str, Any], offended: Collection[str] = ()) -> LabelSpaces:
-    """Which labels were valid in a loop: as its guards say, or else a loss that met others.
+    """Read which labels were valid in a loop: from its guards, or from a loss that met invalid ones.
 
     Args:
-        said (dict): The mode of the loop in ``label_guard.json``. It may hold anything.
-        offended (collection[str]): The names of the losses that met invalid labels.
+        said (dict): The mode of the loop in ``label_guard.json``. May hold anything.
+        offended (collection[str]): Names of the losses that met invalid labels.
     """
     found: Dict[str, Any] = {}
     for guard in _dicts(said.get('guards')):
@@ -144,7 +144,7 @@ def from_record(said: Mapping[str, Any], offended: Collection[str] = ()) -> Labe
 
 
 def _take(found: Dict[str, Any], said: Mapping[str, Any], place: str) -> None:
-    """Of its kind; of both where it does not say which."""
+    """Add a space for its kind; for both if it does not say which."""
     number, ignored, first = (said.get(key) for key in ('num_classes', 'ignore_index', 'min_label'))
     if not isinstance(number, int):
         return

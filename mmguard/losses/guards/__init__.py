@@ -1,4 +1,4 @@
-"""How each stock loss is guarded: one class per kind of loss, found by the name of the loss's class.
+"""Guards of stock losses: one class per kind of loss, found by the name of the loss's class.
 
 Imports :mod:`mmguard.functional` and what is below it; no framework.
 """
@@ -49,7 +49,7 @@ GUARD_BY_NAME: Dict[str, Type[LossGuard]] = {name: guard for guard in GUARDS for
 
 
 def guard_for(loss: nn.Module) -> LossGuard:
-    """The guard of a loss.
+    """Create the guard of a loss.
 
     Raises:
         TypeError: No guard can keep the contract for this loss.
@@ -64,7 +64,7 @@ def guard_for(loss: nn.Module) -> LossGuard:
         return OwnIgnoreGuard(loss)
     raise TypeError(
         f'GuardedLoss cannot guard {names[0]}: it has no attribute and no argument `ignore_index` (or `ignore_label`), '
-        f'so there is no way to tell it which labels to leave out. Sanitize the labels before it, with GuardSegLabels '
+        f'so it cannot be configured to leave labels out. Sanitize the labels before it, with GuardSegLabels '
         f'(or GuardInstanceLabels) in the pipeline, and use the loss as it is'
     )
 

@@ -1,4 +1,4 @@
-"""Guards of mmdet's losses: a background label, no ignored one, weights and factors of the caller."""
+"""Guards of mmdet's losses: a background label, no ignored label, weights and factors of the caller."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mmguard.losses.guards.base import LossGuard, mark, skipped_of
 
 
 class DetectionGuard(LossGuard):
-    """Classes are ``[0, num_classes)``, the label ``num_classes`` is the background, nothing is ignored.
+    """Guard for classes ``[0, num_classes)``, the background ``num_classes``, and no ignored label.
 
-    Where ``GuardedLoss`` is given an ``ignore_index`` of its own, what carries it counts as absent.
+    If ``GuardedLoss`` has its own ``ignore_index``, elements with it are excluded.
     """
 
     background = True
@@ -28,14 +28,14 @@ class DetectionGuard(LossGuard):
 
 
 def weigh(weight: Optional[Tensor], keep: Tensor, pred: Tensor) -> Tensor:
-    """Weights (N,), (N, C) or flat (N * C,), with zeros where an element takes no part."""
+    """Return weights (N,), (N, C) or flat (N * C,) with zeros where an element takes no part."""
     if weight is None:
         return keep.to(pred.dtype)
     return rows_of(weight, pred).masked_fill(~keep.unsqueeze(1), 0).view(weight.shape)
 
 
 def rows_of(weight: Tensor, pred: Tensor) -> Tensor:
-    """The weights as one row per element."""
+    """Reshape the weights to one row per element."""
     if weight.numel() not in (pred.shape[0], pred.numel()):
         raise ValueError(
             f'weight has shape {shape_of(weight)}, cls_score {shape_of(pred)}: one weight per element is needed, or '
@@ -47,7 +47,7 @@ def rows_of(weight: Tensor, pred: Tensor) -> Tensor:
 def without_skipped_positives(
     avg_factor: AvgFactor, sanitized: Sanitized, num_classes: int, weight: Optional[Tensor], pred: Tensor
 ) -> Tensor:
-    """A factor whose caller counted positives: labels other than the background. An invalid label was one."""
+    """Scale a factor whose caller counted positives: labels other than the background. An invalid label was one."""
     counted = ((sanitized.target != num_classes) | sanitized.invalid) & ~sanitized.ignored
     return _scaled(avg_factor, sanitized, counted, weight, pred)
 
@@ -55,7 +55,7 @@ def without_skipped_positives(
 def without_skipped_weights(
     avg_factor: AvgFactor, sanitized: Sanitized, weight: Optional[Tensor], pred: Tensor
 ) -> Tensor:
-    """A factor whose caller counted elements of non-zero weight."""
+    """Scale a factor whose caller counted elements of non-zero weight."""
     return _scaled(avg_factor, sanitized, torch.ones_like(sanitized.keep), weight, pred)
 
 
@@ -68,13 +68,13 @@ def _scaled(
 
 
 def all_over_kept(sanitized: Sanitized) -> Tensor:
-    """Turns a mean over all elements, excluded ones at 0, into the mean over the others."""
+    """Return the ratio that turns a mean over all elements, excluded ones as 0, into the mean of the kept ones."""
     kept = sanitized.keep.sum()
     return torch.full_like(kept, sanitized.keep.numel()) / kept.clamp(min=1)
 
 
 class FocalDetectionGuard(DetectionGuard):
-    """An invalid element becomes background of weight 0."""
+    """Guard that makes an invalid element background with weight 0."""
 
     serves: ClassVar[Tuple[str, ...]] = ('mmdet.FocalLoss', 'mmdet.FocalCustomLoss')
 
@@ -104,7 +104,7 @@ class FocalDetectionGuard(DetectionGuard):
 
 
 class QualityFocalGuard(FocalDetectionGuard):
-    """As :class:`FocalDetectionGuard`; stock trains whatever is no class as background."""
+    """Like :class:`FocalDetectionGuard`; the stock loss trains anything that is not a class as background."""
 
     serves = ('mmdet.QualityFocalLoss',)
 
@@ -132,7 +132,7 @@ class QualityFocalGuard(FocalDetectionGuard):
 
 
 class GHMGuard(DetectionGuard):
-    """What has weight 0 enters neither the histogram nor the number that the loss divides by."""
+    """Guard by weights: weight 0 keeps an element out of the histogram and of the divisor of the loss."""
 
     serves = ('mmdet.GHMC',)
 
@@ -146,12 +146,12 @@ class GHMGuard(DetectionGuard):
 
 
 class SeesawGuard(DetectionGuard):
-    """Deletes what takes no part, or it would be counted. The stock loss selects by value, too: both synchronise."""
+    """Guard that deletes what takes no part, or it would be counted. Like the stock loss, it synchronises."""
 
     serves = ('mmdet.SeesawLoss',)
 
     def num_classes(self, pred: Tensor) -> int:
-        return int(self.loss.num_classes)  # two more channels tell objects from background
+        return int(self.loss.num_classes)  # two more channels separate objects from background
 
     def __call__(  # type: ignore[override]
         self,
@@ -173,7 +173,7 @@ class SeesawGuard(DetectionGuard):
             return loss
         if not isinstance(loss, dict):
             return _put_back(loss, keep)
-        # The part of the classes has one element per positive, whoever calls.
+        # The classification part has one element per positive, for any caller.
         parts: Dict[str, Tensor] = dict(loss)
         parts['loss_cls_objectness'] = _put_back(parts['loss_cls_objectness'], keep)
         return parts
@@ -184,9 +184,9 @@ def _put_back(loss: Tensor, keep: Tensor) -> Tensor:
 
 
 class EQLV2Guard(DetectionGuard):
-    """An excluded row becomes a background that was predicted with certainty.
+    """Guard that turns an excluded row into a background predicted with certainty.
 
-    Its loss and the gradient that is added up are exactly 0. Nothing is deleted, so nothing synchronises, and each
+    Its loss and the accumulated gradient are exactly 0. Nothing is deleted, so nothing synchronises, and each
     rank takes part in the reduction.
     """
 
@@ -203,7 +203,7 @@ class EQLV2Guard(DetectionGuard):
 
 
 class CrossEntropyCustomGuard(DetectionGuard):
-    """The functions behind ``mmdet.GuardedCrossEntropyLoss``, with the settings of the loss."""
+    """Guard that calls the functions of ``mmdet.GuardedCrossEntropyLoss`` with the settings of the loss."""
 
     serves = ('mmdet.CrossEntropyCustomLoss',)
 
@@ -234,7 +234,7 @@ class CrossEntropyCustomGuard(DetectionGuard):
         avg_factor: Optional[AvgFactor] = None,
         reduction_override: Optional[str] = None,
     ) -> Tensor:
-        # The functions tell ignored from invalid; both are moved to where no class can be.
+        # The functions distinguish ignored from invalid; both get values that cannot be a class.
         ignored, invalid = -100, -101
         target = sanitized.target.masked_fill(sanitized.ignored, ignored).masked_fill(skipped_of(sanitized), invalid)
         weights = self.loss.class_weight
@@ -253,7 +253,7 @@ class CrossEntropyCustomGuard(DetectionGuard):
 
 
 class DenseGuard(LossGuard):
-    """Hands everything through."""
+    """Guard that passes everything through."""
 
     serves = ('mmdet.VarifocalLoss', 'mmdet.DiceLoss', 'mmdet.GaussianFocalLoss', 'mmdet.MultiPosCrossEntropyLoss')
 

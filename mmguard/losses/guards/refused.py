@@ -1,8 +1,8 @@
-"""Losses that GuardedLoss refuses, and why."""
+"""Losses that GuardedLoss refuses, and the reasons."""
 
 from __future__ import annotations
 
-#: Not refused for want of a way: another registered class guards it.
+#: Refused only because another registered class guards it.
 USE_OWN_CLASS = (
     "it has a guarded class of its own, which also corrects its own faults. Write type='GuardedCrossEntropyLoss' "
     'with the same arguments'
@@ -11,7 +11,7 @@ _NO_LABELS = 'its target holds no class labels, so no label can be out of range.
 _BOXES = 'its targets are boxes or distances, not class labels. Use it as it is and guard the classification loss'
 _IDENTITIES = 'it compares identities or pairs with each other, and any integer is one. Use it as it is'
 
-#: The losses of mmdet that have nothing to do with classes.
+#: Losses of mmdet without class labels.
 _OF_MMDET = {
     _BOXES: (
         'BalancedL1Loss',
@@ -33,7 +33,7 @@ _OF_MMDET = {
     'it builds a classification loss of its own. Guard that one: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),
 }
 
-#: Those of mmrotate and mmdet3d.
+#: Losses of mmrotate and mmdet3d.
 _OF_OTHERS = {
     _BOXES: (
         'mmrotate.BCConvexGIoULoss',
@@ -55,7 +55,7 @@ _OF_OTHERS = {
     _NO_LABELS: ('mmrotate.SmoothFocalLoss', 'mmdet3d.PAConvRegularizationLoss'),
 }
 
-#: Those of mmpretrain that compare images or features with each other.
+#: Losses of mmpretrain that compare images or features with each other.
 _OF_MMPRETRAIN = ('CAELoss', 'CosineSimilarityLoss', 'CrossCorrelationLoss', 'PixelReconstructionLoss', 'SwAVLoss')
 
 REASONS = {
