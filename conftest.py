@@ -18,7 +18,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'hooks',
         'log/test_flight_record.py',
         'log/test_loop_stats.py',
-        'log/unreported.py',
         'losses',
     ),
     'mmcv': (

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import warnings
+from functools import partial
 from types import ModuleType
 from typing import Dict, Optional
 
+from mmengine.logging import MessageHub, print_log
 from mmengine.registry import HOOKS, MODELS, TRANSFORMS, Registry
 
 import mmguard.losses
@@ -15,6 +18,10 @@ import mmguard.losses.mmdet
 import mmguard.losses.mmpretrain
 import mmguard.losses.mmseg
 from mmguard.hooks import FlightRecorderHook, LabelGuardHook, RankGuardHook
+from mmguard.log.messages import Run, set_run_finder
+
+#: Name of the message hub that mmengine creates outside of a Runner.
+_NO_RUN = 'mmengine'
 
 
 def register_all() -> None:
@@ -23,6 +30,7 @@ def register_all() -> None:
     A registry that is asked with its own scope (``mmseg.GuardedLoss`` inside an mmseg config) does not look in its
     parent, so the losses are registered in each.
     """
+    set_run_finder(_find_run)
     for hook in (FlightRecorderHook, LabelGuardHook, RankGuardHook):
         HOOKS.register_module(module=hook, force=True)
     transforms = _load('mmguard.transforms', needs='mmcv', effect='the transforms are missing')
@@ -40,6 +48,12 @@ def register_all() -> None:
         registry = _load(f'{scope}.registry', needs=scope, effect='its losses are not guarded')
         if registry is not None:
             _register_losses(registry.MODELS, losses.LOSSES)
+
+
+def _find_run() -> Optional[Run]:
+    """Return the current run of mmengine's Runner."""
+    name = MessageHub.get_current_instance().instance_name
+    return None if name == _NO_RUN else (name, partial(print_log, logger='current', level=logging.WARNING))
 
 
 def _register_losses(registry: Registry, losses: Dict[str, type]) -> None:

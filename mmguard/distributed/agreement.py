@@ -222,7 +222,7 @@ class LossAgreement:
                 self.report(f'guard: {describe_unreached(names)}')
 
     def _filled(self, losses: Losses, layout: Layout, whole: Layout, out_of_reach: List[str]) -> Losses:
-        """Return the losses with every key, in the order of ``whole``; missing or constant ones get zeros on the graph."""
+        """Return the losses with every key, ordered as in ``whole``; missing or constant ones get zeros."""
         names, module = lacking(layout, whole), self._module()
         if names:
             zero = zero_of(module)

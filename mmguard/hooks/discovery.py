@@ -14,8 +14,7 @@ from mmguard.labels.instances import InstanceRule
 from mmguard.labels.samples import packed_instances, packed_map, source_of
 from mmguard.labels.space import ImageLabelRule, LabelRule, LabelSpace
 from mmguard.labels.spaces import Space, of_loss
-from mmguard.log.iteration_stats import ByKind, by_kind
-from mmguard.log.run_record import space_to_json
+from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.losses.counting import CountsLabels
 
 #: Longer lists in a transform are data.
@@ -64,7 +63,7 @@ def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
 def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
     """Find the samples whose labels a loss has to sanitize."""
     rules = {kind: space.rule(on_invalid) for kind, space in spaces.items()}
-    found = by_kind()
+    found = group_tallies()
     for sample in samples:
         for kind, held in (('pixels', packed_map(sample)), ('instances', packed_instances(sample))):
             rule = rules.get(kind)
@@ -157,7 +156,7 @@ def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str,
     model = unwrapped(model)
     losses = guarded_losses(model) if with_losses else ()
     return {
-        'guards': [space_to_json(rule.kind, rule) for rule in rules_of(dataset)],
+        'guards': [rule.to_json() for rule in rules_of(dataset)],
         'losses': {name: [space.to_json() for space in of_loss(model, name).values()] for name in losses},
         'classes': class_names_of(dataset),
         'data_roots': naming_roots_of(dataset),

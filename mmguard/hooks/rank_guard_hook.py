@@ -142,7 +142,7 @@ class RankGuardHook(HookAroundTraining):
 
     def after_train(self, runner: Any) -> None:
         log = run_log_of(runner)
-        if 'train' in log.ledgers:
+        if 'train' in log.loops:
             log.end('train')
 
     # ---- what happens between forward and backward

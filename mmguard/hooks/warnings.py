@@ -13,7 +13,7 @@ from mmguard.labels.space import ImageLabelRule, LabelSpace
 from mmguard.labels.spaces import of_loss
 from mmguard.labels.spaces.heads import names_in
 from mmguard.labels.tally import LABEL_GUARD, Tally
-from mmguard.log.iteration_stats import IterationStats
+from mmguard.log.statistics import Stats
 from mmguard.text.failures import words_of
 
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
             )
 
 
-def warnings_of(mode: str, kind: str, span: IterationStats, model: Any, dataset: Any) -> List[str]:
+def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) -> List[str]:
     """Return the messages for the first offence of a kind; empty if the values show no cause."""
-    offending = span.offending[kind] or span.loss_samples[kind]
+    offending = stats.offending[kind] or stats.loss_samples[kind]
     if not offending:
         return []
     rules = [rule for rule in rules_of(dataset) if rule.kind == kind]
-    findings = _likely_causes(kind, span, offending, model, dataset, rules)
+    findings = _likely_causes(kind, stats, offending, model, dataset, rules)
     if not findings:
         return []
     codes = [finding.code for finding in findings[:2]]
@@ -96,7 +96,7 @@ def warnings_of(mode: str, kind: str, span: IterationStats, model: Any, dataset:
 
 
 def _likely_causes(
-    kind: str, span: IterationStats, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[LabelSpace]
+    kind: str, stats: Stats, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[LabelSpace]
 ) -> List[Finding]:
     from mmguard.findings import LabelFacts, diagnose
 
@@ -107,14 +107,14 @@ def _likely_causes(
         reasons=found.reasons,
         class_names=class_names_of(dataset),
         total=found.total,
-        files=span.samples,
+        files=stats.samples,
         offending_files=len(offending),
         of_images=any(isinstance(rule, ImageLabelRule) for rule in rules),
     )
-    if span.offending[kind] and rules:
+    if stats.offending[kind] and rules:
         facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
     else:
-        of_losses = (of_loss(unwrapped(model), name).get(kind) for name, count in span.losses.items() if count)
+        of_losses = (of_loss(unwrapped(model), name).get(kind) for name, count in stats.losses.items() if count)
         space = next((space for space in of_losses if space is not None), None)
         if space is None:
             return []

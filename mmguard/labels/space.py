@@ -89,6 +89,17 @@ class LabelSpace:
         rule.label_map, rule.others = {}, None
         return rule
 
+    def to_json(self) -> Dict[str, Any]:
+        """Convert to plain data for a run's record."""
+        return {
+            'kind': self.kind,
+            'num_classes': self.num_classes,
+            **({'min_label': self.min_label} if self.min_label else {}),
+            'ignore_index': self.ignore_index,
+            'on_invalid': self.on_invalid,
+            'label_map': {str(raw): label for raw, label in sorted(self.label_map.items())},
+        }
+
     def is_valid(self, label: int) -> bool:
         return self.min_label <= label < self.num_classes or label == self.ignore_index
 

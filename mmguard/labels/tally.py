@@ -80,10 +80,10 @@ class Tally:
             skipped=self.skipped + other.skipped,
             remapped=self.remapped + other.remapped,
             mapped=self.mapped + other.mapped,
-            values=_add_counts(self.values, other.values),
+            values=add_counts(self.values, other.values),
             other_values=self.other_values + other.other_values,
             source=_join_sources(self.source, other.source),
-            reasons=_add_counts(self.reasons, other.reasons),
+            reasons=add_counts(self.reasons, other.reasons),
         )
 
     def then(self, later: Tally) -> Tally:
@@ -131,7 +131,8 @@ def tallies_of(sample: Any) -> Dict[str, Tally]:
     }
 
 
-def _add_counts(left: Dict[Key, int], right: Dict[Key, int]) -> Dict[Key, int]:
+def add_counts(left: Dict[Key, int], right: Dict[Key, int]) -> Dict[Key, int]:
+    """Add up counts by key."""
     if not left or not right:
         return dict(left or right)
     added = dict(left)

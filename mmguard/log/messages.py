@@ -1,14 +1,15 @@
-"""Lines and tables of the log, and how often a line may come."""
+"""Lines and tables of the log, the rate limit for lines, and the warning of guards that nothing reports."""
 
 from __future__ import annotations
 
 import time
-from typing import Container, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Container, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from weakref import WeakSet
 
 from mmguard.labels.instances import describe_boxes, describe_reasons
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import KINDS, IterationStats, LoopTotals
 from mmguard.log.loop_stats import LoopStats
+from mmguard.log.statistics import KINDS, Stats
 from mmguard.text.visible import visible_name
 from mmguard.text.words import counted, plural
 
@@ -16,7 +17,7 @@ _UNITS = {'pixels': 'px', 'instances': 'instances'}
 
 
 def describe_place(mode: str, begin: Dict[str, int], end: Dict[str, int]) -> str:
-    """Return which iterations a line is about, as the console counts them.
+    """Describe the iterations of a line, as the console counts them.
 
     Example:
         >>> describe_place('train', {'iter': 11}, {'iter': 50}), describe_place('val', {'iter': 7}, {'iter': 7})
@@ -32,81 +33,80 @@ def describe_place(mode: str, begin: Dict[str, int], end: Dict[str, int]) -> str
     return f'{head}{last}iter{numbers}'
 
 
-def offence_line(where: str, span: IterationStats) -> str:
+def offence_line(where: str, stats: Stats) -> str:
     """Return the line for a reader about one iteration, or about several since the last line.
 
     ``iter 37: 2,503 of 196,608 px skipped (value 11) in 3 of 4 images, first: data/camvid/trainannot/0001TP.png`` or
     ``iters 11-50: 31,204 px skipped (0.8 %, value 11) in 57 of 80 images, worst: data/camvid/trainannot/0016E5.png``.
     """
-    by_loss = [tally for kind in KINDS for tally in span.loss_samples[kind]]
-    boxes = describe_boxes(span.instances.reasons)
+    by_loss = [tally for kind in KINDS for tally in stats.loss_samples[kind]]
+    boxes = describe_boxes(stats.kinds['instances'].reasons)
     parts = [
-        _amount(span, span.pixels, 'px', _list_values(span.offending['pixels'])),
-        _amount(span, span.instances, 'instances', _list_values(span.offending['instances']) + boxes),
+        _amount(stats, stats.kinds['pixels'], 'px', _list_values(stats.offending['pixels'])),
+        _amount(stats, stats.kinds['instances'], 'instances', _list_values(stats.offending['instances']) + boxes),
     ]
-    for name, count in span.losses.items():
-        tally = Tally(count.seen, count.skipped, count.remapped)
-        parts.append(_amount(span, tally, 'labels', _list_values(by_loss), f' by the loss {name}'))
+    for name, tally in stats.losses.items():
+        parts.append(_amount(stats, tally, 'labels', _list_values(by_loss), f' by the loss {name}'))
     line = f'{where}: {"; ".join(part for part in parts if part)}'
-    offending = [tally for kind in KINDS for tally in span.offending[kind]] or by_loss
+    offending = [tally for kind in KINDS for tally in stats.offending[kind]] or by_loss
     if offending:
-        line += f' in {span.offending_samples:,} of {span.samples:,} images'
-        if span.empty_images:
-            line += f', {span.empty_images:,} left without an instance'
+        line += f' in {stats.offending_samples:,} of {stats.samples:,} images'
+        if stats.empty_images:
+            line += f', {stats.empty_images:,} left without an instance'
         named = [tally for tally in offending if tally.source is not None]
-        word, shown = ('worst', worst_first(named)[0]) if span.iterations > 1 and named else ('first', offending[0])
+        word, shown = ('worst', worst_first(named)[0]) if stats.iterations > 1 and named else ('first', offending[0])
         line += f', {word}: {visible_name(str(shown.source))}'
     return line
 
 
-def _amount(span: IterationStats, tally: Tally, unit: str, details: List[str], by: str = '') -> str:
-    """``2 of 9 instances skipped (value 600; 1 box without area)``, of several iterations with the share instead."""
-    whole = '' if span.iterations > 1 else f'of {tally.total:,} '
+def _amount(stats: Stats, tally: Tally, unit: str, details: List[str], by: str = '') -> str:
+    """Format ``2 of 9 instances skipped (value 600; 1 box without area)``; for several iterations, the share."""
+    whole = '' if stats.iterations > 1 else f'of {tally.total:,} '
     changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
     amount = ', '.join(f'{count:,} {whole}{unit} {change}' for count, change in changes if count)
-    if span.iterations > 1:
+    if stats.iterations > 1:
         details = [', '.join([percent(tally.skipped + tally.remapped, tally.total), *details[:1]]), *details[1:]]
     described = f' ({"; ".join(details)})' if details else ''
     return f'{amount}{by}{described}' if amount else ''
 
 
 def _list_values(tallies: List[Tally]) -> List[str]:
-    """Return ``['values 11, 24']``; nothing if there is none."""
+    """Return ``['values 11, 24']``, or an empty list."""
     values = sorted({value for tally in tallies for value in tally.values})
     shown = ', '.join(map(str, values[:6])) + (', ...' if len(values) > 6 else '')
     return [f'{plural(len(values), "value")} {shown}'] if values else []
 
 
-def closing(mode: str, ledger: LoopStats, top_k: int, out_file: Optional[str]) -> str:
-    """What a loop came to: a table where there was anything to report; empty where no label was seen."""
-    totals = ledger.totals()
+def closing(mode: str, loop: LoopStats, top_k: int, out_file: Optional[str]) -> str:
+    """Summarize a loop: a table if there is anything to report; empty if no label was seen."""
+    totals = loop.totals()
     if totals or totals.filled:
-        return f'summary\n{closing_table(mode, ledger, top_k, out_file)}'
+        return f'summary\n{closing_table(mode, loop, top_k, out_file)}'
     return all_valid(mode, totals)
 
 
-def closing_table(mode: str, ledger: LoopStats, top_k: int, out_file: Optional[str]) -> str:
-    """The totals, and for each kind a table of the ``top_k`` files with the most skipped or remapped elements."""
+def closing_table(mode: str, loop: LoopStats, top_k: int, out_file: Optional[str]) -> str:
+    """Format the totals, and for each kind a table of the ``top_k`` files with the most offences."""
     lines = []
     for kind in KINDS:
-        number = ledger.files.number(kind)
+        number = loop.files.number(kind)
         if number:
-            worst = ledger.worst(kind, top_k)
+            worst = loop.worst(kind, top_k)
             lines += files_table(f'mmguard: {mode}, {kind}', worst, number - len(worst))
-    lines += amounts(ledger.totals())
-    lines += reasons_by_kind(ledger.sums.kinds)
+    lines += amounts(loop.totals())
+    lines += reasons_by_kind(loop.sums.kinds)
     if out_file:
         lines.append(f'every iteration: {out_file}')
     return '\n'.join(lines)
 
 
 def worst_first(tallies: Iterable[Tally]) -> List[Tally]:
-    """Tallies of files, the one with the most skipped or remapped elements first."""
+    """Sort tallies of files by the number of skipped or remapped elements, the largest first."""
     return sorted(tallies, key=lambda t: (-(t.skipped + t.remapped), str(t.source)))
 
 
 def files_table(title: str, worst: Sequence[Tally], more: int) -> List[str]:
-    """Return the rows of a table of files, a line each: a log has no width, and a name is there to be copied."""
+    """Return the rows of a table of files, a line each: long names are not cut, so that they can be copied."""
     rows = [title, f'{"skipped":>12}{"remapped":>12}  file (values)']
     for tally in worst:
         name = visible_name(str(tally.source))
@@ -115,7 +115,7 @@ def files_table(title: str, worst: Sequence[Tally], more: int) -> List[str]:
 
 
 def _describe_values(tally: Tally) -> str:
-    """Return the most frequent values with their counts, and the faults of boxes."""
+    """Describe the most frequent values with their counts, and the faults of boxes."""
     ranked = sorted(tally.values.items(), key=lambda item: -item[1])
     items = [f'{value}: {number:,}' for value, number in ranked[:6]]
     others = tally.other_values + sum(number for _, number in ranked[6:])
@@ -123,13 +123,12 @@ def _describe_values(tally: Tally) -> str:
     return ', '.join(items + describe_boxes(tally.reasons))
 
 
-def amounts(totals: LoopTotals, ranks: int = 1) -> List[str]:
-    """The sums of a loop, one line per thing that is counted.
+def amounts(totals: Stats, ranks: int = 1) -> List[str]:
+    """Return the sums of a loop, one line per counted thing.
 
     Args:
-        totals (LoopTotals): Without ``iterations`` they are those of the iterations with something to tell alone, and
-            shares are of these.
-        ranks (int): Processes that they are added up over.
+        totals (Stats): Sums of all iterations; without ``iterations``, of the offending ones only, like the shares.
+        ranks (int): Number of processes in the sums.
     """
     among = '' if totals.iterations else ' in the iterations with any'
     lines = []
@@ -144,7 +143,7 @@ def amounts(totals: LoopTotals, ranks: int = 1) -> List[str]:
             )
     for name, count in totals.losses.items():
         if count:
-            seen = f' of {count.seen:,}' if count.seen else ''
+            seen = f' of {count.total:,}' if count.total else ''
             lines.append(f'loss {name}: {count.skipped:,}{seen} labels skipped, {count.remapped:,} remapped')
     if totals.empty_images:
         lines.append(f'{counted(totals.empty_images, "image")} seen without any instance')
@@ -161,13 +160,13 @@ def amounts(totals: LoopTotals, ranks: int = 1) -> List[str]:
 
 
 def reasons_by_kind(found: Dict[str, Tally]) -> List[str]:
-    """Values and box faults over all files, one line per kind that has any."""
+    """Describe values and box faults over all files, one line per kind that has any."""
     described = {kind: describe_reasons(tally) for kind, tally in found.items()}
     return [f'{kind}: {words}' for kind, words in described.items() if words]
 
 
-def all_valid(mode: str, totals: LoopTotals) -> str:
-    """``train: all labels valid (1,179,648 px in 8 files)``; empty where no label was seen."""
+def all_valid(mode: str, totals: Stats) -> str:
+    """Return ``train: all labels valid (1,179,648 px in 8 files)``; empty if no label was seen."""
     seen = [f'{totals.kinds[kind].total:,} {_UNITS[kind]}' for kind in KINDS if totals.kinds[kind].total]
     files = f' in {counted(totals.files, "file")}' if totals.files else ''
     mapped = totals.kinds['pixels'].mapped
@@ -176,7 +175,7 @@ def all_valid(mode: str, totals: LoopTotals) -> str:
 
 
 def filled_losses(filled: Dict[str, Dict[str, int]]) -> List[str]:
-    """``rank 1 had no loss_mask in 12 iterations; filled with zeros``, one line per rank and loss."""
+    """Return ``rank 1 had no loss_mask in 12 iterations; filled with zeros``, one line per rank and loss."""
     return [
         f'rank {rank} had no {loss} in {counted(number, "iteration")}; filled with zeros'
         for loss, by_rank in filled.items()
@@ -185,7 +184,7 @@ def filled_losses(filled: Dict[str, Dict[str, int]]) -> List[str]:
 
 
 def too_many_skipped(ratio: float, limit: float, worst: Sequence[Tally]) -> str:
-    """Why a training stops at ``max_skipped_ratio``."""
+    """Explain why a training stops at ``max_skipped_ratio``."""
     return (
         f'{100 * ratio:.3g} % of the labels seen so far were skipped, more than max_skipped_ratio={limit}: '
         f'{", ".join(visible_name(str(tally.source)) for tally in worst)}. Correct the labels, or raise the limit'
@@ -201,7 +200,7 @@ OneRank = Tuple[int, Sequence[str], Sequence[str]]
 
 
 def describe_filled(filled: Sequence[OneRank]) -> str:
-    """``rank 1 had no loss_bbox (samples: a.jpg); filled with zeros, ...``."""
+    """Return ``rank 1 had no loss_bbox (samples: a.jpg); filled with zeros, ...``."""
     lacks = [f'rank {rank} had no {", ".join(losses)} (samples: {listed(files)})' for rank, losses, files in filled]
     return (
         f'{listed(lacks, "; ")}; filled with zeros, so that the ranks stay in step. Most often a batch without targets'
@@ -209,7 +208,7 @@ def describe_filled(filled: Sequence[OneRank]) -> str:
 
 
 def describe_mismatch(lacks: Sequence[OneRank], has: Sequence[Container[str]]) -> str:
-    """Which rank lacks which loss, and which samples it had."""
+    """Describe which rank lacks which loss, and its samples."""
     lines = []
     for (rank, losses, files), present in zip(lacks, has):
         missing = [loss for loss in losses if loss not in present]
@@ -225,12 +224,12 @@ def describe_mismatch(lacks: Sequence[OneRank], has: Sequence[Container[str]]) -
 
 
 def describe_nonfinite(reports: Sequence[OneRank]) -> str:
-    """``rank 1: loss_bbox (samples: a.jpg, b.jpg)``."""
+    """Return ``rank 1: loss_bbox (samples: a.jpg, b.jpg)``."""
     return '; '.join(f'rank {rank}: {", ".join(losses)} (samples: {listed(files)})' for rank, losses, files in reports)
 
 
 def describe_unreached(names: Sequence[str]) -> str:
-    """Which parameters get no gradient, and what to do."""
+    """Describe which parameters get no gradient, and what to do."""
     return (
         f'no loss of any rank reaches {counted(len(names), "parameter")}: {listed(names)}. With a first batch without '
         f'targets that is to be expected. A branch that is never used (frozen, dropped) needs requires_grad=False, or '
@@ -239,17 +238,17 @@ def describe_unreached(names: Sequence[str]) -> str:
 
 
 def listed(items: Sequence[str], between: str = ', ') -> str:
-    """The first eight."""
+    """List the first eight items."""
     more = [f'and {len(items) - 8:,} more'] if len(items) > 8 else []
     return between.join([*map(visible_name, items[:8]), *more]) or 'unknown'
 
 
 class RateLimiter:
-    """Lets the first lines through, then one per period, which says how many iterations had one since.
+    """Rate limit for log lines: the first ones pass, then one per period, which counts those held back.
 
     Args:
         first (int): Lines that always pass.
-        seconds (float): Least time between later lines, seconds.
+        seconds (float): Minimum time between later lines, seconds.
     """
 
     def __init__(self, first: int = 20, seconds: float = 10.0) -> None:
@@ -268,6 +267,36 @@ class RateLimiter:
         return False
 
     def since_last(self) -> str:
-        """What a line that passes ends with: `` (and 3 such iterations since the last line)``, or nothing."""
+        """Return the end of a line that passes: `` (and 3 such iterations since the last line)``, or nothing."""
         held_back, self._held_back = self._held_back, 0
         return f' (and {counted(held_back, "such iteration")} since the last line)' if held_back else ''
+
+
+#: Name of a run, and a function that logs a warning in it.
+Run = Tuple[str, Callable[[str], None]]
+
+_REPORTERS: WeakSet[Any] = WeakSet()
+_WARNED_RUNS: Set[str] = set()
+_find_run: Callable[[], Optional[Run]] = lambda: None
+
+
+def set_run_finder(find_run: Callable[[], Optional[Run]]) -> None:
+    """Set the function that returns the current run of a framework, ``None`` outside of a run."""
+    global _find_run
+    _find_run = find_run
+
+
+def add_reporter(hook: Any) -> None:
+    """Remember a hook that reports guards. A Runner builds its hooks after its model and before its data sets."""
+    _REPORTERS.add(hook)
+
+
+def warn_unreported(guard: str) -> None:
+    """Warn once per run if no hook reports what a guard does."""
+    run = None if _REPORTERS else _find_run()
+    if run is not None and run[0] not in _WARNED_RUNS:
+        _WARNED_RUNS.add(run[0])
+        run[1](
+            f'guard: {guard} takes out invalid labels, but nothing reports them: this run has no LabelGuardHook. Add '
+            f"dict(type='LabelGuardHook') to custom_hooks"
+        )

@@ -9,7 +9,7 @@ from torch import Tensor
 from mmguard.compat.torch_names import is_compiling
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.tally import SEVERAL
-from mmguard.log.unreported import warn_unreported
+from mmguard.log.messages import warn_unreported
 from mmguard.nn.counting import AddsCounts
 
 

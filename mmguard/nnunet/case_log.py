@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
 from mmguard.labels.space import LabelRule, describe_values
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import IterationStats
 from mmguard.log.messages import RateLimiter, percent
 from mmguard.log.run_log import RunLog
-from mmguard.log.run_record import space_to_json
+from mmguard.log.statistics import Stats
 from mmguard.nnunet.label_space import MARK
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
@@ -29,11 +28,11 @@ class _Sums:
     iterations: int = 0
     offending: int = 0
 
-    def add(self, span: IterationStats) -> None:
-        counted = _counted(span)
+    def add(self, stats: Stats) -> None:
+        counted = _counted(stats)
         self.counted += Tally(counted.total, counted.skipped, counted.remapped)
         self.iterations += 1
-        self.offending += span.offending_iterations
+        self.offending += stats.offending_iterations
 
 
 class CaseLog:
@@ -80,29 +79,29 @@ class CaseLog:
             except OSError as error:
                 self._tell(f'guard: {path} of an earlier training cannot be renamed: {error}')
 
-    def see(self, mode: str, place: Dict[str, int], span: IterationStats, cases: Sequence[str] = ()) -> None:
+    def see(self, mode: str, place: Dict[str, int], stats: Stats, cases: Sequence[str] = ()) -> None:
         """Record an iteration.
 
         Args:
             mode (str): ``'train'`` or ``'val'``.
             place (dict[str, int]): ``iter`` in the epoch, counted from 1, ``epoch`` as nnU-Net counts, and ``step``,
                 the training iterations so far.
-            span (IterationStats): The statistics of the iteration.
+            stats (Stats): The statistics of the iteration.
             cases (sequence of str): The cases of the batch.
         """
-        if mode not in self._log.ledgers:
+        if mode not in self._log.loops:
             self._log.begin(mode, self._valid())
-        self._epoch.setdefault(mode, _Sums()).add(span)
-        self._log.see(mode, place, span, cases)
+        self._epoch.setdefault(mode, _Sums()).add(stats)
+        self._log.see(mode, place, stats, cases)
         for problem in self._log.take_problems():
             self._tell(f'guard: {problem}')
-        if not span:
+        if not stats:
             return
         if self._limiter.allow():
-            self._tell(_iteration_line(mode, place, span) + self._limiter.since_last())
+            self._tell(_iteration_line(mode, place, stats) + self._limiter.since_last())
         if not self._hinted:
             self._hinted = True
-            self._hint(span)
+            self._hint(stats)
 
     def end_epoch(self, epoch: int) -> None:
         """Report the sums of an epoch with an offence."""
@@ -117,16 +116,16 @@ class CaseLog:
 
     def close(self) -> None:
         """Report the sums of the training and its worst cases."""
-        for mode, ledger in self._log.ledgers.items():
+        for mode, loop in self._log.loops.items():
             self._log.end(mode)
-            sums = ledger.sums
+            sums = loop.sums
             if not sums.offending_iterations:
                 self._tell(f'guard: {mode}: all labels valid ({counted(sums.kinds["pixels"].total, "voxel")})')
                 continue
-            number = ledger.files.number('pixels')
+            number = loop.files.number('pixels')
             rows = [
                 f'  {t.source}: {counted(_changed(t), "voxel")}, {describe_values(t.values, others=t.other_values)}'
-                for t in ledger.files.worst('pixels', WORST)
+                for t in loop.files.worst('pixels', WORST)
             ]
             if number > WORST:
                 rows.append(f'  ... and {counted(number - WORST, "more case")}')
@@ -135,43 +134,43 @@ class CaseLog:
                 f'{counted(sums.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
                 + '\n'.join(rows)
             )
-        if any(ledger.sums.offending_iterations for ledger in self._log.ledgers.values()):
+        if any(loop.sums.offending_iterations for loop in self._log.loops.values()):
             self._tell(f'guard: every iteration: {self._log.path} (mmguard report reads it)')
         self._log.close()
 
     def _valid(self) -> Dict[str, Any]:
         """Describe the valid labels for the record."""
-        guard = {**space_to_json('pixels', self._rule), 'ignore_index': self._ignored()}
+        guard = {**self._rule.to_json(), 'ignore_index': self._ignored()}
         return {'guards': [guard], 'classes': self._classes, 'data_roots': [self._raw_folder]}
 
     def _ignored(self) -> Optional[int]:
         return None if self._rule.ignore_index == MARK else self._rule.ignore_index
 
-    def _hint(self, span: IterationStats) -> None:
+    def _hint(self, stats: Stats) -> None:
         from mmguard.findings import LabelFacts, diagnose  # not needed in a run without an offence
         from mmguard.findings.frameworks import in_nnunet
 
-        found = span.offending['pixels'] or span.loss_samples['pixels']
+        found = stats.offending['pixels'] or stats.loss_samples['pixels']
         values = sum(found, Tally()).values
         facts = LabelFacts(
             values=values,
             num_classes=self._rule.num_classes,
             ignore_index=self._ignored(),
-            total=span.pixels.total,
-            files=span.samples,
+            total=stats.kinds['pixels'].total,
+            files=stats.samples,
             offending_files=len(found),
         )
         causes = [f'\n  likely cause: {f.code} {f.title} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
         self._tell(
-            f'guard: First invalid labels. Training continues {_fate(span)}, but check your data: other labels may be '
+            f'guard: First invalid labels. Training continues {_fate(stats)}, but check your data: other labels may be '
             f'wrong yet in range.{"".join(causes)}\n' + '\n'.join(f'  {line}' for line in in_nnunet(self._raw_folder))
         )
 
 
-def _iteration_line(mode: str, place: Dict[str, int], span: IterationStats) -> str:
+def _iteration_line(mode: str, place: Dict[str, int], stats: Stats) -> str:
     """Format ``guard: train epoch 0 iter 3: 120 of 27,648 voxels skipped: value 7 (120 times); in 1 of 2 ...``."""
-    found = span.offending['pixels'] or span.loss_samples['pixels']
-    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_amount(_counted(span))}'
+    found = stats.offending['pixels'] or stats.loss_samples['pixels']
+    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_amount(_counted(stats))}'
     values = sum(found, Tally()).values
     if values:
         line += f': {describe_values(values)}'
@@ -179,17 +178,15 @@ def _iteration_line(mode: str, place: Dict[str, int], span: IterationStats) -> s
         names = list(dict.fromkeys(str(tally.source) for tally in found))
         more = f' and {len(names) - NAMED} more' if len(names) > NAMED else ''
         line += (
-            f'; in {span.offending_samples} of {counted(span.samples, "patch")}, of {", ".join(names[:NAMED])}{more}'
+            f'; in {stats.offending_samples} of {counted(stats.samples, "patch")}, of {", ".join(names[:NAMED])}{more}'
         )
     return line
 
 
-def _counted(span: IterationStats) -> Tally:
+def _counted(stats: Stats) -> Tally:
     """Return the counts of the transforms, or, if they found nothing, of the loss."""
-    if span.pixels.skipped or span.pixels.remapped or not span.losses:
-        return span.pixels
-    losses: List[Any] = list(span.losses.values())
-    return Tally(sum(c.seen for c in losses), sum(c.skipped for c in losses), sum(c.remapped for c in losses))
+    pixels = stats.kinds['pixels']
+    return pixels if pixels or not stats.losses else sum(stats.losses.values(), Tally())
 
 
 def _amount(tally: Tally) -> str:
@@ -201,8 +198,8 @@ def _changed(tally: Tally) -> int:
     return tally.skipped + tally.remapped
 
 
-def _fate(span: IterationStats) -> str:
-    return 'with them clamped to a class' if _counted(span).remapped else 'without these voxels'
+def _fate(stats: Stats) -> str:
+    return 'with them clamped to a class' if _counted(stats).remapped else 'without these voxels'
 
 
 def raw_folder_of(dataset_name: str, raw: Optional[str]) -> str:

@@ -13,7 +13,7 @@ from torch import nn
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import LabelRule, check_on_invalid, describe_values
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import IterationStats, LossCount, by_kind
+from mmguard.log.statistics import Stats, group_tallies
 from mmguard.nnunet.case_log import CaseLog, raw_folder_of
 from mmguard.nnunet.label_space import (
     WithIgnoreLabel,
@@ -157,31 +157,29 @@ class GuardsLabels:
 
     def _report(self, mode: str, batch: dict, tallies: Optional[List[Tally]]) -> None:
         self._iteration += 1
-        span = IterationStats(iterations=1, samples=len(batch['data']))
+        stats = Stats()
         for tally in tallies or ():
-            span.pixels += Tally(tally.total, tally.skipped, tally.remapped)
-            if tally:
-                span.offending['pixels'].append(tally)
-        span.offending_samples = len(span.offending['pixels'])
-        span.offending_iterations = int(bool(span))
+            stats.add_image({'pixels': tally})
+        stats.samples = len(batch['data'])
+        stats.end_iteration()
         counts = self._loss_counts()
         if any(counts.values()):
-            span.see_losses(counts, by_kind(pixels=self._culprits(batch)))
+            stats.add_losses(counts, group_tallies(pixels=self._culprits(batch)))
             if self.on_invalid == 'raise':
-                raise self._error(span.loss_samples['pixels'])
+                raise self._error(stats.loss_samples['pixels'])
         step = self.current_epoch * self.num_iterations_per_epoch + self._iteration
         trained = step if mode == 'train' else (self.current_epoch + 1) * self.num_iterations_per_epoch
         place = {'iter': self._iteration, 'epoch': self.current_epoch, 'step': trained}
-        self._log_of_cases().see(mode, place, span, [case for case in case_names(batch) if case is not None])
+        self._log_of_cases().see(mode, place, stats, [case for case in case_names(batch) if case is not None])
 
     def _counting_losses(self) -> List[GuardedLabelLoss]:
         parts = self.loss.modules() if isinstance(self.loss, nn.Module) else ()
         return [part for part in parts if isinstance(part, GuardedLabelLoss)]
 
-    def _loss_counts(self) -> Dict[str, LossCount]:
+    def _loss_counts(self) -> Dict[str, Tally]:
         """Read what the losses had to leave out after the transforms."""
         losses = [(type(loss).__name__, loss.take_counts()) for loss in self._counting_losses()]
-        return {name: LossCount(*counts.tolist()) for name, counts in losses if counts is not None}
+        return {name: Tally(*counts.tolist()) for name, counts in losses if counts is not None}
 
     def _culprits(self, batch: dict) -> List[Tally]:
         """Find the cases of a batch whose labels a loss had to sanitize."""

@@ -13,7 +13,7 @@ from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
 from mmguard.labels.samples import file_of
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import LABEL_GUARD, Tally
-from mmguard.log.unreported import warn_unreported
+from mmguard.log.messages import warn_unreported
 from mmguard.transforms.instance_fields import (
     IN_IMAGE,
     IN_SPACE,

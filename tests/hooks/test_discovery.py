@@ -31,7 +31,7 @@ from mmguard.hooks.discovery import (
 from mmguard.labels.samples import relative_to
 from mmguard.labels.spaces import Space, of_loss
 from mmguard.labels.tally import LABEL_GUARD, Tally
-from mmguard.log.iteration_stats import IterationStats
+from mmguard.log.statistics import Stats
 from mmguard.transforms.record import leave_in_sample
 
 
@@ -238,10 +238,10 @@ def test_the_reports_travel_beside_the_tensors(workers: int) -> None:
     first, second = loader
     assert first['data_samples']['labels'].tolist() == [[1, 0]]
     assert second['data_samples']['labels'].tolist() == [[0, 0], [0, 2], [1, 0], [1, 2], [1, 4]]
-    span = IterationStats.of(trained_samples(first))
+    span = Stats.from_samples(trained_samples(first))
     assert [tally.source for tally in span.offending['instances']] == ['0.jpg', '1.jpg']
-    assert (span.instances.skipped, span.instances.total, span.empty_images) == (2, 3, 1)
-    span = IterationStats.of(trained_samples(second))
+    assert (span.kinds['instances'].skipped, span.kinds['instances'].total, span.empty_images) == (2, 3, 1)
+    span = Stats.from_samples(trained_samples(second))
     assert [tally.source for tally in span.offending['instances']] == ['2.jpg', '3.jpg']
     assert span.empty_images == 0
 

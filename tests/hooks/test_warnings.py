@@ -15,10 +15,11 @@ from mmengine.config import Config
 from small_det_runs import load, load_stock, shrink_model
 from small_runs import GUARD, LOAD, PACK, Run, add_loop, runner_of, tiny_config
 from torch import nn
+from window_stats import make_stats
 
 from mmguard import GuardInstanceLabels, GuardSegLabels, Tally
 from mmguard.hooks.warnings import assigners_of, ignored_as_background, mixed_images, start_warnings, warnings_of
-from mmguard.log.iteration_stats import IterationStats, by_kind
+from mmguard.log.statistics import group_tallies
 
 pytest.importorskip('mmdet')
 
@@ -163,7 +164,7 @@ def test_no_false_alarm_about_the_configs_that_ship(path: str, work_dir: str) ->
 
 def said(kind: str, tally: Tally, guard: Any, mode: str = 'train') -> str:
     dataset = SimpleNamespace(pipeline=SimpleNamespace(transforms=[guard]))
-    span = IterationStats(1, 1, 4, 1, offending=by_kind(**{kind: [tally]}))
+    span = make_stats(1, 1, 4, 1, offending=group_tallies(**{kind: [tally]}))
     text, *_ = warnings_of(mode, kind, span, nn.Linear(1, 1), dataset)
     return text
 

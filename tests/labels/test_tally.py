@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from window_stats import make_stats
 
 from mmguard.labels.samples import path_of, relative_to
 from mmguard.labels.tally import SEVERAL, VALUES, Tally
-from mmguard.log.iteration_stats import IterationStats, by_kind
 from mmguard.log.messages import closing
 from mmguard.log.run_log import RunLog
+from mmguard.log.statistics import group_tallies
 
 counts = st.integers(0, 10**9)
 tallies = st.builds(
@@ -138,7 +139,7 @@ def test_tables_and_the_page_name_files_that_can_be_opened(
     log = RunLog('run')
     log.begin('train', {'data_roots': ['data']}, ['data'])
     found = Tally(9, 4, 0, {11: 4}, 'data/labels/a.png')
-    log.see('train', {'iter': 1}, IterationStats(1, 1, 1, 1, Tally(9, 4), offending=by_kind(pixels=[found])))
+    log.see('train', {'iter': 1}, make_stats(1, 1, 1, 1, Tally(9, 4), offending=group_tallies(pixels=[found])))
     ledger = log.end('train')
     assert '"source": "labels/a.png"' in Path('run/label_guard.jsonl').read_text()
     assert '  data/labels/a.png (11: 4)' in closing('train', ledger, 5, None)

@@ -208,7 +208,7 @@ def recorded_batches(flight: Flight, file: str) -> List[List[Recorded]]:
                 [
                     f'{file}: no batch is recorded. Training ended before the first one was loaded: '
                     f'{exception_of(flight) or flight.reason}',
-                    *flight.unread.words(),
+                    *flight.unread.messages(),
                 ]
             )
         )

@@ -61,7 +61,7 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
         model = build_model(config, args.weights) if forward else None
     # What guards in the pipeline do is looked at in the samples.
     spaces = from_config(from_mmengine(config)) if model is None else from_model(model, class_names_of(dataset))
-    notes = [*flight.unread.words(), *_notes(config, spaces.rules(), model, args.weights)]
+    notes = [*flight.unread.messages(), *_notes(config, spaces.rules(), model, args.weights)]
     replayer = Replayer(spaces.rules(), model, from_mmengine(config), args.seeds)
     if args.sample is not None:
         batches = [[chosen(batches, args.sample)]]

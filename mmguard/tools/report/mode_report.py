@@ -11,9 +11,9 @@ from mmguard.findings.frameworks import diagnose_for
 from mmguard.labels.samples import path_of
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import KINDS, LoopTotals
 from mmguard.log.lines import ModeTotals, values_of
-from mmguard.log.run_record import LoggedMode, LoggedRun
+from mmguard.log.run_files import LoggedMode, LoggedRun
+from mmguard.log.statistics import KINDS, Stats
 from mmguard.text.words import counted
 from mmguard.tools.report.page import Section, WorstFile
 
@@ -39,7 +39,7 @@ class ModeReport:
     findings: Dict[str, List[Finding]] = field(default_factory=dict)
 
     @property
-    def in_all(self) -> LoopTotals:
+    def in_all(self) -> Stats:
         """The sums: over all iterations where there is a record, else over those of the log."""
         if self.logged is None:
             return self.lines.totals()

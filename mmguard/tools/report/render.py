@@ -9,9 +9,9 @@ from mmguard.findings import Finding
 from mmguard.findings.unused import unused_in
 from mmguard.findings.wording import unpack
 from mmguard.labels.samples import path_of
-from mmguard.log.iteration_stats import KINDS
 from mmguard.log.lines import values_of
 from mmguard.log.messages import all_valid, amounts, files_table, reasons_by_kind
+from mmguard.log.statistics import KINDS
 from mmguard.text.console import Table, Text
 from mmguard.text.visible import visible
 from mmguard.text.words import counted

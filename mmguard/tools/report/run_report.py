@@ -18,8 +18,7 @@ from mmguard.labels.tally import Tally
 from mmguard.log.flight_record import KILLED as WAS_KILLED
 from mmguard.log.flight_record import RUNNING, Flight, FlightBatch, read_flight
 from mmguard.log.lines import Unread, read_logs, totals_of
-from mmguard.log.run_files import NotALog, find_run
-from mmguard.log.run_record import LoggedRun, read_run
+from mmguard.log.run_files import LoggedRun, NotALog, find_run, read_run
 from mmguard.text.words import counted, first_of
 from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.mode_report import ModeReport, mode_reports
@@ -105,7 +104,7 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
             crash.problems.append(f'{path}: {rank.said}')
         else:
             crash.ranks.append(rank)
-        crash.problems += flight.unread.words()
+        crash.problems += flight.unread.messages()
     crash.ranks.sort(key=_order)
     # Only where the file of another rank is expected here: a lone file may have been sent by someone.
     crash.silent = [rank for rank in range(world_size) if rank not in there]
@@ -210,7 +209,7 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
     crash = read_crash(files.crashes, run.world_size)
     known = LoggedRun() if files.crash_alone else run
     modes = mode_reports(lines, known, num_classes, ignore_index)
-    problems = unread.words() + run.problems + first_of(crash.problems, 20)
+    problems = unread.messages() + run.problems + first_of(crash.problems, 20)
     if not modes and not crash.ranks:
         raise NotALog('\n'.join([f'{target}: nothing that a hook of mmguard wrote: nothing to report', *problems]))
     return RunReport(
