@@ -8,9 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.detection.faults import count_empty_masks, other_size, read_on_host
-from mmguard.detection.fields import Target, check_targets, length_of, per_instance_keys, take
-from mmguard.detection.warning import warn_of, warn_of_empty_masks, warn_of_sizes
+from mmguard.detection.fields import (
+    Target,
+    check_targets,
+    count_empty_masks,
+    length_of,
+    other_size,
+    per_instance_keys,
+    read_on_host,
+    take,
+)
+from mmguard.detection.messages import warn_of, warn_of_empty_masks, warn_of_sizes
 from mmguard.labels.instances import InstanceRule, SanitizedInstances
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally

@@ -8,8 +8,7 @@ from typing import Any, Callable, List, Optional, Sequence
 import torch
 from torch import Tensor
 
-from mmguard.functional.batch_messages import describe_classes, warn_of_classes, warn_of_swallowed
-from mmguard.functional.target_checks import (
+from mmguard.functional.checks import (
     MULTILABEL,
     TargetShapeError,
     both,
@@ -23,7 +22,15 @@ from mmguard.functional.target_checks import (
     number_of_classes,
     without_channel,
 )
-from mmguard.functional.target_values import check_floats, check_probabilities, check_unit, check_values
+from mmguard.functional.target_values import (
+    check_floats,
+    check_probabilities,
+    check_unit,
+    check_values,
+    describe_classes,
+    warn_of_classes,
+    warn_of_swallowed,
+)
 from mmguard.labels.space import check_int
 
 

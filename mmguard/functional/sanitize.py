@@ -6,8 +6,10 @@ import math
 from typing import NamedTuple, Optional, Tuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from mmguard.functional.reduction import sum_float32
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import invalid_label_error
 from mmguard.labels.tally import Tally
@@ -185,3 +187,150 @@ def certain_where_absent(logits: Tensor, keep: Tensor) -> Tensor:
     Its binary cross entropy is exactly 0, and so is its gradient, whatever the scores hold.
     """
     return logits.masked_fill(~keep, -CERTAIN)
+
+
+#: Values that are counted individually: those of 8-bit maps, off-by-one labels and negative marks. Others are rare.
+LOWEST, HIGHEST = -256, 1023
+#: Tables that are filled in parallel.
+LANES = 16
+
+
+def in_table(value: int) -> bool:
+    """Return True if a value is counted individually."""
+    return LOWEST <= value <= HIGHEST
+
+
+def count_values(label: Tensor) -> Tensor:
+    """Count each value from ``LOWEST`` to ``HIGHEST``: int64, shape (1280,).
+
+    Example:
+        >>> count_values(torch.tensor([0, 11, -1, 11, 99999]))[-LOWEST + 11].item()
+        2
+    """
+    label = label.detach().long().reshape(-1, label.shape[-1] if label.dim() and label.numel() else 1)
+    # Values outside of the table go to a slot at either end, which is cut off.
+    width = HIGHEST - LOWEST + 3
+    # On a GPU additions to one address wait for each other, and most labels belong to few classes.
+    lanes = torch.arange(label.shape[1], device=label.device).remainder_(LANES).mul_(width)
+    slots = label.clamp(LOWEST - 1, HIGHEST + 1).add_(lanes.sub_(LOWEST - 1)).flatten()
+    ones = torch.ones((), dtype=torch.int64, device=label.device).expand(slots.shape)
+    empty = torch.zeros(LANES * width, dtype=torch.int64, device=label.device)
+    return empty.index_add(0, slots, ones).view(LANES, width).sum(0)[1:-1]
+
+
+def read_tally(counts: Tensor) -> Tally:
+    """Read running counts: elements seen, skipped and remapped, then the table of invalid values, if any.
+
+    Example:
+        >>> read_tally(torch.cat((torch.tensor([6, 3, 0]), count_values(torch.tensor([11, 11])))))
+        Tally(total=6, skipped=3, remapped=0, values={11: 2}, source=None, reasons={}, mapped=0, other_values=1)
+    """
+    total, skipped, remapped, *table = counts.tolist()
+    values = {LOWEST + place: count for place, count in enumerate(table) if count}
+    others = skipped + remapped - sum(values.values()) if table else 0
+    return Tally(total=total, skipped=skipped, remapped=remapped, values=values, other_values=others)
+
+
+class ClassTarget(NamedTuple):
+    """Result of ``sanitize_class_target``.
+
+    Attributes:
+        target (Tensor): int64, the shape of the input: a class in ``[0, num_classes)``, or ``num_classes`` for what
+            takes no part, to be passed to PyTorch as ``ignore_index``.
+        given (Tensor): The input, int64.
+        num_classes, ignore_index (int), on_invalid (str): As given.
+    """
+
+    target: Tensor
+    given: Tensor
+    num_classes: int
+    ignore_index: int
+    on_invalid: str
+
+    def kept(self) -> Tensor:
+        """Count the elements that take part: int64, 0-d."""
+        return (self.target < self.num_classes).count_nonzero()
+
+    def ignored(self) -> Tensor:
+        """Count the elements equal to ``ignore_index``: int64, 0-d; with ``'clip'`` after clamping."""
+        clipped = self.on_invalid == 'clip'
+        ignored = self.target == self.num_classes if clipped else self.given == self.ignore_index
+        return ignored.count_nonzero()
+
+    def invalid(self) -> Tensor:
+        """Find elements that are neither a class nor ``ignore_index``: bool, the shape of the input."""
+        outside = self.given.clamp(0, self.num_classes - 1) != self.given
+        ignores_class = 0 <= self.ignore_index < self.num_classes
+        return outside if ignores_class else outside & (self.given != self.ignore_index)
+
+    def counts(self, kept: Tensor, ignored: Tensor) -> Tensor:
+        """Return the numbers of elements seen, skipped and remapped: int64, shape (3,).
+
+        Args:
+            kept, ignored (Tensor): Results of :meth:`kept` and :meth:`ignored`; each costs a pass over the labels.
+        """
+        none, seen = torch.zeros_like(kept), torch.full_like(kept, self.given.numel())
+        if self.on_invalid == 'clip':
+            return torch.stack((seen, none, self.invalid().count_nonzero()))
+        return torch.stack((seen, seen - ignored - kept, none))
+
+    def counts_by_value(self) -> Tuple[Tensor, Tensor]:
+        """Return :meth:`kept`, and :meth:`counts` followed by a table of the invalid values.
+
+        The table also gives the numbers of kept and ignored elements, if it covers their values.
+        """
+        table, ignored_at = count_values(self.given), self.ignore_index - LOWEST
+        classes = table[-LOWEST : self.num_classes - LOWEST]
+        if self.on_invalid != 'clip' and in_table(self.num_classes) and in_table(self.ignore_index):
+            ignored = table[ignored_at].clone()
+            kept = classes.sum() - ignored if 0 <= self.ignore_index < self.num_classes else classes.sum()
+        else:
+            kept, ignored = self.kept(), self.ignored()
+        classes.zero_()
+        if in_table(self.ignore_index):
+            table[ignored_at] = 0
+        return kept, torch.cat((self.counts(kept, ignored), table))
+
+    def weight_per_element(self, class_weight: Tensor) -> Tensor:
+        """Look up the class weight (C,) of each element; 0 for one that takes no part."""
+        padded = F.pad(class_weight.detach(), (0, 1))  # the class after the last one takes no part
+        return padded.index_select(0, self.target.flatten()).view_as(self.target)
+
+    def weight(self, class_weight: Tensor) -> Tensor:
+        """Sum the class weights of the elements that take part: 0-d, float32 for half precision."""
+        return sum_float32(self.weight_per_element(class_weight))
+
+
+def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, on_invalid: str) -> ClassTarget:
+    """Turn invalid and ignored labels into one value that PyTorch ignores.
+
+    :func:`~mmguard.functional.sanitize_target` returns the same as masks, which other losses need. Next to
+    ``F.cross_entropy`` every pass over the target is measurable, so this one takes two.
+
+    Args:
+        target (Tensor): Labels of any integer dtype and shape.
+        num_classes (int): Valid classes are ``[0, num_classes)``.
+        ignore_index (int): The label that takes no part in the loss; it may be one of the classes.
+        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronises).
+
+    Raises:
+        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+
+    Example:
+        >>> sanitized = sanitize_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')
+        >>> sanitized.target.tolist(), sanitized.counts(sanitized.kept(), sanitized.ignored()).tolist()
+        ([0, 3, 3, 2], [4, 1, 0])
+    """
+    given = target.long()
+    if on_invalid == 'clip':
+        target = given.clamp(0, num_classes - 1)
+    else:
+        target = F.threshold(given, -1, num_classes).clamp_(max=num_classes)  # negative ones first
+    if 0 <= ignore_index < num_classes:
+        target.masked_fill_(target == ignore_index, num_classes)  # clamping may produce it
+    elif on_invalid == 'clip':
+        target.masked_fill_(given == ignore_index, num_classes)
+    sanitized = ClassTarget(target, given, num_classes, ignore_index, on_invalid)
+    if on_invalid == 'raise':
+        raise_if_invalid(given, sanitized.invalid(), num_classes, ignore_index)
+    return sanitized

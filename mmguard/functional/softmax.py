@@ -8,9 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
-from mmguard.functional.class_target import ClassTarget, sanitize_class_target
 from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor
-from mmguard.functional.sanitize import kept_and_counted
+from mmguard.functional.sanitize import ClassTarget, kept_and_counted, sanitize_class_target
 
 
 def softmax_cross_entropy(

@@ -11,16 +11,18 @@ from mmengine import dist
 from mmengine.hooks import Hook, LoggerHook
 from mmengine.logging import HistoryBuffer
 
-from mmguard.hooks.batches import evaluated_samples, keep_reports, trained_samples
 from mmguard.hooks.discovery import (
     built_train_loop,
     culprits,
     dataset_of,
+    evaluated_samples,
     guarded_losses,
+    keep_reports,
     loaders_of,
     naming_roots_of,
     rules_of,
     samples_of,
+    trained_samples,
     unwrapped,
     valid_labels,
 )
@@ -34,7 +36,7 @@ from mmguard.labels.tally import Tally
 from mmguard.log.messages import add_reporter, closing, describe_place, offence_line, too_many_skipped
 from mmguard.log.run_log import MAX_MB, NAME, RunLog
 from mmguard.log.statistics import KINDS, SCALARS, ByKind, Stats, group_tallies
-from mmguard.losses.counting import CountsLabels
+from mmguard.nn.counting import CountsLabels
 from mmguard.text.visible import visible
 
 #: Keys of the message hub, and so of a checkpoint: the sums over all ranks and the run; of these, those not shown yet.

@@ -1,13 +1,15 @@
-"""Label fields and source files of samples."""
+"""Labels in a sample: their fields, their source file, and the report that guards leave there."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from mmguard.labels.space import Rule
+from mmguard.labels.tally import LABEL_GUARD, LABEL_MAP, Tally, tallies_of
 
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
-
 
 #: mmdet3d's name for the labels of points, packed or not.
 POINTS = 'pts_semantic_mask'
@@ -79,3 +81,34 @@ def path_of(name: str, roots: Sequence[str]) -> str:
     paths = (os.path.join(root, name) for root in (*roots, ''))
     found = {os.path.realpath(path): path for path in paths if os.path.isfile(path)}
     return next(iter(found.values())) if len(found) == 1 else name  # two roots may have a file of this name
+
+
+Record = Dict[str, Dict[str, Any]]
+
+
+def rule_for(rule: Rule, sample: Any) -> Rule:
+    """Return the rule for a sample: without its label map if an earlier guard has applied the same one."""
+    label_map = rule.whole_map
+    record: Record = sample.get(LABEL_GUARD) or {}
+    return rule.without_map() if label_map and record.get(rule.kind, {}).get(LABEL_MAP) == label_map else rule
+
+
+def leave_in_results(results: Dict[str, Any], kind: str, tally: Tally, label_map: Mapping[Any, int]) -> None:
+    """Attach a tally, and the applied label map, to an unpacked sample."""
+    results[LABEL_GUARD] = _joined(results, kind, tally, label_map)
+
+
+def leave_in_sample(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, int]) -> None:
+    """Attach a tally, and the applied label map, to the meta information of a packed sample."""
+    # set_metainfo would copy the record deeply, which only the guards hold.
+    sample.set_field(_joined(sample, kind, tally, label_map), LABEL_GUARD, field_type='metainfo')
+
+
+def _joined(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, int]) -> Record:
+    """Return the sample's record with another look at its pixels or instances (after an earlier guard's, if any)."""
+    joined: Record = dict(sample.get(LABEL_GUARD) or {})
+    if kind in joined:
+        tally = tallies_of({LABEL_GUARD: {kind: joined[kind]}})[kind].then(tally)
+    mapped = dict(label_map) or joined.get(kind, {}).get(LABEL_MAP)
+    joined[kind] = {**vars(tally), **({LABEL_MAP: mapped} if mapped else {})}
+    return joined

@@ -18,7 +18,7 @@ from mmguard.functional.checks import check_class_weight, check_one_channel_targ
 from mmguard.functional.reduction import AvgFactor
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_on_invalid
-from mmguard.losses.counting import CountsLabels
+from mmguard.nn.counting import CountsLabels
 from mmguard.text.words import short
 
 NUMBER = (int, float, np.integer, np.floating)

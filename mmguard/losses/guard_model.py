@@ -9,10 +9,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 from torch import nn
 
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES
-from mmguard.losses.counting import CountsLabels
-from mmguard.losses.guards import GUARD_BY_NAME, REASONS
+from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS
 from mmguard.losses.guards.mmdet import DenseGuard
-from mmguard.losses.guards.refused import USE_OWN_CLASS
+from mmguard.nn.counting import CountsLabels
 
 #: Arguments and attributes of heads whose loss takes no class labels, whatever its type.
 WITHOUT_CLASSES = ('loss_centerness',)

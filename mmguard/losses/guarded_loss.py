@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from mmguard.functional.checks import shape_of
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
-from mmguard.losses.counting import CountsLabels
-from mmguard.losses.guards import GUARD_BY_NAME, REASONS, guard_for
-from mmguard.losses.guards.refused import USE_OWN_CLASS
+from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS, guard_for
+from mmguard.nn.counting import CountsLabels
 from mmguard.text.words import short
 
 #: Some losses return parts, as a dict.

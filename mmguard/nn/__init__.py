@@ -3,7 +3,6 @@
 Imports :mod:`mmguard.functional` and what is below it; no framework.
 """
 
-from mmguard.nn.cross_entropy import CrossEntropyLoss
-from mmguard.nn.multilabel import BCEWithLogitsLoss
+from mmguard.nn.cross_entropy import BCEWithLogitsLoss, CrossEntropyLoss
 
 __all__ = ['BCEWithLogitsLoss', 'CrossEntropyLoss']

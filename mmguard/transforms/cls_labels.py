@@ -9,10 +9,10 @@ import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.samples import leave_in_results, leave_in_sample, rule_for
 from mmguard.labels.space import NO_LABEL, ImageLabelRule, LabelMap
 from mmguard.labels.tally import Tally
 from mmguard.log.messages import warn_unreported
-from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 #: A row of probabilities may miss the sum 1 by this much, as in the guarded losses.
 _TOLERANCE = 0.1

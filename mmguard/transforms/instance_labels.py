@@ -10,13 +10,14 @@ import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
-from mmguard.labels.samples import file_of
+from mmguard.labels.samples import file_of, leave_in_results, leave_in_sample, rule_for
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import LABEL_GUARD, Tally
 from mmguard.log.messages import warn_unreported
 from mmguard.transforms.instance_fields import (
     IN_IMAGE,
     IN_SPACE,
+    SanitizedObjects,
     appended,
     are_few_and_good,
     box_faults,
@@ -24,11 +25,11 @@ from mmguard.transforms.instance_fields import (
     keys_of,
     renumber_packed,
     renumber_unpacked,
+    sanitize_objects,
+    sanitize_projected,
     take,
     taken,
 )
-from mmguard.transforms.objects_3d import SanitizedObjects, sanitize_objects, sanitize_projected
-from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 #: A set, because comparing a dtype of numpy with one of torch is an error.
 INT64 = {torch.int64, np.dtype(np.int64)}

@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.samples import POINTS, file_of, packed_map
+from mmguard.labels.samples import POINTS, file_of, leave_in_results, leave_in_sample, packed_map, rule_for
 from mmguard.labels.space import LabelMap, LabelRule, check_int, check_on_invalid, invalid_label_error, value_counts
 from mmguard.labels.tally import Tally
 from mmguard.log.messages import warn_unreported
-from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 
 class GuardSegLabels(BaseTransform):

@@ -17,22 +17,23 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 import mmguard
-from mmguard.hooks.batches import KeepsReports, keep_reports, trained_samples
 from mmguard.hooks.discovery import (
+    KeepsReports,
     culprits,
     guarded_losses,
+    keep_reports,
     naming_roots_of,
     pipelines_of,
     rules_in,
     rules_of,
     samples_of,
+    trained_samples,
     unwrapped,
 )
-from mmguard.labels.samples import relative_to
+from mmguard.labels.samples import leave_in_sample, relative_to
 from mmguard.labels.spaces import Space, of_loss
 from mmguard.labels.tally import LABEL_GUARD, Tally
 from mmguard.log.statistics import Stats
-from mmguard.transforms.record import leave_in_sample
 
 
 class Head(nn.Module):

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from mmguard.functional import check_target
-from mmguard.functional.target_checks import TargetShapeError, TargetTypeError
+from mmguard.functional.checks import TargetShapeError, TargetTypeError
 from mmguard.labels.errors import LabelGuardError
 
 RANDOM = torch.Generator().manual_seed(16)
