@@ -7,7 +7,7 @@ Everything in which the two differ for mmguard is here, or asks here:
   distribution, which is missing (:func:`config_file`, :func:`base_source`);
 - class weights together with ignored labels in mmseg's cross entropy. OpenMMLab's averages by ``class_weight[label]``
   of all labels, and fails if an ignored one is not a class; the fork's excludes ignored ones, and fails with
-  ``avg_non_ignore=True`` (:func:`ignored_labels_weigh`).
+  ``avg_non_ignore=True`` (:func:`weighs_ignored_labels`).
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ INSTALL: Dict[str, Dict[str, str]] = {
 SHIPPED = '/.mim/configs/'
 
 
-def install_words(module: str, stacks: Sequence[str] = ()) -> str:
+def install_command(module: str, stacks: Sequence[str] = ()) -> str:
     """Return how to install a module: from the given stacks, or from any.
 
     Example:
-        >>> install_words('mmdet')
+        >>> install_command('mmdet')
         'pip install mmdet, or pip install onedl-mmdetection'
-        >>> install_words('mmdet', ['onedl'])
+        >>> install_command('mmdet', ['onedl'])
         'pip install onedl-mmdetection'
     """
     return ', or '.join(INSTALL[stack][module] for stack in stacks or STACKS)
@@ -145,6 +145,6 @@ def base_source(name: str) -> str:
     return f'__import__({package!r}).__path__[0] + {SHIPPED + inner!r}'
 
 
-def ignored_labels_weigh() -> bool:
+def weighs_ignored_labels() -> bool:
     """Return True if mmseg's cross entropy, averaging by class weights, counts an ignored label that is a class."""
     return not is_onedl('mmseg')

@@ -16,7 +16,7 @@ from mmguard.config.recognized import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import check_regular
-from mmguard.text.failures import ended_by, line_of, words_of
+from mmguard.text.failures import describe_exit, line_of, words_of
 from mmguard.text.visible import visible_name
 from mmguard.text.words import short
 
@@ -62,7 +62,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
     except NotPlain as error:
         raise NotAConfig(f'{file} is not a config: it is {error}. Nothing of it was run') from error
     except SystemExit as error:
-        raise CannotRun(f'{file}: the config {ended_by(error)}') from error
+        raise CannotRun(f'{file}: the config {describe_exit(error)}') from error
     except RecursionError as error:
         raise CannotRun(f'{file} cannot be loaded: its parts or its bases are nested too deeply') from error
     except Exception as error:  # a config is a program: it may raise anything

@@ -12,7 +12,7 @@ from mmguard.config.classes import FRAMEWORK_OF, SCOPES, scope_in
 from mmguard.config.load import is_data, load_config
 from mmguard.config.types import Misplaced, with_right_types
 from mmguard.errors import CannotRun
-from mmguard.text.failures import ended_by
+from mmguard.text.failures import describe_exit
 from mmguard.text.words import short
 
 if TYPE_CHECKING:  # `mmguard explain` prints the rules without mmengine, too
@@ -127,7 +127,7 @@ def _import_custom(custom: Any) -> List[str]:
         try:
             importlib.import_module(name)
         except SystemExit as error:
-            raise CannotRun(f'custom_imports: {name} {ended_by(error)} when it is imported') from error
+            raise CannotRun(f'custom_imports: {name} {describe_exit(error)} when it is imported') from error
         except Exception as error:  # a module of the user's may raise anything
             notes.append(f'custom_imports: {name} does not import ({error}); its classes were not looked at')
     return notes

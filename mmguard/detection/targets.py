@@ -111,7 +111,7 @@ def guard_targets(
     rule = TargetRule(num_classes, on_invalid, label_map, min_label)
     check_targets(targets, label_key, box_format, instance_keys)
     found = read_on_host(targets, label_key, check_boxes, box_format)
-    guarded, tallies = _guarded(targets, rule, found, label_key, instance_keys, sources, return_tally)
+    guarded, tallies = _guard(targets, rule, found, label_key, instance_keys, sources, return_tally)
     _look_at_masks(guarded)
     return (guarded, tallies) if return_tally else guarded
 
@@ -177,7 +177,7 @@ def guard_batch(
     if differing:
         warn_of_sizes(differing, stacklevel=2)
     found = read_on_host(targets, label_key, check_boxes, box_format, sizes)
-    guarded, tallies = _guarded(targets, rule, found, label_key, instance_keys, sources, return_tally)
+    guarded, tallies = _guard(targets, rule, found, label_key, instance_keys, sources, return_tally)
     _look_at_masks(guarded)
     stays = [bool(len(new[label_key])) or not len(old[label_key]) for old, new in zip(targets, guarded)]
     if any(stays) and not all(stays):
@@ -186,7 +186,7 @@ def guard_batch(
     return (images, guarded, tallies) if return_tally else (images, guarded)
 
 
-def _guarded(
+def _guard(
     targets: Sequence[Target],
     rule: TargetRule,
     found: Tuple[np.ndarray, np.ndarray],
@@ -217,8 +217,8 @@ def _guarded(
             guarded.append(target)
             tallies.append(Tally(count, source=name))
             continue
-        sanitized = _sanitized(rule, labels[here], faults[here], name, place)
-        guarded.append(_rebuilt(target, sanitized, rule, label_key, keys))
+        sanitized = _sanitize(rule, labels[here], faults[here], name, place)
+        guarded.append(_rebuild(target, sanitized, rule, label_key, keys))
         tallies.append(sanitized.tally)
     if not return_tally and any(tally.reasons for tally in tallies):  # what label_map changes is intended
         warn_of(tallies, stacklevel=3)
@@ -254,7 +254,7 @@ def _source_of(target: Target) -> Optional[str]:
     return None if image_id is None else f'image_id {image_id}'
 
 
-def _sanitized(
+def _sanitize(
     rule: TargetRule, labels: np.ndarray, faults: np.ndarray, source: Optional[str], place: int
 ) -> SanitizedInstances:
     where = source or f'targets[{place}]'  # only for the message; a tally needs a lasting name
@@ -263,7 +263,7 @@ def _sanitized(
     return sanitized
 
 
-def _rebuilt(target: Target, sanitized: SanitizedInstances, rule: TargetRule, label_key: str, keys: Set[str]) -> Target:
+def _rebuild(target: Target, sanitized: SanitizedInstances, rule: TargetRule, label_key: str, keys: Set[str]) -> Target:
     if not sanitized.tally.changed:
         return target
     rebuilt: Dict[str, Any] = dict(target)

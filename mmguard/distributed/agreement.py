@@ -22,7 +22,7 @@ from mmguard.distributed.loss_structure import (
     tensors_of,
     union,
 )
-from mmguard.distributed.unused_parameters import trainable, unreached, zero_of
+from mmguard.distributed.unused_parameters import find_unreached, trainable, zero_of
 from mmguard.labels.errors import LabelGuardError
 from mmguard.log.messages import RateLimiter, describe_filled, describe_mismatch, describe_nonfinite, describe_unreached
 
@@ -149,17 +149,17 @@ class LossAgreement:
         nonfinite = [] if self.on_nonfinite == 'keep' else nonfinite_losses(losses)
         channel = self._channel
         if channel is None:
-            return self._judged(losses, [RankLosses(0, nonfinite, list(samples))] if nonfinite else [], [])
+            return self._judge(losses, [RankLosses(0, nonfinite, list(samples))] if nonfinite else [], [])
         # From here on every rank takes the same branches: they depend only on what is the same on all of them.
         mine = self._settled[1] if list(layout.items()) == self._settled[0] else digest(layout)
-        same, any_nonfinite = channel.compared(mine, bool(nonfinite))
+        same, any_nonfinite = channel.compare(mine, bool(nonfinite))
         filled: List[RankLosses] = []
         if not same or mine != self._settled[1]:
             losses, filled = self._made_equal(channel, losses, layout, same, samples, mine)
         if not any_nonfinite:
             return Agreed(losses, False, [], filled)
-        reports = channel.gathered(RankLosses(channel.rank, nonfinite, list(samples)))
-        return self._judged(losses, [report for report in reports if report.losses], filled)
+        reports = channel.gather(RankLosses(channel.rank, nonfinite, list(samples)))
+        return self._judge(losses, [report for report in reports if report.losses], filled)
 
     def report(self, line: str) -> None:
         """Log a line on the first rank, unless there were many recently."""
@@ -179,7 +179,7 @@ class LossAgreement:
         filled: List[RankLosses] = []
         whole = self._whole([layout])
         if not same or lacking(layout, whole):
-            layouts, files = zip(*channel.gathered((layout, list(samples))))
+            layouts, files = zip(*channel.gather((layout, list(samples))))
             if self.on_mismatch == 'raise':
                 lacks = self._lacks(channel, layouts, union(layouts), files)
                 if any(one.losses for one in lacks):
@@ -189,7 +189,7 @@ class LossAgreement:
         if torch.is_grad_enabled():
             self._known = {key: entry for key, entry in whole.items() if key != FILLED}
             self._look(channel, losses, mine)
-        full = self._filled(losses, layout, whole, self._unreached.get(mine, []))
+        full = self._fill(losses, layout, whole, self._unreached.get(mine, []))
         self._settled = (list(layout.items()), mine) if same and full is losses and not filled else (None, 0)
         return full, filled
 
@@ -214,14 +214,14 @@ class LossAgreement:
         is_first = not self._unreached
         if mine not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in tensors_of(key, value)]
-            self._unreached[mine] = unreached(self._module(), tensors)
+            self._unreached[mine] = find_unreached(self._module(), tensors)
         if is_first:
-            of_ranks = channel.gathered(self._unreached[mine])
+            of_ranks = channel.gather(self._unreached[mine])
             names = [name for name in of_ranks[0] if all(name in others for others in of_ranks)]
             if names:
                 self.report(f'guard: {describe_unreached(names)}')
 
-    def _filled(self, losses: Losses, layout: Layout, whole: Layout, out_of_reach: List[str]) -> Losses:
+    def _fill(self, losses: Losses, layout: Layout, whole: Layout, out_of_reach: List[str]) -> Losses:
         """Return the losses with every key, ordered as in ``whole``; missing or constant ones get zeros."""
         names, module = lacking(layout, whole), self._module()
         if names:
@@ -239,7 +239,7 @@ class LossAgreement:
             filled[key] = there if entry.is_list else there[0]
         return {key: filled[key] for key in whole}
 
-    def _judged(self, losses: Losses, nonfinite: List[RankLosses], filled: List[RankLosses]) -> Agreed:
+    def _judge(self, losses: Losses, nonfinite: List[RankLosses], filled: List[RankLosses]) -> Agreed:
         if nonfinite and self.on_nonfinite == 'raise':
             raise LabelGuardError(f'losses that are not finite: {describe_nonfinite(nonfinite)}')
         return Agreed(losses, bool(nonfinite) and self.on_nonfinite == 'skip', nonfinite, filled)

@@ -47,9 +47,9 @@ class Channel:
         self._last: Deque[Any] = deque(maxlen=4)
         self._failure: Optional[Exception] = None
         self._group: Any = None
-        self._group = self._tried(lambda: self._connect(timeout))
+        self._group = self._try(lambda: self._connect(timeout))
 
-    def compared(self, digest: int, flag: bool) -> Tuple[bool, bool]:
+    def compare(self, digest: int, flag: bool) -> Tuple[bool, bool]:
         """Return True if all ranks gave the same digest, and True if any raised its flag."""
         # The largest digest and (negated) the smallest are the same where all are.
         vector = torch.tensor([digest, -digest, int(flag)], dtype=torch.int64)
@@ -57,7 +57,7 @@ class Channel:
         largest, smallest, any_flag = vector.tolist()
         return largest == -smallest, bool(any_flag)
 
-    def gathered(self, item: Any) -> List[Any]:
+    def gather(self, item: Any) -> List[Any]:
         """Return the item of every rank, in the order of ``ranks``."""
         data = pickle.dumps(item)
         length = torch.tensor(len(data))
@@ -102,9 +102,9 @@ class Channel:
         def agree() -> None:  # reports show the name of this function for a rank that waits here
             start(self._group).wait()
 
-        self._tried(agree)
+        self._try(agree)
 
-    def _tried(self, attempt: Callable[[], Any]) -> Any:
+    def _try(self, attempt: Callable[[], Any]) -> Any:
         start = time.monotonic()
         try:
             return attempt()

@@ -85,7 +85,7 @@ class Presence:
     def missing_at(self, call: int, waited: float) -> AbsentRankError:
         """Build the error of a collective that failed; this rank has answered."""
         try:
-            who, ranks = self._judged(self._stories_of_silent(call), call)
+            who, ranks = self._judge(self._stories_of_silent(call), call)
         except Exception:  # torch raises several kinds when the other side of a socket is gone
             who = 'the process that keeps their common store (rank 0, or torchrun) is gone, with all reports of ranks'
             ranks = [0]
@@ -131,7 +131,7 @@ class Presence:
         time.sleep(LINGER)
         return stories
 
-    def _judged(self, stories: Dict[int, List[str]], call: int) -> Any:
+    def _judge(self, stories: Dict[int, List[str]], call: int) -> Any:
         ended = [rank for rank, (kind, _) in stories.items() if kind in ('ended', 'gone')]
         said = '; '.join(stories[rank][1] for rank in (ended or stories))
         if not stories:

@@ -25,7 +25,7 @@ def zero_of(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
     return torch.stack([one.flatten()[:0].sum().float().to(hung[0].device) for one in hung]).sum()
 
 
-def unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
+def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
     """Return the names of the parameters that DistributedDataParallel waits for and no loss reaches.
 
     Empty if it searches for them itself (``find_unused_parameters=True``, ``static_graph=True``), if ``module`` is
@@ -35,7 +35,7 @@ def unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
         return []
     if module.find_unused_parameters or getattr(module, 'static_graph', False):
         return []
-    reached = _reached(losses)
+    reached = _find_reached(losses)
     return [] if reached is None else [name for name, one in trainable(module) if id(one) not in reached]
 
 
@@ -45,7 +45,7 @@ def trainable(module: Any) -> List[Any]:
     return [(name, one) for name, one in inner.named_parameters() if one.requires_grad]
 
 
-def _reached(losses: Iterable[Tensor]) -> Any:
+def _find_reached(losses: Iterable[Tensor]) -> Any:
     """Return the ids of the leaves of a graph; ``None`` if a part of it is hidden."""
     leaves: Set[int] = {id(loss) for loss in losses if loss.requires_grad and loss.grad_fn is None}
     waiting: List[Any] = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
@@ -62,7 +62,7 @@ def _reached(losses: Iterable[Tensor]) -> Any:
     return leaves
 
 
-def explained(error: Exception, model: Any) -> str:
+def explain_error(error: Exception, model: Any) -> str:
     """Explain the error of DistributedDataParallel about a missing gradient, with names and remedy; else empty."""
     if 'Expected to have finished reduction' not in str(error):
         return ''
@@ -76,7 +76,7 @@ def explained(error: Exception, model: Any) -> str:
     )
 
 
-def with_names(message: str, module: Any) -> str:
+def add_names(message: str, module: Any) -> str:
     """Add the names of the parameters that a message of DistributedDataParallel numbers."""
     from mmguard.findings.unused import unused_in  # needed only after a failure
 

@@ -37,7 +37,7 @@ def parsed(text: bytes) -> Dict[str, Any]:
         raise ValueError('nested too deep') from None
     except ValueError:
         raise NotJson('not JSON') from None
-    return _of_type(dict, 'not an object', record)  # type: ignore[no-any-return]
+    return _check_type(dict, 'not an object', record)  # type: ignore[no-any-return]
 
 
 def decoded(kind: Type[T], value: Any) -> T:
@@ -85,7 +85,7 @@ def _dataclass(kind: Any) -> Decode:
     needed = [f.name for f in fields(kind) if f.init and f.default is MISSING and f.default_factory is MISSING]
 
     def decode(value: Any) -> Any:
-        record = _of_type(dict, 'not an object', value)
+        record = _check_type(dict, 'not an object', value)
         for name in needed:
             if name not in record:
                 raise ValueError(f'no {name!r}')
@@ -95,11 +95,11 @@ def _dataclass(kind: Any) -> Decode:
 
 
 def _list(item: Decode, value: Any) -> List[Any]:
-    return [item(one) for one in _of_type(list, 'not a list', value)]
+    return [item(one) for one in _check_type(list, 'not a list', value)]
 
 
 def _dict(key: Decode, item: Decode, value: Any) -> Dict[Any, Any]:
-    return {key(name): _within(name, item, one) for name, one in _of_type(dict, 'not an object', value).items()}
+    return {key(name): _within(name, item, one) for name, one in _check_type(dict, 'not an object', value).items()}
 
 
 def _optional(item: Decode, value: Any) -> Any:
@@ -140,7 +140,7 @@ def _float(value: Any) -> float:
     raise ValueError(f'{_short(value)} is not a number')
 
 
-def _of_type(kind: type, why: str, value: Any) -> Any:
+def _check_type(kind: type, why: str, value: Any) -> Any:
     if type(value) is not kind:
         raise ValueError(f'{_short(value)} is {why}')
     return value
@@ -159,6 +159,6 @@ _SCALARS: Dict[Any, Decode] = {
     int: partial(_integer, _MOST),
     Rank: partial(_integer, _RANKS),
     float: _float,
-    str: partial(_of_type, str, 'not a text'),
-    bool: partial(_of_type, bool, 'neither true nor false'),
+    str: partial(_check_type, str, 'not a text'),
+    bool: partial(_check_type, bool, 'neither true nor false'),
 }

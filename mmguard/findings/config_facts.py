@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Union
 
-from mmguard.compat.stack import ignored_labels_weigh
+from mmguard.compat.stack import weighs_ignored_labels
 from mmguard.config.head_classes import counts
 from mmguard.config.ignored import ignored_labels
 from mmguard.config.losses import class_weights, one_channel_softmax
@@ -31,7 +31,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
         ignore_index={place.path: place.value for place in ignored_labels(read)},
         dataset_classes={classes_path(d): names for d in sets for names in [classes_of(d)] if names is not None},
         one_channel_softmax=[loss.path for loss in one_channel_softmax(read)],
-        ignored_labels_weigh=ignored_labels_weigh(),
+        ignored_labels_weigh=weighs_ignored_labels(),
     )
     for loss in losses(read):
         weights = class_weights(loss)

@@ -11,16 +11,16 @@ from torch import Tensor
 from mmguard.functional.checks import (
     MULTILABEL,
     TargetShapeError,
-    both,
     check_class_shape,
     check_logits,
     check_loss_weight,
     check_multilabel_target,
     check_tensors,
     class_dim,
+    describe_pair,
     holds_probabilities,
     number_of_classes,
-    without_channel,
+    squeeze_channel,
 )
 from mmguard.functional.target_values import (
     check_floats,
@@ -174,7 +174,7 @@ def _class_checks(
     """List the checks in their order: later ones assume that earlier ones passed."""
     check_logits(logits)
     structure = [partial(check_loss_weight, logits, weight), partial(_check_channels, logits, target)]
-    shape, squeezed = partial(_check_shape, logits, target), without_channel(logits, target)
+    shape, squeezed = partial(_check_shape, logits, target), squeeze_channel(logits, target)
     if squeezed is not None:  # some losses expect the extra channel: values come first
         return [*structure, partial(check_values, logits, squeezed, ignore_index, squeezed=True), shape]
     # The values of one-hot vectors or colours are not class indices.
@@ -199,7 +199,7 @@ def _raise_all(checks: Sequence[Callable[[], None]]) -> None:
 def _check_channels(logits: Tensor, target: Tensor) -> None:
     if number_of_classes(logits) == 1:
         raise TargetShapeError(
-            f'{both(logits, target)}: the softmax of a single channel is always 1, so class 0 has loss 0 for ever and '
+            f'{describe_pair(logits, target)}: the softmax of a single channel is always 1, so class 0 has loss 0 for ever and '
             f'class 1 is out of range. Give the model two channels, or use {MULTILABEL} with target.unsqueeze(1)'
         )
 
@@ -208,7 +208,7 @@ def _check_shape(logits: Tensor, target: Tensor) -> None:
     try:
         check_class_shape(logits, target)
     except TargetShapeError as error:
-        if without_channel(logits, target) is not None:
+        if squeeze_channel(logits, target) is not None:
             error.args = (
                 f'{error}. Which loss is it for? That is right for F.cross_entropy; losses of MONAI with '
                 f'to_onehot_y=True take the channel as it is, (N, 1, ...): for those leave it',

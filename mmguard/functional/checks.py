@@ -128,7 +128,7 @@ def check_tensors(logits: Any, target: Any) -> None:
             raise TypeError(f'{name} must be a Tensor, got {type(given).__name__}: torch.as_tensor({name}) makes one')
     if not logits.is_floating_point():
         order = ' They seem to be in the wrong order: the logits come first.' if target.is_floating_point() else ''
-        raise TargetTypeError(f'logits must be floating point scores, got {given_as(logits)}.{order}')
+        raise TargetTypeError(f'logits must be floating point scores, got {describe_tensor(logits)}.{order}')
 
 
 def check_class_target(logits: Tensor, target: Tensor) -> None:
@@ -136,7 +136,7 @@ def check_class_target(logits: Tensor, target: Tensor) -> None:
     check_class_shape(logits, target)
     if target.is_floating_point() or target.dtype.is_complex:
         raise TargetTypeError(
-            f'{both(logits, target)}; class indices are integers. Whole numbers: target.long(). Fractions: was a label '
+            f'{describe_pair(logits, target)}; class indices are integers. Whole numbers: target.long(). Fractions: was a label '
             f'map resized bilinearly (use nearest), or divided by 255 (ToTensor is for images)?'
         )
 
@@ -147,11 +147,11 @@ def check_class_shape(logits: Tensor, target: Tensor) -> None:
     wanted = elements_of(logits)
     if tuple(target.shape) != wanted and not (logits.dim() == 1 and tuple(target.shape) == (1,)):
         raise TargetShapeError(
-            f'{both(logits, target)}; wanted is a target of shape {wanted}: {_way_out(logits, target)}'
+            f'{describe_pair(logits, target)}; wanted is a target of shape {wanted}: {_way_out(logits, target)}'
         )
 
 
-def without_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
+def squeeze_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
     """Return class indices (N, 1, *) or (N, *, 1) as (N, *); ``None`` without an extra channel."""
     wanted = elements_of(logits)
     if target.dim() != logits.dim() or target.dim() < 2:
@@ -168,11 +168,11 @@ def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int =
     if not target.is_floating_point():
         if logits.dim() == 1:
             raise TargetTypeError(
-                f'{both(logits, target)}: logits with one dimension are the scores (C) of one element, whose class '
+                f'{describe_pair(logits, target)}: logits with one dimension are the scores (C) of one element, whose class '
                 f'index is a single number. One score per element, for a yes or no, wants {MULTILABEL}'
             )
         raise TargetTypeError(
-            f'{both(logits, target)}: an integer target of the shape of the logits looks one-hot. Either pass class '
+            f'{describe_pair(logits, target)}: an integer target of the shape of the logits looks one-hot. Either pass class '
             f'indices, target.argmax(dim=1), or the probability form, target.float(). If an element may belong to '
             f'several classes it is multi-label: {MULTILABEL}'
         )
@@ -187,7 +187,7 @@ def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int =
 def check_logits(logits: Tensor) -> None:
     if logits.dim() == 0 or number_of_classes(logits) == 0:
         raise TargetShapeError(
-            f'logits must have the shape (C), (N, C) or (N, C, ...) with at least one class, got {given_as(logits)}'
+            f'logits must have the shape (C), (N, C) or (N, C, ...) with at least one class, got {describe_tensor(logits)}'
         )
 
 
@@ -208,7 +208,7 @@ def check_multilabel_target(logits: Tensor, target: Tensor) -> None:
         advice = 'the classes are its last dimension: target.movedim(-1, 1)'
     else:
         advice = 'one target in [0, 1] per logit is needed'
-    raise TargetShapeError(f'{both(logits, target)}; wanted is a target of the shape of the logits: {advice}')
+    raise TargetShapeError(f'{describe_pair(logits, target)}; wanted is a target of the shape of the logits: {advice}')
 
 
 def check_pos_weight(logits: Tensor, pos_weight: Optional[Tensor]) -> None:
@@ -228,12 +228,12 @@ def check_loss_weight(logits: Tensor, weight: Optional[Tensor]) -> None:
     if weight is not None and weight.numel() != classes:
         raise TargetShapeError(
             f'weight has shape {shape_of(weight)}, the logits {shape_of(logits)}: it holds one number per class, here '
-            f'{classes}, also for a background class. {_counted_by(weight.numel())}Weights per element: '
+            f'{classes}, also for a background class. {_name_dataset(weight.numel())}Weights per element: '
             f'reduction="none", and multiply'
         )
 
 
-def _counted_by(number: int) -> str:
+def _name_dataset(number: int) -> str:
     name = CLASSES_OF.get(number)
     return (
         ''
@@ -266,12 +266,12 @@ def elements_of(logits: Tensor) -> Tuple[int, ...]:
     return () if logits.dim() < 2 else (logits.shape[0], *logits.shape[2:])
 
 
-def given_as(tensor: Tensor) -> str:
+def describe_tensor(tensor: Tensor) -> str:
     return f'shape {shape_of(tensor)} of {tensor.dtype}'
 
 
-def both(logits: Tensor, target: Tensor) -> str:
-    return f'target has {given_as(target)}, logits {given_as(logits)}'
+def describe_pair(logits: Tensor, target: Tensor) -> str:
+    return f'target has {describe_tensor(target)}, logits {describe_tensor(logits)}'
 
 
 def _way_out(logits: Tensor, target: Tensor) -> str:

@@ -25,7 +25,7 @@ from mmguard.functional.reduction import HALF, legacy_reduction, sum_float32
 from mmguard.functional.sanitize import (
     HIGHEST,
     LOWEST,
-    certain_where_absent,
+    mask_scores,
     sanitize_binary_target,
     sanitize_class_target,
 )
@@ -147,7 +147,7 @@ def cross_entropy_and_counts(
     check_label_smoothing(label_smoothing)
     if holds_probabilities(logits, target):
         check_probability_target(logits, target, ignore_index)
-        return _of_probabilities(logits, target, weight, reduction, label_smoothing, on_invalid, counted)
+        return _probability_loss(logits, target, weight, reduction, label_smoothing, on_invalid, counted)
     check_class_target(logits, target)
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
@@ -156,7 +156,7 @@ def cross_entropy_and_counts(
     if counted:
         kept, counts = sanitized.counts_by_value()
     elif weight is None:  # costs a pass over the labels
-        kept = sanitized.kept()
+        kept = sanitized.count_kept()
     # PyTorch adds up half precision in half precision, where a count of 65,520 is infinite.
     inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
     loss = F.cross_entropy(
@@ -171,7 +171,7 @@ def cross_entropy_and_counts(
     return total.to(loss.dtype), counts
 
 
-def _of_probabilities(
+def _probability_loss(
     logits: Tensor,
     target: Tensor,
     weight: Optional[Tensor],
@@ -283,7 +283,7 @@ def binary_cross_entropy_with_logits(
     check_pos_weight(logits, pos_weight)
     dtype = target.dtype if target.is_floating_point() else logits.dtype
     sanitized = sanitize_binary_target(target, dtype, ignore_index, on_invalid)
-    scores = certain_where_absent(logits, sanitized.keep)
+    scores = mask_scores(logits, sanitized.keep)
     loss = F.binary_cross_entropy_with_logits(scores, sanitized.target, weight, pos_weight=pos_weight, reduction='none')
     if reduction != 'none':
         total = sum_float32(loss)

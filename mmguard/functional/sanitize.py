@@ -181,7 +181,7 @@ def sanitize_binary_target(
     return BinaryTarget(values.masked_fill(~keep, 0), keep, invalid, ignored, count(invalid, on_invalid))
 
 
-def certain_where_absent(logits: Tensor, keep: Tensor) -> Tensor:
+def mask_scores(logits: Tensor, keep: Tensor) -> Tensor:
     """Replace the score of each element that takes no part by a certain "no", whose target is 0.
 
     Its binary cross entropy is exactly 0, and so is its gradient, whatever the scores hold.
@@ -195,7 +195,7 @@ LOWEST, HIGHEST = -256, 1023
 LANES = 16
 
 
-def in_table(value: int) -> bool:
+def is_in_table(value: int) -> bool:
     """Return True if a value is counted individually."""
     return LOWEST <= value <= HIGHEST
 
@@ -247,11 +247,11 @@ class ClassTarget(NamedTuple):
     ignore_index: int
     on_invalid: str
 
-    def kept(self) -> Tensor:
+    def count_kept(self) -> Tensor:
         """Count the elements that take part: int64, 0-d."""
         return (self.target < self.num_classes).count_nonzero()
 
-    def ignored(self) -> Tensor:
+    def count_ignored(self) -> Tensor:
         """Count the elements equal to ``ignore_index``: int64, 0-d; with ``'clip'`` after clamping."""
         clipped = self.on_invalid == 'clip'
         ignored = self.target == self.num_classes if clipped else self.given == self.ignore_index
@@ -267,7 +267,7 @@ class ClassTarget(NamedTuple):
         """Return the numbers of elements seen, skipped and remapped: int64, shape (3,).
 
         Args:
-            kept, ignored (Tensor): Results of :meth:`kept` and :meth:`ignored`; each costs a pass over the labels.
+            kept, ignored (Tensor): Results of :meth:`count_kept` and :meth:`count_ignored`; each costs a pass over the labels.
         """
         none, seen = torch.zeros_like(kept), torch.full_like(kept, self.given.numel())
         if self.on_invalid == 'clip':
@@ -275,19 +275,19 @@ class ClassTarget(NamedTuple):
         return torch.stack((seen, seen - ignored - kept, none))
 
     def counts_by_value(self) -> Tuple[Tensor, Tensor]:
-        """Return :meth:`kept`, and :meth:`counts` followed by a table of the invalid values.
+        """Return :meth:`count_kept`, and :meth:`counts` followed by a table of the invalid values.
 
         The table also gives the numbers of kept and ignored elements, if it covers their values.
         """
         table, ignored_at = count_values(self.given), self.ignore_index - LOWEST
         classes = table[-LOWEST : self.num_classes - LOWEST]
-        if self.on_invalid != 'clip' and in_table(self.num_classes) and in_table(self.ignore_index):
+        if self.on_invalid != 'clip' and is_in_table(self.num_classes) and is_in_table(self.ignore_index):
             ignored = table[ignored_at].clone()
             kept = classes.sum() - ignored if 0 <= self.ignore_index < self.num_classes else classes.sum()
         else:
-            kept, ignored = self.kept(), self.ignored()
+            kept, ignored = self.count_kept(), self.count_ignored()
         classes.zero_()
-        if in_table(self.ignore_index):
+        if is_in_table(self.ignore_index):
             table[ignored_at] = 0
         return kept, torch.cat((self.counts(kept, ignored), table))
 
@@ -318,7 +318,7 @@ def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, o
 
     Example:
         >>> sanitized = sanitize_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')
-        >>> sanitized.target.tolist(), sanitized.counts(sanitized.kept(), sanitized.ignored()).tolist()
+        >>> sanitized.target.tolist(), sanitized.counts(sanitized.count_kept(), sanitized.count_ignored()).tolist()
         ([0, 3, 3, 2], [4, 1, 0])
     """
     given = target.long()

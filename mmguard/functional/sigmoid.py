@@ -20,8 +20,8 @@ from mmguard.functional.checks import (
 from mmguard.functional.reduction import EPS, AvgFactor, reduce_loss, scale_avg_factor, sum_float32
 from mmguard.functional.sanitize import (
     BinaryTarget,
-    certain_where_absent,
     kept_and_counted,
+    mask_scores,
     sanitize_binary_target,
     sanitize_target,
 )
@@ -86,7 +86,7 @@ def sigmoid_cross_entropy(
     (check_dense_weight if dense else check_weight)(weight, target)
     element_weight = weight if dense or weight is None or weight.dim() == 0 else weight.unsqueeze(1)
     loss = F.binary_cross_entropy_with_logits(
-        certain_where_absent(logits, keep if dense else keep.unsqueeze(1)),
+        mask_scores(logits, keep if dense else keep.unsqueeze(1)),
         binary,
         pos_weight=_pos_weight(class_weight, logits, dense),
         reduction='none',
@@ -174,7 +174,7 @@ def mask_cross_entropy(
     per_instance = (-1, *[1] * (own_mask.dim() - 1))
     keep = sanitized.keep.view(per_instance).expand_as(own_mask)
     target = target.to(logits.dtype).masked_fill(~keep, 0)
-    loss = F.binary_cross_entropy_with_logits(certain_where_absent(own_mask, keep), target, reduction='none')
+    loss = F.binary_cross_entropy_with_logits(mask_scores(own_mask, keep), target, reduction='none')
     if class_weight is not None:
         loss = loss * class_weight.to(loss.dtype)[sanitized.target].view(per_instance)
     return (sum_float32(loss) / (keep.sum(dtype=torch.float32) + EPS))[None], sanitized.counts

@@ -66,7 +66,7 @@ def softmax_cross_entropy(
     check_weight(weight, target)
     check_class_weight(class_weight, num_classes)
     sanitized = sanitize_class_target(target, num_classes, ignore_index, on_invalid)
-    kept, ignored = sanitized.kept(), sanitized.ignored()
+    kept, ignored = sanitized.count_kept(), sanitized.count_ignored()
     counts = sanitized.counts(kept, ignored)
     loss = _loss(logits, sanitized, class_weight, per_element=reduction == 'none' or weight is not None)
     if reduction != 'mean':

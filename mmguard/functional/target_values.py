@@ -12,9 +12,9 @@ from torch import Tensor
 from mmguard.functional.checks import (
     TargetShapeError,
     TargetTypeError,
-    both,
     check_probability_target,
     class_dim,
+    describe_pair,
     holds_probabilities,
     number_of_classes,
 )
@@ -158,7 +158,7 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
     if target.is_floating_point() or target.dtype.is_complex:
         words = _fractions(target)
         if not (squeezed and words == _WHOLE):  # MONAI's masks are floating point
-            raise TargetTypeError(f'{both(logits, target)}; class indices are integers. {words}')
+            raise TargetTypeError(f'{describe_pair(logits, target)}; class indices are integers. {words}')
     classes = max(number_of_classes(logits), 2)
     target = target.detach().long()
     takes_part = target != ignore_index
@@ -182,7 +182,7 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
     cause = likely_cause(target, _counts(target[takes_part]), values, classes, ignore_index)
     raise LabelGuardError(
         f'{sum(values.values()):,} of {target.numel():,} targets are invalid: {describe_values(values)}; first at '
-        f'{_listed(invalid)}; valid are 0..{classes - 1} or ignore_index={ignore_index}. {_ways(cause)}',
+        f'{_list_positions(invalid)}; valid are 0..{classes - 1} or ignore_index={ignore_index}. {_ways(cause)}',
         [Tally(total=target.numel(), skipped=sum(values.values()), values=values)],
         _positions(invalid),
     )
@@ -192,7 +192,7 @@ def check_probabilities(logits: Tensor, target: Tensor) -> None:
     """Check that each row is a distribution over the classes."""
     if not holds_probabilities(logits, target):
         raise TargetShapeError(
-            f'{both(logits, target)}; probabilities have the shape of the logits. Class indices need no kind; or make '
+            f'{describe_pair(logits, target)}; probabilities have the shape of the logits. Class indices need no kind; or make '
             f'them one-hot: torch.nn.functional.one_hot(target, {number_of_classes(logits)}).movedim(-1, 1).float()'
         )
     check_probability_target(logits, target)
@@ -203,7 +203,7 @@ def check_floats(logits: Tensor, target: Tensor) -> None:
     """Check that PyTorch's binary losses accept the dtype: their own message does not name the target."""
     if not target.is_floating_point():
         raise TargetTypeError(
-            f'{both(logits, target)}; the values are right, but binary losses want floats: target.float(). '
+            f'{describe_pair(logits, target)}; the values are right, but binary losses want floats: target.float(). '
             f'mmguard.functional.binary_cross_entropy_with_logits takes them as they are'
         )
 
@@ -234,7 +234,7 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
         advice = 'Each target is the probability of one label; logits become some with target.sigmoid()'
     raise LabelGuardError(
         f'{found.numel():,} of {values.numel():,} multi-label targets are outside [0, 1], between '
-        f'{found.min().item():g} and {found.max().item():g}; first at {_listed(invalid)}. {advice}',
+        f'{found.min().item():g} and {found.max().item():g}; first at {_list_positions(invalid)}. {advice}',
         [Tally(total=values.numel(), skipped=found.numel())],
         _positions(invalid),
     )
@@ -270,7 +270,7 @@ def _positions(invalid: Tensor) -> List[Tuple[int, ...]]:
     return [tuple(row) for row in invalid.nonzero()[:5].tolist()]
 
 
-def _listed(invalid: Tensor) -> str:
+def _list_positions(invalid: Tensor) -> str:
     return ', '.join(map(str, _positions(invalid))) if invalid.dim() else 'the only element'
 
 

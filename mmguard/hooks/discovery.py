@@ -13,7 +13,7 @@ from mmengine.structures import BaseDataElement, InstanceData
 from torch import Tensor, nn
 
 from mmguard.labels.instances import InstanceRule
-from mmguard.labels.samples import packed_instances, packed_map, source_of
+from mmguard.labels.samples import find_instances, find_map, source_of
 from mmguard.labels.space import ImageLabelRule, LabelRule, LabelSpace
 from mmguard.labels.spaces import Space, of_loss
 from mmguard.labels.tally import LABEL_GUARD
@@ -24,7 +24,7 @@ from mmguard.nn.counting import CountsLabels
 LONGEST_PIPELINE = 1_000
 
 
-def unwrapped(model: Any) -> nn.Module:
+def unwrap(model: Any) -> nn.Module:
     """Return the model inside DDP and similar wrappers."""
     while is_model_wrapper(model):
         model = model.module
@@ -57,18 +57,18 @@ def dataset_of(runner: Any, mode: str) -> Any:
     return found[0] if len(found) == 1 else SimpleNamespace(datasets=[one for one in found if one is not None])
 
 
-def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
+def find_guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
     """Return name in the model -> guarded loss; wrappers such as DDP do not enter the names."""
-    model = unwrapped(model)
+    model = unwrap(model)
     return {name: module for name, module in model.named_modules() if isinstance(module, CountsLabels)}
 
 
-def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
+def find_offending(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
     """Find the samples whose labels a loss has to sanitize."""
     rules = {kind: space.rule(on_invalid) for kind, space in spaces.items()}
     found = group_tallies()
     for sample in samples:
-        for kind, held in (('pixels', packed_map(sample)), ('instances', packed_instances(sample))):
+        for kind, held in (('pixels', find_map(sample)), ('instances', find_instances(sample))):
             rule = rules.get(kind)
             if held is None or held[1] not in held[0]:
                 continue
@@ -108,11 +108,11 @@ def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
     pipeline = getattr(dataset, 'pipeline', None)
     transforms = getattr(pipeline, 'transforms', pipeline)
     yield from (held for held in _inside(transforms, set()) if isinstance(held, list))
-    for wrapped in wrapped_datasets(dataset):
+    for wrapped in find_wrapped(dataset):
         yield from pipelines_of(wrapped)
 
 
-def wrapped_datasets(dataset: Any) -> List[Any]:
+def find_wrapped(dataset: Any) -> List[Any]:
     """Return the datasets inside a wrapper; an empty list for one that reads files itself."""
     inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
     return [wrapped for wrapped in inner if wrapped is not None]
@@ -156,8 +156,8 @@ def _is_transform(item: Any) -> bool:
 
 def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
     """Describe the valid labels of a loop for ``label_guard.json``: those of its guards and of the guarded losses."""
-    model = unwrapped(model)
-    losses = guarded_losses(model) if with_losses else ()
+    model = unwrap(model)
+    losses = find_guarded_losses(model) if with_losses else ()
     return {
         'guards': [rule.to_json() for rule in rules_of(dataset)],
         'losses': {name: [space.to_json() for space in of_loss(model, name).values()] for name in losses},
@@ -177,7 +177,7 @@ def naming_roots_of(dataset: Any) -> List[str]:
 
 def _data_roots(dataset: Any) -> Iterator[str]:
     """Yield the data root of each dataset; an empty one for a dataset that reads files itself and has no root."""
-    root, wrapped = getattr(dataset, 'data_root', None), wrapped_datasets(dataset)
+    root, wrapped = getattr(dataset, 'data_root', None), find_wrapped(dataset)
     if (isinstance(root, str) and root) or not wrapped:
         yield root if isinstance(root, str) else ''
     for inner in wrapped:
@@ -241,7 +241,7 @@ def _reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement]:
         yield report
 
 
-def trained_samples(data_batch: Any) -> List[Any]:
+def select_trained(data_batch: Any) -> List[Any]:
     """Return the samples with labels: mmdet's semi-supervised detectors call those without ``unsup_...``."""
     samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
     if isinstance(samples, dict):
@@ -250,7 +250,7 @@ def trained_samples(data_batch: Any) -> List[Any]:
     return samples_of(data_batch)
 
 
-def evaluated_samples(data_batch: Any) -> List[Any]:
+def select_evaluated(data_batch: Any) -> List[Any]:
     """Return each sample once: test-time augmentation makes several views of it, with the same labels.
 
     Several samples of one file (tiles of a large image) are several samples.

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from mmengine import dist
 
-from mmguard.distributed.unused_parameters import with_names
+from mmguard.distributed.unused_parameters import add_names
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of
 from mmguard.hooks.runs import HookAroundTraining
 from mmguard.labels.samples import relative_to, source_of
@@ -94,7 +94,7 @@ class FlightRecorderHook(HookAroundTraining):
             record.remove()
         except BaseException as error:  # Ctrl-C and SystemExit, too
             parts = TracebackException.from_exception(error)  # its text is safe even if str(error) raises
-            message = with_names(str(parts), getattr(runner, 'model', None))
+            message = add_names(str(parts), getattr(runner, 'model', None))
             described = dict(type=type(error).__name__, message=message, traceback=''.join(parts.format()))
             self._write(runner, reason='exception', exception=described)
             if record.error is None:

@@ -14,7 +14,7 @@ from mmguard.config.ignored_instances import IGNORE_IOF_THR, heed_ignored, train
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.config.tree import by_name, dotted
-from mmguard.hooks.discovery import built_loop, class_names_of, unwrapped
+from mmguard.hooks.discovery import built_loop, class_names_of, unwrap
 from mmguard.labels.spaces import LabelSpaces, from_model
 from mmguard.losses.guard_model import guard_model
 
@@ -51,8 +51,8 @@ def guard_run(runner: Any) -> GuardedRun:
     config = ReadConfig(by_name(runner.cfg.to_dict()))
     spaces = from_config(config)
     if not spaces.by_kind():  # built from objects
-        spaces = from_model(unwrapped(runner.model), _class_names(runner))
-    model = guard_model(unwrapped(runner.model))
+        spaces = from_model(unwrap(runner.model), _class_names(runner))
+    model = guard_model(unwrap(runner.model))
     pipelines, is_training_new = _guard_pipelines(runner, config, spaces)
     restarted = _restart_workers(runner) if is_training_new else []
     return GuardedRun([*model.changed, *pipelines.changed], [*model.left, *pipelines.left, *restarted])
@@ -85,7 +85,7 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
     found = guard_pipelines(tree, spaces)
     new = {mode for mode, held in lists.items() for steps in held if steps.write()}
     in_assigners = heed_ignored(tree)
-    for assigner in _assigners(unwrapped(runner.model)) if in_assigners else ():
+    for assigner in _assigners(unwrap(runner.model)) if in_assigners else ():
         assigner.ignore_iof_thr = IGNORE_IOF_THR
     left += trained_as_background(tree) if spaces.instances is not None else ()
     return GuardedRun([*in_assigners, *found.changed], [*left, *found.left]), 'train' in new

@@ -13,17 +13,17 @@ from mmengine.logging import HistoryBuffer
 
 from mmguard.hooks.discovery import (
     built_train_loop,
-    culprits,
     dataset_of,
-    evaluated_samples,
-    guarded_losses,
+    find_guarded_losses,
+    find_offending,
     keep_reports,
     loaders_of,
     naming_roots_of,
     rules_of,
     samples_of,
-    trained_samples,
-    unwrapped,
+    select_evaluated,
+    select_trained,
+    unwrap,
     valid_labels,
 )
 from mmguard.hooks.runs import run_log_of, train_place, warn_of_problems
@@ -139,7 +139,7 @@ class LabelGuardHook(Hook):
         self._start('train', runner)
         self._log.loops['train'].add_everywhere(runner.message_hub.runtime_info.get(EVERYWHERE, ()))
         self._unshown = list(runner.message_hub.runtime_info.get(UNSHOWN, ()))
-        self._losses = guarded_losses(runner.model)
+        self._losses = find_guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_counts()
         # Without one, other hooks may read the message hub: as if there were the default one.
@@ -159,13 +159,15 @@ class LabelGuardHook(Hook):
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
     ) -> None:
-        loop, samples = self._log.loops['train'], trained_samples(data_batch)
+        loop, samples = self._log.loops['train'], select_trained(data_batch)
         stats = loop.see(samples)
         losses = self._read_losses()
         if losses:
             # Only when one met what no guard in the pipeline did: a second look at the labels names the files.
             offended = next((name for name, count in losses.items() if count), None)
-            stats.add_losses(losses, group_tallies() if offended is None else self._culprits(runner, samples, offended))
+            stats.add_losses(
+                losses, group_tallies() if offended is None else self._find_offending(runner, samples, offended)
+            )
         self._place = train_place(runner, batch_idx)
         if loop.pending is None:
             self._begin = self._place
@@ -210,7 +212,7 @@ class LabelGuardHook(Hook):
         self._unshown = [a + b for a, b in zip(self._unshown or repeat(0), numbers)]
         hub.update_info(EVERYWHERE, loop.everywhere)
         hub.update_info(UNSHOWN, self._unshown)
-        ratio, limit = loop.skipped_ratio(), self.max_skipped_ratio
+        ratio, limit = loop.skipped_ratio, self.max_skipped_ratio
         if limit is not None and ratio > limit:
             self._show(runner, at=runner.iter + 1)
             self._close(runner, 'train')
@@ -241,9 +243,9 @@ class LabelGuardHook(Hook):
             return {}
         return {n: Tally(*row) for n, row in zip(present, torch.stack(list(present.values())).tolist())}
 
-    def _culprits(self, runner: Any, samples: List[Any], loss_name: str) -> ByKind:
-        spaces = of_loss(unwrapped(runner.model), loss_name)
-        return culprits(samples, spaces, getattr(self._losses[loss_name], 'on_invalid', 'ignore'))
+    def _find_offending(self, runner: Any, samples: List[Any], loss_name: str) -> ByKind:
+        spaces = of_loss(unwrap(runner.model), loss_name)
+        return find_offending(samples, spaces, getattr(self._losses[loss_name], 'on_invalid', 'ignore'))
 
     # ---- validation and test: mmengine calls these for every loop
 
@@ -259,8 +261,8 @@ class LabelGuardHook(Hook):
         # Ranks may have loaders of different lengths, so sums over ranks have to wait for the end.
         loop, place = self._log.loops[mode], {'iter': batch_idx + 1}
         if mode == 'val':  # the training iteration tells one validation from the next
-            place['step'] = _trained_iterations(runner)
-        loop.add(loop.see(evaluated_samples(data_batch)))
+            place['step'] = _count_trained(runner)
+        loop.add(loop.see(select_evaluated(data_batch)))
         self._say(runner, mode, self._log.report(mode, place), place, place)
 
     def _after_epoch(self, runner: Any, mode: str = 'train') -> None:
@@ -345,7 +347,7 @@ class LabelGuardHook(Hook):
             from mmguard.hooks.pictures import add_pictures  # only where they are asked for
 
             self._pictured[mode] = names
-            add_pictures(runner, mode, worst, loop.shorten, _trained_iterations(runner))
+            add_pictures(runner, mode, worst, loop.shorten, _count_trained(runner))
 
     def after_run(self, runner: Any) -> None:
         self._log.close()
@@ -367,7 +369,7 @@ def _length_of(loader: Any) -> int:
         return 0
 
 
-def _trained_iterations(runner: Any) -> int:
+def _count_trained(runner: Any) -> int:
     loop = built_train_loop(runner)
     return 0 if loop is None else loop.iter
 

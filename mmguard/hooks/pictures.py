@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Sequence, Set, Tuple
 import numpy as np
 from mmengine import dist
 
-from mmguard.hooks.discovery import dataset_of, wrapped_datasets
+from mmguard.hooks.discovery import dataset_of, find_wrapped
 from mmguard.labels.samples import file_of
 from mmguard.labels.tally import Tally
 from mmguard.text.failures import words_of
@@ -92,7 +92,7 @@ def draw(image: np.ndarray, label: Any, boxes: np.ndarray, values: Any) -> np.nd
 
 def _readers(dataset: Any) -> List[Any]:
     """Return the data sets that read files themselves."""
-    inner = wrapped_datasets(dataset)
+    inner = find_wrapped(dataset)
     return [reader for wrapped in inner for reader in _readers(wrapped)] if inner else [dataset]
 
 

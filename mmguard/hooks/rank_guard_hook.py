@@ -11,13 +11,13 @@ from torch import nn
 from mmguard.compat.torch_names import not_compiled
 from mmguard.distributed.agreement import TIMEOUT, LossAgreement, RankLosses, check_arguments
 from mmguard.distributed.loss_structure import not_finite
-from mmguard.distributed.unused_parameters import explained
-from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrapped
+from mmguard.distributed.unused_parameters import explain_error
+from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrap
 from mmguard.hooks.runs import HookAroundTraining, run_log_of, train_place, warn_of_problems
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.samples import relative_to, source_of
 from mmguard.labels.space import check_int
-from mmguard.log.messages import describe_filled, describe_nonfinite, listed
+from mmguard.log.messages import describe_filled, describe_nonfinite, list_names
 from mmguard.text.words import counted
 
 
@@ -100,11 +100,11 @@ class RankGuardHook(HookAroundTraining):
         self._agreement = LossAgreement(
             runner.model, None, self.on_mismatch, self.on_nonfinite, self.timeout, self.expected, warn
         )
-        model: Any = unwrapped(runner.model)
+        model: Any = unwrap(runner.model)
         parse_losses, train_step = model.parse_losses, runner.model.train_step
 
         def parse_agreed_losses(losses: Any) -> Any:
-            return parse_losses(self._agreed(runner, losses))
+            return parse_losses(self._agree(runner, losses))
 
         def train_or_skip(data: Any, optim_wrapper: Any) -> Any:
             # Forward changes running means before a loss is computed.
@@ -118,7 +118,7 @@ class RankGuardHook(HookAroundTraining):
                     _put_in(self._held, owner, name, lambda *_, **__: None)
                 return {}
             except RuntimeError as error:
-                explanation = explained(error, model)
+                explanation = explain_error(error, model)
                 if not explanation:
                     raise
                 raise RuntimeError(explanation) from error
@@ -147,7 +147,7 @@ class RankGuardHook(HookAroundTraining):
 
     # ---- what happens between forward and backward
 
-    def _agreed(self, runner: Any, losses: Dict[str, Any]) -> Dict[str, Any]:
+    def _agree(self, runner: Any, losses: Dict[str, Any]) -> Dict[str, Any]:
         assert self._agreement is not None
         if runner.iter % self.check_interval:
             return losses
@@ -179,19 +179,19 @@ class RankGuardHook(HookAroundTraining):
     def _watch_gradients(self, runner: Any, model: Any) -> None:
         wrapper = runner.optim_wrapper
         step = wrapper.step
-        arrived = _in_order_of_arrival(model, self._undo)
+        arrived = _record_arrivals(model, self._undo)
 
-        def watched_step(*args: Any, **kwargs: Any) -> None:
+        def check_and_step(*args: Any, **kwargs: Any) -> None:
             names = nonfinite_gradients(model, arrived)
             arrived.clear()
             if names:
                 runner.logger.warning(
                     f'guard: iter {runner.iter + 1}: gradients of {len(names)} parameters are not finite, nearest '
-                    f'to the loss: {", ".join(names[:5])} (samples: {listed(self._samples)})'
+                    f'to the loss: {", ".join(names[:5])} (samples: {list_names(self._samples)})'
                 )
             step(*args, **kwargs)
 
-        _put_in(self._undo, wrapper, 'step', watched_step)
+        _put_in(self._undo, wrapper, 'step', check_and_step)
 
 
 class _Skip(Exception):
@@ -218,7 +218,7 @@ def _counting_iterations(runner: Any) -> Iterator[Tuple[Any, str]]:
             yield hook, 'after_train_iter'
 
 
-def _in_order_of_arrival(model: nn.Module, undo: ExitStack) -> Dict[str, None]:
+def _record_arrivals(model: nn.Module, undo: ExitStack) -> Dict[str, None]:
     """Register hooks that collect parameter names in the order in which backward reaches them."""
     arrived: Dict[str, None] = {}
     for name, parameter in model.named_parameters():

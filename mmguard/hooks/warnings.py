@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Sequence, Set
 
 from torch import nn
 
-from mmguard.hooks.discovery import class_names_of, pipelines_of, rules_in, rules_of, unwrapped
+from mmguard.hooks.discovery import class_names_of, pipelines_of, rules_in, rules_of, unwrap
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import ImageLabelRule, LabelSpace
 from mmguard.labels.spaces import of_loss
@@ -89,9 +89,9 @@ def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) ->
         f'  more: {" or ".join(f"`mmguard explain {code}`" for code in codes)}'
     ]
     if mode == 'train' and kind == 'instances' and any(rule.on_invalid == 'ignore' for rule in rules):
-        background = ignored_as_background(unwrapped(model))
+        background = describe_background(unwrap(model))
         reported += [background] if background else []
-    mixed = mixed_images(dataset)
+    mixed = describe_mixing(dataset)
     return [*reported, mixed] if mixed else reported
 
 
@@ -114,7 +114,7 @@ def _likely_causes(
     if stats.offending[kind] and rules:
         facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
     else:
-        of_losses = (of_loss(unwrapped(model), name).get(kind) for name, count in stats.losses.items() if count)
+        of_losses = (of_loss(unwrap(model), name).get(kind) for name, count in stats.losses.items() if count)
         space = next((space for space in of_losses if space is not None), None)
         if space is None:
             return []
@@ -135,7 +135,7 @@ def assigners_of(model: nn.Module) -> Iterator[Any]:
                 yield from (a for a in (value if isinstance(value, (list, tuple)) else [value]) if a is not None)
 
 
-def ignored_as_background(model: nn.Module) -> Optional[str]:
+def describe_background(model: nn.Module) -> Optional[str]:
     """Return the warning that ignored instances are trained as background; ``None`` if they are not."""
     blind: Set[str] = set()
     deaf: Set[str] = set()
@@ -147,20 +147,20 @@ def ignored_as_background(model: nn.Module) -> Optional[str]:
         (deaf if threshold is None else blind).add(name)
     if blind:
         return (
-            f'instances with an invalid label were moved to the ignored ones, but {_listed(blind)} does not use '
+            f'instances with an invalid label were moved to the ignored ones, but {_join_names(blind)} does not use '
             f'them (ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every '
             f"assigner of the model's train_cfg"
         )
     if deaf:
         return (
-            f'instances with an invalid label were moved to the ignored ones, but {_listed(deaf)} does not support '
+            f'instances with an invalid label were moved to the ignored ones, but {_join_names(deaf)} does not support '
             f"ignored instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that "
             f'explicit; only correct labels can change it'
         )
     return None
 
 
-def _listed(names: Set[str]) -> str:
+def _join_names(names: Set[str]) -> str:
     return ', '.join(sorted(names))
 
 
@@ -178,7 +178,7 @@ MIXING = (
 )
 
 
-def mixed_images(dataset: Any) -> Optional[str]:
+def describe_mixing(dataset: Any) -> Optional[str]:
     """Return the warning that files named by the log may not hold the labels, as images are mixed; else ``None``."""
     steps = (type(step).__name__ for pipeline in pipelines_of(dataset) for step in pipeline)
     found = sorted({name for name in steps if name in MIXING})

@@ -92,7 +92,7 @@ class InstanceRule(LabelSpace):
         Raises:
             LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
         """
-        sanitized = self._mapped(labels)
+        sanitized = self._apply_map(labels)
         invalid = (sanitized < self.min_label) | (sanitized >= self.num_classes)
         dropped = None if faults is None else faults > 0
         for untrained in (dropped, ignored):
@@ -138,7 +138,7 @@ class InstanceRule(LabelSpace):
         """Return True if no label needs to be changed."""
         return not self.label_map and (not labels or (min(labels) >= self.min_label and max(labels) < self.num_classes))
 
-    def _mapped(self, labels: np.ndarray) -> np.ndarray:
+    def _apply_map(self, labels: np.ndarray) -> np.ndarray:
         if not self.label_map:
             return labels
         mapped = labels.astype(np.int64)

@@ -19,7 +19,7 @@ _PLACES = {'gt_sem_seg': ('data', 'sem_seg'), 'gt_pts_seg': (POINTS,)}
 _INSTANCES = {'gt_instances': 'labels', 'gt_instances_3d': 'labels_3d'}
 
 
-def packed_map(sample: Any) -> Optional[Tuple[Any, str]]:
+def find_map(sample: Any) -> Optional[Tuple[Any, str]]:
     """Return the container of the label map and its field name; ``None`` if a sample has no map."""
     for place, fields in _PLACES.items():
         holder = sample.get(place)
@@ -29,7 +29,7 @@ def packed_map(sample: Any) -> Optional[Tuple[Any, str]]:
     return None
 
 
-def packed_instances(sample: Any) -> Optional[Tuple[Any, str]]:
+def find_instances(sample: Any) -> Optional[Tuple[Any, str]]:
     """Return the container of the instances and the name of their labels; ``None`` without annotations."""
     for place, field in _INSTANCES.items():
         holder = sample.get(place)
@@ -90,21 +90,21 @@ def rule_for(rule: Rule, sample: Any) -> Rule:
     """Return the rule for a sample: without its label map if an earlier guard has applied the same one."""
     label_map = rule.whole_map
     record: Record = sample.get(LABEL_GUARD) or {}
-    return rule.without_map() if label_map and record.get(rule.kind, {}).get(LABEL_MAP) == label_map else rule
+    return rule.drop_map() if label_map and record.get(rule.kind, {}).get(LABEL_MAP) == label_map else rule
 
 
 def leave_in_results(results: Dict[str, Any], kind: str, tally: Tally, label_map: Mapping[Any, int]) -> None:
     """Attach a tally, and the applied label map, to an unpacked sample."""
-    results[LABEL_GUARD] = _joined(results, kind, tally, label_map)
+    results[LABEL_GUARD] = _join_record(results, kind, tally, label_map)
 
 
 def leave_in_sample(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, int]) -> None:
     """Attach a tally, and the applied label map, to the meta information of a packed sample."""
     # set_metainfo would copy the record deeply, which only the guards hold.
-    sample.set_field(_joined(sample, kind, tally, label_map), LABEL_GUARD, field_type='metainfo')
+    sample.set_field(_join_record(sample, kind, tally, label_map), LABEL_GUARD, field_type='metainfo')
 
 
-def _joined(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, int]) -> Record:
+def _join_record(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, int]) -> Record:
     """Return the sample's record with another look at its pixels or instances (after an earlier guard's, if any)."""
     joined: Record = dict(sample.get(LABEL_GUARD) or {})
     if kind in joined:

@@ -46,12 +46,12 @@ class LabelSpace:
         self.num_classes = check_num_classes(num_classes)
         self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
         self.on_invalid = check_on_invalid(on_invalid, self.choices)
-        checked = self._checked_map(label_map)
+        checked = self._check_map(label_map)
         #: Target of all other values, if the map has the key ``'*'``.
         self.others: Optional[int] = checked.pop(OTHERS, None)
         self.label_map: Dict[int, int] = checked
 
-    def _checked_map(self, label_map: Optional[LabelMap]) -> Dict[Any, int]:
+    def _check_map(self, label_map: Optional[LabelMap]) -> Dict[Any, int]:
         if label_map is None:
             return {}
         try:
@@ -81,9 +81,9 @@ class LabelSpace:
     def maps_once_for_all(self) -> bool:
         """True if applying the map twice equals applying it once."""
         label_map = self.whole_map
-        return all(mapped_by(label_map, label, self.ignore_index) == label for label in label_map.values())
+        return all(apply_label_map(label_map, label, self.ignore_index) == label for label in label_map.values())
 
-    def without_map(self: Rule) -> Rule:
+    def drop_map(self: Rule) -> Rule:
         """Return the same rule without a map, for labels that are already mapped."""
         rule = copy.copy(self)
         rule.label_map, rule.others = {}, None
@@ -104,11 +104,11 @@ class LabelSpace:
         return self.min_label <= label < self.num_classes or label == self.ignore_index
 
 
-def mapped_by(label_map: Mapping[Any, int], value: int, ignore_index: Optional[int] = None) -> int:
+def apply_label_map(label_map: Mapping[Any, int], value: int, ignore_index: Optional[int] = None) -> int:
     """Apply a label map to one value.
 
     Example:
-        >>> [mapped_by({7: 0, '*': 255}, value) for value in (7, 8)], mapped_by({'*': 1}, 255, ignore_index=255)
+        >>> [apply_label_map({7: 0, '*': 255}, value) for value in (7, 8)], apply_label_map({'*': 1}, 255, ignore_index=255)
         ([0, 255], 255)
     """
     others = value if value == ignore_index else label_map.get(OTHERS, value)
@@ -189,7 +189,7 @@ class LabelRule(LabelSpace):
 
     def _sanitize_by_value(self, label: np.ndarray, source: Optional[str]) -> Tuple[np.ndarray, Tally]:
         counts = value_counts(label)
-        sanitized_values = {value: self._sanitized_value(value) for value in counts}
+        sanitized_values = {value: self._sanitize_value(value) for value in counts}
         changed = {value: sanitized for value, sanitized in sanitized_values.items() if sanitized != value}
         known = counts if self.others is not None else self.label_map
         invalid = {value: counts[value] for value in changed if value not in known}
@@ -209,7 +209,7 @@ class LabelRule(LabelSpace):
         targets = np.array(list(sanitized_values.values()), dtype=dtype)
         return targets[np.searchsorted(keys, label)], tally
 
-    def _sanitized_value(self, value: int) -> int:
+    def _sanitize_value(self, value: int) -> int:
         if value in self.label_map:
             return self.label_map[value]
         if self.others is not None and value != self.ignore_index:

@@ -230,8 +230,9 @@ class LoopStats:
         """Return the sums of what was reported."""
         return replace(self.sums, files=len(self.files), offending_files=self.files.offending)
 
+    @property
     def skipped_ratio(self) -> float:
-        """Return the largest share of skipped pixels, instances or loss elements, over all ranks."""
+        """Largest share of skipped pixels, instances or loss elements, over all ranks."""
         numbers = dict(zip(SCALARS + SEEN, self.everywhere))
         parts = (('skipped_pixels', 'pixels'), ('skipped_instances', 'instances'), ('loss_skipped', 'loss_elements'))
         return max(numbers[part] / numbers[whole] if numbers[whole] else 0.0 for part, whole in parts)

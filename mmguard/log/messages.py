@@ -147,7 +147,7 @@ def amounts(totals: Stats, ranks: int = 1) -> List[str]:
             lines.append(f'loss {name}: {count.skipped:,}{seen} labels skipped, {count.remapped:,} remapped')
     if totals.empty_images:
         lines.append(f'{counted(totals.empty_images, "image")} seen without any instance')
-    lines += filled_losses(totals.filled)
+    lines += list_filled(totals.filled)
     files = f'{totals.offending_files:,} of {counted(totals.files, "file")}'
     files = files if totals.files else counted(totals.offending_files, 'file')
     if totals.iterations:
@@ -174,7 +174,7 @@ def all_valid(mode: str, totals: Stats) -> str:
     return f'{mode}: all labels valid ({", ".join(seen)}{files})' if seen else ''
 
 
-def filled_losses(filled: Dict[str, Dict[str, int]]) -> List[str]:
+def list_filled(filled: Dict[str, Dict[str, int]]) -> List[str]:
     """Return ``rank 1 had no loss_mask in 12 iterations; filled with zeros``, one line per rank and loss."""
     return [
         f'rank {rank} had no {loss} in {counted(number, "iteration")}; filled with zeros'
@@ -201,10 +201,8 @@ OneRank = Tuple[int, Sequence[str], Sequence[str]]
 
 def describe_filled(filled: Sequence[OneRank]) -> str:
     """Return ``rank 1 had no loss_bbox (samples: a.jpg); filled with zeros, ...``."""
-    lacks = [f'rank {rank} had no {", ".join(losses)} (samples: {listed(files)})' for rank, losses, files in filled]
-    return (
-        f'{listed(lacks, "; ")}; filled with zeros, so that the ranks stay in step. Most often a batch without targets'
-    )
+    lacks = [f'rank {rank} had no {", ".join(losses)} (samples: {list_names(files)})' for rank, losses, files in filled]
+    return f'{list_names(lacks, "; ")}; filled with zeros, so that the ranks stay in step. Most often a batch without targets'
 
 
 def describe_mismatch(lacks: Sequence[OneRank], has: Sequence[Container[str]]) -> str:
@@ -216,7 +214,7 @@ def describe_mismatch(lacks: Sequence[OneRank], has: Sequence[Container[str]]) -
         parts = [f'lacks {", ".join(missing)}'] if missing else []
         parts += [f'has no gradient for {", ".join(constant)}'] if constant else []
         if parts:
-            lines.append(f'rank {rank} {"; ".join(parts)} (samples: {listed(files)})')
+            lines.append(f'rank {rank} {"; ".join(parts)} (samples: {list_names(files)})')
     return (
         f'ranks differ in their losses: {". ".join(lines)}. A head that skips a branch, most often because a batch has '
         f"no targets: DistributedDataParallel would wait for ever. on_mismatch='fill' trains on with zeros"
@@ -225,19 +223,21 @@ def describe_mismatch(lacks: Sequence[OneRank], has: Sequence[Container[str]]) -
 
 def describe_nonfinite(reports: Sequence[OneRank]) -> str:
     """Return ``rank 1: loss_bbox (samples: a.jpg, b.jpg)``."""
-    return '; '.join(f'rank {rank}: {", ".join(losses)} (samples: {listed(files)})' for rank, losses, files in reports)
+    return '; '.join(
+        f'rank {rank}: {", ".join(losses)} (samples: {list_names(files)})' for rank, losses, files in reports
+    )
 
 
 def describe_unreached(names: Sequence[str]) -> str:
     """Describe which parameters get no gradient, and what to do."""
     return (
-        f'no loss of any rank reaches {counted(len(names), "parameter")}: {listed(names)}. With a first batch without '
+        f'no loss of any rank reaches {counted(len(names), "parameter")}: {list_names(names)}. With a first batch without '
         f'targets that is to be expected. A branch that is never used (frozen, dropped) needs requires_grad=False, or '
         f'DistributedDataParallel find_unused_parameters=True'
     )
 
 
-def listed(items: Sequence[str], between: str = ', ') -> str:
+def list_names(items: Sequence[str], between: str = ', ') -> str:
     """List the first eight items."""
     more = [f'and {len(items) - 8:,} more'] if len(items) > 8 else []
     return between.join([*map(visible_name, items[:8]), *more]) or 'unknown'
@@ -277,7 +277,7 @@ Run = Tuple[str, Callable[[str], None]]
 
 _REPORTERS: WeakSet[Any] = WeakSet()
 _WARNED_RUNS: Set[str] = set()
-_find_run: Callable[[], Optional[Run]] = lambda: None
+_find_run: Optional[Callable[[], Optional[Run]]] = None
 
 
 def set_run_finder(find_run: Callable[[], Optional[Run]]) -> None:
@@ -293,7 +293,7 @@ def add_reporter(hook: Any) -> None:
 
 def warn_unreported(guard: str) -> None:
     """Warn once per run if no hook reports what a guard does."""
-    run = None if _REPORTERS else _find_run()
+    run = None if _REPORTERS or _find_run is None else _find_run()
     if run is not None and run[0] not in _WARNED_RUNS:
         _WARNED_RUNS.add(run[0])
         run[1](

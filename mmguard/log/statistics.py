@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Sequence
 
 from mmguard.files.typed_json import decoded
-from mmguard.labels.samples import packed_instances
+from mmguard.labels.samples import find_instances
 from mmguard.labels.tally import Tally, add_counts, tallies_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Stats:
         stats = cls()
         for sample in samples:
             stats.add_image(tallies_of(sample))
-            instances = packed_instances(sample)
+            instances = find_instances(sample)
             stats.empty_images += instances is not None and not len(instances[0])
         return stats.end_iteration()
 

@@ -41,8 +41,8 @@ def load_class_weight(class_weight: Optional[ClassWeight]) -> Optional[List[floa
         return None
     if isinstance(class_weight, (str, os.PathLike)):
         path = os.fspath(class_weight)
-        return _checked(_read(path), f'class_weight file {path}')
-    return _checked(class_weight, 'class_weight')
+        return _check_numbers(_read(path), f'class_weight file {path}')
+    return _check_numbers(class_weight, 'class_weight')
 
 
 def _read(path: str) -> Any:
@@ -61,7 +61,7 @@ def _read(path: str) -> Any:
         raise ValueError(f'class_weight file {path} cannot be read as {suffix}: {error}') from error
 
 
-def _checked(weights: Any, name: str) -> List[float]:
+def _check_numbers(weights: Any, name: str) -> List[float]:
     if isinstance(weights, (torch.Tensor, np.ndarray)):
         weights = weights.tolist()
     if not isinstance(weights, (list, tuple)):
@@ -190,7 +190,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             try:
                 loss, counts = self._criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
             except LabelGuardError as error:
-                raise self._with_source(error, weight if self.use_mask else label) from None
+                raise self._add_source(error, weight if self.use_mask else label) from None
         else:
             loss, counts = self._criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
         self._record(counts)

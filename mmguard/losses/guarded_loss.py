@@ -108,13 +108,13 @@ class GuardedLossBase(CountsLabels, nn.Module):
         properties = (name for name, value in inspect.getmembers(type(self.loss)) if isinstance(value, property))
         for name in {*held, *properties} - set(vars(self)):
             if not hasattr(GuardedLossBase, name):
-                setattr(GuardedLossBase, name, _handed_on(name))
+                setattr(GuardedLossBase, name, _delegate(name))
 
     def _build(self, loss: Union[str, type, Dict[str, Any]], arguments: Dict[str, Any]) -> nn.Module:
         from mmengine.registry import MODELS
 
         is_nested = isinstance(loss, dict)
-        config = merged(loss, arguments) if isinstance(loss, dict) else {'type': loss, **arguments}
+        config = merge_arguments(loss, arguments) if isinstance(loss, dict) else {'type': loss, **arguments}
         if is_nested and self.heads_read_config and config.get('use_sigmoid') and 'use_sigmoid' not in arguments:
             raise ValueError(
                 f"use_sigmoid=True is nested in loss=dict(...), where mmdet's heads do not see it: they read it next "
@@ -172,7 +172,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         if self.guard.is_dense(pred, label):
             if ignore_index is not None and 'ignore_index' in self._accepts:
                 kwargs['ignore_index'] = ignore_index
-            return per_part(self.loss(pred, label, *args, **kwargs), lambda loss: _attached(loss, pred))
+            return per_part(self.loss(pred, label, *args, **kwargs), lambda loss: _attach(loss, pred))
         label, beside = self.guard.parts(label)
         self.guard.check(pred, label, *beside)
         num_classes = self._num_classes(pred)
@@ -182,12 +182,12 @@ class GuardedLossBase(CountsLabels, nn.Module):
         try:
             sanitized = self.guard.sanitize(pred, label, num_classes, ignore_index, self.on_invalid)
         except LabelGuardError as error:
-            raise self._with_source(error, label) from None
+            raise self._add_source(error, label) from None
         loss = self.guard(self.guard.blank(pred, sanitized), sanitized, num_classes, *beside, *args, **kwargs)
         self._record(sanitized.counts)
         # The mean of nothing is NaN in one loss, 1 in another and a detached 0 in a third.
         any_label = sanitized.keep.any()
-        return per_part(loss, lambda part: _attached(torch.where(any_label, part, torch.zeros_like(part)), pred))
+        return per_part(loss, lambda part: _attach(torch.where(any_label, part, torch.zeros_like(part)), pred))
 
     def _num_classes(self, pred: Tensor) -> int:
         of_scores = self.guard.num_classes(pred)
@@ -236,7 +236,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         return f'{type(self.loss).__name__}, {own}'
 
 
-def merged(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
+def merge_arguments(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
     """Merge the config of a loss with the arguments next to it."""
     twice = [name for name in arguments if name in loss and not _same(loss[name], arguments[name])]
     if twice:
@@ -257,14 +257,14 @@ def per_part(loss: Result, change: Callable[[Tensor], Tensor]) -> Result:
     return {name: change(part) for name, part in loss.items()} if isinstance(loss, dict) else change(loss)
 
 
-def _attached(loss: Tensor, pred: Tensor) -> Tensor:
+def _attach(loss: Tensor, pred: Tensor) -> Tensor:
     """Attach a loss to the graph: without one, parameters get no gradient, and DDP waits for them."""
     if loss.requires_grad or not pred.requires_grad:
         return loss
     return loss + pred[:0].sum()  # the sum of nothing is exactly 0, whatever the scores hold
 
 
-def _handed_on(name: str) -> property:
+def _delegate(name: str) -> property:
     return property(lambda guard: getattr(guard.loss, name), lambda guard, value: setattr(guard.loss, name, value))
 
 
@@ -280,7 +280,7 @@ class RootGuardedLoss(GuardedLossBase):
     """:class:`GuardedLossBase` that builds the inner loss in the default scope of the run."""
 
 
-def named_losses(scope: str, base: Type[GuardedLossBase], module: str) -> Dict[str, type]:
+def build_guarded_losses(scope: str, base: Type[GuardedLossBase], module: str) -> Dict[str, type]:
     """Build a class ``GuardedX`` for each loss X of a framework; the framework itself is not imported.
 
     ``GuardedX(**arguments)`` is ``base('X', **arguments)``: it takes the arguments of X, and ``num_classes``,
@@ -301,14 +301,14 @@ def named_losses(scope: str, base: Type[GuardedLossBase], module: str) -> Dict[s
         reason = REASONS.get(full_name)
         if package != scope or reason is USE_OWN_CLASS:
             continue
-        make = _guarded(stock, base) if reason is None else _refused(stock, reason)
+        make = _make_guarded(stock, base) if reason is None else _make_refused(stock, reason)
         doc = f"{scope}'s {stock}, safe against any label; see :class:`GuardedLoss`." if reason is None else reason
         made = type(f'Guarded{stock}', (make,), {'__module__': module, '__doc__': doc})
         found[made.__name__] = made
     return found
 
 
-def _guarded(stock: str, base: Type[GuardedLossBase]) -> type:
+def _make_guarded(stock: str, base: Type[GuardedLossBase]) -> type:
     class Guarded(base):  # type: ignore[valid-type, misc]
         def __init__(self, **arguments: Any) -> None:
             try:
@@ -321,7 +321,7 @@ def _guarded(stock: str, base: Type[GuardedLossBase]) -> type:
     return Guarded
 
 
-def _refused(stock: str, reason: str) -> type:
+def _make_refused(stock: str, reason: str) -> type:
     class Refused(nn.Module):
         def __init__(self, **arguments: Any) -> NoReturn:
             raise TypeError(f'Guarded{stock}: {reason}')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mmguard.losses.cross_entropy import CrossEntropyBase
-from mmguard.losses.guarded_loss import GuardedLossBase, named_losses
+from mmguard.losses.guarded_loss import GuardedLossBase, build_guarded_losses
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):
@@ -31,6 +31,6 @@ class GuardedLoss(GuardedLossBase):
 LOSSES = {
     'GuardedCrossEntropyLoss': GuardedCrossEntropyLoss,
     'GuardedLoss': GuardedLoss,
-    **named_losses('mmdet', GuardedLoss, __name__),
+    **build_guarded_losses('mmdet', GuardedLoss, __name__),
 }
 globals().update(LOSSES)

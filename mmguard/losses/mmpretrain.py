@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mmguard.losses.guarded_loss import GuardedLossBase, named_losses
+from mmguard.losses.guarded_loss import GuardedLossBase, build_guarded_losses
 
 
 class GuardedLoss(GuardedLossBase):
@@ -12,5 +12,5 @@ class GuardedLoss(GuardedLossBase):
 
 
 #: Name -> class registered in mmpretrain's scope; each is an attribute of this module, too.
-LOSSES = {'GuardedLoss': GuardedLoss, **named_losses('mmpretrain', GuardedLoss, __name__)}
+LOSSES = {'GuardedLoss': GuardedLoss, **build_guarded_losses('mmpretrain', GuardedLoss, __name__)}
 globals().update(LOSSES)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mmguard.compat.stack import ignored_labels_weigh
+from mmguard.compat.stack import weighs_ignored_labels
 from mmguard.losses.cross_entropy import CrossEntropyBase
-from mmguard.losses.guarded_loss import GuardedLossBase, named_losses
+from mmguard.losses.guarded_loss import GuardedLossBase, build_guarded_losses
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):
@@ -16,7 +16,7 @@ class GuardedCrossEntropyLoss(CrossEntropyBase):
     """
 
     average_by_class_weight = True
-    ignored_labels_weigh = ignored_labels_weigh()
+    weighs_ignored_labels = weighs_ignored_labels()
     background = False
     squeeze_one_channel = True
     sigmoid_takes_any_keyword = True
@@ -32,6 +32,6 @@ class GuardedLoss(GuardedLossBase):
 LOSSES = {
     'GuardedCrossEntropyLoss': GuardedCrossEntropyLoss,
     'GuardedLoss': GuardedLoss,
-    **named_losses('mmseg', GuardedLoss, __name__),
+    **build_guarded_losses('mmseg', GuardedLoss, __name__),
 }
 globals().update(LOSSES)

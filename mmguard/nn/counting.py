@@ -175,7 +175,7 @@ class CountsLabels(AddsCounts):
             warn_unreported(type(self).__name__)
         super()._record(counts)
 
-    def _with_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:
+    def _add_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:
         """Name the file of the first invalid element, if its first index is the sample in the batch.
 
         Labels of boxes and queries are flattened over the batch: their first index says nothing about the sample.

@@ -29,7 +29,7 @@ class _Sums:
     offending: int = 0
 
     def add(self, stats: Stats) -> None:
-        counted = _counted(stats)
+        counted = _tally_of(stats)
         self.counted += Tally(counted.total, counted.skipped, counted.remapped)
         self.iterations += 1
         self.offending += stats.offending_iterations
@@ -109,7 +109,7 @@ class CaseLog:
             if sums.offending:
                 self._tell(
                     f'guard: {mode} epoch {epoch}: {_amount(sums.counted)} '
-                    f'({percent(_changed(sums.counted), sums.counted.total)}), in {sums.offending:,} of '
+                    f'({percent(_count_changed(sums.counted), sums.counted.total)}), in {sums.offending:,} of '
                     f'{counted(sums.iterations, "iteration")}'
                 )
         self._epoch.clear()
@@ -124,7 +124,7 @@ class CaseLog:
                 continue
             number = loop.files.number('pixels')
             rows = [
-                f'  {t.source}: {counted(_changed(t), "voxel")}, {describe_values(t.values, others=t.other_values)}'
+                f'  {t.source}: {counted(_count_changed(t), "voxel")}, {describe_values(t.values, others=t.other_values)}'
                 for t in loop.files.worst('pixels', WORST)
             ]
             if number > WORST:
@@ -140,10 +140,10 @@ class CaseLog:
 
     def _valid(self) -> Dict[str, Any]:
         """Describe the valid labels for the record."""
-        guard = {**self._rule.to_json(), 'ignore_index': self._ignored()}
+        guard = {**self._rule.to_json(), 'ignore_index': self._find_ignored()}
         return {'guards': [guard], 'classes': self._classes, 'data_roots': [self._raw_folder]}
 
-    def _ignored(self) -> Optional[int]:
+    def _find_ignored(self) -> Optional[int]:
         return None if self._rule.ignore_index == MARK else self._rule.ignore_index
 
     def _hint(self, stats: Stats) -> None:
@@ -155,7 +155,7 @@ class CaseLog:
         facts = LabelFacts(
             values=values,
             num_classes=self._rule.num_classes,
-            ignore_index=self._ignored(),
+            ignore_index=self._find_ignored(),
             total=stats.kinds['pixels'].total,
             files=stats.samples,
             offending_files=len(found),
@@ -170,7 +170,7 @@ class CaseLog:
 def _iteration_line(mode: str, place: Dict[str, int], stats: Stats) -> str:
     """Format ``guard: train epoch 0 iter 3: 120 of 27,648 voxels skipped: value 7 (120 times); in 1 of 2 ...``."""
     found = stats.offending['pixels'] or stats.loss_samples['pixels']
-    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_amount(_counted(stats))}'
+    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_amount(_tally_of(stats))}'
     values = sum(found, Tally()).values
     if values:
         line += f': {describe_values(values)}'
@@ -183,7 +183,7 @@ def _iteration_line(mode: str, place: Dict[str, int], stats: Stats) -> str:
     return line
 
 
-def _counted(stats: Stats) -> Tally:
+def _tally_of(stats: Stats) -> Tally:
     """Return the counts of the transforms, or, if they found nothing, of the loss."""
     pixels = stats.kinds['pixels']
     return pixels if pixels or not stats.losses else sum(stats.losses.values(), Tally())
@@ -194,12 +194,12 @@ def _amount(tally: Tally) -> str:
     return ', '.join(f'{count:,} of {counted(tally.total, "voxel")} {what}' for count, what in changes if count)
 
 
-def _changed(tally: Tally) -> int:
+def _count_changed(tally: Tally) -> int:
     return tally.skipped + tally.remapped
 
 
 def _fate(stats: Stats) -> str:
-    return 'with them clamped to a class' if _counted(stats).remapped else 'without these voxels'
+    return 'with them clamped to a class' if _tally_of(stats).remapped else 'without these voxels'
 
 
 def raw_folder_of(dataset_name: str, raw: Optional[str]) -> str:

@@ -44,7 +44,7 @@ def class_names(label_manager: Any) -> List[str]:
     return [names.get(label, str(label)) for label in range(valid_labels(label_manager)[-1] + 1)]
 
 
-def ignored_label(label_manager: Any) -> int:
+def ignore_label_of(label_manager: Any) -> int:
     """Return the label of excluded voxels: the declared ignore label, or :data:`MARK`."""
     return MARK if label_manager.ignore_label is None else int(label_manager.ignore_label)
 
@@ -56,7 +56,7 @@ def label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRule:
         label_manager (LabelManager): nnU-Net's, built from ``dataset.json``.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
     """
-    valid, ignored = valid_labels(label_manager), ignored_label(label_manager)
+    valid, ignored = valid_labels(label_manager), ignore_label_of(label_manager)
     gaps = sorted(set(range(valid[-1])) - set(valid))
     return _RuleWithGaps(valid[-1] + 1, ignored, on_invalid, dict.fromkeys(gaps, ignored))
 

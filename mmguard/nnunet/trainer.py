@@ -18,7 +18,7 @@ from mmguard.nnunet.case_log import CaseLog, raw_folder_of
 from mmguard.nnunet.label_space import (
     WithIgnoreLabel,
     class_names,
-    ignored_label,
+    ignore_label_of,
     label_rule,
     labels_without_output,
     valid_labels,
@@ -83,7 +83,7 @@ class GuardsLabels:
     def guard_loss(self, loss: nn.Module) -> nn.Module:
         """Return the loss with invalid voxels left out; a trainer with its own loss overrides this."""
         manager = self.label_manager
-        return guard_loss(loss, ignored_label(manager), manager.ignore_label is not None, manager.has_regions)
+        return guard_loss(loss, ignore_label_of(manager), manager.ignore_label is not None, manager.has_regions)
 
     def get_training_transforms(self, *args: Any, **kwargs: Any) -> GuardedTransforms:
         return GuardedTransforms(super().get_training_transforms(*args, **kwargs), self._rule())  # type: ignore[misc]
@@ -115,7 +115,7 @@ class GuardsLabels:
     @contextmanager
     def _ignore_label_declared(self) -> Iterator[None]:
         manager = self.label_manager
-        self.label_manager = WithIgnoreLabel(manager, ignored_label(manager))
+        self.label_manager = WithIgnoreLabel(manager, ignore_label_of(manager))
         try:
             yield
         finally:
@@ -164,7 +164,7 @@ class GuardsLabels:
         stats.end_iteration()
         counts = self._loss_counts()
         if any(counts.values()):
-            stats.add_losses(counts, group_tallies(pixels=self._culprits(batch)))
+            stats.add_losses(counts, group_tallies(pixels=self._find_offending(batch)))
             if self.on_invalid == 'raise':
                 raise self._error(stats.loss_samples['pixels'])
         step = self.current_epoch * self.num_iterations_per_epoch + self._iteration
@@ -181,7 +181,7 @@ class GuardsLabels:
         losses = [(type(loss).__name__, loss.take_counts()) for loss in self._counting_losses()]
         return {name: Tally(*counts.tolist()) for name, counts in losses if counts is not None}
 
-    def _culprits(self, batch: dict) -> List[Tally]:
+    def _find_offending(self, batch: dict) -> List[Tally]:
         """Find the cases of a batch whose labels a loss had to sanitize."""
         return [tally for tally in sanitize_batch(batch, self._rule())[1] if tally]
 

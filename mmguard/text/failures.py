@@ -19,16 +19,16 @@ def words_of(error: BaseException, limit: int = 400) -> str:
         >>> words_of(IndexError('Target 24 is out of bounds.'))
         'IndexError: Target 24 is out of bounds.'
     """
-    return broken_import(error) or _in_one_line(error, limit)
+    return broken_import(error) or _format_line(error, limit)
 
 
 def broken_import(error: BaseException) -> str:
     """Return which package could not be imported, and why; empty if no import failed."""
     link: Optional[BaseException] = error
     while link is not None:
-        package = _imported_in(link)
+        package = _find_import(link)
         if package:
-            return f'{package} cannot be imported: {_in_one_line(link)} (`mmguard env` shows what is installed)'
+            return f'{package} cannot be imported: {_format_line(link)} (`mmguard env` shows what is installed)'
         link = link.__cause__ or (link.__context__ if isinstance(link, ImportError) else None)
     return ''
 
@@ -47,14 +47,14 @@ def own_failure(error: BaseException) -> str:
     return f'mmguard/{last.filename[len(_HERE) :].replace(os.sep, "/")}:{last.lineno} in {last.name}'
 
 
-def ended_by(error: SystemExit) -> str:
+def describe_exit(error: SystemExit) -> str:
     """Describe the end of a program that raises SystemExit.
 
     Example:
-        >>> ended_by(SystemExit(0))
+        >>> describe_exit(SystemExit(0))
         'ends the program (SystemExit: 0)'
     """
-    return f'ends the program ({_in_one_line(error)}{line_of(error, ", ")})'
+    return f'ends the program ({_format_line(error)}{line_of(error, ", ")})'
 
 
 def line_of(error: BaseException, before: str = ' at ') -> str:
@@ -66,7 +66,7 @@ def line_of(error: BaseException, before: str = ' at ') -> str:
     return f'{before}{last.filename}:{last.lineno}'
 
 
-def _imported_in(error: BaseException) -> str:
+def _find_import(error: BaseException) -> str:
     """Return the package whose import raised an exception."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         # mmengine runs a config as a module without a name.
@@ -76,7 +76,7 @@ def _imported_in(error: BaseException) -> str:
     return ''
 
 
-def _in_one_line(error: BaseException, limit: int = 400) -> str:
+def _format_line(error: BaseException, limit: int = 400) -> str:
     try:
         text = ' '.join(str(error).split())[:limit]
     except Exception:  # a user's exception whose __str__ fails

@@ -18,7 +18,7 @@ def visible(text: str, limit: int = LONGEST) -> str:
         >>> visible('0123456789', limit=4)
         '01 ... (6 characters) ... 89'
     """
-    text = _without_middle(text, limit)
+    text = _cut_middle(text, limit)
     return text if text.isprintable() else ''.join(map(_seen, text))
 
 
@@ -32,7 +32,7 @@ def visible_name(name: str, limit: int = LONGEST_NAME) -> str:
     return visible(name, limit).replace('\n', '\\n')
 
 
-def _without_middle(text: str, limit: int) -> str:
+def _cut_middle(text: str, limit: int) -> str:
     half = limit // 2
     return text if len(text) <= limit else f'{text[:half]} ... ({len(text) - 2 * half:,} characters) ... {text[-half:]}'
 

@@ -70,7 +70,7 @@ class GuardClsLabels(BaseTransform):
         label, score = sample.get('gt_label'), sample.get('gt_score')
         if label is None and score is None:
             return results
-        label, score, tally = self._sanitized(label, score, _source_of(sample), rule_for(self.rule, sample))
+        label, score, tally = self._sanitize_labels(label, score, _source_of(sample), rule_for(self.rule, sample))
         if packed is None:
             found = {'gt_label': label, 'gt_score': score}
             results.update({key: value for key, value in found.items() if value is not None})
@@ -83,7 +83,9 @@ class GuardClsLabels(BaseTransform):
         leave_in_sample(packed, 'instances', tally, self.rule.whole_map)
         return results
 
-    def _sanitized(self, label: Any, score: Any, source: Optional[str], rule: ImageLabelRule) -> Tuple[Any, Any, Tally]:
+    def _sanitize_labels(
+        self, label: Any, score: Any, source: Optional[str], rule: ImageLabelRule
+    ) -> Tuple[Any, Any, Tally]:
         """Return label and score of an image, each ``None`` if missing, and their tally."""
         if score is not None:  # the losses read only the score
             score, tally = self._score(np.asarray(score, dtype=np.float32), source)

@@ -73,7 +73,7 @@ def take(value: Any, index: np.ndarray) -> Any:
     return value[index]
 
 
-def concatenated(first: Any, second: Any) -> Any:
+def concatenate(first: Any, second: Any) -> Any:
     """Join two per-instance fields of the same kind."""
     if isinstance(first, torch.Tensor):
         return torch.cat([first, second])
@@ -84,16 +84,16 @@ def concatenated(first: Any, second: Any) -> Any:
     return type(first).cat([first, second])
 
 
-def taken(instances: Any, index: np.ndarray) -> Any:
+def take_instances(instances: Any, index: np.ndarray) -> Any:
     """Return ``InstanceData`` of the instances at ``index``; its own indexing makes one slice per instance."""
     return _like(instances, {key: take(value, index) for key, value in instances.items()})
 
 
-def appended(instances: Any, more: Any) -> Any:
+def append_instances(instances: Any, more: Any) -> Any:
     """Return ``InstanceData`` with more instances; fields that only one of the two has are left out."""
     if not len(instances):
         return more
-    fields = {key: concatenated(value, more[key]) for key, value in instances.items() if key in more}
+    fields = {key: concatenate(value, more[key]) for key, value in instances.items() if key in more}
     return _like(instances, fields)
 
 
@@ -107,17 +107,17 @@ def _like(instances: Any, fields: Dict[str, Any]) -> Any:
 def renumber_unpacked(results: Any, stays: np.ndarray) -> None:
     """Renumber the map of an unpacked sample for the instances that stay; without a map nothing happens."""
     if isinstance(results.get('gt_panoptic_seg'), Tensor) and results.get('gt_masks') is None:
-        results['gt_panoptic_seg'] = renumbered(results['gt_panoptic_seg'], stays)
+        results['gt_panoptic_seg'] = renumber(results['gt_panoptic_seg'], stays)
 
 
 def renumber_packed(sample: Any, stays: np.ndarray) -> None:
     """Renumber the map of a packed sample; if its instances have masks, the map is something else."""
     held = sample.get('gt_panoptic_seg')
     if held is not None and 'pan_seg' in held and 'masks' not in sample.gt_instances:
-        held.pan_seg = renumbered(held.pan_seg, stays)
+        held.pan_seg = renumber(held.pan_seg, stays)
 
 
-def renumbered(overlap: Tensor, stays: np.ndarray) -> Tensor:
+def renumber(overlap: Tensor, stays: np.ndarray) -> Tensor:
     """Renumber a map for the instances that stay; the others become 0.
 
     Args:
@@ -128,7 +128,7 @@ def renumbered(overlap: Tensor, stays: np.ndarray) -> Tensor:
         Tensor: Same dtype and shape. A map with numbers above N is returned unchanged.
 
     Example:
-        >>> renumbered(torch.tensor([0, 1, 2, 3]), np.array([True, False, True]))
+        >>> renumber(torch.tensor([0, 1, 2, 3]), np.array([True, False, True]))
         tensor([0, 1, 0, 2])
     """
     if overlap.numel() and int(overlap.max()) > len(stays):

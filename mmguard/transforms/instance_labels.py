@@ -18,7 +18,7 @@ from mmguard.transforms.instance_fields import (
     IN_IMAGE,
     IN_SPACE,
     SanitizedObjects,
-    appended,
+    append_instances,
     are_few_and_good,
     box_faults,
     check_lengths,
@@ -28,7 +28,7 @@ from mmguard.transforms.instance_fields import (
     sanitize_objects,
     sanitize_projected,
     take,
-    taken,
+    take_instances,
 )
 
 #: A set, because comparing a dtype of numpy with one of torch is an error.
@@ -92,8 +92,8 @@ class GuardInstanceLabels(BaseTransform):
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
         """Sanitize the instances of a sample, packed or not, and attach a :class:`~mmguard.labels.tally.Tally`."""
         if 'data_samples' not in results:
-            guard = self._for(results)
-            objects = _counted(results.get('gt_labels_3d'), results.get('gt_bboxes_3d'))
+            guard = self._adapt_to(results)
+            objects = _pick_counted(results.get('gt_labels_3d'), results.get('gt_bboxes_3d'))
             if objects is not None:
                 tally: Optional[Tally] = guard._sanitize_unpacked_objects(results, len(objects))
             else:
@@ -103,7 +103,7 @@ class GuardInstanceLabels(BaseTransform):
             return results
         sample = results['data_samples']
         _check_one_image(sample, 'video_data_samples' in sample)
-        guard = self._for(sample)
+        guard = self._adapt_to(sample)
         objects = sample.get('gt_instances_3d', {})
         boxes = sample.get('gt_instances', {})
         in_space, in_image = bool(objects.keys()), bool(boxes.keys())  # both are empty without annotations
@@ -118,7 +118,7 @@ class GuardInstanceLabels(BaseTransform):
         leave_in_sample(sample, 'instances', tally, self.rule.whole_map)
         return results
 
-    def _for(self, sample: Any) -> GuardInstanceLabels:
+    def _adapt_to(self, sample: Any) -> GuardInstanceLabels:
         """Return the guard for a sample whose labels an earlier guard may have mapped or moved."""
         if not sample.get(LABEL_GUARD):
             return self
@@ -128,7 +128,7 @@ class GuardInstanceLabels(BaseTransform):
 
     def _sanitize_unpacked(self, results: Dict[str, Any]) -> Optional[Tally]:
         labels, boxes = results.get('gt_bboxes_labels'), results.get('gt_bboxes')
-        counted = _counted(labels, boxes)
+        counted = _pick_counted(labels, boxes)
         if counted is None:
             return None
         source = results.get('img_path')
@@ -142,7 +142,7 @@ class GuardInstanceLabels(BaseTransform):
         leaves_out = ignored is not None and not self.keep_ignored and bool(ignored.any())
         if not leaves_out and self._is_clean(labels, boxes, extent):
             return Tally(len(counted), source=source)
-        sanitized = self._sanitized(labels, 'gt_bboxes_labels', boxes, extent, ignored, source)
+        sanitized = self._sanitize_labels(labels, 'gt_bboxes_labels', boxes, extent, ignored, source)
         if labels is not None:
             results['gt_bboxes_labels'] = sanitized.labels
         if leaves_out:
@@ -166,7 +166,7 @@ class GuardInstanceLabels(BaseTransform):
         labels, boxes = instances.get('labels'), instances.get('bboxes')
         if not ignored and self._is_clean(labels, boxes, extent):
             return Tally(len(labels), source=source)
-        sanitized = self._sanitized(labels, 'gt_instances.labels', boxes, extent, None, source)
+        sanitized = self._sanitize_labels(labels, 'gt_instances.labels', boxes, extent, None, source)
         if labels is not None and (sanitized.tally.changed or labels.dtype != torch.int64):
             instances.labels = torch.from_numpy(sanitized.labels)
         tally = sanitized.tally
@@ -175,15 +175,15 @@ class GuardInstanceLabels(BaseTransform):
             crowds = self.rule.sanitize(np.zeros(len(ignored), np.int64), np.ones(len(ignored), bool), faults, source)
             tally = tally + crowds.tally
             if not self.keep_ignored:
-                sample.ignored_instances = taken(ignored, np.arange(0))
+                sample.ignored_instances = take_instances(ignored, np.arange(0))
             elif crowds.dropped is not None:
-                sample.ignored_instances = taken(ignored, np.flatnonzero(~crowds.dropped))
+                sample.ignored_instances = take_instances(ignored, np.flatnonzero(~crowds.dropped))
         if sanitized.moved is not None:
-            moved = taken(instances, np.flatnonzero(sanitized.moved))
+            moved = take_instances(instances, np.flatnonzero(sanitized.moved))
             ignored = sample.get('ignored_instances')
-            sample.ignored_instances = moved if ignored is None else appended(ignored, moved)
+            sample.ignored_instances = moved if ignored is None else append_instances(ignored, moved)
         if sanitized.stays is not None:
-            sample.gt_instances = taken(instances, np.flatnonzero(sanitized.stays))
+            sample.gt_instances = take_instances(instances, np.flatnonzero(sanitized.stays))
             renumber_packed(sample, sanitized.stays)
         return tally
 
@@ -191,7 +191,7 @@ class GuardInstanceLabels(BaseTransform):
         """Sanitize the objects of a packed sample, together with their boxes in the image, if any."""
         objects, boxes, source = sample.gt_instances_3d, sample.get('gt_instances', {}), file_of(sample)
         paired = bool(boxes.keys()) and len(boxes) == len(objects)
-        labels, in_image, found = self._judged(
+        labels, in_image, found = self._judge(
             objects.get('labels_3d'),
             objects.get('bboxes_3d'),
             boxes.get('labels') if paired else None,
@@ -204,15 +204,15 @@ class GuardInstanceLabels(BaseTransform):
             boxes.labels = torch.from_numpy(in_image)
         if found.stays is not None:
             stays = np.flatnonzero(found.stays)
-            sample.gt_instances_3d = taken(objects, stays)
+            sample.gt_instances_3d = take_instances(objects, stays)
             if paired:
-                sample.gt_instances = taken(boxes, stays)
+                sample.gt_instances = take_instances(boxes, stays)
         return found.tally
 
     def _sanitize_unpacked_objects(self, results: Dict[str, Any], objects: int) -> Tally:
-        in_image = _counted(results.get('gt_bboxes_labels'), results.get('gt_bboxes'))
+        in_image = _pick_counted(results.get('gt_bboxes_labels'), results.get('gt_bboxes'))
         paired = in_image is not None and len(in_image) == objects
-        labels, labels_in_image, found = self._judged(
+        labels, labels_in_image, found = self._judge(
             results.get('gt_labels_3d'),
             results.get('gt_bboxes_3d'),
             results.get('gt_bboxes_labels') if paired else None,
@@ -230,7 +230,7 @@ class GuardInstanceLabels(BaseTransform):
                     results[key] = take(results[key], index)
         return found.tally
 
-    def _judged(
+    def _judge(
         self, labels: Any, boxes: Any, in_image: Any, objects: int, source: Optional[str]
     ) -> Tuple[Optional[np.ndarray], Optional[np.ndarray], SanitizedObjects]:
         """Return the labels in space and in the image, each ``None`` if missing, and what stays."""
@@ -251,7 +251,7 @@ class GuardInstanceLabels(BaseTransform):
             return False
         return boxes is None or not self.check_boxes or are_few_and_good(boxes, extent)
 
-    def _sanitized(
+    def _sanitize_labels(
         self,
         labels: Any,
         key: str,
@@ -284,7 +284,7 @@ def _check_one_image(sample: Any, is_video: bool) -> None:
         )
 
 
-def _counted(labels: Any, boxes: Any) -> Any:
+def _pick_counted(labels: Any, boxes: Any) -> Any:
     return boxes if labels is None else labels
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.samples import POINTS, file_of, leave_in_results, leave_in_sample, packed_map, rule_for
+from mmguard.labels.samples import POINTS, file_of, find_map, leave_in_results, leave_in_sample, rule_for
 from mmguard.labels.space import LabelMap, LabelRule, check_int, check_on_invalid, invalid_label_error, value_counts
 from mmguard.labels.tally import Tally
 from mmguard.log.messages import warn_unreported
@@ -70,7 +70,7 @@ class GuardSegLabels(BaseTransform):
         return results
 
     def _sanitize_packed(self, sample: Any) -> None:
-        found = packed_map(sample)
+        found = find_map(sample)
         if found is None:
             return
         holder, field = found

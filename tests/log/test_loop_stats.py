@@ -106,13 +106,13 @@ def test_a_ledger_moves_what_is_pending_into_its_totals() -> None:
 
 def test_the_ratio_is_the_largest_of_the_three() -> None:
     ledger = LoopStats()
-    assert ledger.skipped_ratio() == 0
+    assert ledger.skipped_ratio == 0
     ledger.add_everywhere([10, 5, 1, 0, 0, 0, 99, 9, 100, 4, 50])
-    assert ledger.skipped_ratio() == pytest.approx(0.25)
+    assert ledger.skipped_ratio == pytest.approx(0.25)
     ledger.add_everywhere([0, 0, 0, 0, 40, 0, 99, 9, 0, 0, 50])
-    assert ledger.skipped_ratio() == pytest.approx(0.4)
+    assert ledger.skipped_ratio == pytest.approx(0.4)
     ledger.add_everywhere([1, 2])  # of a checkpoint that another version wrote
-    assert ledger.skipped_ratio() == pytest.approx(0.4)
+    assert ledger.skipped_ratio == pytest.approx(0.4)
 
 
 def test_to_json_has_the_documented_fields() -> None:
@@ -201,7 +201,7 @@ def test_what_a_label_map_did_is_summed_and_is_no_offence() -> None:
     assert not totals
     assert (totals.kinds['pixels'].mapped, totals.offending_files) == (40, 0)
     ledger.add_everywhere(span.totals().vector())
-    assert ledger.skipped_ratio() == 0
+    assert ledger.skipped_ratio == 0
 
 
 def test_a_file_that_offends_as_before_is_logged_with_its_counts_alone() -> None:

@@ -73,7 +73,7 @@ class LossGuard:
         raise TypeError(f'{type(self).__name__} does not say how to call its loss')
 
 
-def skipped_of(sanitized: Sanitized) -> Tensor:
+def find_skipped(sanitized: Sanitized) -> Tensor:
     """Mask of what was excluded because it was invalid (``'clip'`` excludes nothing)."""
     return sanitized.invalid & ~sanitized.keep
 

@@ -11,7 +11,7 @@ from mmguard.functional import sigmoid_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_index_target, shape_of
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
 from mmguard.functional.sanitize import CERTAIN, Sanitized
-from mmguard.losses.guards.base import LossGuard, mark, skipped_of
+from mmguard.losses.guards.base import LossGuard, find_skipped, mark
 
 
 class DetectionGuard(LossGuard):
@@ -44,27 +44,25 @@ def rows_of(weight: Tensor, pred: Tensor) -> Tensor:
     return weight.reshape(pred.shape[0], weight.numel() // max(pred.shape[0], 1))
 
 
-def without_skipped_positives(
+def scale_by_positives(
     avg_factor: AvgFactor, sanitized: Sanitized, num_classes: int, weight: Optional[Tensor], pred: Tensor
 ) -> Tensor:
     """Scale a factor whose caller counted positives: labels other than the background. An invalid label was one."""
     counted = ((sanitized.target != num_classes) | sanitized.invalid) & ~sanitized.ignored
-    return _scaled(avg_factor, sanitized, counted, weight, pred)
+    return _scale(avg_factor, sanitized, counted, weight, pred)
 
 
-def without_skipped_weights(
-    avg_factor: AvgFactor, sanitized: Sanitized, weight: Optional[Tensor], pred: Tensor
-) -> Tensor:
+def scale_by_weights(avg_factor: AvgFactor, sanitized: Sanitized, weight: Optional[Tensor], pred: Tensor) -> Tensor:
     """Scale a factor whose caller counted elements of non-zero weight."""
-    return _scaled(avg_factor, sanitized, torch.ones_like(sanitized.keep), weight, pred)
+    return _scale(avg_factor, sanitized, torch.ones_like(sanitized.keep), weight, pred)
 
 
-def _scaled(
+def _scale(
     avg_factor: AvgFactor, sanitized: Sanitized, counted: Tensor, weight: Optional[Tensor], pred: Tensor
 ) -> Tensor:
     if weight is not None:
         counted = counted & (rows_of(weight, pred) != 0).any(dim=1)
-    return scale_avg_factor(avg_factor, (counted & ~skipped_of(sanitized)).sum(), counted.sum())
+    return scale_avg_factor(avg_factor, (counted & ~find_skipped(sanitized)).sum(), counted.sum())
 
 
 def all_over_kept(sanitized: Sanitized) -> Tensor:
@@ -82,9 +80,9 @@ class FocalDetectionGuard(DetectionGuard):
         return pred.dim() == target.dim()
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
-        return self._by_positives(pred, sanitized, num_classes, mark(sanitized, num_classes), *args, **kwargs)
+        return self._call_by_positives(pred, sanitized, num_classes, mark(sanitized, num_classes), *args, **kwargs)
 
-    def _by_positives(
+    def _call_by_positives(
         self,
         pred: Tensor,
         sanitized: Sanitized,
@@ -97,7 +95,7 @@ class FocalDetectionGuard(DetectionGuard):
         is_mean = (reduction_override or self.loss.reduction) == 'mean'
         factor = avg_factor
         if is_mean and avg_factor is not None:
-            factor = without_skipped_positives(avg_factor, sanitized, num_classes, weight, pred)
+            factor = scale_by_positives(avg_factor, sanitized, num_classes, weight, pred)
         zeroed = weigh(weight, sanitized.keep, pred)
         loss = self.loss(pred, target, zeroed, factor, reduction_override)
         return loss * all_over_kept(sanitized) if is_mean and avg_factor is None else loss
@@ -128,7 +126,7 @@ class QualityFocalGuard(FocalDetectionGuard):
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         quality, *others = args
         target = (mark(sanitized, num_classes), quality)
-        return self._by_positives(pred, sanitized, num_classes, target, *others, **kwargs)
+        return self._call_by_positives(pred, sanitized, num_classes, target, *others, **kwargs)
 
 
 class GHMGuard(DetectionGuard):
@@ -165,7 +163,7 @@ class SeesawGuard(DetectionGuard):
         reduction = reduction_override or self.loss.reduction
         keep = sanitized.keep
         if reduction == 'mean' and avg_factor is not None:
-            avg_factor = without_skipped_weights(avg_factor, sanitized, label_weights, pred)
+            avg_factor = scale_by_weights(avg_factor, sanitized, label_weights, pred)
         if label_weights is not None:
             label_weights = label_weights[keep]
         loss = self.loss(pred[keep], sanitized.target[keep], label_weights, avg_factor, reduction_override)
@@ -236,7 +234,7 @@ class CrossEntropyCustomGuard(DetectionGuard):
     ) -> Tensor:
         # The functions distinguish ignored from invalid; both get values that cannot be a class.
         ignored, invalid = -100, -101
-        target = sanitized.target.masked_fill(sanitized.ignored, ignored).masked_fill(skipped_of(sanitized), invalid)
+        target = sanitized.target.masked_fill(sanitized.ignored, ignored).masked_fill(find_skipped(sanitized), invalid)
         weights = self.loss.class_weight
         settings = {
             'class_weight': None if weights is None else torch.as_tensor(weights, dtype=torch.float32).to(pred.device),

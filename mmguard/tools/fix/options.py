@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.errors import CannotRun
-from mmguard.labels.space import mapped_by
+from mmguard.labels.space import apply_label_map
 
 #: Red, green, blue.
 Colour = Tuple[int, int, int]
@@ -64,7 +64,7 @@ class FixOptions:
     def label_of(self, value: int) -> int:
         """What a value of a label map becomes, before the rule about invalid ones."""
         index = value if self.threshold is None else int(value > self.threshold)
-        return mapped_by(self.label_map, index, self.ignore_index)
+        return apply_label_map(self.label_map, index, self.ignore_index)
 
     def to_json(self) -> Dict[str, Any]:
         record = asdict(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Dict, Optional
 
-from mmguard.labels.space import mapped_by
+from mmguard.labels.space import apply_label_map
 from mmguard.tools.fix.options import Colour, FixOptions
 from mmguard.tools.scan.faults import Examples
 from mmguard.tools.scan.read import FEW_FRACTIONS
@@ -54,7 +54,7 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
             index = options.colours.get(_rgb(name))
             if index is None:
                 return None
-            index = mapped_by(options.label_map, index, options.ignore_index)
+            index = apply_label_map(options.label_map, index, options.ignore_index)
             counts[index] = counts.get(index, 0) + count
         if coloured == sum(summary.forms.values()):
             return counts

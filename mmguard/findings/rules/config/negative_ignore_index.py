@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator
 
-from mmguard.compat.stack import ignored_labels_weigh
+from mmguard.compat.stack import weighs_ignored_labels
 from mmguard.config.losses import class_weights, ignored_by, weighted_cross_entropies
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit, config_lines
@@ -38,7 +38,7 @@ class NegativeIgnoreIndex(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for loss in weighted_cross_entropies(config) if ignored_labels_weigh() else ():
+        for loss in weighted_cross_entropies(config) if weighs_ignored_labels() else ():
             ignored = ignored_by(loss)
             length = class_weights(loss).length or 1
             head = loss.owner

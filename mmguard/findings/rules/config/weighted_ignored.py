@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from mmguard.compat.stack import ignored_labels_weigh
+from mmguard.compat.stack import weighs_ignored_labels
 from mmguard.config.ignored import ignored_labels
 from mmguard.config.losses import class_weights, ignored_by, weighted_cross_entropies
 from mmguard.config.read import ReadConfig
@@ -49,7 +49,7 @@ class WeightedIgnored(ConfigRule):
             place, weights = loss.at('class_weight'), loss.config['class_weight']
             ways = [guard_losses(config, [loss.path])]
             ignored, length = ignored_by(loss), class_weights(loss).length
-            if not ignored_labels_weigh():
+            if not weighs_ignored_labels():
                 if loss.get('avg_non_ignore', False):
                     yield self.report_at(place, weights, title=self.title_onedl, edits=ways)
                 continue
