@@ -14,8 +14,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequ
 
 from mmguard.compat.stack import install_command
 from mmguard.errors import CannotRun
-from mmguard.text.failures import REPORT_IT, broken_import, describe_exit, words_of
-from mmguard.text.visible import visible
+from mmguard.text import REPORT_IT, broken_import, describe_error, describe_exit, visible
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, INTERRUPTED, READER_GONE
 from mmguard.tools.outputs import check_outputs
 from mmguard.version import __version__
@@ -125,7 +124,9 @@ def _said_of(error: BaseException, args: argparse.Namespace) -> str:
         return broken_import(error)
     if isinstance(error, OSError):
         return f'{error.filename}: {error.strerror}' if error.filename and error.strerror else f'{file}{error}'
-    return f'{file}{words_of(error)}. This should not happen: {REPORT_IT}, and what this command shows with --debug'
+    return (
+        f'{file}{describe_error(error)}. This should not happen: {REPORT_IT}, and what this command shows with --debug'
+    )
 
 
 class Parser(argparse.ArgumentParser):

@@ -27,7 +27,7 @@ from mmguard.cli import main
 from mmguard.errors import CannotRun
 from mmguard.files import plain_data
 from mmguard.files.inside import OutsideError, resolve_inside
-from mmguard.files.whole import hold_folder
+from mmguard.files.regular import hold_folder
 from mmguard.tools.child import python_command
 from mmguard.tools.explain import troubles
 from mmguard.tools.scan import forms, processes

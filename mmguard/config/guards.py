@@ -90,7 +90,7 @@ def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
         classes = guard.config.get('num_classes')
         heads = [space for space in spaces.heads if space.kind == GUARDS.get(guard.name)]
         if heads and isinstance(classes, int) and classes not in {space.num_classes for space in heads}:
-            space = spaces.of(heads[0].kind) or heads[0]
+            space = spaces.get(heads[0].kind) or heads[0]
             yield guard, space.num_classes, [space, *heads]
 
 

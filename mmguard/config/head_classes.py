@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.parts import Part, assigners, classes_of, datasets, heads, metainfo_of, says_classes
 from mmguard.config.read import ReadConfig
-from mmguard.labels.spaces.heads import OPEN_VOCABULARY, STUFF, THINGS, is_classifier, takes_labels
+from mmguard.labels.heads import OPEN_VOCABULARY, STUFF, THINGS, is_classifier, takes_labels
 
 #: They count the classes of stuff maps, which the data set does not list.
 STUFF_MAPS = ('FusedSemanticHead', 'SCNetSemanticHead')

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from mmguard.config.classes import MISSING, class_of, default_of, name_of
 from mmguard.config.tree import Path, argument, dotted, key_of, scope_at, walk
-from mmguard.labels.spaces.heads import MULTI_LABEL
+from mmguard.labels.heads import MULTI_LABEL
 
 #: Assigners that leave ignored regions out without an argument.
 _ALWAYS = ('CenterRegionAssigner',)

@@ -6,8 +6,8 @@ from typing import Any, Dict, Mapping, Optional
 
 from mmguard.config.parts import classes_of, classes_path, datasets, heads, transforms
 from mmguard.config.read import ReadConfig
-from mmguard.labels.spaces.heads import label_spaces
-from mmguard.labels.spaces.space import VOID, LabelSpaces, Space, label_map_of
+from mmguard.labels.heads import label_spaces
+from mmguard.labels.spaces import VOID, LabelSpaces, Space, label_map_of
 
 #: Transform -> the labels that it guards.
 GUARDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances', 'GuardClsLabels': 'instances'}
@@ -35,7 +35,7 @@ def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
         kind = GUARDS.get(transform.name)
         if kind is not None and transform.split == split and isinstance(transform.config.get('num_classes'), int):
             guards.setdefault(kind, _of_guard(kind, transform.config, transform.at('num_classes')))
-    return spaces.given(LabelSpaces(**guards))
+    return spaces.override(LabelSpaces(**guards))
 
 
 def _of_guard(kind: str, guard: Mapping[str, Any], place: str) -> Space:

@@ -16,9 +16,7 @@ from mmguard.config.recognized import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import check_regular
-from mmguard.text.failures import describe_exit, line_of, words_of
-from mmguard.text.visible import visible_name
-from mmguard.text.words import short
+from mmguard.text import describe_error, describe_exit, line_of, short, visible_name
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -66,7 +64,9 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
     except RecursionError as error:
         raise CannotRun(f'{file} cannot be loaded: its parts or its bases are nested too deeply') from error
     except Exception as error:  # a config is a program: it may raise anything
-        raise CannotRun(f'{file} cannot be loaded: {words_of(error)}{line_of(error)}{_of_new_style(error)}') from error
+        raise CannotRun(
+            f'{file} cannot be loaded: {describe_error(error)}{line_of(error)}{_of_new_style(error)}'
+        ) from error
 
 
 def _of_new_style(error: Exception) -> str:

@@ -11,8 +11,7 @@ from mmguard.config.parts import Part, losses, stock_loss
 from mmguard.config.read import ReadConfig
 from mmguard.files.plain_data import LARGEST_WEIGHTS, parse_weights
 from mmguard.files.regular import read_regular
-from mmguard.text.failures import words_of
-from mmguard.text.words import counted, short
+from mmguard.text import describe_error, quantity, short
 
 #: Heads whose loss_cls has one weight more, for "no object".
 QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
@@ -40,7 +39,7 @@ def class_weights(loss: Part) -> ClassWeights:
         except OSError as error:
             return ClassWeights([], problem=f'{given}: {error.strerror or error}')
         except Exception as error:  # a damaged file raises what it likes
-            return ClassWeights([], problem=f'{given}: {words_of(error, 200)}')
+            return ClassWeights([], problem=f'{given}: {describe_error(error, 200)}')
     if not isinstance(given, (list, tuple)):
         return ClassWeights([])
     return ClassWeights([float(w) for w in given if isinstance(w, (int, float))], len(given))
@@ -76,7 +75,7 @@ def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
     # One that is not installed, but counts things and stuff, is of that kind.
     if head.is_a(*QUERY_HEADS) or (head.cls is None and isinstance(head.config.get(THINGS), int)):
         if loss.key == 'loss_cls' or str(loss.config.get('loss_name', '')).startswith('loss_cls'):
-            return classes + 1, f' ({counted(classes, "class")} and "no object")'
+            return classes + 1, f' ({quantity(classes, "class")} and "no object")'
         return None, ''
     if head.scope == 'mmseg' and loss.key == 'loss_decode':
         channels = output_channels(head)
@@ -87,7 +86,7 @@ def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
         extra = 'the background' if head.is_a('BBoxHead') else '"no object"'
         if loss.get('use_sigmoid', False):
             return classes, ''
-        return classes + 1, f' ({counted(classes, "class")} and {extra})'
+        return classes + 1, f' ({quantity(classes, "class")} and {extra})'
     return None, ''
 
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from mmguard.config.classes import MISSING, class_of, default_of, full_name, metainfo_of_class, name_of, scope_of
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
-from mmguard.labels.spaces.heads import HEAD_MODULE
+from mmguard.labels.heads import HEAD_MODULE
 
 #: What data sets of mmdet3d derive from: of labels of points, and of objects in space.
 OF_POINTS, OF_OBJECTS_3D = 'Seg3DDataset', 'Det3DDataset'

@@ -12,8 +12,7 @@ from mmguard.config.classes import FRAMEWORK_OF, SCOPES, scope_in
 from mmguard.config.load import is_data, load_config
 from mmguard.config.types import Misplaced, with_right_types
 from mmguard.errors import CannotRun
-from mmguard.text.failures import describe_exit
-from mmguard.text.words import short
+from mmguard.text import describe_exit, short
 
 if TYPE_CHECKING:  # `mmguard explain` prints the rules without mmengine, too
     from mmengine.config import Config

@@ -12,7 +12,7 @@ from mmguard.compat.stack import OPENMMLAB, SHIPPED, STACKS, base_source, config
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import read_regular
-from mmguard.text.visible import visible_name
+from mmguard.text import visible_name
 
 #: A value that is not known without running the file.
 _UNKNOWN = object()

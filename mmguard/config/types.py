@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from mmguard.config.classes import is_lazy, name_of
 from mmguard.errors import CannotRun
-from mmguard.text.words import short
+from mmguard.text import short
 
 #: Deeper trees are no configs, and would end in a RecursionError.
 _DEEPEST = 100

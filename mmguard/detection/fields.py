@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mmguard.functional.checks import shape_of
 from mmguard.labels.instances import NO_AREA, NOT_FINITE, OUTSIDE
-from mmguard.text.words import short
+from mmguard.text import short
 
 Target = Mapping[str, Any]
 

@@ -7,8 +7,7 @@ from typing import Dict, List
 
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
-from mmguard.text.visible import visible_name
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible_name
 
 _offending_batches = 0
 #: Advice about masks -> batches.
@@ -58,5 +57,5 @@ def warn_of_sizes(differing: str, stacklevel: int) -> None:
 def _warn_now_and_then(what: str, advice: str, stacklevel: int) -> None:
     _batches[advice] = number = _batches.get(advice, 0) + 1
     if not number & (number - 1):
-        text = f'mmguard: {what}. {counted(number, "such batch", "such batches")} so far. {advice}'
+        text = f'mmguard: {what}. {quantity(number, "such batch", "such batches")} so far. {advice}'
         warnings.warn(text, stacklevel=stacklevel + 1)

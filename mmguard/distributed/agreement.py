@@ -23,7 +23,7 @@ from mmguard.distributed.loss_structure import (
     union,
 )
 from mmguard.distributed.unused_parameters import find_unreached, trainable, zero_of
-from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.tally import LabelGuardError
 from mmguard.log.messages import RateLimiter, describe_filled, describe_mismatch, describe_nonfinite, describe_unreached
 
 ON_MISMATCH = ('fill', 'raise')

@@ -24,7 +24,7 @@ class NotJson(ValueError):
     """A text that is not JSON, e.g. one that was cut off."""
 
 
-def parsed(text: bytes) -> Dict[str, Any]:
+def parse_object(text: bytes) -> Dict[str, Any]:
     """Parse a text into a JSON object.
 
     Raises:
@@ -40,7 +40,7 @@ def parsed(text: bytes) -> Dict[str, Any]:
     return _check_type(dict, 'not an object', record)  # type: ignore[no-any-return]
 
 
-def decoded(kind: Type[T], value: Any) -> T:
+def decode(kind: Type[T], value: Any) -> T:
     """Convert the result of ``json.loads`` to a type.
 
     Integers are counts, at least 0; as keys of a dict they are labels, of any sign. A float may also be its text, since
@@ -50,9 +50,9 @@ def decoded(kind: Type[T], value: Any) -> T:
         ValueError: It does not fit; the message says where and why.
 
     Example:
-        >>> decoded(Dict[int, int], {'-1': 3})
+        >>> decode(Dict[int, int], {'-1': 3})
         {-1: 3}
-        >>> decoded(Dict[str, List[int]], {'a': [1, -1]})
+        >>> decode(Dict[str, List[int]], {'a': [1, -1]})
         Traceback (most recent call last):
             ...
         ValueError: a: -1 is out of range

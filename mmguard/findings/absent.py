@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import Dict, Iterable, List, NamedTuple, Sequence
 
-from mmguard.text.words import plural
+from mmguard.text import plural
 
 _WAITED = re.compile(
     r'\[(?:[^][]*\b)?Rank (?P<rank>\d+)\][^\n]*?Watchdog caught collective operation timeout:[^\n]*?'

@@ -11,7 +11,7 @@ from mmguard.config.losses import class_weights, one_channel_softmax
 from mmguard.config.parts import OF_OBJECTS_3D, Part, classes_of, classes_path, datasets, heads, losses, transforms
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.findings.facts import ConfigFacts
-from mmguard.labels.spaces.heads import HEAD_MODULE
+from mmguard.labels.heads import HEAD_MODULE
 
 if TYPE_CHECKING:
     from mmengine.config import Config

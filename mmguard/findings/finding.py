@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, Tuple
 
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, short
 
 if TYPE_CHECKING:
     from mmguard.findings.edits import Edit
@@ -76,7 +76,7 @@ def shown(value: Any) -> str:
         return f'what cannot be shown ({type(value).__name__})'
     if isinstance(value, (list, tuple)) and len(text) > _SHOWN:
         first, last = value[0], value[-1]
-        return f'[{short(first)}, ..., {short(last)}] ({counted(len(value), "entry")})'
+        return f'[{short(first)}, ..., {short(last)}] ({quantity(len(value), "entry")})'
     return text if len(text) <= _SHOWN else f'{text[: _SHOWN - 3]}...'
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from mmguard.text.words import plural
+from mmguard.text import plural
 
 #: How a rank ended: it raised; it raised because it waited for another rank in vain; it ended without an exception; an
 #: iteration took too long.

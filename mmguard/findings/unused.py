@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
-from mmguard.text.words import counted, plural
+from mmguard.text import plural, quantity
 
 _SAID = re.compile(
     r'Parameter(?P<named>s|\s+indices) which did not receive grad for rank (?P<rank>\d+):[ \t]*(?P<list>[^\n]*)'
@@ -84,9 +84,9 @@ def parts_of(names: Sequence[str]) -> Dict[str, int]:
 
 def _described(indices: Sequence[int], names: Sequence[str]) -> str:
     if not names:
-        return f'{counted(len(indices), "parameter")}, {plural(len(indices), "number")} {_listed(indices)}'
+        return f'{quantity(len(indices), "parameter")}, {plural(len(indices), "number")} {_listed(indices)}'
     parts = parts_of(names)
-    shown = ', '.join(f'{part} ({counted(number, "parameter")})' for part, number in list(parts.items())[:_FEW])
+    shown = ', '.join(f'{part} ({quantity(number, "parameter")})' for part, number in list(parts.items())[:_FEW])
     return shown + (f' and {len(parts) - _FEW} more' if len(parts) > _FEW else '')
 
 

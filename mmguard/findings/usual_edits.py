@@ -19,7 +19,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit, config_lines
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, trained
-from mmguard.text.words import counted, plural
+from mmguard.text import plural, quantity
 
 #: mmseg's class for data of one's own, as configs of the new style name it.
 BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
@@ -327,7 +327,7 @@ def _own_names(config: ReadConfig, number: int) -> Edit:
     return Edit(
         'List the names of your classes in the data sets of all splits, inside of wrappers.',
         MANUAL if by_name else ASKS,  # by its name an annotation is found
-        f'Is this data of your own, with {counted(number, "class")}?',
+        f'Is this data of your own, with {quantity(number, "class")}?',
         tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
         lines=(f'metainfo=dict(classes=({number} names))',),
         commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names of the file
@@ -338,7 +338,7 @@ def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: s
     """Add a guard at the end of pipelines: a copy of the training's, if there is one (with its label map or not)."""
     training = [step for pipeline in pipelines(config) for step in pipeline if step.split == 'train']
     known = next((dict(step.config) for step in training if step.name == name), None)
-    space = from_config(config).of(GUARDS[name])
+    space = from_config(config).get(GUARDS[name])
     guard: Dict[str, Any] = known or {'type': name, 'num_classes': space.num_classes if space is not None else 0}
     if known is None and space is not None and space.ignore_index not in (None, VOID):
         guard['ignore_index'] = space.ignore_index

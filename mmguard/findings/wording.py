@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Sequence
 from mmguard.config.changes import REMOVED
 from mmguard.findings.edits import MANUAL, Edit
 from mmguard.findings.finding import Finding, plain
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 def unpack(finding: Finding) -> Dict[str, Any]:
@@ -86,9 +86,9 @@ def _what_is_left(edits: Sequence[Edit]) -> str:
     if len(edits) > 1:
         numbers = ', '.join(f'[{edit.number}]' for edit in edits[1:] if edit.number)
         if_no = ' if the answer is no' if edits[0].question else ''
-        left.append(f'{counted(len(edits) - 1, "other way")}{f" ({numbers})" if numbers else ""}{if_no}')
+        left.append(f'{quantity(len(edits) - 1, "other way")}{f" ({numbers})" if numbers else ""}{if_no}')
     if edits and edits[0].notes:
-        left.append(counted(len(edits[0].notes), 'note'))
+        left.append(quantity(len(edits[0].notes), 'note'))
     return ', '.join(left)
 
 

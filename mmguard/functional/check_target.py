@@ -139,7 +139,7 @@ def check_target(
         >>> check_target(torch.zeros(4, 3), torch.tensor([1, 2, 3, 1]))
         Traceback (most recent call last):
         ...
-        mmguard.labels.errors.LabelGuardError: 1 of 4 targets are invalid: value 3 (1 time); first at (2,); ...
+        mmguard.labels.tally.LabelGuardError: 1 of 4 targets are invalid: value 3 (1 time); first at (2,); ...
     """
     if kind not in (None, *KINDS):
         raise ValueError(f'kind must be one of {", ".join(map(repr, KINDS))} or None, got {kind!r}')
@@ -199,7 +199,8 @@ def _raise_all(checks: Sequence[Callable[[], None]]) -> None:
 def _check_channels(logits: Tensor, target: Tensor) -> None:
     if number_of_classes(logits) == 1:
         raise TargetShapeError(
-            f'{describe_pair(logits, target)}: the softmax of a single channel is always 1, so class 0 has loss 0 for ever and '
+            f'{describe_pair(logits, target)}: the softmax of a single channel is always 1, so class 0 has loss 0 for '
+            f'ever and '
             f'class 1 is out of range. Give the model two channels, or use {MULTILABEL} with target.unsqueeze(1)'
         )
 

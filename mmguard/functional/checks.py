@@ -136,8 +136,8 @@ def check_class_target(logits: Tensor, target: Tensor) -> None:
     check_class_shape(logits, target)
     if target.is_floating_point() or target.dtype.is_complex:
         raise TargetTypeError(
-            f'{describe_pair(logits, target)}; class indices are integers. Whole numbers: target.long(). Fractions: was a label '
-            f'map resized bilinearly (use nearest), or divided by 255 (ToTensor is for images)?'
+            f'{describe_pair(logits, target)}; class indices are integers. Whole numbers: target.long(). Fractions: '
+            f'was a label map resized bilinearly (use nearest), or divided by 255 (ToTensor is for images)?'
         )
 
 
@@ -168,11 +168,12 @@ def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int =
     if not target.is_floating_point():
         if logits.dim() == 1:
             raise TargetTypeError(
-                f'{describe_pair(logits, target)}: logits with one dimension are the scores (C) of one element, whose class '
-                f'index is a single number. One score per element, for a yes or no, wants {MULTILABEL}'
+                f'{describe_pair(logits, target)}: logits with one dimension are the scores (C) of one element, whose '
+                f'class index is a single number. One score per element, for a yes or no, wants {MULTILABEL}'
             )
         raise TargetTypeError(
-            f'{describe_pair(logits, target)}: an integer target of the shape of the logits looks one-hot. Either pass class '
+            f'{describe_pair(logits, target)}: an integer target of the shape of the logits looks one-hot. Either '
+            f'pass class '
             f'indices, target.argmax(dim=1), or the probability form, target.float(). If an element may belong to '
             f'several classes it is multi-label: {MULTILABEL}'
         )
@@ -187,7 +188,8 @@ def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int =
 def check_logits(logits: Tensor) -> None:
     if logits.dim() == 0 or number_of_classes(logits) == 0:
         raise TargetShapeError(
-            f'logits must have the shape (C), (N, C) or (N, C, ...) with at least one class, got {describe_tensor(logits)}'
+            f'logits must have the shape (C), (N, C) or (N, C, ...) with at least one class, got '
+            f'{describe_tensor(logits)}'
         )
 
 

@@ -10,9 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.reduction import sum_float32
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import invalid_label_error
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import LabelGuardError, Tally
 
 
 class Sanitized(NamedTuple):
@@ -267,7 +266,7 @@ class ClassTarget(NamedTuple):
         """Return the numbers of elements seen, skipped and remapped: int64, shape (3,).
 
         Args:
-            kept, ignored (Tensor): Results of :meth:`count_kept` and :meth:`count_ignored`; each costs a pass over the labels.
+            kept, ignored (Tensor): Results of :meth:`count_kept` and :meth:`count_ignored`, which each cost a pass.
         """
         none, seen = torch.zeros_like(kept), torch.full_like(kept, self.given.numel())
         if self.on_invalid == 'clip':

@@ -11,8 +11,7 @@ from torch import Tensor
 from mmguard.functional.checks import check_class_weight, check_scores, check_weight, class_dim, shape_of
 from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor
 from mmguard.functional.sanitize import kept_and_counted
-from mmguard.labels.errors import LabelGuardError
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import LabelGuardError, Tally
 
 #: Tolerance for the sum of a row of probabilities: rounding to half precision, or a smoothing that divides by C
 #: instead of C - 1, is not a fault. Several classes at once (2, 3, ...), no class (0) and 0..255 are far outside.

@@ -20,10 +20,9 @@ from mmguard.functional.checks import (
 )
 from mmguard.functional.sanitize import sanitize_binary_target
 from mmguard.functional.soft import sanitize_distributions
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import describe_values
-from mmguard.labels.tally import Tally
-from mmguard.text.words import plural
+from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.text import plural
 
 
 def likely_cause(
@@ -192,7 +191,8 @@ def check_probabilities(logits: Tensor, target: Tensor) -> None:
     """Check that each row is a distribution over the classes."""
     if not holds_probabilities(logits, target):
         raise TargetShapeError(
-            f'{describe_pair(logits, target)}; probabilities have the shape of the logits. Class indices need no kind; or make '
+            f'{describe_pair(logits, target)}; probabilities have the shape of the logits. Class indices need no '
+            f'kind; or make '
             f'them one-hot: torch.nn.functional.one_hot(target, {number_of_classes(logits)}).movedim(-1, 1).float()'
         )
     check_probability_target(logits, target)

@@ -12,10 +12,11 @@ from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement, InstanceData
 from torch import Tensor, nn
 
+from mmguard.labels.heads import from_loss
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.samples import find_instances, find_map, source_of
 from mmguard.labels.space import ImageLabelRule, LabelRule, LabelSpace
-from mmguard.labels.spaces import Space, of_loss
+from mmguard.labels.spaces import Space
 from mmguard.labels.tally import LABEL_GUARD
 from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.nn.counting import CountsLabels
@@ -160,7 +161,7 @@ def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str,
     losses = find_guarded_losses(model) if with_losses else ()
     return {
         'guards': [rule.to_json() for rule in rules_of(dataset)],
-        'losses': {name: [space.to_json() for space in of_loss(model, name).values()] for name in losses},
+        'losses': {name: [space.to_json() for space in from_loss(model, name).values()] for name in losses},
         'classes': class_names_of(dataset),
         'data_roots': naming_roots_of(dataset),
     }

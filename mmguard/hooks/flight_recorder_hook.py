@@ -21,7 +21,7 @@ from mmguard.labels.space import check_int
 from mmguard.labels.tally import tallies_of
 from mmguard.log.flight_record import NAME, FlightRecord
 from mmguard.log.run_log import name_for_rank
-from mmguard.text.visible import visible
+from mmguard.text import visible
 
 
 class FlightRecorderHook(HookAroundTraining):

@@ -15,7 +15,8 @@ from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.config.tree import by_name, dotted
 from mmguard.hooks.discovery import built_loop, class_names_of, unwrap
-from mmguard.labels.spaces import LabelSpaces, from_model
+from mmguard.labels.heads import from_model
+from mmguard.labels.spaces import LabelSpaces
 from mmguard.losses.guard_model import guard_model
 
 #: Key of the built object in the dict that describes a transform.
@@ -50,7 +51,7 @@ def guard_run(runner: Any) -> GuardedRun:
     """
     config = ReadConfig(by_name(runner.cfg.to_dict()))
     spaces = from_config(config)
-    if not spaces.by_kind():  # built from objects
+    if not spaces.to_dict():  # built from objects
         spaces = from_model(unwrap(runner.model), _class_names(runner))
     model = guard_model(unwrap(runner.model))
     pipelines, is_training_new = _guard_pipelines(runner, config, spaces)

@@ -28,16 +28,15 @@ from mmguard.hooks.discovery import (
 )
 from mmguard.hooks.runs import run_log_of, train_place, warn_of_problems
 from mmguard.hooks.warnings import check_reports_arrive, start_warnings, warnings_of
-from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.heads import from_loss
 from mmguard.labels.samples import source_of
 from mmguard.labels.space import check_int
-from mmguard.labels.spaces import of_loss
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.log.messages import add_reporter, closing, describe_place, offence_line, too_many_skipped
 from mmguard.log.run_log import MAX_MB, NAME, RunLog
 from mmguard.log.statistics import KINDS, SCALARS, ByKind, Stats, group_tallies
 from mmguard.nn.counting import CountsLabels
-from mmguard.text.visible import visible
+from mmguard.text import visible
 
 #: Keys of the message hub, and so of a checkpoint: the sums over all ranks and the run; of these, those not shown yet.
 EVERYWHERE = 'label_guard'
@@ -244,7 +243,7 @@ class LabelGuardHook(Hook):
         return {n: Tally(*row) for n, row in zip(present, torch.stack(list(present.values())).tolist())}
 
     def _find_offending(self, runner: Any, samples: List[Any], loss_name: str) -> ByKind:
-        spaces = of_loss(unwrap(runner.model), loss_name)
+        spaces = from_loss(unwrap(runner.model), loss_name)
         return find_offending(samples, spaces, getattr(self._losses[loss_name], 'on_invalid', 'ignore'))
 
     # ---- validation and test: mmengine calls these for every loop

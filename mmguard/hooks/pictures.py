@@ -10,8 +10,7 @@ from mmengine import dist
 from mmguard.hooks.discovery import dataset_of, find_wrapped
 from mmguard.labels.samples import file_of
 from mmguard.labels.tally import Tally
-from mmguard.text.failures import words_of
-from mmguard.text.visible import visible
+from mmguard.text import describe_error, visible
 
 #: Pixels of the longer side of a picture.
 LONGEST = 1024
@@ -33,7 +32,7 @@ def add_pictures(
     try:
         found = _find(dataset_of(runner, mode), {str(tally.source) for _, tally in worst}, shorten)
     except Exception as error:  # a data set may raise anything, and a picture must not end a training
-        warn(f'guard: no pictures, the data set cannot be read: {visible(words_of(error))}')
+        warn(f'guard: no pictures, the data set cannot be read: {visible(describe_error(error))}')
         return
     for place, (kind, tally) in enumerate(worst, 1):
         name = str(tally.source)
@@ -48,7 +47,7 @@ def add_pictures(
             boxes = _invalid_boxes(results, tally) if has_boxes else np.zeros((0, 4))
             picture = draw(results['img'], label, boxes, tally.values)
         except Exception as error:
-            warn(f'guard: no picture of {visible(name)}: {visible(words_of(error))}')
+            warn(f'guard: no picture of {visible(name)}: {visible(describe_error(error))}')
             continue
         runner.visualizer.add_image(f'guard_{mode}_worst_{place}', picture, step)
 

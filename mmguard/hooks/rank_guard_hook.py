@@ -14,11 +14,11 @@ from mmguard.distributed.loss_structure import not_finite
 from mmguard.distributed.unused_parameters import explain_error
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrap
 from mmguard.hooks.runs import HookAroundTraining, run_log_of, train_place, warn_of_problems
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.samples import relative_to, source_of
 from mmguard.labels.space import check_int
+from mmguard.labels.tally import LabelGuardError
 from mmguard.log.messages import describe_filled, describe_nonfinite, list_names
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class RankGuardHook(HookAroundTraining):
@@ -164,7 +164,7 @@ class RankGuardHook(HookAroundTraining):
         runner.logger.warning(f'guard: iter {runner.iter + 1} skipped, losses that are not finite: {reports}')
         if self._in_a_row > self.max_skipped:
             raise LabelGuardError(
-                f'{counted(self._in_a_row, "iteration")} in a row with losses that are not finite, more than '
+                f'{quantity(self._in_a_row, "iteration")} in a row with losses that are not finite, more than '
                 f'max_skipped={self.max_skipped}. The last: {reports}. Lower the learning rate, clip gradients, or '
                 f'look at these samples'
             )

@@ -12,7 +12,7 @@ from mmengine.hooks import Hook
 
 from mmguard.hooks.discovery import built_train_loop
 from mmguard.log.run_log import MAX_MB, NAME, RunLog
-from mmguard.text.visible import visible
+from mmguard.text import visible
 
 _LOGS: WeakKeyDictionary[Any, RunLog] = WeakKeyDictionary()
 

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Sequence, Set
 from torch import nn
 
 from mmguard.hooks.discovery import class_names_of, pipelines_of, rules_in, rules_of, unwrap
-from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.heads import from_loss, names_in
 from mmguard.labels.space import ImageLabelRule, LabelSpace
-from mmguard.labels.spaces import of_loss
-from mmguard.labels.spaces.heads import names_in
-from mmguard.labels.tally import LABEL_GUARD, Tally
+from mmguard.labels.tally import LABEL_GUARD, LabelGuardError, Tally
 from mmguard.log.statistics import Stats
-from mmguard.text.failures import words_of
+from mmguard.text import describe_error
 
 if TYPE_CHECKING:
     from mmguard.findings import Finding
@@ -38,7 +36,7 @@ def start_warnings(runner: Any) -> List[str]:
         config = ReadConfig(runner.cfg.to_dict(), runner.cfg.filename or '<config>')
         found = diagnose(config=config, rules=chosen_rules(CODES))
     except Exception as error:  # a config may hold anything, and a warning must not end a training
-        return [f'the config could not be checked: {words_of(error)}']
+        return [f'the config could not be checked: {describe_error(error)}']
     return [f'{finding.code} {finding.evidence}: {finding.title} {finding.next_step}' for finding in found]
 
 
@@ -114,7 +112,7 @@ def _likely_causes(
     if stats.offending[kind] and rules:
         facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
     else:
-        of_losses = (of_loss(unwrap(model), name).get(kind) for name, count in stats.losses.items() if count)
+        of_losses = (from_loss(unwrap(model), name).get(kind) for name, count in stats.losses.items() if count)
         space = next((space for space in of_losses if space is not None), None)
         if space is None:
             return []

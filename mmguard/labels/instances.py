@@ -7,10 +7,9 @@ from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import LabelMap, LabelSpace, check_int, describe_values
-from mmguard.labels.tally import Tally
-from mmguard.text.words import counted
+from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.text import quantity
 
 #: Reasons to take out an instance, by code. 0 is a valid box; only then is the label checked.
 BOX_REASONS = ('', 'box_not_finite', 'box_no_area', 'box_outside')
@@ -167,7 +166,7 @@ def describe_reasons(tally: Tally) -> str:
 def describe_boxes(reasons: Dict[str, int]) -> List[str]:
     """Describe box faults: ``['1 box without area']``."""
     return [
-        f'{counted(count, "box")} {_IN_WORDS.get(reason, reason)}'
+        f'{quantity(count, "box")} {_IN_WORDS.get(reason, reason)}'
         for reason, count in sorted(reasons.items())
         if reason != LABEL_REASON
     ]

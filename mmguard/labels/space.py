@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.labels import OTHERS
-from mmguard.labels.errors import LabelGuardError
-from mmguard.labels.tally import Tally
-from mmguard.text.words import counted, plural, short
+from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.text import plural, quantity, short
 
 Rule = TypeVar('Rule', bound='LabelSpace')
 
@@ -108,7 +107,7 @@ def apply_label_map(label_map: Mapping[Any, int], value: int, ignore_index: Opti
     """Apply a label map to one value.
 
     Example:
-        >>> [apply_label_map({7: 0, '*': 255}, value) for value in (7, 8)], apply_label_map({'*': 1}, 255, ignore_index=255)
+        >>> [apply_label_map({7: 0, '*': 255}, value) for value in (7, 8)], apply_label_map({'*': 1}, 255, 255)
         ([0, 255], 255)
     """
     others = value if value == ignore_index else label_map.get(OTHERS, value)
@@ -274,11 +273,11 @@ def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) 
         ('value 11 (2,503 times)', 'values 2 (5 times) and others (8 times)')
     """
     ranked: List[Tuple[int, int]] = sorted(values.items(), key=lambda item: (-item[1], item[0]))
-    named = ', '.join(f'{value} ({counted(count, "time")})' for value, count in ranked[:limit])
+    named = ', '.join(f'{value} ({quantity(count, "time")})' for value, count in ranked[:limit])
     left = ranked[limit:]
     others += sum(count for _, count in left) if others else 0
-    rest = f' and others ({counted(others, "time")})' if others else ''
-    rest = rest or (f' and {counted(len(left), "more value")}' if left else '')
+    rest = f' and others ({quantity(others, "time")})' if others else ''
+    rest = rest or (f' and {quantity(len(left), "more value")}' if left else '')
     return f'{plural(2 if rest else len(ranked), "value")} {named}{rest}'
 
 

@@ -1,11 +1,12 @@
-"""Record that flows from file to log: labels seen, skipped, remapped and mapped, and their file."""
+"""Record that flows from file to log: labels seen, skipped, remapped and mapped, and their file; and its exception."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, TypeVar
+from typing import Any, Dict, Optional, Sequence, Tuple, TypeVar
 
-from mmguard.files.typed_json import decoded
+from mmguard.files.typed_json import decode
+from mmguard.text import visible
 
 Key = TypeVar('Key', int, str)
 
@@ -114,7 +115,7 @@ class Tally:
         Raises:
             ValueError: The record does not fit; the message says why.
         """
-        return decoded(cls, record)
+        return decode(cls, record)
 
 
 def tallies_of(sample: Any) -> Dict[str, Tally]:
@@ -146,3 +147,19 @@ def _join_sources(left: Optional[str], right: Optional[str]) -> Optional[str]:
     if left is None or left == right:
         return right
     return left if right is None else SEVERAL
+
+
+class LabelGuardError(ValueError):
+    """Labels that must not be trained on.
+
+    Args:
+        message (str): The finding, its place, and what to do.
+        tallies (Sequence[Tally]): The failure cases as data: file, values and counts. Empty where the error
+            crossed a process border (a dataloader worker passes on only the message).
+        positions (Sequence[tuple]): Indices of the first invalid elements in the label array.
+    """
+
+    def __init__(self, message: str, tallies: Sequence[Tally] = (), positions: Sequence[Tuple[int, ...]] = ()) -> None:
+        super().__init__(visible(message))
+        self.tallies = list(tallies)
+        self.positions = list(positions)

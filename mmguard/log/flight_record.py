@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Deque, Dict, List, Optional
 
-from mmguard.files.regular import open_regular
-from mmguard.files.typed_json import Rank, parsed
-from mmguard.files.whole import write_whole
+from mmguard.files.regular import open_regular, write_whole
+from mmguard.files.typed_json import Rank, parse_object
 from mmguard.labels.tally import Tally
 from mmguard.log.lines import Unread, read_lines
 from mmguard.log.run_log import encode_line
@@ -220,7 +219,7 @@ def _read_head(file: BinaryIO, path: str) -> Dict[str, Any]:
     for read in (file.readline, file.read):
         file.seek(0)
         with contextlib.suppress(ValueError):
-            head = parsed(read(_LARGEST))
+            head = parse_object(read(_LARGEST))
             if 'capacity' in head or isinstance(head.get('batches'), list):
                 break
     else:

@@ -15,7 +15,7 @@ from mmguard.log.lines import Line, ModeTotals, Unread, read_logs, totals_of
 from mmguard.log.messages import files_table
 from mmguard.log.run_files import LoggedMode, LoggedRun, RunFiles, find_run, read_run
 from mmguard.log.statistics import KINDS, SCALARS, Stats
-from mmguard.text.visible import visible_name
+from mmguard.text import visible_name
 
 _MODES = ('train', 'val', 'test')
 #: Counters of an iteration; lines do not have the others for clean iterations.

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Optional, Tuple, Type, TypeVar
 
 from mmguard.files.regular import open_regular
-from mmguard.files.typed_json import NotJson, Rank, decoded, parsed
+from mmguard.files.typed_json import NotJson, Rank, decode, parse_object
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.samples import UNKNOWN
 from mmguard.labels.tally import Tally
 from mmguard.log.messages import worst_first
 from mmguard.log.statistics import KINDS, LossRecord, Stats, tally_losses
-from mmguard.text.words import counted, first_of
+from mmguard.text import first_of, quantity
 
 T = TypeVar('T')
 
@@ -47,7 +47,7 @@ class Unread:
     def decode(self, kind: Type[T], value: Any, place: str) -> Optional[T]:
         """Convert a record to a type; ``None`` if it is left out."""
         try:
-            return decoded(kind, value)
+            return decode(kind, value)
         except ValueError as error:
             self.add(place, error)
             return None
@@ -58,7 +58,7 @@ class Unread:
         return [
             *first_of([f'{path}: its last line ends in the middle and is left out' for path in self.cut_off]),
             *self.first,
-            *([f'... and {counted(more, "more record is", "more records are")} left out'] if more else []),
+            *([f'... and {quantity(more, "more record is", "more records are")} left out'] if more else []),
         ]
 
 
@@ -69,7 +69,7 @@ def read_lines(file: BinaryIO, path: str, kind: Type[T], unread: Unread) -> Iter
         if line.isspace() or line.startswith(b'{"note"'):
             continue
         try:
-            yield decoded(kind, parsed(line))
+            yield decode(kind, parse_object(line))
         except ValueError as error:
             if isinstance(error, NotJson) and not line.endswith(b'\n') and len(line) < _LONGEST:
                 unread.cut_off.append(path)

@@ -10,8 +10,7 @@ from mmguard.labels.instances import describe_boxes, describe_reasons
 from mmguard.labels.tally import Tally
 from mmguard.log.loop_stats import LoopStats
 from mmguard.log.statistics import KINDS, Stats
-from mmguard.text.visible import visible_name
-from mmguard.text.words import counted, plural
+from mmguard.text import plural, quantity, visible_name
 
 _UNITS = {'pixels': 'px', 'instances': 'instances'}
 
@@ -111,7 +110,7 @@ def files_table(title: str, worst: Sequence[Tally], more: int) -> List[str]:
     for tally in worst:
         name = visible_name(str(tally.source))
         rows.append(f'{tally.skipped:>12,}{tally.remapped:>12,}  {name} ({_describe_values(tally)})')
-    return rows + ([f'{"...":>24}  and {counted(more, "more file")}'] if more else [])
+    return rows + ([f'{"...":>24}  and {quantity(more, "more file")}'] if more else [])
 
 
 def _describe_values(tally: Tally) -> str:
@@ -146,15 +145,15 @@ def amounts(totals: Stats, ranks: int = 1) -> List[str]:
             seen = f' of {count.total:,}' if count.total else ''
             lines.append(f'loss {name}: {count.skipped:,}{seen} labels skipped, {count.remapped:,} remapped')
     if totals.empty_images:
-        lines.append(f'{counted(totals.empty_images, "image")} seen without any instance')
+        lines.append(f'{quantity(totals.empty_images, "image")} seen without any instance')
     lines += list_filled(totals.filled)
-    files = f'{totals.offending_files:,} of {counted(totals.files, "file")}'
-    files = files if totals.files else counted(totals.offending_files, 'file')
+    files = f'{totals.offending_files:,} of {quantity(totals.files, "file")}'
+    files = files if totals.files else quantity(totals.offending_files, 'file')
     if totals.iterations:
         each = f' of {ranks} ranks' if ranks > 1 else ''
-        lines.append(f'{files}, {totals.offending_iterations:,} of {counted(totals.iterations, "iteration")}{each}')
+        lines.append(f'{files}, {totals.offending_iterations:,} of {quantity(totals.iterations, "iteration")}{each}')
     else:
-        logged = counted(totals.offending_iterations, 'iteration')
+        logged = quantity(totals.offending_iterations, 'iteration')
         lines.append(f'{files}, in the {logged} that the log holds (those with any)')
     return lines
 
@@ -168,7 +167,7 @@ def reasons_by_kind(found: Dict[str, Tally]) -> List[str]:
 def all_valid(mode: str, totals: Stats) -> str:
     """Return ``train: all labels valid (1,179,648 px in 8 files)``; empty if no label was seen."""
     seen = [f'{totals.kinds[kind].total:,} {_UNITS[kind]}' for kind in KINDS if totals.kinds[kind].total]
-    files = f' in {counted(totals.files, "file")}' if totals.files else ''
+    files = f' in {quantity(totals.files, "file")}' if totals.files else ''
     mapped = totals.kinds['pixels'].mapped
     seen[1:] = [f'{mapped:,} px mapped by label_map'] if mapped else []
     return f'{mode}: all labels valid ({", ".join(seen)}{files})' if seen else ''
@@ -177,7 +176,7 @@ def all_valid(mode: str, totals: Stats) -> str:
 def list_filled(filled: Dict[str, Dict[str, int]]) -> List[str]:
     """Return ``rank 1 had no loss_mask in 12 iterations; filled with zeros``, one line per rank and loss."""
     return [
-        f'rank {rank} had no {loss} in {counted(number, "iteration")}; filled with zeros'
+        f'rank {rank} had no {loss} in {quantity(number, "iteration")}; filled with zeros'
         for loss, by_rank in filled.items()
         for rank, number in sorted(by_rank.items(), key=lambda item: (len(item[0]), item[0]))
     ]
@@ -202,7 +201,7 @@ OneRank = Tuple[int, Sequence[str], Sequence[str]]
 def describe_filled(filled: Sequence[OneRank]) -> str:
     """Return ``rank 1 had no loss_bbox (samples: a.jpg); filled with zeros, ...``."""
     lacks = [f'rank {rank} had no {", ".join(losses)} (samples: {list_names(files)})' for rank, losses, files in filled]
-    return f'{list_names(lacks, "; ")}; filled with zeros, so that the ranks stay in step. Most often a batch without targets'
+    return f'{list_names(lacks, "; ")}; filled with zeros to keep the ranks in step. Most often a batch has no targets'
 
 
 def describe_mismatch(lacks: Sequence[OneRank], has: Sequence[Container[str]]) -> str:
@@ -231,7 +230,8 @@ def describe_nonfinite(reports: Sequence[OneRank]) -> str:
 def describe_unreached(names: Sequence[str]) -> str:
     """Describe which parameters get no gradient, and what to do."""
     return (
-        f'no loss of any rank reaches {counted(len(names), "parameter")}: {list_names(names)}. With a first batch without '
+        f'no loss of any rank reaches {quantity(len(names), "parameter")}: {list_names(names)}. With a first batch '
+        f'without '
         f'targets that is to be expected. A branch that is never used (frozen, dropped) needs requires_grad=False, or '
         f'DistributedDataParallel find_unused_parameters=True'
     )
@@ -269,7 +269,7 @@ class RateLimiter:
     def since_last(self) -> str:
         """Return the end of a line that passes: `` (and 3 such iterations since the last line)``, or nothing."""
         held_back, self._held_back = self._held_back, 0
-        return f' (and {counted(held_back, "such iteration")} since the last line)' if held_back else ''
+        return f' (and {quantity(held_back, "such iteration")} since the last line)' if held_back else ''
 
 
 #: Name of a run, and a function that logs a warning in it.

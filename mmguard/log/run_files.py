@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.errors import CannotRun
 from mmguard.files.regular import open_regular
-from mmguard.files.typed_json import Rank, decoded, parsed
+from mmguard.files.typed_json import Rank, decode, parse_object
 from mmguard.labels.spaces import LabelSpaces, from_record
 from mmguard.log.flight_record import NAME as FLIGHT
 from mmguard.log.lines import Unread
@@ -98,7 +98,7 @@ def _detect_content(path: Path) -> str:
         for read in (file.readline, file.read):
             file.seek(0)
             with contextlib.suppress(ValueError):
-                content = parsed(read(_LARGEST))
+                content = parse_object(read(_LARGEST))
                 if 'capacity' in content or 'batches' in content:
                     return 'crash'
                 return 'record' if 'runs' in content else 'log'
@@ -227,7 +227,7 @@ def read_run(paths: Sequence[Path]) -> LoggedRun:
 
 def _read(path: Path) -> _RecordJson:
     with open_regular(path) as file:
-        record = decoded(_RecordJson, parsed(file.read(_LARGEST)))
+        record = decode(_RecordJson, parse_object(file.read(_LARGEST)))
     if record.format != RECORD_FORMAT:
         raise ValueError(f'format {record.format}, this mmguard reads {RECORD_FORMAT}')
     return record
@@ -235,8 +235,8 @@ def _read(path: Path) -> _RecordJson:
 
 def _add(run: LoggedRun, record: Any) -> None:
     # Everything is read before anything is added.
-    part = decoded(_RunJson, record)
-    modes = {mode: decoded(_ModeJson, said) for mode, said in part.modes.items()}
+    part = decode(_RunJson, record)
+    modes = {mode: decode(_ModeJson, said) for mode, said in part.modes.items()}
     totals = {mode: Stats.from_json(read.totals) for mode, read in modes.items()}
     run.framework = part.framework or run.framework
     run.world_size = max(run.world_size, part.world_size or 0)

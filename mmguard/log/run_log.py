@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set
 
-from mmguard.files.whole import write_whole
+from mmguard.files.regular import write_whole
 from mmguard.log.loop_stats import LoopStats, PerFileStats
 from mmguard.log.statistics import Stats
 from mmguard.version import __version__

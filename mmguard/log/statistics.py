@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Sequence
 
-from mmguard.files.typed_json import decoded
+from mmguard.files.typed_json import decode
 from mmguard.labels.samples import find_instances
 from mmguard.labels.tally import Tally, add_counts, tallies_of
 
@@ -223,7 +223,7 @@ class Stats:
         Raises:
             ValueError: The record does not fit; the message says why.
         """
-        flat = decoded(_StatsRecord, record)
+        flat = decode(_StatsRecord, record)
         return cls(
             flat.iterations,
             flat.offending_iterations,

@@ -13,7 +13,7 @@ from mmguard.labels.space import check_int
 from mmguard.labels.tally import Tally
 from mmguard.log.run_log import MAX_MB, RunLog
 from mmguard.log.statistics import KINDS, Stats
-from mmguard.text.visible import visible
+from mmguard.text import visible
 
 
 class TallyLog:

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.functional.checks import shape_of
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
+from mmguard.labels.tally import LabelGuardError
 from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS, guard_for
 from mmguard.nn.counting import CountsLabels
-from mmguard.text.words import short
+from mmguard.text import short
 
 #: Some losses return parts, as a dict.
 Result = Union[Tensor, Dict[str, Tensor]]

@@ -13,11 +13,10 @@ from torch import Tensor
 
 from mmguard.compat.torch_names import is_compiling, is_recomputed, outlives_call
 from mmguard.functional.sanitize import read_tally
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import describe_values
-from mmguard.labels.tally import SEVERAL, Tally
+from mmguard.labels.tally import SEVERAL, LabelGuardError, Tally
 from mmguard.log.messages import warn_unreported
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 #: Name of a loss -> the counts of deleted losses, on the device: deleting a loss waits for nothing.
@@ -63,7 +62,7 @@ def last_line(name: str, tally: Tally) -> str:
     numbers = (('skipped', tally.skipped), ('clipped', tally.remapped))
     what = ' and '.join(f'{verb} {number:,}' for verb, number in numbers if number)
     values = f': {describe_values(tally.values, others=tally.other_values)}' if tally.values else ''
-    return f'mmguard: {name} {what} of {counted(tally.total, "label")}{values}'
+    return f'mmguard: {name} {what} of {quantity(tally.total, "label")}{values}'
 
 
 def _report() -> None:

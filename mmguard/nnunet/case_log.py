@@ -12,8 +12,7 @@ from mmguard.log.messages import RateLimiter, percent
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats
 from mmguard.nnunet.label_space import MARK
-from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible
 
 #: Number of cases in a line, and in the table at the end.
 NAMED = 3
@@ -110,7 +109,7 @@ class CaseLog:
                 self._tell(
                     f'guard: {mode} epoch {epoch}: {_amount(sums.counted)} '
                     f'({percent(_count_changed(sums.counted), sums.counted.total)}), in {sums.offending:,} of '
-                    f'{counted(sums.iterations, "iteration")}'
+                    f'{quantity(sums.iterations, "iteration")}'
                 )
         self._epoch.clear()
 
@@ -120,18 +119,19 @@ class CaseLog:
             self._log.end(mode)
             sums = loop.sums
             if not sums.offending_iterations:
-                self._tell(f'guard: {mode}: all labels valid ({counted(sums.kinds["pixels"].total, "voxel")})')
+                self._tell(f'guard: {mode}: all labels valid ({quantity(sums.kinds["pixels"].total, "voxel")})')
                 continue
             number = loop.files.number('pixels')
             rows = [
-                f'  {t.source}: {counted(_count_changed(t), "voxel")}, {describe_values(t.values, others=t.other_values)}'
+                f'  {t.source}: {quantity(_count_changed(t), "voxel")}, '
+                f'{describe_values(t.values, others=t.other_values)}'
                 for t in loop.files.worst('pixels', WORST)
             ]
             if number > WORST:
-                rows.append(f'  ... and {counted(number - WORST, "more case")}')
+                rows.append(f'  ... and {quantity(number - WORST, "more case")}')
             self._tell(
-                f'guard: {mode}: {counted(number, "case")} with invalid labels, in {sums.offending_iterations:,} of '
-                f'{counted(sums.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
+                f'guard: {mode}: {quantity(number, "case")} with invalid labels, in {sums.offending_iterations:,} of '
+                f'{quantity(sums.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
                 + '\n'.join(rows)
             )
         if any(loop.sums.offending_iterations for loop in self._log.loops.values()):
@@ -178,7 +178,7 @@ def _iteration_line(mode: str, place: Dict[str, int], stats: Stats) -> str:
         names = list(dict.fromkeys(str(tally.source) for tally in found))
         more = f' and {len(names) - NAMED} more' if len(names) > NAMED else ''
         line += (
-            f'; in {stats.offending_samples} of {counted(stats.samples, "patch")}, of {", ".join(names[:NAMED])}{more}'
+            f'; in {stats.offending_samples} of {quantity(stats.samples, "patch")}, of {", ".join(names[:NAMED])}{more}'
         )
     return line
 
@@ -191,7 +191,7 @@ def _tally_of(stats: Stats) -> Tally:
 
 def _amount(tally: Tally) -> str:
     changes = [(tally.skipped, 'skipped'), (tally.remapped, 'remapped')]
-    return ', '.join(f'{count:,} of {counted(tally.total, "voxel")} {what}' for count, what in changes if count)
+    return ', '.join(f'{count:,} of {quantity(tally.total, "voxel")} {what}' for count, what in changes if count)
 
 
 def _count_changed(tally: Tally) -> int:

@@ -10,9 +10,8 @@ from nnunetv2.training.nnUNetTrainer.nnUNetTrainer import nnUNetTrainer
 from torch import distributed as dist
 from torch import nn
 
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import LabelRule, check_on_invalid, describe_values
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.log.statistics import Stats, group_tallies
 from mmguard.nnunet.case_log import CaseLog, raw_folder_of
 from mmguard.nnunet.label_space import (
@@ -25,7 +24,7 @@ from mmguard.nnunet.label_space import (
 )
 from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
 from mmguard.nnunet.transforms import GuardedTransforms, case_names, sanitize_batch, take_tallies
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: Overrides :attr:`GuardsLabels.on_invalid`.
 ON_INVALID = 'MMGUARD_ON_INVALID'
@@ -207,7 +206,7 @@ class GuardsLabels:
         found = '; '.join(f'{t.source}: {t.skipped:,} of {t.total:,}, {describe_values(t.values)}' for t in tallies)
         declared = self.label_manager.ignore_label
         return LabelGuardError(
-            f'invalid labels in {counted(len(tallies), "patch")} of this batch: {found}. Valid are '
+            f'invalid labels in {quantity(len(tallies), "patch")} of this batch: {found}. Valid are '
             f'{", ".join(map(str, valid_labels(self.label_manager)))}'
             f'{"" if declared is None else f" and the ignore label {declared}"}. Correct the label files (or '
             f'dataset.json) and preprocess again, or train on without these voxels with {ON_INVALID}=ignore',

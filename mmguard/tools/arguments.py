@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, Tuple
 
 from mmguard.labels import OTHERS
-from mmguard.text.words import short
+from mmguard.text import short
 
 #: Larger ones end in an overflow, here or in the frameworks.
 _LARGEST_LABEL, _LARGEST_COUNT = 2**63 - 1, 2**31 - 1

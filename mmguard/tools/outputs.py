@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Union
 
 from mmguard.errors import CannotRun
-from mmguard.files.whole import NOT_REGULAR, write_whole
+from mmguard.files.regular import NOT_REGULAR, write_whole
 
 _HEAD = 1024
 _JSON = b'{\n "written_by": "mmguard"'

@@ -17,7 +17,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
 from mmguard.labels.samples import POINTS
-from mmguard.text.failures import words_of
+from mmguard.text import describe_error
 
 _PATHS = ('img_path', 'seg_map_path', 'lidar_path', f'{POINTS}_path')
 _EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
@@ -61,7 +61,7 @@ def build_dataset(config: Any, split: str = 'train') -> Any:
         except Exception as error:
             empty = 'need at least one array' in str(error)  # what mmengine says of a data set without samples
             hint = f'It {_EMPTY}' if empty else 'Is data_root right on this machine?'
-            raise CannotRun(f'the {split} data set cannot be built: {words_of(error)}. {hint}') from error
+            raise CannotRun(f'the {split} data set cannot be built: {describe_error(error)}. {hint}') from error
     if not samples:
         raise CannotRun(f'the {split} data set {_EMPTY}')
     return built

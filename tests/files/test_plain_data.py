@@ -12,7 +12,7 @@ import pytest
 from mmguard.config.losses import class_weights
 from mmguard.config.parts import Part
 from mmguard.files.plain_data import DEEPEST, NotPlain, load_plain_pickle, parse_data
-from mmguard.text.words import short
+from mmguard.text import short
 
 pytestmark = pytest.mark.timeout(60)
 

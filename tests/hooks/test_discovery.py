@@ -30,8 +30,9 @@ from mmguard.hooks.discovery import (
     select_trained,
     unwrap,
 )
+from mmguard.labels.heads import from_loss
 from mmguard.labels.samples import leave_in_sample, relative_to
-from mmguard.labels.spaces import Space, of_loss
+from mmguard.labels.spaces import Space
 from mmguard.labels.tally import LABEL_GUARD, Tally
 from mmguard.log.statistics import Stats
 
@@ -71,7 +72,7 @@ def test_names_do_not_hold_the_wrappers() -> None:
         wrapped = MMDistributedDataParallel(model, device_ids=None)
         assert is_model_wrapper(wrapped)
         assert list(find_guarded_losses(wrapped)) == ['decode_head.loss_decode.0']
-        assert of_loss(unwrap(wrapped), 'decode_head.loss_decode.0') == {}
+        assert from_loss(unwrap(wrapped), 'decode_head.loss_decode.0') == {}
     finally:
         dist.destroy_process_group()
 

@@ -28,8 +28,8 @@ from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import heads, walk
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
-from mmguard.labels.spaces import LabelSpaces, from_model, from_options, of_loss
-from mmguard.labels.spaces.heads import names_in
+from mmguard.labels.heads import from_loss, from_model, names_in
+from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.tools.apply.guarded import guard_tree
 
 #: Models that cannot be built here, by what they need; their heads are read from the config alone.
@@ -157,7 +157,7 @@ def check_model(official: Official, monkeypatch: pytest.MonkeyPatch) -> None:
     assert heads_of(said) <= heads_of(built), official.name
     for name, module in model.named_modules():  # what a guarded loss there would name the files by
         if names_in(name) and 'loss' in names_in(name)[-1]:
-            for kind, space in of_loss(model, name).items():
+            for kind, space in from_loss(model, name).items():
                 allowed = {head.num_classes for head in built.heads if head.kind == kind}
                 assert space.num_classes in allowed, (official.name, name, type(module))
 
@@ -174,7 +174,7 @@ def check_guards(official: Official, tree: Dict[str, Any]) -> None:
     """What `apply` writes is what `check` wants."""
     spaces = from_config(official.read)
     for kind, guard in guards_in(tree):
-        space = spaces.of(kind)
+        space = spaces.get(kind)
         assert space is not None
         assert guard['num_classes'] == space.num_classes, official.name
         assert kind == 'instances' or guard.get('ignore_index', 255) == space.ignore_index, official.name

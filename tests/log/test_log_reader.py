@@ -16,7 +16,7 @@ from window_stats import make_stats
 
 import mmguard
 from mmguard.errors import CannotRun
-from mmguard.files.typed_json import decoded, parsed
+from mmguard.files.typed_json import decode, parse_object
 from mmguard.labels.tally import Tally
 from mmguard.log.lines import Line, Unread, read_logs, totals_of
 from mmguard.log.run_files import NotALog, RunFiles, find_run
@@ -124,7 +124,7 @@ def read(tmp_path: Path, content: bytes) -> Any:
 
 
 def parse_line(text: bytes) -> Line:
-    return decoded(Line, parsed(text))
+    return decode(Line, parse_object(text))
 
 
 def test_a_line_is_read_whole() -> None:

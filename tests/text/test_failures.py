@@ -13,7 +13,7 @@ import pytest
 
 from mmguard.cli import main
 from mmguard.labels.space import LabelRule, value_counts
-from mmguard.text.failures import broken_import, own_failure, words_of
+from mmguard.text import broken_import, describe_error, own_failure
 
 ASSERTS = "assert False, 'MMCV==2.1.0 is used but incompatible. Please install mmcv>=2.0.0rc4, <2.1.0.'\n"
 LACKS = 'from no_such_package.ops import nms\n'
@@ -123,7 +123,7 @@ def test_only_what_comes_up_in_mmguard_is_its_own_failure() -> None:
 
 
 def test_an_exception_in_one_line() -> None:
-    assert words_of(ValueError('one\n  two')) == 'ValueError: one two'
-    assert words_of(KeyError()) == 'KeyError'
-    assert words_of(ValueError('a' * 1000)) == f'ValueError: {"a" * 400}'
+    assert describe_error(ValueError('one\n  two')) == 'ValueError: one two'
+    assert describe_error(KeyError()) == 'KeyError'
+    assert describe_error(ValueError('a' * 1000)) == f'ValueError: {"a" * 400}'
     assert broken_import(raised_by(__import__, 'no_such_package')) == ''  # nothing that is there is broken

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 import mmguard
 from mmguard.detection import warning
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import LabelRule
-from mmguard.labels.tally import Tally
-from mmguard.text.console import Console, Table, Text
-from mmguard.text.visible import LONGEST, visible, visible_name
-from mmguard.text.words import counted, plural
+from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.text import LONGEST, plural, quantity, visible, visible_name
+from mmguard.tools.console import Console, Table, Text
 
 HOSTILE = '\x1b]0;owned\x07\x1b[2J\r\x9b1m\u202e\u2066\u200b\ufeff\udce9\ud800\x00'
 
@@ -87,7 +85,7 @@ def test_one_and_many(noun: str, many: str) -> None:
 
 
 def test_a_noun_that_does_not_stand_last() -> None:
-    assert [counted(n, 'ox', 'oxen') for n in (1, 1200)] == ['1 ox', '1,200 oxen']
+    assert [quantity(n, 'ox', 'oxen') for n in (1, 1200)] == ['1 ox', '1,200 oxen']
 
 
 def test_nobody_makes_plurals_by_hand() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from mmguard.config.recognized import check_bases
 from mmguard.errors import CannotRun
-from mmguard.files.whole import NOT_REGULAR, write_whole
+from mmguard.files.regular import NOT_REGULAR, write_whole
 from mmguard.tools.arguments import add_run_code
 from mmguard.tools.exit_codes import CLEAN
 from mmguard.tools.scan.command import add_labels, add_reading, add_split, options_of
@@ -142,11 +142,11 @@ def _looked_again(out: Path) -> str:
     """What the rules find in the file that was written."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
-    from mmguard.text.words import counted
+    from mmguard.text import quantity
 
     left = diagnose(config=read_config(str(out)))
     found = ', '.join(dict.fromkeys(finding.code for finding in left))
-    return f'checked again: {counted(len(left), "finding")} left ({found})' if left else 'checked again: nothing found'
+    return f'checked again: {quantity(len(left), "finding")} left ({found})' if left else 'checked again: nothing found'
 
 
 def _check_places(source: str, out: Path) -> None:

@@ -19,8 +19,8 @@ from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.config.tree import Path, by_name, dotted, is_text, key_of, map_leaves, scope_at, walk
 from mmguard.config.types import words_of_misplaced
+from mmguard.labels.heads import ARCFACE
 from mmguard.labels.spaces import LabelSpaces
-from mmguard.labels.spaces.heads import ARCFACE
 from mmguard.losses.guard_model import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, select
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
 
 
 def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
-    for kind, space in spaces.by_kind().items():
+    for kind, space in spaces.to_dict().items():
         heads = spaces.disagreeing(kind)
         if heads:
             named = ', '.join(f'{head.place}: {head.num_classes}' for head in heads)

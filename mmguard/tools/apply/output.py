@@ -15,8 +15,7 @@ from mmguard.config.classes import SCOPES
 from mmguard.config.load import load_config
 from mmguard.config.tree import by_name, map_leaves
 from mmguard.errors import CannotRun
-from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible
 from mmguard.tools.apply.guarded import has_lazy_types, tree_of
 from mmguard.tools.apply.overlay import WIDTH, Code, Items, Source, full_text, layout, one_line, overlay_text, source_of
 
@@ -168,7 +167,7 @@ def show_diff(lines: List[str], file: TextIO) -> None:
 
 def show_changes(source: str, changed: List[str], left: List[str]) -> None:
     """Prints what was changed, and what was left as it is."""
-    print(f'{counted(len(changed), "change")}:' if changed else f'{source} is guarded already, nothing to change')
+    print(f'{quantity(len(changed), "change")}:' if changed else f'{source} is guarded already, nothing to change')
     for line in changed:
         print(f'  {visible(line)}')
     if left:

@@ -8,8 +8,7 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Dict, List
 
 from mmguard.errors import CannotRun
-from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible
 from mmguard.tools.arguments import add_run_code, add_verbose
 from mmguard.tools.exit_codes import CLEAN, FOUND
 from mmguard.version import __version__
@@ -89,8 +88,8 @@ def _as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: b
     hint = apply_hint(config.file, findings)
     parts += [hint] if hint else []
     numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
-    total = ', '.join(counted(number, severity) for severity, number in numbers.items() if number)
-    clean = f'nothing found by {counted(rules, "rule")}. Labels not read: `mmguard scan {config.file}`'
+    total = ', '.join(quantity(number, severity) for severity, number in numbers.items() if number)
+    clean = f'nothing found by {quantity(rules, "rule")}. Labels not read: `mmguard scan {config.file}`'
     parts.append(f'{config.file}: {total or clean}')
     return '\n\n'.join(parts)
 

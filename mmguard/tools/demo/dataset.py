@@ -9,7 +9,7 @@ from typing import Dict, List, Tuple
 import cv2
 import numpy as np
 
-from mmguard.files.whole import write_whole
+from mmguard.files.regular import write_whole
 from mmguard.tools.demo.street import street_scene
 
 NUM_CLASSES = 19

@@ -9,7 +9,7 @@ from typing import Optional
 
 from mmguard.compat.stack import base_source, config_file
 from mmguard.errors import CannotRun
-from mmguard.files.whole import write_whole
+from mmguard.files.regular import write_whole
 
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 BATCH_SIZE = 4

@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from mmguard.files.whole import write_whole
+from mmguard.files.regular import write_whole
 from mmguard.tools.demo.dataset import MEANING, DataSet, read_png
 
 COLOURS = dict(

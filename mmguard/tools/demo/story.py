@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import List
 
-from mmguard.text.console import Console
-from mmguard.text.words import counted
+from mmguard.text import quantity
+from mmguard.tools.console import Console
 from mmguard.tools.demo.child import train_in_child
 from mmguard.tools.demo.dataset import MEANING, NUM_CLASSES, DataSet, write_dataset
 from mmguard.tools.demo.folder import BATCH_SIZE, make_anew, write_stock
@@ -37,7 +37,7 @@ class Story:
             return
         self._say('\n2/4  Stock PIDNet-S from MMSegmentation, in a process of its own', 'bold cyan')
         self._watch_stock_die(dataset)
-        self._say(f'\n3/4  The same training with mmguard, {counted(self.iters, "iteration")}', 'bold cyan')
+        self._say(f'\n3/4  The same training with mmguard, {quantity(self.iters, "iteration")}', 'bold cyan')
         self._watch_guarded_live()
         self._say('\n4/4  Do the logged counts fit the label files?', 'bold cyan')
         records = read_records(next((self.folder / 'runs' / 'guarded').glob('*/label_guard.jsonl')))
@@ -62,7 +62,7 @@ class Story:
         for value, meaning in MEANING.items():
             pixels = [values[value] for values in dataset.planted.values() if value in values]
             if pixels:
-                self._say(f'  value {value:3}  {meaning:17}  {sum(pixels):7,} px in {counted(len(pixels), "file")}')
+                self._say(f'  value {value:3}  {meaning:17}  {sum(pixels):7,} px in {quantity(len(pixels), "file")}')
         return dataset
 
     def _watch_stock_die(self, dataset: DataSet) -> None:

@@ -12,7 +12,7 @@ from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.installing import describe_limits
 from mmguard.findings.rules.environment.compiled_ops import LINE as OPS
 from mmguard.findings.wording import finding_text
-from mmguard.text.visible import visible
+from mmguard.text import visible
 
 #: A terminal breaks lines where it ends.
 _UNBROKEN = 1 << 20

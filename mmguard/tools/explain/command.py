@@ -95,7 +95,7 @@ def _explain_code(what: str) -> int:
 
 
 def _explain_log(args: argparse.Namespace, what: str) -> int:
-    from mmguard.text.visible import visible
+    from mmguard.text import visible
     from mmguard.tools.explain.explained import explain
     from mmguard.tools.explain.reader import Reader
     from mmguard.tools.explain.render import as_json, as_text
@@ -147,7 +147,7 @@ def _signs() -> str:
 
 def _opened(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
     """What is to be read, how it is called, and a config beside it, which is named and not run."""
-    from mmguard.text.visible import visible_name
+    from mmguard.text import visible_name
     from mmguard.tools.explain.sources import config_of, logs_of, pieces_of
 
     if what == '-':

@@ -11,7 +11,7 @@ from typing import List, Optional, Tuple
 from mmguard.findings.finding import INFO, SEVERITIES, Finding
 from mmguard.findings.order import sort_key
 from mmguard.labels.numbering import IDS
-from mmguard.text.failures import words_of
+from mmguard.text import describe_error
 from mmguard.tools.explain.explained import Explanation, Known
 from mmguard.tools.scan.settings import ScanOptions
 
@@ -48,7 +48,7 @@ def look(
                 findings += _checked(config, options.run_code)
                 checked = True
             except Exception as error:  # a config is code, and may raise anything
-                problems.append(f'{config} cannot be read: {words_of(error)}')
+                problems.append(f'{config} cannot be read: {describe_error(error)}')
         target = data or (config if checked else None)
         if target is not None:
             try:
@@ -57,7 +57,7 @@ def look(
                 problems += failed
                 scanned = not failed
             except Exception as error:
-                problems.append(f'the labels of {target} cannot be read: {words_of(error)}')
+                problems.append(f'the labels of {target} cannot be read: {describe_error(error)}')
     # How many classes there are an error does not say: ids as labels are no error of the file, and may be the cause.
     reported = [finding for finding in findings if finding.severity != INFO or finding.code == _PERHAPS_IDS]
     unique = {(finding.code, finding.title): finding for finding in reported}

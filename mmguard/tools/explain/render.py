@@ -9,8 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from mmguard.findings.finding import Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
-from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible
 from mmguard.tools.explain.explained import CONFIRMED, SUPPORTED, Explanation, Weighed
 from mmguard.tools.explain.troubles import Piece, Raised, Trouble
 from mmguard.version import __version__
@@ -88,7 +87,7 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
             rows += _wrapped(f'- {one.cause.text}{look}', width, '  ')
     rows += _wrapped(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
-    return [*rows, f'more with --verbose: {counted(left, "other cause") if left > 0 else "all that is known of it"}']
+    return [*rows, f'more with --verbose: {quantity(left, "other cause") if left > 0 else "all that is known of it"}']
 
 
 def _unforeseen_rows(found: Explanation, width: int) -> List[str]:
@@ -190,7 +189,7 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
     rows += [row for line in found.ranks for row in _wrapped(visible(line), width, '       ')]
     where = f'line {found.trouble.line:,} of {visible(name)}' if name else f'line {found.trouble.line:,}'
     rank = f', rank {found.trouble.rank}' if found.trouble.rank else ''
-    times = f', {counted(found.trouble.times, "time")}' if found.trouble.times > 1 else ''
+    times = f', {quantity(found.trouble.times, "time")}' if found.trouble.times > 1 else ''
     rows.append(f'in: {where}{rank}{times}')
     at = 'noticed at' if found.is_asynchronous else 'at'
     if found.place:

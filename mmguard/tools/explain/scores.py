@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Optional
 
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: No score is found in a piece of a log without one of these.
 WORDS = (b'ice', b'mAP', b'IoU', b' all ')
@@ -77,7 +77,7 @@ class Scores:
         best = max(values)
         if best < NEAR_0:
             is_trend = len(values) >= _ENOUGH or self._epoch >= _EPOCHS or not self._epoch
-            times = counted(len(values), 'validation')
+            times = quantity(len(values), 'validation')
             return Sign(f'Score near 0: {name} is at most {best:g} in {times}', line) if is_trend else None
         fallen = next((place for place, value in enumerate(reversed(values)) if value >= NEAR_0), 0)
         if fallen >= _ENOUGH and best >= 5 * NEAR_0:
@@ -140,7 +140,7 @@ class PseudoDice:
         """Which class is nan, and how often; empty where none is."""
         texts = [
             f'the Dice of class {number} is nan in {"all" if times == self.epochs else f"{times:,} of"} '
-            f'{counted(self.epochs, "epoch", "epochs")}'
+            f'{quantity(self.epochs, "epoch", "epochs")}'
             for number, times in enumerate(self.nan, 1)
             if times
         ]

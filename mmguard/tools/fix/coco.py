@@ -11,7 +11,7 @@ import numpy as np
 
 from mmguard.files.inside import find_inside
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
-from mmguard.text.words import counted
+from mmguard.text import quantity
 from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
 from mmguard.tools.fix.options import Corrected, FixOptions, NotCorrected
 from mmguard.tools.scan.annotations.table import LARGEST_SIDE
@@ -142,7 +142,7 @@ def _words(counts: Counter) -> List[str]:
         'clipped': ('box', 'clamped into the image'),
     }
     said.update({reason: ('annotation', f'dropped ({reason})') for reason in BOX_REASONS if reason})
-    return [f'{counted(count, said[key][0])} {said[key][1]}' for key, count in sorted(counts.items())]
+    return [f'{quantity(count, said[key][0])} {said[key][1]}' for key, count in sorted(counts.items())]
 
 
 Record = Dict[str, Any]

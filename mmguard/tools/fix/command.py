@@ -11,8 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Sequence
 
-from mmguard.text.visible import visible_name
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible_name
 from mmguard.tools.arguments import class_names, label, label_map, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 from mmguard.tools.scan.command import add_reading, add_split, options_of
@@ -216,10 +215,10 @@ def _show(out: Path, copies: Copies) -> None:
     from mmguard.tools.fix.copies import MANIFEST
 
     changed = [record for record in copies.done if record['changes']]
-    files, unchanged = counted(len(copies.done), 'file'), len(copies.done) - len(changed)
+    files, unchanged = quantity(len(copies.done), 'file'), len(copies.done) - len(changed)
     print(f'{files} in {visible_name(str(out))}: {len(changed):,} corrected, {unchanged:,} copied unchanged')
     if copies.linked:
-        print(f'{counted(copies.linked, "image")} linked, not copied: the same bytes on disk')
+        print(f'{quantity(copies.linked, "image")} linked, not copied: the same bytes on disk')
     for record in changed[:_SHOWN]:
         print(f'  {visible_name(record["file"])}: {visible_name("; ".join(record["changes"]))}')
     if len(changed) > _SHOWN:

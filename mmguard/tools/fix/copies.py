@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Union
 
 from mmguard.files.inside import OutsideError, resolve_inside, tell_inside
-from mmguard.files.regular import open_regular, read_regular
-from mmguard.files.whole import LOCK, NOT_REGULAR, hold_folder, is_draft, write_whole
+from mmguard.files.regular import LOCK, NOT_REGULAR, hold_folder, is_draft, open_regular, read_regular, write_whole
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
-from mmguard.text.failures import REPORT_IT, words_of
+from mmguard.text import REPORT_IT, describe_error
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, LabelFiles, NotCorrected, ending_of, unchanged
 from mmguard.tools.fix.plan import files_of
 from mmguard.tools.storage.urls import is_url
@@ -198,7 +197,7 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str], to_link: 
             )
             continue
         except Exception as error:  # the other files are written all the same
-            left_out.append({'file': name, 'reason': f'{words_of(error)}; {REPORT_IT}'})
+            left_out.append({'file': name, 'reason': f'{describe_error(error)}; {REPORT_IT}'})
             failures.append(error)
             continue
         taken[new_name] = name

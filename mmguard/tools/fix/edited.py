@@ -10,7 +10,7 @@ from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.finding import INFO
 from mmguard.findings.together import Offer, as_one, first_safe, objection
-from mmguard.text.words import counted
+from mmguard.text import quantity
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.tools.scan.engine import Mapper, scan_here
 from mmguard.tools.scan.plans import Plan
@@ -93,7 +93,7 @@ def scanned_again(plan: Plan, copies: Dict[str, Path]) -> str:
     fresh = plan_again(plan, plan.tree, {}, {original: str(copy) for original, copy in copies.items()})
     left = [found for result in run_plan(fresh, scan_here) for found in result.findings if found.severity != INFO]
     codes = ', '.join(dict.fromkeys(finding.code for finding in left))
-    return f'scanned again: {counted(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
+    return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
 
 
 def _of_number(offered: Offered, number: str) -> Offer:

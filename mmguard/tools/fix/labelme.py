@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
-from mmguard.text.words import counted
+from mmguard.text import quantity
 from mmguard.tools.fix.boxes import clamped, fault_of, shortest
 from mmguard.tools.fix.options import Corrected, FixOptions, LabelFiles, NotCorrected, names_below
 from mmguard.tools.scan.annotations.labelme import LISTS, NO_CLASS, folder_of, is_other_file
@@ -63,7 +63,7 @@ def _correct(data: bytes, options: FixOptions) -> Corrected:
     if not counts:
         return Corrected(data, '.json', [], {}, {})
     record['shapes'] = kept
-    words = [f'{counted(number, "shape")} {what}' for what, number in counts.items()]
+    words = [f'{quantity(number, "shape")} {what}' for what, number in counts.items()]
     text = json.dumps(record, ensure_ascii=False, indent=2)
     # Half a character can stand in JSON as an escape alone.
     return Corrected(text.encode('utf-8', 'backslashreplace'), '.json', words, dict(values), dict(counts))

@@ -9,7 +9,7 @@ from typing import Dict, List, Tuple
 import numpy as np
 
 from mmguard.labels.space import LabelRule, value_counts
-from mmguard.text.words import counted
+from mmguard.text import quantity
 from mmguard.tools.fix.options import Colour, Corrected, FixOptions, NotCorrected, Unreadable
 from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.forms import form_of, form_of_array, is_lossy, read_array, scale_of
@@ -108,7 +108,7 @@ def _indices(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:
     colours = [(code >> 16, code >> 8 & 255, code & 255) for code in found.tolist()]
     unknown = [colour for colour in colours if colour not in table]
     if unknown:
-        raise NotCorrected(f'no label is listed for {counted(len(unknown), "colour")}, the first is {unknown[0]}')
+        raise NotCorrected(f'no label is listed for {quantity(len(unknown), "colour")}, the first is {unknown[0]}')
     return np.array([table[colour] for colour in colours], dtype=np.int64)[places].reshape(codes.shape)
 
 

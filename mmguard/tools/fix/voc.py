@@ -9,7 +9,7 @@ from typing import Callable, Dict, Optional
 import numpy as np
 
 from mmguard.labels.instances import InstanceRule
-from mmguard.text.words import counted
+from mmguard.text import quantity
 from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
 from mmguard.tools.fix.options import Corrected, FixOptions, NotCorrected
 
@@ -50,7 +50,7 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
     values = Counter(names[place] for place in dropped)
     for place in dropped:
         root.remove(objects[place])
-    words = [f'{counted(count, "object")} {_WORDS.get(key, f"dropped ({key})")}' for key, count in counts.items()]
+    words = [f'{quantity(count, "object")} {_WORDS.get(key, f"dropped ({key})")}' for key, count in counts.items()]
     try:
         text = ET.tostring(root, encoding='utf-8')
     except RecursionError as error:

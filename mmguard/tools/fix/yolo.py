@@ -8,7 +8,7 @@ from collections import Counter
 from typing import List, Optional, Sequence, Set, Tuple
 
 from mmguard.labels.space import OTHERS
-from mmguard.text.words import counted
+from mmguard.text import quantity
 from mmguard.tools.fix.options import (
     CannotCorrect,
     Corrected,
@@ -102,7 +102,7 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
     changed = +counts
     if not changed:
         return Corrected(data, '.txt', [], {}, {})
-    words_of = [f'{counted(number, "row")} {_WORDS.get(what, what)}' for what, number in changed.items()]
+    words_of = [f'{quantity(number, "row")} {_WORDS.get(what, what)}' for what, number in changed.items()]
     return Corrected(b''.join(row + b'\n' for row in lines), '.txt', words_of, dict(values), dict(changed))
 
 

@@ -22,7 +22,7 @@ from torch import nn
 
 from mmguard.errors import CannotRun
 from mmguard.hooks.rank_guard_hook import nonfinite_gradients
-from mmguard.text.failures import own_failure, words_of
+from mmguard.text import describe_error, own_failure
 from mmguard.tools.samples import in_scope
 
 
@@ -35,12 +35,12 @@ def read_checkpoint(file: str) -> Any:
         raise CannotRun(f'--weights {file}: {error.strerror or error}') from error
     except pickle.UnpicklingError as error:
         raise CannotRun(
-            f'--weights {file}: refused, it is damaged or holds more than tensors ({words_of(error, 200)}). Nothing of '
-            f'it was run. Keep the tensors of a file that you trust, as the checkpoints of mmengine: '
+            f'--weights {file}: refused, it is damaged or holds more than tensors ({describe_error(error, 200)}). '
+            f'Nothing of it was run. Keep the tensors of a file that you trust, as the checkpoints of mmengine: '
             f"torch.save(torch.load(FILE, weights_only=False)['state_dict'], NEW)"
         ) from error
     except Exception as error:  # a damaged file raises anything
-        raise CannotRun(f'--weights {file}: damaged, or no checkpoint ({words_of(error, 200)})') from error
+        raise CannotRun(f'--weights {file}: damaged, or no checkpoint ({describe_error(error, 200)})') from error
 
 
 def _refuse_archives(file: Path) -> None:
@@ -73,7 +73,9 @@ def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
             if hasattr(model, 'init_weights'):
                 model.init_weights()
         except Exception as error:
-            raise CannotRun(f'{config.filename}: the model cannot be built on the CPU: {words_of(error)}') from error
+            raise CannotRun(
+                f'{config.filename}: the model cannot be built on the CPU: {describe_error(error)}'
+            ) from error
     # SyncBN wants a GPU; with one sample on one device it is BN.
     model = revert_sync_batchnorm(model).cpu()
     if weights is not None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Set
 
-from mmguard.text.console import Console, Table, Text
-from mmguard.text.failures import REPORT_IT
-from mmguard.text.visible import visible_name
-from mmguard.text.words import counted
+from mmguard.text import REPORT_IT, quantity, visible_name
+from mmguard.tools.console import Console, Table, Text
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, NOT_FOUND, OUR_FAILURE, PASSES, Outcome
 
@@ -139,7 +137,7 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
         )
     if missing:
         _say(
-            console, f'{counted(missing, "sample was", "samples were")} not found here, and may be the ones.', 'yellow'
+            console, f'{quantity(missing, "sample was", "samples were")} not found here, and may be the ones.', 'yellow'
         )
     if report['older_batches']:
         _say(console, f'{report["older_batches"]} older batches were left alone; --last N takes N batches.', 'dim')

@@ -23,10 +23,10 @@ from mmguard.findings.finding import POSSIBLE, Finding
 from mmguard.findings.order import sort_key
 from mmguard.findings.rules.config.own_line_fails import OwnLineFails
 from mmguard.hooks.discovery import class_names_of, rules_in
+from mmguard.labels.heads import from_model
 from mmguard.labels.space import LabelSpace
-from mmguard.labels.spaces import from_model
 from mmguard.log.flight_record import Flight
-from mmguard.text.words import counted
+from mmguard.text import quantity
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 from mmguard.tools.replay.network import build_model, raised_of, run_sample
 from mmguard.tools.replay.outcome import (
@@ -72,7 +72,7 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
     looked_at = 0
     with in_scope(config):
         for batch in batches:
-            with console.status(f'replaying {counted(len(batch), "sample")} of iteration {batch[0].iteration}'):
+            with console.status(f'replaying {quantity(len(batch), "sample")} of iteration {batch[0].iteration}'):
                 outcomes += [outcome for recorded in batch for outcome in _outcomes(recorded, samples, replayer)]
             looked_at += 1
             # One that fails among others that do not is what was looked for. Where all fail, older ones tell whether

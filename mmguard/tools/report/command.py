@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.text.console import Console
+    from mmguard.tools.console import Console
     from mmguard.tools.explain.render import as_text
     from mmguard.tools.outputs import write_json
     from mmguard.tools.report.mode_report import sections_of

@@ -17,8 +17,7 @@ from mmguard.findings import RULES, Finding, LabelFacts
 from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.rule import Verdict
 from mmguard.labels.instances import describe_boxes
-from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.outputs import write_output
 from mmguard.tools.report.page import Section, WorstFile
@@ -83,7 +82,7 @@ def _template() -> Any:
         fine=FINE,
         listed=LISTED,
         drawn=DRAWN,
-        counted=counted,
+        counted=quantity,
         described=described,
         found_in=found_in,
         histogram_of=histogram_of,
@@ -115,13 +114,13 @@ def verdict_of(section: Section) -> Said:
     beside = [finding for finding in findings if finding.code not in FINE]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
     if len(beside) < len(findings) or not (findings or is_invalid):
-        more = f'{counted(len(beside), "finding")} beside them.' if beside else 'Nothing invalid was found in them.'
+        more = f'{quantity(len(beside), "finding")} beside them.' if beside else 'Nothing invalid was found in them.'
         return Said('fine', 'Your labels are fine.', f' {more}')
     if not findings:
         return Said('error', 'Something is invalid', ', but nothing says why: see the values below.')
     begin = f' Begin with {findings[0].code}.' if len(findings) > 1 else ''
     tone = min((finding.severity for finding in findings), key=SEVERITIES.index)
-    return Said(tone, f'{counted(len(findings), "finding")}.', begin)
+    return Said(tone, f'{quantity(len(findings), "finding")}.', begin)
 
 
 def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:

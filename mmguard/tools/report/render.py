@@ -12,9 +12,8 @@ from mmguard.labels.samples import path_of
 from mmguard.log.lines import values_of
 from mmguard.log.messages import all_valid, amounts, files_table, reasons_by_kind
 from mmguard.log.statistics import KINDS
-from mmguard.text.console import Table, Text
-from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible
+from mmguard.tools.console import Table, Text
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.explain.render import as_json as explanation_as_json
 from mmguard.tools.on_screen import finding_on_screen
@@ -55,7 +54,7 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbos
             console.print(finding_on_screen(finding, head, verbose), soft_wrap=True)
         if len(findings) > 1 and not verbose:
             console.print(f'  or, with --verbose: {", ".join(finding.code for finding in findings[1:])}')
-        if lines.files[kind] and report.spaces.of(kind) is None:
+        if lines.files[kind] and report.spaces.get(kind) is None:
             console.print(
                 f'{mode}, {kind}: nothing beside the log says how many classes there are; with --num-classes N the '
                 f'likely cause is named'
@@ -64,7 +63,7 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbos
 
 def _without_labels(report: ModeReport) -> str:
     empty = report.in_all.empty_images
-    return f'{counted(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
+    return f'{quantity(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
 
 
 def _print_skipped(console: Any, report: ModeReport, ranks: int, top_k: int) -> None:
@@ -149,7 +148,7 @@ def _mode(report: ModeReport) -> Dict[str, Any]:
         'losses': {n: {'skipped': c.skipped, 'remapped': c.remapped} for n, c in totals.losses.items()},
     }
     for kind in KINDS:
-        total, space = totals.kinds[kind], report.spaces.of(kind)
+        total, space = totals.kinds[kind], report.spaces.get(kind)
         record[kind] = {
             'total': total.total,
             'skipped': total.skipped,

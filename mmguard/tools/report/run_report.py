@@ -19,7 +19,7 @@ from mmguard.log.flight_record import KILLED as WAS_KILLED
 from mmguard.log.flight_record import RUNNING, Flight, FlightBatch, read_flight
 from mmguard.log.lines import Unread, read_logs, totals_of
 from mmguard.log.run_files import LoggedRun, NotALog, find_run, read_run
-from mmguard.text.words import counted, first_of
+from mmguard.text import first_of, quantity
 from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.mode_report import ModeReport, mode_reports
 
@@ -133,7 +133,7 @@ def described(batch: FlightBatch) -> List[Tuple[str, str]]:
 
 def _words(kind: str, tally: Tally) -> str:
     changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
-    amount = ', '.join(f'{counted(count, kind[:-1])} {change}' for count, change in changes if count)
+    amount = ', '.join(f'{quantity(count, kind[:-1])} {change}' for count, change in changes if count)
     reasons = describe_reasons(tally)
     return f'{amount}: {reasons}' if reasons else amount
 

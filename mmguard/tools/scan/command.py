@@ -133,7 +133,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.findings.wording import apply_hint, fix_hint
-    from mmguard.text.console import Console
+    from mmguard.tools.console import Console
     from mmguard.tools.outputs import write_json
     from mmguard.tools.scan.engine import MapSource
     from mmguard.tools.scan.nnunet.source import CaseSource

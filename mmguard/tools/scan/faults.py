@@ -7,8 +7,7 @@ import os
 from bisect import insort
 from typing import Any, Dict, List, Optional
 
-from mmguard.text.visible import visible_name
-from mmguard.text.words import short
+from mmguard.text import short, visible_name
 
 MISSING = 'missing'
 EMPTY = 'empty'

@@ -17,9 +17,8 @@ from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
 from mmguard.findings.facts import ConfigFacts, LabelFacts
 from mmguard.labels.numbering import COCO, IDS
-from mmguard.labels.spaces import from_options
-from mmguard.labels.spaces.space import VOID, label_map_of
-from mmguard.text.failures import words_of
+from mmguard.labels.spaces import VOID, from_options, label_map_of
+from mmguard.text import describe_error
 from mmguard.tools.scan.engine import MapSource
 from mmguard.tools.scan.nnunet.source import CaseSource
 from mmguard.tools.scan.settings import SPLITS, ScanOptions
@@ -93,7 +92,7 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
     try:
         facts = facts_of_config(read)
     except Exception as error:  # a config may hold anything
-        raise CannotScan(f'{read.file} cannot be looked at: {words_of(error)}') from error
+        raise CannotScan(f'{read.file} cannot be looked at: {describe_error(error)}') from error
     today = with_loaders(read)
     enter_all(today.data)
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
@@ -117,7 +116,7 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
             else:
                 unlabelled.append(opened)
         except Exception as error:  # what a data set's class raises where its files are not
-            plan.failed.append(f'{split.name}: the data set cannot be opened: {words_of(error)}')
+            plan.failed.append(f'{split.name}: the data set cannot be opened: {describe_error(error)}')
     for bare in unlabelled:
         if plan.sources and bare.name == 'test':  # of a challenge nobody has the labels
             plan.sources[0].notes += bare.notes

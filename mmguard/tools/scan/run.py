@@ -17,7 +17,7 @@ from mmguard.findings.ignored_average import lowered_average
 from mmguard.findings.rule import Facts, FileChanges
 from mmguard.findings.together import Offer
 from mmguard.findings.wording import numbered
-from mmguard.text.failures import REPORT_IT, words_of
+from mmguard.text import REPORT_IT, describe_error
 from mmguard.tools.fix.options import FixOptions
 from mmguard.tools.scan.converted import converted
 from mmguard.tools.scan.engine import Mapper, MapSource, Scanned, scan_maps
@@ -89,7 +89,7 @@ def run_plan(
             except (CannotRun, ImportError):
                 raise
             except Exception as error:  # the other data sets are scanned all the same
-                plan.failed.append(f'{source.name}: {words_of(error)}. This should not happen: {REPORT_IT}')
+                plan.failed.append(f'{source.name}: {describe_error(error)}. This should not happen: {REPORT_IT}')
                 continue
             facts = _with_config(facts, source, plan.config)
             results.append(SetResult(source.name, facts, notes=list(source.notes)))

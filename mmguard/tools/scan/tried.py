@@ -11,7 +11,7 @@ from mmguard.config.changes import changed
 from mmguard.config.old_style import with_loaders
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
-from mmguard.files.whole import temporary_folder
+from mmguard.files.regular import temporary_folder
 from mmguard.findings.rule import FileChanges
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import is_url, without_secrets

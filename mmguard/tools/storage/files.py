@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Named
 from mmguard.errors import CannotRun
 from mmguard.files.inside import is_file_name
 from mmguard.files.regular import open_regular
-from mmguard.text.words import short
+from mmguard.text import short
 from mmguard.tools.storage import systems
 from mmguard.tools.storage.entries import Entry, Object, Stamp
 from mmguard.tools.storage.requests import Refused, ahead

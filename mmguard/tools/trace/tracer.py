@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Iterator, List, Set
 
 from mmguard.errors import CannotRun
-from mmguard.text.failures import words_of
+from mmguard.text import describe_error
 from mmguard.tools.samples import Sample, Samples, build_dataset, in_scope, innermost, seed_all
 from mmguard.tools.trace.changes import Change, changes
 from mmguard.tools.trace.snapshot import Recorder, Run, Snapshot, Step, take
@@ -49,7 +49,7 @@ class Tracer:
             try:
                 results = sample.load()
             except Exception as raised:
-                error = words_of(raised)
+                error = describe_error(raised)
             if not recorder.runs:
                 raise CannotRun(f'sample {number}: {error or "its pipeline was not run"}')
             run = recorder.runs[0]

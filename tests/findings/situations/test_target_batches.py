@@ -13,7 +13,7 @@ from torch.nn.functional import one_hot
 
 from mmguard.functional import check_target
 from mmguard.functional.checks import TargetShapeError, TargetTypeError
-from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.tally import LabelGuardError
 
 RANDOM = torch.Generator().manual_seed(16)
 #: Makes the arguments of ``check_target``, options last.

@@ -31,7 +31,7 @@ from mmguard.config.changes import changed as edited
 from mmguard.findings.edits import SAFE
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.rules.config import CONFIG_RULES as RULES
-from mmguard.text.words import short
+from mmguard.text import short
 
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')

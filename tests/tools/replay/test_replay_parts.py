@@ -13,8 +13,8 @@ from mmengine.model import BaseModel
 from torch import nn
 
 from mmguard.errors import CannotRun
+from mmguard.labels.heads import from_model
 from mmguard.labels.instances import InstanceRule
-from mmguard.labels.spaces import from_model
 from mmguard.log.flight_record import Flight, FlightBatch, FlightSample
 from mmguard.tools.replay.network import run_sample
 from mmguard.tools.replay.outcome import chosen, judge, recorded_batches

@@ -17,7 +17,7 @@ from PIL import Image
 
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import Edit
-from mmguard.text.visible import visible
+from mmguard.text import visible
 from mmguard.tools.report import html
 from mmguard.tools.report.html import page, write_scan_page
 from mmguard.tools.report.page import Section, WorstFile

@@ -8,7 +8,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class ClassWeightLength(ConfigRule):
@@ -63,5 +63,5 @@ class ClassWeightLength(ConfigRule):
             notes=() if follows else ('If not, write the weight of each class.',),
         )
         head = loss.owner.name if loss.owner else 'the head'
-        words = dict(length=counted(length, 'entry'), head=head, expected=expected, extra=extra)
+        words = dict(length=quantity(length, 'entry'), head=head, expected=expected, extra=extra)
         return self.report_at(loss.at('class_weight'), given, words, edits=[edit])

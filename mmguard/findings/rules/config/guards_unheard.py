@@ -35,6 +35,6 @@ class GuardsUnheard(ConfigRule):
             words = dict(guard=guards[0].name, place=guards[0].path)
             edit = propose('Add LabelGuardHook to the hooks.', *reported(config))
             yield self.report_at('custom_hooks', names, words, edits=[edit])
-        elif hook is not None and not guards and not hook.config.get('guard') and from_config(config).by_kind():
+        elif hook is not None and not guards and not hook.config.get('guard') and from_config(config).to_dict():
             edit = propose('Let the hook guard the run.', (hook.at('guard'), True))
             yield self.report_at(hook.path, hook.config, title=self.title_hook, edits=[edit])

@@ -12,7 +12,7 @@ from mmguard.findings.finding import LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import drop_first_class, set_ignore_index
 from mmguard.findings.views import knows_classes
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class IgnoredClass(ConfigRule):
@@ -42,7 +42,7 @@ class IgnoredClass(ConfigRule):
                 yield self._inside(place.path, place.value, classes)
 
     def _inside(self, path: str, ignored: int, classes: int) -> Finding:
-        words = dict(ignored=ignored, classes=counted(classes, 'class'), last=classes - 1)
+        words = dict(ignored=ignored, classes=quantity(classes, 'class'), last=classes - 1)
         return self.report_at(path, ignored, words)
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:

@@ -8,7 +8,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
-from mmguard.text.words import short
+from mmguard.text import short
 
 METRICS = ('CocoMetric', 'LVISMetric', 'CocoPanopticMetric')
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, Optional
 from mmguard.compat.stack import distributions_of
 from mmguard.config.parts import datasets
 from mmguard.config.read import ReadConfig
-from mmguard.files.whole import temporary_folder
+from mmguard.files.regular import temporary_folder
 from mmguard.findings.config_facts import label_map_of
 from mmguard.findings.finding import ERROR, INFO, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts

@@ -10,7 +10,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import name_classes, propose, set_heads
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, short
 
 
 class SplitClasses(ConfigRule):
@@ -51,7 +51,7 @@ class SplitClasses(ConfigRule):
                 words = dict(place=place, label=label, here=short(names[label]), there=short(expected[label]))
                 yield self.report_at(classes_path(dataset), names, words, self.title_order, edits=ways)
                 continue
-            number, difference = counted(len(names), 'class'), _difference(names, expected)
+            number, difference = quantity(len(names), 'class'), _difference(names, expected)
             words = dict(number=number, expected=len(expected), place=place, difference=difference)
             severity = None if len(names) != len(expected) else WARNING
             yield self.report_at(classes_path(dataset), names, words, severity=severity, edits=ways)

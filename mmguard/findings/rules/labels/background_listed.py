@@ -13,7 +13,7 @@ from mmguard.findings.finding import Finding, shown
 from mmguard.findings.rule import Example, Facts, Rule
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, has_config, listing
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, short
 
 
 class BackgroundListed(Rule):
@@ -46,7 +46,7 @@ class BackgroundListed(Rule):
             found = annotations_of(labels)
             of = ', '.join(f'{short(name)} has id {i}' for i, name in in_files)
             used = sum(found.instances_of.get(str(i), 0) for i, _ in in_files)
-            evidence = f'{of} in the categories of the file; {counted(used, "annotation")}'
+            evidence = f'{of} in the categories of the file; {quantity(used, "annotation")}'
             names = [name for _, name in in_files]
         elif places:
             names = list(dict.fromkeys(name for _, listed in places for name in listed if _is_background(name)))

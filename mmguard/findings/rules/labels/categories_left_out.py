@@ -10,7 +10,7 @@ from mmguard.findings.finding import POSSIBLE, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, listing, nearest
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, short
 
 
 class CategoriesLeftOut(DataRule):
@@ -54,7 +54,7 @@ class CategoriesLeftOut(DataRule):
         return {'names': listing(map(repr, self._names(facts))), 'number': len(self._all(facts))}
 
     def evidence(self, facts: LabelFacts) -> str:
-        return listing(f'{counted(n, "annotation")} of {short(name)}' for name, n in self._names(facts).items())
+        return listing(f'{quantity(n, "annotation")} of {short(name)}' for name, n in self._names(facts).items())
 
     def _slips(self, facts: LabelFacts) -> Dict[str, str]:
         """Map a name that is left out to the name of the list that is spelt nearly like it."""

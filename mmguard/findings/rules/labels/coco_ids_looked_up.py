@@ -9,7 +9,7 @@ from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing
 from mmguard.labels.numbering import COCO_IDS, IDS
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class CocoIdsLookedUp(DataRule):
@@ -60,9 +60,9 @@ class CocoIdsLookedUp(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         unknown, number = self._unknown(facts), len(annotations_of(facts).categories)
-        said = f'{counted(number, "category")}, ids {listing(annotations_of(facts).categories)}'
+        said = f'{quantity(number, "category")}, ids {listing(annotations_of(facts).categories)}'
         if unknown:
-            annotations = counted(sum(unknown.values()), 'annotation')
+            annotations = quantity(sum(unknown.values()), 'annotation')
             return f'{said}; not ids of COCO: {listing(unknown)} ({annotations})'
         return f'{said}; {facts.evidence}'
 

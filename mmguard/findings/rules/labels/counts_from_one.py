@@ -12,7 +12,7 @@ from mmguard.findings.map_edits import list_stored_values, renumber, shift_down
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.yolo.base import subtract_one
 from mmguard.findings.views import VOID, annotations_of, ids_of, is_whole, trained
-from mmguard.text.words import short
+from mmguard.text import short
 
 
 class CountsFromOne(DataRule):

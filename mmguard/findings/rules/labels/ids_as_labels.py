@@ -10,7 +10,7 @@ from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, certainty_of_share, config_of, label_share, listing
 from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, titles
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: Models have outputs for ids up to here.
 _MOST = 1000
@@ -115,7 +115,7 @@ class IdsAsLabels(DataRule):
         return {
             'ids': listing(ids),
             'beyond': listing(self._beyond(facts)),
-            'number': counted(len(ids), 'category'),
+            'number': quantity(len(ids), 'category'),
             'first': annotations_of(facts).min_label,
             'enough': ids[-1] + 1,
         }
@@ -125,9 +125,9 @@ class IdsAsLabels(DataRule):
         if self.severity_of(facts) == 'error':
             return facts.evidence
         if annotations_of(facts).labelled_by != 'unknown':
-            return f'category ids {ids} in {counted(facts.files, "image")}'
-        classes = f'{counted(facts.num_classes, "class")}, 0..{facts.num_classes - 1}'
-        number = counted(sum(beyond.values()), 'annotation')
+            return f'category ids {ids} in {quantity(facts.files, "image")}'
+        classes = f'{quantity(facts.num_classes, "class")}, 0..{facts.num_classes - 1}'
+        number = quantity(sum(beyond.values()), 'annotation')
         raw = ' (those of COCO, with gaps)' if self._are_raw(self._ids(facts)) else ''
         return f'category ids {ids}{raw}; as labels of {classes}, {listing(beyond)} would be out of range ({number})'
 

@@ -10,7 +10,7 @@ from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, class_lists, config_of, folded, is_trained_on, listing, nearest
-from mmguard.text.words import short
+from mmguard.text import short
 
 FORMATS = ('coco', 'voc')
 

@@ -10,7 +10,7 @@ from mmguard.findings.finding import POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_classes
 from mmguard.findings.views import annotations_of, class_lists, has_config, is_trained_on, listing
-from mmguard.text.words import short
+from mmguard.text import short
 
 
 class OrderDiffers(DataRule):

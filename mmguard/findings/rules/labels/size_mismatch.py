@@ -6,7 +6,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.rule import DataRule, Example
 from mmguard.findings.views import annotations_of, maps_of, number_of
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class SizeMismatch(DataRule):
@@ -46,7 +46,7 @@ class SizeMismatch(DataRule):
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         number = number_of(maps_of(facts), 'size_mismatches') or len(self._mismatches(facts))
-        return {'number': counted(number, 'file')}
+        return {'number': quantity(number, 'file')}
 
     def evidence(self, facts: LabelFacts) -> str:
         found = self._mismatches(facts)
@@ -54,7 +54,7 @@ class SizeMismatch(DataRule):
         if facts.annotations is not None:
             sizes = f'{first[1]} x {first[0]} on disk, {second[1]} x {second[0]} in the annotations'
             return f'{len(found):,} of {facts.annotations.sizes_compared:,} images compared, e.g. {path}: {sizes}'
-        number = counted(number_of(maps_of(facts), 'size_mismatches'), 'file')
+        number = quantity(number_of(maps_of(facts), 'size_mismatches'), 'file')
         sizes = f'label {first[0]}x{first[1]}, image {second[0]}x{second[1]} (height x width)'
         return f'{number}, e.g. {path}: {sizes}'
 

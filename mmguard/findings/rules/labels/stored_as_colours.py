@@ -11,7 +11,7 @@ from mmguard.findings.map_edits import convert_files, list_stored_values, splits
 from mmguard.findings.palettes import CITYSCAPES, VOC, Colour
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import MANY_CHANNELS, VOID, knows_classes, listing, maps_of, named_like
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: Colours that the evidence lists.
 FEW_COLOURS = 6
@@ -118,13 +118,13 @@ class StoredAsColours(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         forms = self._forms(facts)
-        seen = listing(f'{counted(count, "file")} with {MANY_CHANNELS[form]}' for form, count in forms.items())
+        seen = listing(f'{quantity(count, "file")} with {MANY_CHANNELS[form]}' for form, count in forms.items())
         colours = maps_of(facts).colours
         ranked = sorted(colours, key=lambda colour: -colours[colour])
-        seen += f'; {counted(len(colours), "colour")}: {listing(ranked, FEW_COLOURS)}' if colours else ''
+        seen += f'; {quantity(len(colours), "colour")}: {listing(ranked, FEW_COLOURS)}' if colours else ''
         declared = maps_of(facts).declared
         unknown = sorted(set(colours) - set(declared)) if declared else []
-        also = f'; labelmap.txt declares {counted(len(declared), "class")}' if declared else ''
+        also = f'; labelmap.txt declares {quantity(len(declared), "class")}' if declared else ''
         return f'{seen}{also}' + (f', and not {listing(unknown, FEW_COLOURS)}' if unknown else '')
 
     def files(self, facts: LabelFacts) -> List[str]:

@@ -8,7 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing, share
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, short
 
 #: From this share of the annotations on it is the list of categories that is wrong.
 MANY = 0.2
@@ -76,7 +76,7 @@ class UnnamedCategories(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         unnamed = annotations_of(facts).unnamed
-        return listing(f'id {value} in {counted(count, "annotation")}' for value, count in sorted(unnamed.items()))
+        return listing(f'id {value} in {quantity(count, "annotation")}' for value, count in sorted(unnamed.items()))
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return annotations_of(facts).unnamed

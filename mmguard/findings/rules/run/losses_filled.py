@@ -5,7 +5,7 @@ from typing import Iterator
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import NAMED, Example, Facts, RunRule
 from mmguard.findings.run import RunFacts, in_one_line
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class LossesFilled(RunRule):
@@ -28,7 +28,7 @@ class LossesFilled(RunRule):
     def find(self, facts: Facts) -> Iterator[Finding]:
         run = facts.run or RunFacts()
         lacked = [
-            f'rank {rank} had no {loss} in {counted(number, "iteration")}; filled with zeros'
+            f'rank {rank} had no {loss} in {quantity(number, "iteration")}; filled with zeros'
             for loss, by_rank in run.filled.items()
             for rank, number in sorted(by_rank.items())
         ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, short
 from mmguard.tools.scan.annotations.coco_file import CocoFile, read_coco
 from mmguard.tools.scan.annotations.coco_masks import MASK_FAULTS, judged
 from mmguard.tools.scan.annotations.coco_records import ABSENT, NO_NUMBER
@@ -252,7 +252,7 @@ def _describe_categories(
             rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
             annotations.unnamed_examples += _places_of(coco, table, rows)
         elif code != ABSENT:
-            faults.add('category_id names no category', f'{source}: {short(number)}, {counted(count, "annotation")}')
+            faults.add('category_id names no category', f'{source}: {short(number)}, {quantity(count, "annotation")}')
     if class_names is None:
         return
     in_file = set(names)

@@ -13,7 +13,7 @@ from typing import Any, Iterator, List, Match, NamedTuple, Set, Tuple
 
 from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
-from mmguard.text.words import short
+from mmguard.text import short
 from mmguard.tools.scan.annotations.coco_records import (
     TYPES,
     TYPES_WITH_MASKS,

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from mmguard.text.words import short
+from mmguard.text import short
 from mmguard.tools.scan.annotations.coco_masks import UNREAD, Rle, as_float, checked, mask_column
 from mmguard.tools.scan.faults import Faults
 

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, BinaryIO, Callable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from mmguard.text.words import short
+from mmguard.text import short
 
 #: Bytes decoded at a time.
 BLOCK = 1 << 21

@@ -10,7 +10,7 @@ import struct
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 from mmguard.files.regular import read_regular
-from mmguard.text.words import short
+from mmguard.text import short
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER, is_writable
 from mmguard.tools.scan.faults import Faults
 

@@ -13,7 +13,7 @@ import numpy as np
 from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts
-from mmguard.text.words import short
+from mmguard.text import short
 from mmguard.tools.scan.annotations.disk import LOOKED_AT, missing_files
 from mmguard.tools.scan.annotations.json_stream import JsonFault, Stream
 from mmguard.tools.scan.annotations.table import EXAMPLES

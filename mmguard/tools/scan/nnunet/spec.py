@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
-from mmguard.text.words import counted, plural, short
+from mmguard.text import plural, quantity, short
 
 #: Faults of dataset.json, by kind; ``VolumeFacts.declared`` holds their texts.
 KEYS, LABELS, REGIONS, COUNT = 'keys', 'labels', 'regions', 'count'
@@ -124,10 +124,10 @@ def judge_count(spec: DatasetSpec, found: int) -> None:
         return
     if isinstance(said, bool) or not isinstance(said, int):
         spec.add(
-            COUNT, f'numTraining must be a number, got {short(said)}; {counted(found, "case was", "cases were")} found'
+            COUNT, f'numTraining must be a number, got {short(said)}; {quantity(found, "case was", "cases were")} found'
         )
     elif said != found:
-        spec.add(COUNT, f'numTraining is {said:,}, {counted(found, "case was", "cases were")} found')
+        spec.add(COUNT, f'numTraining is {said:,}, {quantity(found, "case was", "cases were")} found')
 
 
 def _read_labels(spec: DatasetSpec) -> None:
@@ -209,7 +209,8 @@ def _judge_regions(spec: DatasetSpec, labels: Mapping[str, Any], declared: Mappi
     if len(order) != len(regions):
         spec.add(
             REGIONS,
-            f'regions_class_order has {counted(len(order), "entry")}, labels declare {counted(len(regions), "region")}',
+            f'regions_class_order has {quantity(len(order), "entry")}, labels declare '
+            f'{quantity(len(regions), "region")}',
         )
     for number, (name, values) in zip(order, regions.items()):
         if number not in values:

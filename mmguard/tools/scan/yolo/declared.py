@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.inside import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
-from mmguard.text.words import short
+from mmguard.text import short
 from mmguard.tools.scan.settings import SPLITS
 from mmguard.tools.scan.sources.folders import first_entries
 from mmguard.tools.storage.files import FILES

@@ -14,7 +14,7 @@ from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optiona
 import numpy as np
 
 from mmguard.files.regular import open_regular
-from mmguard.text.words import short
+from mmguard.text import short
 from mmguard.tools.scan.faults import CRASHES, NAMED, Examples
 from mmguard.tools.scan.record import HEAD
 from mmguard.tools.scan.yolo.listing import TextItem

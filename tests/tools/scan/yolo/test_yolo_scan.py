@@ -12,7 +12,7 @@ from scans import edits, followed
 from texts import add, make, picture, rows_of, scanned
 
 from mmguard.cli import main
-from mmguard.text.failures import REPORT_IT
+from mmguard.text import REPORT_IT
 
 #: What is planted: number of the text, row -> the code that names it.
 PLANTED = {

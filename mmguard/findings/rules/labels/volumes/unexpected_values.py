@@ -19,7 +19,7 @@ from mmguard.findings.rules.labels.volumes.base import (
 )
 from mmguard.findings.views import listing, share
 from mmguard.findings.volumes import UNEXPECTED
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, short
 
 #: Up to this share of the voxels a value is a slip rather than a class.
 RARE = 1e-4
@@ -113,7 +113,7 @@ class UnexpectedValues(VolumeCause):
         with_value = volumes.files_with_class
         ranked = sorted(facts.values, key=lambda value: (-facts.values[value], value))
         texts: List[str] = [
-            f'value {value}: {facts.values[value]:,} voxels in {counted(with_value.get(value, 0), "label file")}'
+            f'value {value}: {facts.values[value]:,} voxels in {quantity(with_value.get(value, 0), "label file")}'
             for value in ranked[:4]
         ]
         if len(ranked) > 4:

@@ -1,4 +1,8 @@
-"""Valid labels and their origin: a head, a run's record, an option."""
+"""Valid labels and their origin: a head, a run's record, an option.
+
+:func:`mmguard.config.label_spaces.from_config` answers for a config tree, :func:`mmguard.labels.heads.from_model` for a
+built model. Nothing here needs mmengine or torch.
+"""
 
 from __future__ import annotations
 
@@ -66,18 +70,18 @@ class LabelSpaces:
     heads: Tuple[Space, ...] = ()
     names: Tuple[str, ...] = ()
 
-    def of(self, kind: str) -> Optional[Space]:
+    def get(self, kind: str) -> Optional[Space]:
         return self.instances if kind == 'instances' else self.pixels
 
-    def by_kind(self) -> Dict[str, Space]:
+    def to_dict(self) -> Dict[str, Space]:
         """Return kind -> space, without kinds that have none."""
-        return {kind: space for kind in KINDS for space in [self.of(kind)] if space is not None}
+        return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
 
     def rules(self) -> Dict[str, LabelSpace]:
         """Return the spaces as rules, which check arrays."""
-        return {kind: space.rule() for kind, space in self.by_kind().items()}
+        return {kind: space.rule() for kind, space in self.to_dict().items()}
 
-    def given(self, said: LabelSpaces) -> LabelSpaces:
+    def override(self, said: LabelSpaces) -> LabelSpaces:
         """Return a copy in which ``said`` overrides the heads."""
         return replace(
             self,

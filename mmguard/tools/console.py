@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from mmguard.text.visible import visible
+from mmguard.text import visible
 
 __all__ = ['Console', 'Table', 'Text']
 

@@ -21,7 +21,7 @@ import re
 from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple
 
-from mmguard.labels.spaces.space import KINDS, VOID, LabelSpaces, Space
+from mmguard.labels.spaces import KINDS, VOID, LabelSpaces, Space
 
 #: Names of heads, the most telling first; the others have to agree with it.
 GROUPS = {
@@ -136,7 +136,7 @@ def spaces_of_head(head: Head) -> Iterator[Space]:
     if group is not None:
         number, keys = _pixel_classes(head, group)
         if number:
-            yield Space('pixels', number, f'{head.path}.{keys}', _ignored(head, group))
+            yield Space('pixels', number, f'{head.path}.{keys}', _find_ignore_index(head, group))
     group = group_of(head, 'instances')
     if group is not None:
         things = _int(head.get(THINGS)) if group == 'panoptic_head' else None
@@ -178,7 +178,7 @@ def _pixel_classes(head: Head, group: str) -> Tuple[Optional[int], str]:
     return number, 'num_classes'
 
 
-def _ignored(head: Head, group: str) -> int:
+def _find_ignore_index(head: Head, group: str) -> int:
     if group == 'panoptic_head':
         return VOID
     own = _int(head.get('ignore_index')) if group != 'semantic_head' else head.get('ignore_label') or None
@@ -186,13 +186,13 @@ def _ignored(head: Head, group: str) -> int:
         return own
     losses = (head.get(name) for name in ('loss_decode', 'loss_seg', 'criterion'))
     loss = next((loss for loss in losses if loss is not None), None)
-    found = VOID if loss is None else ignored_by(loss)
+    found = VOID if loss is None else find_ignore_index(loss)
     # mmseg's heads have a default for what a config leaves out; a built head has the value itself.
     left_out = isinstance(loss, (dict, list, tuple)) and group != 'semantic_head'
     return VOID if left_out and found == NOT_IGNORED else found
 
 
-def ignored_by(loss: Any) -> int:
+def find_ignore_index(loss: Any) -> int:
     """Return the label that a loss ignores: a loss of a config, a built one, or the first of several."""
     if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
         loss = loss[0]
@@ -234,7 +234,7 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
     return label_spaces(ends, names, 'the classes of the data set')
 
 
-def of_loss(model: Any, loss_name: str) -> Dict[str, Space]:
+def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
     """Return kind -> labels, as files have them, that a loss can be trained on: those of the head that owns it.
 
     A ``num_classes`` of the loss itself overrides that of its head. A loss outside of known heads may be about either
@@ -259,7 +259,7 @@ def of_loss(model: Any, loss_name: str) -> Dict[str, Space]:
     if number is None:
         return {}
     ignored = _first_int([owner.module for owner in owners], 'ignore_index')
-    ignored = ignored_by(loss.module) if ignored is None else ignored
+    ignored = find_ignore_index(loss.module) if ignored is None else ignored
     return {kind: Space(kind, number, loss_name, ignored if kind == 'pixels' else None) for kind in KINDS}
 
 
