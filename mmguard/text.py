@@ -139,7 +139,7 @@ def _seen(char: str) -> str:
 #: Advice for a failure of mmguard's own.
 REPORT_IT = 'please report it in the issue tracker of mmguard, with the output of `mmguard env`'
 
-_HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), '')
+_HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '')
 
 
 def describe_error(error: BaseException, limit: int = 400) -> str:

@@ -25,9 +25,7 @@ def check_index_target(logits: Tensor, target: Tensor) -> None:
     both = f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}'
     if logits.dim() < 2:
         raise ValueError(f'cls_score must have shape (N, C) or (N, C, ...): {both}')
-    wanted = (logits.shape[0], *logits.shape[2:])
-    if tuple(target.shape) != wanted:
-        raise ValueError(f'{both}; wanted is label of shape {wanted}: {_advice(logits, target, wanted)}')
+    _check_label_shape(logits, target)
     if target.is_floating_point() or target.dtype.is_complex:
         raise TypeError(
             f'{both}; class indices must be integers. Was the label map resized bilinearly (use nearest), or divided '
@@ -35,19 +33,13 @@ def check_index_target(logits: Tensor, target: Tensor) -> None:
         )
 
 
-def _advice(logits: Tensor, target: Tensor, wanted: tuple) -> str:
-    shape = tuple(target.shape)
-    if shape == tuple(logits.shape):
-        return 'it looks one-hot (or soft): pass class indices, label.argmax(dim=1)'
-    if target.dim() == logits.dim() and shape[1] == 1 and (shape[0], *shape[2:]) == wanted:
-        return 'there is an extra channel: pass label.squeeze(1)'
-    if target.dim() == logits.dim() and shape[-1] in (1, 3, 4) and shape[:-1] == wanted:
-        return 'the last dimension looks like colour channels: a label map holds one class index per pixel'
-    if target.dim() == len(wanted) and shape[0] == wanted[0]:
-        return (
-            'the spatial sizes differ: resize the scores to the label (bilinear) or the label to the scores (nearest)'
+def _check_label_shape(logits: Tensor, target: Tensor) -> None:
+    expected = elements_of(logits)
+    if tuple(target.shape) != expected:
+        raise ValueError(
+            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; expected label of '
+            f'shape {expected}: {_suggest_target(logits, target, "label", "cls_score")}'
         )
-    return 'one class index per element is needed'
 
 
 def check_dense_target(logits: Tensor, target: Tensor) -> None:
@@ -55,7 +47,7 @@ def check_dense_target(logits: Tensor, target: Tensor) -> None:
     check_scores(logits)
     if tuple(target.shape) != tuple(logits.shape):
         raise ValueError(
-            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; wanted are binary '
+            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; expected binary '
             f'targets of the shape of the scores, or class indices of shape '
             f'{(logits.shape[0], *logits.shape[2:])} for scores (N, C, ...)'
         )
@@ -64,12 +56,7 @@ def check_dense_target(logits: Tensor, target: Tensor) -> None:
 def check_one_channel_target(logits: Tensor, target: Tensor) -> None:
     """Check binary labels (N, *) against scores (N, 1, *)."""
     check_scores(logits)
-    wanted = (logits.shape[0], *logits.shape[2:])
-    if tuple(target.shape) != wanted:
-        raise ValueError(
-            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; wanted is label of '
-            f'shape {wanted}: {_advice(logits, target, wanted)}'
-        )
+    _check_label_shape(logits, target)
 
 
 def check_weight(weight: Optional[Tensor], target: Tensor) -> None:
@@ -147,7 +134,7 @@ def check_class_shape(logits: Tensor, target: Tensor) -> None:
     wanted = elements_of(logits)
     if tuple(target.shape) != wanted and not (logits.dim() == 1 and tuple(target.shape) == (1,)):
         raise TargetShapeError(
-            f'{describe_pair(logits, target)}; wanted is a target of shape {wanted}: {_way_out(logits, target)}'
+            f'{describe_pair(logits, target)}; expected a target of shape {wanted}: {_suggest_target(logits, target)}'
         )
 
 
@@ -210,7 +197,7 @@ def check_multilabel_target(logits: Tensor, target: Tensor) -> None:
         advice = 'the classes are its last dimension: target.movedim(-1, 1)'
     else:
         advice = 'one target in [0, 1] per logit is needed'
-    raise TargetShapeError(f'{describe_pair(logits, target)}; wanted is a target of the shape of the logits: {advice}')
+    raise TargetShapeError(f'{describe_pair(logits, target)}; expected a target of the shape of the logits: {advice}')
 
 
 def check_pos_weight(logits: Tensor, pos_weight: Optional[Tensor]) -> None:
@@ -276,43 +263,45 @@ def describe_pair(logits: Tensor, target: Tensor) -> str:
     return f'target has {describe_tensor(target)}, logits {describe_tensor(logits)}'
 
 
-def _way_out(logits: Tensor, target: Tensor) -> str:
+def _suggest_target(logits: Tensor, target: Tensor, name: str = 'target', scores_name: str = 'logits') -> str:
     """Suggest what to write if a class target does not fit."""
-    wanted, shape, scores = elements_of(logits), tuple(target.shape), tuple(logits.shape)
+    expected, shape, scores = elements_of(logits), tuple(target.shape), tuple(logits.shape)
     if len(shape) == len(scores) > 1:
         if shape == (scores[0], 1, *scores[2:]):
-            return 'there is an extra channel, target.squeeze(1)'
-        if shape[:-1] == wanted and shape[-1] == 1:
-            return 'there is an extra channel, target.squeeze(-1)'
+            return f'there is an extra channel, {name}.squeeze(1)'
+        if shape == scores:
+            return f'it looks one-hot (or soft): class indices are {name}.argmax(dim=1)'
+        if shape[:-1] == expected and shape[-1] == 1:
+            return f'there is an extra channel, {name}.squeeze(-1)'
         if shape == (scores[0], *scores[2:], scores[1]):
             return (
-                'it looks one-hot with the classes last: class indices are target.argmax(dim=-1), the probability form '
-                'is target.movedim(-1, 1).float()'
+                f'it looks one-hot with the classes last: class indices are {name}.argmax(dim=-1), the probability '
+                f'form is {name}.movedim(-1, 1).float()'
             )
-        if shape[:-1] == wanted and shape[-1] in (2, 3, 4):
+        if shape[:-1] == expected and shape[-1] in (2, 3, 4):
             seen = {2: 'gray and alpha (PIL calls the mode of such a file LA)', 3: 'colours', 4: 'colours and alpha'}
-            one = ': keep the first, target[..., 0]' if shape[-1] == 2 else ''
+            one = f': keep the first, {name}[..., 0]' if shape[-1] == 2 else ''
             return f'the last dimension looks like {seen[shape[-1]]}; a label map holds one class index per pixel{one}'
-        if (shape[0], *shape[2:]) == wanted:
-            return f'it has {shape[1]} channels, as if one-hot, but the logits have {scores[1]} classes'
+        if (shape[0], *shape[2:]) == expected:
+            return f'it has {shape[1]} channels, as if one-hot, but {scores_name} has {scores[1]} classes'
     if len(scores) > 2 and scores[0] == 1 and shape == scores[2:]:
-        return 'the batch dimension is missing: target.unsqueeze(0)'
+        return f'the batch dimension is missing: {name}.unsqueeze(0)'
     if len(scores) == 3 and shape == scores[1:]:
-        return 'the batch dimension is missing in both: logits.unsqueeze(0), target.unsqueeze(0)'
+        return f'the batch dimension is missing in both: {scores_name}.unsqueeze(0), {name}.unsqueeze(0)'
     if len(scores) > 2 and shape == scores[:-1]:
         return (
-            'the classes are the last dimension of the logits: logits.movedim(-1, 1), or logits.flatten(0, -2) with '
-            'target.flatten()'
+            f'the classes are the last dimension of {scores_name}: {scores_name}.movedim(-1, 1), or '
+            f'{scores_name}.flatten(0, -2) with {name}.flatten()'
         )
     if len(scores) == 1:
-        return 'logits with one dimension are the scores (C) of one element, with a single class index'
-    if len(shape) == len(wanted) > 1 and shape[0] == wanted[0]:
-        if shape[1:] == wanted[:0:-1]:
-            return 'height and width are swapped, target.transpose(-1, -2)'
+        return f'{scores_name} with one dimension holds the scores (C) of one element, with a single class index'
+    if len(shape) == len(expected) > 1 and shape[0] == expected[0]:
+        if shape[1:] == expected[:0:-1]:
+            return f'height and width are swapped, {name}.transpose(-1, -2)'
         return (
-            'the sizes differ: resize the logits to the target (bilinear), or the target to the logits (nearest, '
-            'never bilinear)'
+            f'the sizes differ: resize {scores_name} to {name} (bilinear), or {name} to {scores_name} (nearest, never '
+            f'bilinear)'
         )
-    if len(shape) == len(wanted) and shape[1:] == wanted[1:]:
-        return f'the batches differ, {shape[0]} targets for {wanted[0]} rows of logits'
+    if len(shape) == len(expected) and shape[1:] == expected[1:]:
+        return f'the batches differ, {shape[0]} targets for {expected[0]} rows of scores'
     return 'one class index per element'

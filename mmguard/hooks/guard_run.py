@@ -102,7 +102,7 @@ def _assigners(model: nn.Module) -> Iterator[Any]:
 
 
 class _Steps(NamedTuple):
-    """A built list of transforms, and the dicts that stand for them.
+    """A built list of transforms, and the dicts that represent them.
 
     Attributes:
         described (list[dict]): One for each transform; guards are inserted here.
@@ -192,7 +192,7 @@ def _restart_workers(runner: Any) -> List[str]:
         return []
     written = runner.cfg.get('train_dataloader')
     if type(iterator) is not getattr(loops, '_InfiniteDataloaderIterator', None):
-        return [_WORKERS_RUN.format(f'{type(loop).__name__} holds them in a way that is not known')]
+        return [_WORKERS_RUN.format(f'mmguard does not know how {type(loop).__name__} holds them')]
     if not isinstance(written, dict):
         return [_WORKERS_RUN.format('the data loader was given as an object')]
     state = torch.get_rng_state()

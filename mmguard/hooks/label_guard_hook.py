@@ -32,7 +32,7 @@ from mmguard.labels.heads import from_loss
 from mmguard.labels.samples import source_of
 from mmguard.labels.space import check_int
 from mmguard.labels.tally import LabelGuardError, Tally
-from mmguard.log.messages import add_reporter, closing, describe_place, offence_line, too_many_skipped
+from mmguard.log.messages import add_reporter, summarize_loop, describe_place, offence_line, too_many_skipped
 from mmguard.log.run_log import MAX_MB, NAME, RunLog
 from mmguard.log.statistics import KINDS, SCALARS, ByKind, Stats, group_tallies
 from mmguard.nn.counting import CountsLabels
@@ -330,7 +330,7 @@ class LabelGuardHook(Hook):
             return
         self._closed.add(said)
         self._untold.pop(mode, None)
-        text = closing(mode, loop, self.top_k, self._log.path)
+        text = summarize_loop(mode, loop, self.top_k, self._log.path)
         if text:
             runner.logger.info(f'guard: {text}')
 

@@ -162,7 +162,7 @@ def _join_names(names: Set[str]) -> str:
     return ', '.join(sorted(names))
 
 
-#: Of mmdet, mmyolo and mmseg.
+#: Transforms of mmdet, mmyolo and mmseg that mix images.
 MIXING = (
     'CachedMixUp',
     'CachedMosaic',

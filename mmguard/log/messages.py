@@ -76,12 +76,12 @@ def _list_values(tallies: List[Tally]) -> List[str]:
     return [f'{plural(len(values), "value")} {shown}'] if values else []
 
 
-def closing(mode: str, loop: LoopStats, top_k: int, out_file: Optional[str]) -> str:
+def summarize_loop(mode: str, loop: LoopStats, top_k: int, out_file: Optional[str]) -> str:
     """Summarize a loop: a table if there is anything to report; empty if no label was seen."""
     totals = loop.totals()
     if totals or totals.filled:
         return f'summary\n{closing_table(mode, loop, top_k, out_file)}'
-    return all_valid(mode, totals)
+    return describe_valid(mode, totals)
 
 
 def closing_table(mode: str, loop: LoopStats, top_k: int, out_file: Optional[str]) -> str:
@@ -164,7 +164,7 @@ def reasons_by_kind(found: Dict[str, Tally]) -> List[str]:
     return [f'{kind}: {words}' for kind, words in described.items() if words]
 
 
-def all_valid(mode: str, totals: Stats) -> str:
+def describe_valid(mode: str, totals: Stats) -> str:
     """Return ``train: all labels valid (1,179,648 px in 8 files)``; empty if no label was seen."""
     seen = [f'{totals.kinds[kind].total:,} {_UNITS[kind]}' for kind in KINDS if totals.kinds[kind].total]
     files = f' in {quantity(totals.files, "file")}' if totals.files else ''

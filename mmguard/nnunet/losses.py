@@ -125,11 +125,11 @@ class GuardedLabelLoss(nn.Module):
         Raises:
             ValueError: The shapes do not fit.
         """
-        wanted = (net_output.shape[0], 1, *net_output.shape[2:])
-        if tuple(target.shape) != wanted:
+        expected = (net_output.shape[0], 1, *net_output.shape[2:])
+        if tuple(target.shape) != expected:
             raise ValueError(
-                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; wanted is a target '
-                f'of shape {wanted}, one label per voxel: are deep supervision targets in the order of the outputs?'
+                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; expected a target '
+                f'of shape {expected}, one label per voxel: are deep supervision targets in the order of the outputs?'
             )
         sanitized = sanitize_target(target, net_output.shape[1], self.ignore_label)
         if self._counts is None:  # the coarser targets that follow hold the same voxels again
@@ -187,11 +187,11 @@ class GuardedRegionLoss(nn.Module):
         Raises:
             ValueError: The shapes do not fit.
         """
-        wanted = (net_output.shape[0], net_output.shape[1] + 1, *net_output.shape[2:])
-        if tuple(target.shape) != wanted:
+        expected = (net_output.shape[0], net_output.shape[1] + 1, *net_output.shape[2:])
+        if tuple(target.shape) != expected:
             raise ValueError(
-                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; wanted is a target '
-                f'of shape {wanted}: the regions, then the voxels to leave out. After ConvertSegmentationToRegions'
+                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; expected a target '
+                f'of shape {expected}: the regions, then the voxels to leave out. After ConvertSegmentationToRegions'
                 f'Transform a guarded trainer has that channel; your own data loader must add it'
             )
         keep, regions = ~target[:, -1:].bool(), target[:, :-1]

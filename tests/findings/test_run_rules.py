@@ -13,7 +13,7 @@ from mmguard.findings.rules.run import RUN_RULES
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
 from mmguard.findings.unused import Unused, unused_in
 
-GONE = 'AbsentRankError: rank 0 waited 3.1 s for the others: rank 1 (process 7 on a) is gone, or stands still'
+GONE = 'AbsentRankError: rank 0 waited 3.1 s for the others: rank 1 (process 7 on a) is gone, or hangs'
 SKIPPED = (
     'AbsentRankError: rank 0 waited 9.0 s for the others: rank 1 lives, but waits in all_reduce, called from m.py, '
     'line 12. It is rank 0 that skipped this, unless the others were to skip it, too'

@@ -219,7 +219,7 @@ def packed(number: int) -> Dict[str, Any]:
     """A sample with as many instances as its number, the last of which was skipped."""
     sample = BaseDataElement(metainfo=dict(img_path=f'{number}.jpg', img_shape=(8, 8)))
     sample.gt_instances = InstanceData(labels=torch.arange(number))
-    leave_in_sample(sample, 'instances', Tally(number + 1, skipped=1, values={9: 1}, source=f'{number}.jpg'))
+    leave_in_sample(sample, 'instances', Tally(number + 1, skipped=1, values={9: 1}, source=f'{number}.jpg'), {})
     return dict(inputs=torch.zeros(3, 8, 8), data_samples=sample)
 
 

@@ -12,7 +12,6 @@ from mmguard.log.loop_stats import LoopStats
 from mmguard.log.messages import (
     RateLimiter,
     amounts,
-    closing,
     closing_table,
     describe_filled,
     describe_mismatch,
@@ -21,6 +20,7 @@ from mmguard.log.messages import (
     files_table,
     offence_line,
     percent,
+    summarize_loop,
     too_many_skipped,
 )
 from mmguard.log.statistics import Stats, group_tallies
@@ -102,8 +102,8 @@ TEXTS: Dict[str, Any] = {
     'values of a file': lambda: '\n'.join(files_table('t', [VALUES], 0)),
     'amounts of the offences only': lambda: '\n'.join(amounts(log_without_clean_iterations())),
     'amounts of ranks': lambda: '\n'.join(amounts(Stats(4, 2, 3, 1), ranks=2)),
-    'clean loop': lambda: closing('val', closed(LoopStats(), CLEAN, 'a.png'), 3, None),
-    'loop with an offence': lambda: closing('val', ledger_of(1), 3, None),
+    'clean loop': lambda: summarize_loop('val', closed(LoopStats(), CLEAN, 'a.png'), 3, None),
+    'loop with an offence': lambda: summarize_loop('val', ledger_of(1), 3, None),
     'too many skipped': lambda: too_many_skipped(0.25, 0.1, WORST),
     'losses that are not finite': lambda: describe_nonfinite(NONFINITE),
     'filled losses': lambda: describe_filled([(1, ['loss_a'], [f'{number}.jpg' for number in range(1210)])]),
@@ -123,7 +123,7 @@ def test_several_iterations_are_one_line_before_and_after_condensing() -> None:
 
 
 def test_a_loop_without_an_iteration_has_no_text() -> None:
-    assert closing('val', LoopStats(), 3, None) == ''
+    assert summarize_loop('val', LoopStats(), 3, None) == ''
 
 
 def test_table_breaks_no_file_name_in_two() -> None:

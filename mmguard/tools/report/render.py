@@ -10,7 +10,7 @@ from mmguard.findings.unused import unused_in
 from mmguard.findings.wording import unpack
 from mmguard.labels.samples import path_of
 from mmguard.log.lines import values_of
-from mmguard.log.messages import all_valid, amounts, files_table, reasons_by_kind
+from mmguard.log.messages import describe_valid, amounts, files_table, reasons_by_kind
 from mmguard.log.statistics import KINDS
 from mmguard.text import quantity, visible
 from mmguard.tools.console import Table, Text
@@ -42,7 +42,7 @@ def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k
 def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbose: bool) -> None:
     mode, lines = report.mode, report.lines
     if report.skipped_nothing:
-        console.print(all_valid(mode, report.in_all) or f'{mode}: {_without_labels(report)}')
+        console.print(describe_valid(mode, report.in_all) or f'{mode}: {_without_labels(report)}')
     else:
         _print_skipped(console, report, ranks, top_k)
     if report.note:
