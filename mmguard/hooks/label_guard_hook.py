@@ -32,7 +32,7 @@ from mmguard.labels.heads import from_loss
 from mmguard.labels.samples import source_of
 from mmguard.labels.space import check_int
 from mmguard.labels.tally import LabelGuardError, Tally
-from mmguard.log.messages import add_reporter, summarize_loop, describe_place, offence_line, too_many_skipped
+from mmguard.log.messages import add_reporter, describe_place, offence_line, summarize_loop, too_many_skipped
 from mmguard.log.run_log import MAX_MB, NAME, RunLog
 from mmguard.log.statistics import KINDS, SCALARS, ByKind, Stats, group_tallies
 from mmguard.nn.counting import CountsLabels

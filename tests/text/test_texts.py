@@ -49,7 +49,7 @@ def test_what_is_raised_and_warned_of_labels_shows_the_name_of_their_file(monkey
         rule.sanitize(np.array([[9]]), HOSTILE)
     assert str(raised.value).replace('\n', '').isprintable()
     with pytest.warns(UserWarning, match='instances') as caught:
-        warning.warn_of([Tally(4, 1, source=HOSTILE)], 1)
+        messages.warn_of([Tally(4, 1, source=HOSTILE)], 1)
     assert str(caught[0].message).replace('\n', '').isprintable()
 
 

@@ -10,7 +10,7 @@ from mmguard.findings.unused import unused_in
 from mmguard.findings.wording import unpack
 from mmguard.labels.samples import path_of
 from mmguard.log.lines import values_of
-from mmguard.log.messages import describe_valid, amounts, files_table, reasons_by_kind
+from mmguard.log.messages import amounts, describe_valid, files_table, reasons_by_kind
 from mmguard.log.statistics import KINDS
 from mmguard.text import quantity, visible
 from mmguard.tools.console import Table, Text
