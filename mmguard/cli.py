@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequ
 
 from mmguard.compat.stack import install_command
 from mmguard.errors import CannotRun
-from mmguard.text import REPORT_IT, broken_import, describe_error, describe_exit, visible
+from mmguard.text import REPORT_IT, describe_broken_import, describe_error, describe_exit, visible
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, INTERRUPTED, READER_GONE
 from mmguard.tools.outputs import check_outputs
 from mmguard.version import __version__
@@ -120,8 +120,8 @@ def _said_of(error: BaseException, args: argparse.Namespace) -> str:
     file = next((f'{getattr(args, name)}: ' for name in _TARGETS if getattr(args, name, None)), '')
     if isinstance(error, SystemExit):
         return f'{file}something that it imports or runs {describe_exit(error)}'
-    if broken_import(error):
-        return broken_import(error)
+    if describe_broken_import(error):
+        return describe_broken_import(error)
     if isinstance(error, OSError):
         return f'{error.filename}: {error.strerror}' if error.filename and error.strerror else f'{file}{error}'
     return (

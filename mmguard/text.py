@@ -36,24 +36,24 @@ def plural(number: int, one: str, many: Optional[str] = None) -> str:
     return f'{one}es' if re.search('(s|x|z|ch|sh)$', one) else f'{one}s'
 
 
-def first_of(lines: Sequence[str], most: int = 10) -> List[str]:
+def shorten_list(lines: Sequence[str], most: int = 10) -> List[str]:
     """Return the first lines and the number of the others.
 
     Example:
-        >>> first_of(['a', 'b', 'c', 'd'], 2)
+        >>> shorten_list(['a', 'b', 'c', 'd'], 2)
         ['a', 'b', '... and 2 more']
     """
     more = len(lines) - most
     return [*lines[:most], *([f'... and {more:,} more'] if more > 0 else [])]
 
 
-def short(value: object, length: int = 60) -> str:
+def shorten(value: object, length: int = 60) -> str:
     """Shorten a value for a message: one line of at most ``length`` characters.
 
     Only the part of a list that is shown is formatted, however large, deep or self-referential it is.
 
     Example:
-        >>> short('a' * 100, 10), short({'a': [1, 2]})
+        >>> shorten('a' * 100, 10), shorten({'a': [1, 2]})
         ("'aaaaaa...", "{'a': [1, 2]}")
     """
     text = ''
@@ -109,7 +109,7 @@ def visible(text: str, limit: int = LONGEST) -> str:
         '01 ... (6 characters) ... 89'
     """
     text = _cut_middle(text, limit)
-    return text if text.isprintable() else ''.join(map(_seen, text))
+    return text if text.isprintable() else ''.join(map(_escape_char, text))
 
 
 def visible_name(name: str, limit: int = LONGEST_NAME) -> str:
@@ -127,7 +127,7 @@ def _cut_middle(text: str, limit: int) -> str:
     return text if len(text) <= limit else f'{text[:half]} ... ({len(text) - 2 * half:,} characters) ... {text[-half:]}'
 
 
-def _seen(char: str) -> str:
+def _escape_char(char: str) -> str:
     if char.isprintable() or char == '\n':
         return char
     code = ord(char)
@@ -149,10 +149,10 @@ def describe_error(error: BaseException, limit: int = 400) -> str:
         >>> describe_error(IndexError('Target 24 is out of bounds.'))
         'IndexError: Target 24 is out of bounds.'
     """
-    return broken_import(error) or _format_line(error, limit)
+    return describe_broken_import(error) or _format_line(error, limit)
 
 
-def broken_import(error: BaseException) -> str:
+def describe_broken_import(error: BaseException) -> str:
     """Return which package could not be imported, and why; empty if no import failed."""
     link: Optional[BaseException] = error
     while link is not None:
@@ -163,7 +163,7 @@ def broken_import(error: BaseException) -> str:
     return ''
 
 
-def own_failure(error: BaseException) -> str:
+def find_own_failure(error: BaseException) -> str:
     """Return ``'mmguard/functional/softmax.py:31 in _kept'`` if mmguard's code raised an exception; else empty.
 
     Exceptions that mmguard raises on purpose are messages for the user, not failures.
@@ -184,10 +184,10 @@ def describe_exit(error: SystemExit) -> str:
         >>> describe_exit(SystemExit(0))
         'ends the program (SystemExit: 0)'
     """
-    return f'ends the program ({_format_line(error)}{line_of(error, ", ")})'
+    return f'ends the program ({_format_line(error)}{find_line(error, ", ")})'
 
 
-def line_of(error: BaseException, before: str = ' at ') -> str:
+def find_line(error: BaseException, before: str = ' at ') -> str:
     """Return the line of the user's file that raised an exception; empty if unknown."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if 'site-packages' not in frame.filename]
     last = frames[-1] if frames else None

@@ -72,11 +72,11 @@ def distributions_of(module: str) -> Tuple[str, ...]:
     return tuple(name for modules in STACKS.values() for name in modules[module])
 
 
-def stacks_among(installed: Iterable[str]) -> Dict[str, List[str]]:
+def find_stacks(installed: Iterable[str]) -> Dict[str, List[str]]:
     """Find the installed distributions of each stack; stacks without any are left out.
 
     Example:
-        >>> stacks_among(['numpy', 'onedl-mmengine', 'mmdet'])
+        >>> find_stacks(['numpy', 'onedl-mmengine', 'mmdet'])
         {'OpenMMLab': ['mmdet'], 'onedl': ['onedl-mmengine']}
     """
     there = set(installed)

@@ -66,7 +66,7 @@ def is_recomputed() -> bool:
     return False
 
 
-def not_compiled(call: Callable[..., Any]) -> Callable[..., Any]:
+def exclude_from_compile(call: Callable[..., Any]) -> Callable[..., Any]:
     """Exclude ``call`` from what ``torch.compile`` compiles: it runs between two graphs."""
     if hasattr(torch, 'compiler'):
         return torch.compiler.disable(call)
@@ -85,4 +85,4 @@ def default_store() -> Any:
     return torch.distributed.distributed_c10d._get_default_store()
 
 
-__all__ = ['default_store', 'is_compiling', 'is_fake', 'is_recomputed', 'not_compiled', 'outlives_call']
+__all__ = ['default_store', 'is_compiling', 'is_fake', 'is_recomputed', 'exclude_from_compile', 'outlives_call']

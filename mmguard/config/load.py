@@ -16,7 +16,7 @@ from mmguard.config.recognized import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import check_regular
-from mmguard.text import describe_error, describe_exit, line_of, short, visible_name
+from mmguard.text import describe_error, describe_exit, find_line, shorten, visible_name
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -65,7 +65,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
         raise CannotRun(f'{file} cannot be loaded: its parts or its bases are nested too deeply') from error
     except Exception as error:  # a config is a program: it may raise anything
         raise CannotRun(
-            f'{file} cannot be loaded: {describe_error(error)}{line_of(error)}{_of_new_style(error)}'
+            f'{file} cannot be loaded: {describe_error(error)}{find_line(error)}{_of_new_style(error)}'
         ) from error
 
 
@@ -111,7 +111,7 @@ def _plain_data() -> Iterator[None]:
         bases = data.get('_base_') if isinstance(data, dict) else None
         for base in bases if isinstance(bases, list) else [bases]:
             if base is not None and not is_data(str(base)):
-                raise NotPlain(f'YAML or JSON whose _base_ is {short(base)}: it must be YAML or JSON, too')
+                raise NotPlain(f'YAML or JSON whose _base_ is {shorten(base)}: it must be YAML or JSON, too')
         return data
 
     class PlainYaml(YamlHandler):  # type: ignore[misc]
@@ -138,7 +138,7 @@ def _check_names(node: Any, path: str) -> None:
             where = f'{path}{key}'
             if isinstance(value, str) and key in _NAMES_OF_CODE and not _NAMES_OF_CODE[key](value):
                 raise CannotRun(
-                    f'{visible_name(where, 200)} is {short(value)}, which may run code that is not of a '
+                    f'{visible_name(where, 200)} is {shorten(value)}, which may run code that is not of a '
                     f'framework. A config in YAML or JSON is data: nothing was run. If you trust it, add --run-code'
                 )
             _check_names(value, f'{where}.')

@@ -11,7 +11,7 @@ from mmguard.config.parts import Part, losses, stock_loss
 from mmguard.config.read import ReadConfig
 from mmguard.files.plain_data import LARGEST_WEIGHTS, parse_weights
 from mmguard.files.regular import read_regular
-from mmguard.text import describe_error, quantity, short
+from mmguard.text import describe_error, quantity, shorten
 
 #: Heads whose loss_cls has one weight more, for "no object".
 QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
@@ -57,9 +57,9 @@ def _load(path: str) -> Any:
 
 def _numbers(values: Any) -> List[float]:
     if not isinstance(values, (list, tuple)):
-        raise ValueError(f'it holds no list: {short(values)}')
+        raise ValueError(f'it holds no list: {shorten(values)}')
     if not all(isinstance(value, (int, float, str)) for value in values):
-        raise ValueError(f'it holds no list of numbers: {short(values)}')
+        raise ValueError(f'it holds no list of numbers: {shorten(values)}')
     numbers = [float(value) for value in values]
     if any(math.isnan(number) for number in numbers):
         raise ValueError('it holds NaN')

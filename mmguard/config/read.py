@@ -12,7 +12,7 @@ from mmguard.config.classes import FRAMEWORK_OF, SCOPES, scope_in
 from mmguard.config.load import is_data, load_config
 from mmguard.config.types import Misplaced, with_right_types
 from mmguard.errors import CannotRun
-from mmguard.text import describe_exit, short
+from mmguard.text import describe_exit, shorten
 
 if TYPE_CHECKING:  # `mmguard explain` prints the rules without mmengine, too
     from mmengine.config import Config
@@ -71,7 +71,7 @@ class ReadConfig:
             return []
         known = ', '.join(SCOPES)
         return [
-            f'default_scope = {short(scope)} is no framework that mmguard knows ({known}): of its own heads, losses, '
+            f'default_scope = {shorten(scope)} is no framework that mmguard knows ({known}): of its own heads, losses, '
             f'data sets and transforms nothing is looked at, and nothing is guarded'
         ]
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from mmguard.config.classes import is_lazy, name_of
 from mmguard.errors import CannotRun
-from mmguard.text import short
+from mmguard.text import shorten
 
 #: Deeper trees are no configs, and would end in a RecursionError.
 _DEEPEST = 100
@@ -35,7 +35,7 @@ class Misplaced(NamedTuple):
     fatal: bool = True
 
     def __str__(self) -> str:
-        return f'{self.path} = {short(self.value)} ({kind_of(self.value)}), where {self.wanted} is taken'
+        return f'{self.path} = {shorten(self.value)} ({kind_of(self.value)}), where {self.wanted} is taken'
 
 
 class Wanted(NamedTuple):

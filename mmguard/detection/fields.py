@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mmguard.functional.checks import shape_of
 from mmguard.labels.instances import NO_AREA, NOT_FINITE, OUTSIDE
-from mmguard.text import short
+from mmguard.text import shorten
 
 Target = Mapping[str, Any]
 
@@ -32,11 +32,12 @@ def check_targets(
     """
     if box_format is not None and box_format not in BOX_FORMATS:
         raise ValueError(
-            f'box_format must be one of {", ".join(map(repr, BOX_FORMATS))} or None, got {short(box_format)}'
+            f'box_format must be one of {", ".join(map(repr, BOX_FORMATS))} or None, got {shorten(box_format)}'
         )
     if isinstance(instance_keys, str):
         raise TypeError(
-            f'instance_keys must be a sequence of names, got {short(instance_keys)}: write ({short(instance_keys)},)'
+            f'instance_keys must be a sequence of names, got {shorten(instance_keys)}: write '
+            f'({shorten(instance_keys)},)'
         )
     if not isinstance(targets, (list, tuple)) or not all(isinstance(target, Mapping) for target in targets):
         got = type(targets).__name__
@@ -90,7 +91,7 @@ def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
         raise ValueError(f'{name} has shape {shape_of(boxes)}, expected (num_instances, {width}){hint}')
 
 
-def per_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
+def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
     """Return the fields to keep in line: the named ones, or else the known ones and those that look like it.
 
     Without names, an unknown field belongs to the instances if it has, in every image of the batch, as many
@@ -192,13 +193,13 @@ def box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor
     return faults.masked_fill(~boxes.isfinite().all(dim=1), NOT_FINITE)
 
 
-def other_size(targets: Sequence[Target], sizes: Optional[List[Tuple[int, int]]], padded: bool) -> str:
+def find_size_mismatch(targets: Sequence[Target], sizes: Optional[List[Tuple[int, int]]], padded: bool) -> str:
     """Describe the first masks of another size than their image; empty if all sizes match.
 
     Compares only shapes, so it does not synchronise. Masks smaller by a whole factor are accepted.
     """
     for place, (target, size) in enumerate(zip(targets, sizes or ())):
-        masks = _drawn(target)
+        masks = _drawn_masks(target)
         if masks is None:
             continue
         height, width = masks.shape[1:]
@@ -216,22 +217,22 @@ def _is_part(height: int, width: int, size: Tuple[int, int]) -> bool:
 
 def count_empty_masks(targets: Sequence[Target]) -> List[int]:
     """Count the masks without a pixel in each target, with one copy to the host."""
-    drawn = [_drawn(target) for target in targets]
+    drawn = [_drawn_masks(target) for target in targets]
     if all(masks is None for masks in drawn):
         return [0] * len(targets)
-    counts = [torch.zeros((), dtype=torch.int64) if one is None else (~_any_pixel(one)).sum() for one in drawn]
+    counts = [torch.zeros((), dtype=torch.int64) if one is None else (~_has_pixels(one)).sum() for one in drawn]
     device = next(one.device for one in drawn if one is not None)
     found: List[int] = torch.stack([count.to(device) for count in counts]).tolist()
     return found
 
 
-def _drawn(target: Target) -> Optional[Tensor]:
+def _drawn_masks(target: Target) -> Optional[Tensor]:
     """Return the masks if they are (N, H, W) with N > 0; other kinds (RLE, polygons) are not checked."""
     masks: Any = target.get('masks')
     return masks if isinstance(masks, Tensor) and masks.dim() == 3 and len(masks) else None
 
 
-def _any_pixel(masks: Tensor) -> Tensor:
+def _has_pixels(masks: Tensor) -> Tensor:
     """Find masks with any pixel: bool (N,)."""
     flat = masks.detach().flatten(1)
     if flat.element_size() == 1 and flat.shape[1] % 8 == 0 and flat.is_contiguous() and flat.storage_offset() % 8 == 0:

@@ -12,9 +12,9 @@ from mmguard.detection.fields import (
     Target,
     check_targets,
     count_empty_masks,
+    find_instance_keys,
+    find_size_mismatch,
     length_of,
-    other_size,
-    per_instance_keys,
     read_on_host,
     take,
 )
@@ -173,7 +173,7 @@ def guard_batch(
     if len(images) != len(targets):
         raise ValueError(f'there are {len(images)} images, but {len(targets)} targets')
     sizes = _sizes_of(images)
-    differing = other_size(targets, sizes, padded=isinstance(images, Tensor))
+    differing = find_size_mismatch(targets, sizes, padded=isinstance(images, Tensor))
     if differing:
         warn_of_sizes(differing, stacklevel=2)
     found = read_on_host(targets, label_key, check_boxes, box_format, sizes)
@@ -207,7 +207,7 @@ def _guard(
     names = [_source_of(target) for target in targets] if sources is None else list(sources)
     if all_valid:
         return targets, [Tally(count, source=name) for count, name in zip(counts, names)]
-    keys = per_instance_keys(targets, label_key, instance_keys)
+    keys = find_instance_keys(targets, label_key, instance_keys)
     guarded: List[Target] = []
     tallies: List[Tally] = []
     ends = np.cumsum(counts).tolist()

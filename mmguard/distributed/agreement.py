@@ -10,19 +10,19 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from mmguard.distributed.channel import Channel, channel_of, world
+from mmguard.distributed.channel import Channel, channel_of, current_world
 from mmguard.distributed.loss_structure import (
     Entry,
     Layout,
     Losses,
     digest,
-    lacking,
+    find_missing,
+    find_nonfinite_losses,
     layout_of,
-    nonfinite_losses,
     tensors_of,
     union,
 )
-from mmguard.distributed.unused_parameters import find_unreached, trainable, zero_of
+from mmguard.distributed.unused_parameters import find_unreached, list_trainable, zero_of
 from mmguard.labels.tally import LabelGuardError
 from mmguard.log.messages import RateLimiter, describe_filled, describe_mismatch, describe_nonfinite, describe_unreached
 
@@ -146,7 +146,7 @@ class LossAgreement:
             TypeError: A loss that is neither a tensor nor a list of tensors.
         """
         layout = layout_of(losses)
-        nonfinite = [] if self.on_nonfinite == 'keep' else nonfinite_losses(losses)
+        nonfinite = [] if self.on_nonfinite == 'keep' else find_nonfinite_losses(losses)
         channel = self._channel
         if channel is None:
             return self._judge(losses, [RankLosses(0, nonfinite, list(samples))] if nonfinite else [], [])
@@ -155,7 +155,7 @@ class LossAgreement:
         same, any_nonfinite = channel.compare(mine, bool(nonfinite))
         filled: List[RankLosses] = []
         if not same or mine != self._settled[1]:
-            losses, filled = self._made_equal(channel, losses, layout, same, samples, mine)
+            losses, filled = self._equalize(channel, losses, layout, same, samples, mine)
         if not any_nonfinite:
             return Agreed(losses, False, [], filled)
         reports = channel.gather(RankLosses(channel.rank, nonfinite, list(samples)))
@@ -165,27 +165,27 @@ class LossAgreement:
         """Log a line on the first rank, unless there were many recently."""
         is_first = self._channel is None or self._channel.rank == self._channel.ranks[0]
         if is_first and self._limiter.allow():
-            self._warn(line + self._limiter.since_last())
+            self._warn(line + self._limiter.describe_held_back())
 
     def leave(self, why: str) -> None:
         """Tell the waiting ranks that this rank will not come any more, and why."""
         if self._channel is not None:
             self._channel.leave(why)
 
-    def _made_equal(
+    def _equalize(
         self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], mine: int
     ) -> Tuple[Losses, List[RankLosses]]:
         """Return the losses with all that any rank has or had, in one order, and what each rank lacked."""
         filled: List[RankLosses] = []
-        whole = self._whole([layout])
-        if not same or lacking(layout, whole):
+        whole = self._merge_layouts([layout])
+        if not same or find_missing(layout, whole):
             layouts, files = zip(*channel.gather((layout, list(samples))))
             if self.on_mismatch == 'raise':
-                lacks = self._lacks(channel, layouts, union(layouts), files)
+                lacks = self._list_missing(channel, layouts, union(layouts), files)
                 if any(one.losses for one in lacks):
                     raise LabelGuardError(describe_mismatch(lacks, layouts))
-            whole = self._whole(layouts)
-            filled = [one for one in self._lacks(channel, layouts, whole, files) if one.losses]
+            whole = self._merge_layouts(layouts)
+            filled = [one for one in self._list_missing(channel, layouts, whole, files) if one.losses]
         if torch.is_grad_enabled():
             self._known = {key: entry for key, entry in whole.items() if key != FILLED}
             self._look(channel, losses, mine)
@@ -194,12 +194,12 @@ class LossAgreement:
         return full, filled
 
     @staticmethod
-    def _lacks(
+    def _list_missing(
         channel: Channel, layouts: Sequence[Layout], whole: Layout, files: Sequence[List[str]]
     ) -> List[RankLosses]:
-        return [RankLosses(*one) for one in zip(channel.ranks, (lacking(one, whole) for one in layouts), files)]
+        return [RankLosses(*one) for one in zip(channel.ranks, (find_missing(one, whole) for one in layouts), files)]
 
-    def _whole(self, layouts: Sequence[Layout]) -> Layout:
+    def _merge_layouts(self, layouts: Sequence[Layout]) -> Layout:
         """Return the layout that every rank is to have. Without gradients (validation), only what some rank has now."""
         if not torch.is_grad_enabled():
             return union(layouts)
@@ -223,12 +223,12 @@ class LossAgreement:
 
     def _fill(self, losses: Losses, layout: Layout, whole: Layout, out_of_reach: List[str]) -> Losses:
         """Return the losses with every key, ordered as in ``whole``; missing or constant ones get zeros."""
-        names, module = lacking(layout, whole), self._module()
+        names, module = find_missing(layout, whole), self._module()
         if names:
             zero = zero_of(module)
         elif out_of_reach and self.on_mismatch == 'fill':
             names = [key for key, entry in layout.items() if entry.graph]
-            zero = zero_of(module, [one for name, one in trainable(module) if name in out_of_reach])
+            zero = zero_of(module, [one for name, one in list_trainable(module) if name in out_of_reach])
         else:
             return losses if [*layout] == [*whole] else {key: losses[key] for key in whole}
         filled = dict(losses)
@@ -281,7 +281,7 @@ def align_losses(
         True
     """
     made = _AGREEMENTS.setdefault(module, {})
-    key = (world(), group, on_mismatch, on_nonfinite, timeout, tuple(expected))
+    key = (current_world(), group, on_mismatch, on_nonfinite, timeout, tuple(expected))
     if key not in made:
         made[key] = LossAgreement(module, group, on_mismatch, on_nonfinite, timeout, expected)
     agreed = made[key](losses, samples)

@@ -113,7 +113,7 @@ class Channel:
         waited = time.monotonic() - start
         self._presence.answer(self._calls)
         self.close()
-        self._failure = self._presence.missing_at(self._calls, waited)
+        self._failure = self._presence.build_error(self._calls, waited)
         raise self._failure from cause
 
 
@@ -128,14 +128,14 @@ def _leave() -> None:
         channel.close()
 
 
-def world() -> Optional[Any]:
+def current_world() -> Optional[Any]:
     """Return the process group of all ranks; a new one after each ``init_process_group``, ``None`` without."""
     return dist.group.WORLD if dist.is_available() and dist.is_initialized() else None
 
 
 def channel_of(group: Optional[Any], timeout: float) -> Optional[Channel]:
     """Return the channel of a group's ranks (``None``: all), created at the first call; ``None`` for a single rank."""
-    everyone = world()
+    everyone = current_world()
     if everyone is None or dist.get_world_size(group) == 1:
         return None
     for key, channel in list(_CHANNELS.items()):

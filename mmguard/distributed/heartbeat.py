@@ -82,10 +82,10 @@ class Presence:
             self.store.add(f'{call}/{self.rank}', 1)
             self.store.add(f'{call}', 1)
 
-    def missing_at(self, call: int, waited: float) -> AbsentRankError:
+    def build_error(self, call: int, waited: float) -> AbsentRankError:
         """Build the error of a collective that failed; this rank has answered."""
         try:
-            who, ranks = self._judge(self._stories_of_silent(call), call)
+            who, ranks = self._judge(self._call_roll(call), call)
         except Exception:  # torch raises several kinds when the other side of a socket is gone
             who = 'the process that keeps their common store (rank 0, or torchrun) is gone, with all reports of ranks'
             ranks = [0]
@@ -99,12 +99,12 @@ class Presence:
                 self._say_where()
 
     def _say_where(self) -> None:
-        self.store.set(f'where/{self.rank}', f'{self._who}|{where(self._thread)}')
+        self.store.set(f'where/{self.rank}', f'{self._who}|{describe_position(self._thread)}')
         self.store.add(f'beats/{self.rank}', 1)
 
     # ---- roll call
 
-    def _stories_of_silent(self, call: int) -> Dict[int, List[str]]:
+    def _call_roll(self, call: int) -> Dict[int, List[str]]:
         """Return rank -> ``ended``, ``gone``, ``elsewhere`` or ``waiting``, and details, for silent ranks."""
         store, end = self.store, time.monotonic() + PATIENCE
         beats = {rank: store.add(f'beats/{rank}', 0) for rank in self._others}
@@ -144,7 +144,7 @@ class Presence:
         return f'{said}. Rank {skipped} skipped this, unless the others were to skip it, too', here
 
 
-def where(thread: int) -> str:
+def describe_position(thread: int) -> str:
     """Describe where a thread is: ``waits in all_reduce, called from metric.py, line 12``."""
     frame: Any = sys._current_frames()[thread]
     waits = _module_of(frame).startswith(WAITING)

@@ -87,18 +87,18 @@ def union(layouts: Sequence[Layout]) -> Layout:
     return {key: joined[key] for key in order}
 
 
-def lacking(layout: Layout, whole: Layout) -> List[str]:
+def find_missing(layout: Layout, whole: Layout) -> List[str]:
     """Return the keys of ``whole`` that ``layout`` lacks, or has without the graph that they should have."""
     return [k for k, e in whole.items() if k not in layout or (e.graph and not layout[k].graph)]
 
 
-def nonfinite_losses(losses: Losses) -> List[str]:
+def find_nonfinite_losses(losses: Losses) -> List[str]:
     """Return the names of the losses that are trained on and not finite."""
     parts = [(k, part.detach()) for k, value in losses.items() if 'loss' in k for part in tensors_of(k, value)]
-    return list(dict.fromkeys(not_finite(parts)))
+    return list(dict.fromkeys(find_nonfinite(parts)))
 
 
-def not_finite(named: Sequence[Tuple[str, Tensor]]) -> List[str]:
+def find_nonfinite(named: Sequence[Tuple[str, Tensor]]) -> List[str]:
     """Return the names of the tensors with a number that is not finite; waits once for the device."""
     flags = [tensor.isfinite().all().to(named[0][1].device) for _, tensor in named]
     found = torch.stack(flags).tolist() if flags else []

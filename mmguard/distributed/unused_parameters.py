@@ -36,10 +36,10 @@ def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
     if module.find_unused_parameters or getattr(module, 'static_graph', False):
         return []
     reached = _find_reached(losses)
-    return [] if reached is None else [name for name, one in trainable(module) if id(one) not in reached]
+    return [] if reached is None else [name for name, one in list_trainable(module) if id(one) not in reached]
 
 
-def trainable(module: Any) -> List[Any]:
+def list_trainable(module: Any) -> List[Any]:
     """Return name and parameter of those with ``requires_grad``, without the ``module.`` of a wrapper."""
     inner = module.module if isinstance(module, DistributedDataParallel) else module
     return [(name, one) for name, one in inner.named_parameters() if one.requires_grad]
@@ -66,7 +66,7 @@ def explain_error(error: Exception, model: Any) -> str:
     """Explain the error of DistributedDataParallel about a missing gradient, with names and remedy; else empty."""
     if 'Expected to have finished reduction' not in str(error):
         return ''
-    names = [name for name, _ in trainable(model)]
+    names = [name for name, _ in list_trainable(model)]
     numbers = re.search(r'Parameter indices which did not receive grad for rank \d+:([\d ]+)', str(error))
     lacking = [names[int(number)] for number in numbers.group(1).split()] if numbers else []
     return (
@@ -83,7 +83,7 @@ def add_names(message: str, module: Any) -> str:
     said = unused_in([message])
     if not said.indices or said.names or module is None:
         return message
-    names = [name for name, _ in trainable(module)]
+    names = [name for name, _ in list_trainable(module)]
     lines = [
         f'Parameters which did not receive grad for rank {rank}: '
         f'{", ".join(names[one] for one in indices if one < len(names))}'

@@ -89,7 +89,7 @@ def _dataclass(kind: Any) -> Decode:
         for name in needed:
             if name not in record:
                 raise ValueError(f'no {name!r}')
-        return kind(**{name: _within(name, known[name], record[name]) for name in record if name in known})
+        return kind(**{name: _decode_field(name, known[name], record[name]) for name in record if name in known})
 
     return decode
 
@@ -99,14 +99,16 @@ def _list(item: Decode, value: Any) -> List[Any]:
 
 
 def _dict(key: Decode, item: Decode, value: Any) -> Dict[Any, Any]:
-    return {key(name): _within(name, item, one) for name, one in _check_type(dict, 'not an object', value).items()}
+    return {
+        key(name): _decode_field(name, item, one) for name, one in _check_type(dict, 'not an object', value).items()
+    }
 
 
 def _optional(item: Decode, value: Any) -> Any:
     return None if value is None else item(value)
 
 
-def _within(name: str, decode: Decode, value: Any) -> Any:
+def _decode_field(name: str, decode: Decode, value: Any) -> Any:
     try:
         return decode(value)
     except ValueError as error:

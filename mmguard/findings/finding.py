@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, Tuple
 
-from mmguard.text import quantity, short
+from mmguard.text import quantity, shorten
 
 if TYPE_CHECKING:
     from mmguard.findings.edits import Edit
@@ -71,12 +71,12 @@ class Finding:
 def shown(value: Any) -> str:
     """A value in a line; long lists by their length and ends."""
     try:
-        text = short(value, _SHOWN + 1)
+        text = shorten(value, _SHOWN + 1)
     except Exception:  # an object of the user's, which cannot say what it is
         return f'what cannot be shown ({type(value).__name__})'
     if isinstance(value, (list, tuple)) and len(text) > _SHOWN:
         first, last = value[0], value[-1]
-        return f'[{short(first)}, ..., {short(last)}] ({quantity(len(value), "entry")})'
+        return f'[{shorten(first)}, ..., {shorten(last)}] ({quantity(len(value), "entry")})'
     return text if len(text) <= _SHOWN else f'{text[: _SHOWN - 3]}...'
 
 

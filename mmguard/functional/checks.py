@@ -227,8 +227,8 @@ def _name_dataset(number: int) -> str:
     return (
         ''
         if name is None
-        else f'{number} is the number of classes of {name}: was its data set class kept, with its tables '
-        f'(weights and map from ids to classes must be those of your labels)? '
+        else f'{number} is the number of classes of {name}: are the data set class or its tables '
+        f'(weights, map from ids to classes) still those of {name}? '
     )
 
 
@@ -294,7 +294,7 @@ def _suggest_target(logits: Tensor, target: Tensor, name: str = 'target', scores
             f'{scores_name}.flatten(0, -2) with {name}.flatten()'
         )
     if len(scores) == 1:
-        return f'{scores_name} with one dimension holds the scores (C) of one element, with a single class index'
+        return 'one dimension means the scores (C) of one element, with a single class index'
     if len(shape) == len(expected) > 1 and shape[0] == expected[0]:
         if shape[1:] == expected[:0:-1]:
             return f'height and width are swapped, {name}.transpose(-1, -2)'

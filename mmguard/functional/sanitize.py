@@ -119,7 +119,7 @@ def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
     )
 
 
-def kept_and_counted(invalid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
+def count_for_factor(invalid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
     """Count the valid elements among those that an ``avg_factor`` counts, and all of these."""
     return (counts_for_factor & ~invalid).sum(), counts_for_factor.sum()
 

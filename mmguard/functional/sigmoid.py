@@ -20,7 +20,7 @@ from mmguard.functional.checks import (
 from mmguard.functional.reduction import EPS, AvgFactor, reduce_loss, scale_avg_factor, sum_float32
 from mmguard.functional.sanitize import (
     BinaryTarget,
-    kept_and_counted,
+    count_for_factor,
     mask_scores,
     sanitize_binary_target,
     sanitize_target,
@@ -103,7 +103,7 @@ def sigmoid_cross_entropy(
         avg_factor = avg_factor if dense else avg_factor * logits.shape[1]
     elif on_invalid != 'clip':
         counted = torch.ones_like(invalid) if weight is None else weight != 0
-        avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(*torch.broadcast_tensors(invalid, counted)))
+        avg_factor = scale_avg_factor(avg_factor, *count_for_factor(*torch.broadcast_tensors(invalid, counted)))
     return reduce_loss(loss, element_weight, reduction, avg_factor), counts
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_scores, check_weight, class_dim, shape_of
 from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor
-from mmguard.functional.sanitize import kept_and_counted
+from mmguard.functional.sanitize import count_for_factor
 from mmguard.labels.tally import LabelGuardError, Tally
 
 #: Tolerance for the sum of a row of probabilities: rounding to half precision, or a smoothing that divides by C
@@ -98,13 +98,14 @@ def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
     at = 'the only element' if target.dim() == 1 else ', '.join(map(str, positions))
     raise LabelGuardError(
         f'{number:,} of {invalid.numel():,} soft targets are not a distribution over the {target.shape[dim]} classes: '
-        f'{", ".join(_faults(rows))}; first at {at}, which holds {_row(rows[0])}. {_advice(rows, dim)}',
+        f'{", ".join(_describe_faults(rows))}; first at {at}, which holds {_row(rows[0])}. '
+        f'{_suggest_correction(rows, dim)}',
         [Tally(total=invalid.numel(), skipped=number)],
         positions,
     )
 
 
-def _faults(rows: Tensor) -> List[str]:
+def _describe_faults(rows: Tensor) -> List[str]:
     """Describe the faults of rows (M, C), each counted under one fault."""
     finite = rows.isfinite().all(1)
     negative = finite & (rows < 0).any(1)
@@ -126,7 +127,7 @@ def _row(row: Tensor, limit: int = 8) -> str:
     return f'[{shown}{", ..." if row.numel() > limit else ""}]'
 
 
-def _advice(rows: Tensor, dim: int) -> str:
+def _suggest_correction(rows: Tensor, dim: int) -> str:
     finite = rows[rows.isfinite().all(1)]
     sums = finite.sum(1)
     if ((finite == 0) | (finite == 255)).all() and (finite > 0).any():
@@ -211,5 +212,5 @@ def soft_cross_entropy(
         avg_factor = (sanitized.keep if avg_non_ignore else ~sanitized.skipped).count_nonzero()
     else:
         counted = torch.ones_like(sanitized.keep) if weight is None else (weight != 0).expand_as(sanitized.keep)
-        avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(sanitized.skipped, counted))
+        avg_factor = scale_avg_factor(avg_factor, *count_for_factor(sanitized.skipped, counted))
     return reduce_loss(loss, weight, reduction, avg_factor), sanitized.counts

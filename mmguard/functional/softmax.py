@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
 from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor
-from mmguard.functional.sanitize import ClassTarget, kept_and_counted, sanitize_class_target
+from mmguard.functional.sanitize import ClassTarget, count_for_factor, sanitize_class_target
 
 
 def softmax_cross_entropy(
@@ -80,7 +80,7 @@ def softmax_cross_entropy(
             avg_factor = scale_avg_factor(avg_factor, seen - skipped, seen)
         else:
             invalid = sanitized.invalid()
-            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(invalid, (weight != 0).expand_as(invalid)))
+            avg_factor = scale_avg_factor(avg_factor, *count_for_factor(invalid, (weight != 0).expand_as(invalid)))
     return reduce_loss(loss, weight, reduction, avg_factor), counts
 
 

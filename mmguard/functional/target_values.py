@@ -76,7 +76,7 @@ VOID = 255
 
 def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
     """Describe valid targets: ``'All 4 targets are valid: classes 0..2 of 3.'``, and what ignored ones require."""
-    seen, ignored = _seen(target, ignore_index), int((target == ignore_index).count_nonzero())
+    seen, ignored = _list_classes(target, ignore_index), int((target == ignore_index).count_nonzero())
     ends = '..'.join(str(end) for end in sorted({seen[0], seen[-1]}))
     words = f'All {target.numel():,} targets are valid: {plural(len(seen), "class")} {ends} of {classes}.'
     if ignored:
@@ -95,8 +95,8 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
         words += f' If no file holds {ignore_index}, it is the fill value of padding or of a rotation, as it should be.'
     if target.dim() > 2 and len(target) > 1 and seen == [0, 1] and classes > 2:
         words += (
-            f' Only 0 and 1 of {classes} classes occur: if every batch is so, look whether ToTensor and .long() were '
-            f'applied to the masks, which makes 1 of 255 and 0 of all others.'
+            f' Only 0 and 1 of {classes} classes occur: if every batch looks like this, were ToTensor and .long() '
+            f'applied to the masks? That turns 255 into 1 and all else into 0.'
         )
     return words
 
@@ -105,7 +105,7 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
     """Warn of valid label maps that teach next to nothing."""
     if target.dim() < 3 or classes < 2:
         return
-    seen, ignored = _seen(target, ignore_index), int((target == ignore_index).count_nonzero())
+    seen, ignored = _list_classes(target, ignore_index), int((target == ignore_index).count_nonzero())
     if seen == [0] and ignored and ignore_index == VOID:
         _warn(
             f'of {classes} classes only 0 occurs, next to the ignored 255 ({_share(ignored, target)}). If these are '
@@ -114,14 +114,15 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
         )
     elif seen == [0]:
         _warn(
-            f'all {target.numel() - ignored:,} targets are class 0. If every batch is so: ToTensor divides masks by '
-            f'255, and .long() then makes 0 of all; use torch.as_tensor(np.array(mask)).long(), or PILToTensor'
+            f'all {target.numel() - ignored:,} targets are class 0. If every batch looks like this: ToTensor divides '
+            f'masks '
+            f'by 255, and .long() then turns all into 0; use torch.as_tensor(np.array(mask)).long(), or PILToTensor'
         )
     elif ignored >= NEARLY_ALL * target.numel():
         _warn(
             f'{_share(ignored, target)} of the targets are ignored (ignore_index={ignore_index}), and {len(seen)} of '
-            f'{classes} classes are left. If every batch is so, a map from ids to classes (of another data set?) sends '
-            f'most values there, or ignore_index is a class'
+            f'{classes} classes are left. If every batch looks like this, a map from ids to classes (of another data '
+            f'set?) sends most values there, or ignore_index is a class'
         )
 
 
@@ -135,7 +136,7 @@ def warn_of_swallowed(target: Tensor, ignore_index: float) -> None:
         )
 
 
-def _seen(target: Tensor, ignore_index: int) -> List[int]:
+def _list_classes(target: Tensor, ignore_index: int) -> List[int]:
     found: List[int] = target[target != ignore_index].long().unique().tolist()
     return found
 
@@ -155,7 +156,7 @@ _WHOLE = 'All values are whole: target.long()'
 def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bool = False) -> None:
     """Check that class indices are integers, classes, and not all ignored; with one channel, 0 or 1."""
     if target.is_floating_point() or target.dtype.is_complex:
-        words = _fractions(target)
+        words = _describe_fractions(target)
         if not (squeezed and words == _WHOLE):  # MONAI's masks are floating point
             raise TargetTypeError(f'{describe_pair(logits, target)}; class indices are integers. {words}')
     classes = max(number_of_classes(logits), 2)
@@ -170,7 +171,8 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
         )
         raise LabelGuardError(
             f"{what}: the mean of nothing is NaN by PyTorch's rule, and so are all weights after the next step. If "
-            f'every batch is so, a map from ids to classes (of another data set?) sends your values to the ignored '
+            f'every batch looks like this, a map from ids to classes (of another data set?) sends your values to the '
+            f'ignored '
             f'one, or ignore_index is a class: look at the values that the file holds. If single crops are, leave such '
             f'crops out, or take mmguard.functional.cross_entropy, which gives 0 with gradient 0',
             [Tally(total=target.numel())],
@@ -181,7 +183,8 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
     cause = likely_cause(target, _counts(target[takes_part]), values, classes, ignore_index)
     raise LabelGuardError(
         f'{sum(values.values()):,} of {target.numel():,} targets are invalid: {describe_values(values)}; first at '
-        f'{_list_positions(invalid)}; valid are 0..{classes - 1} or ignore_index={ignore_index}. {_ways(cause)}',
+        f'{_list_positions(invalid)}; valid are 0..{classes - 1} or ignore_index={ignore_index}. '
+        f'{_suggest_ways(cause)}',
         [Tally(total=target.numel(), skipped=sum(values.values()), values=values)],
         _positions(invalid),
     )
@@ -240,7 +243,7 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
     )
 
 
-def _fractions(target: Tensor) -> str:
+def _describe_fractions(target: Tensor) -> str:
     """Describe what floating point class indices look like, and how to convert them back."""
     values = target.detach().double()
     finite = values[values.isfinite()]
@@ -274,7 +277,7 @@ def _list_positions(invalid: Tensor) -> str:
     return ', '.join(map(str, _positions(invalid))) if invalid.dim() else 'the only element'
 
 
-def _ways(cause: Optional[str]) -> str:
+def _suggest_ways(cause: Optional[str]) -> str:
     """Suggest what to write, and how to train on until then."""
     without = "train on without them: mmguard.functional.cross_entropy(..., on_invalid='ignore')"
     return f'To {without}' if cause is None else f'Likely cause: {cause.rstrip(".")} (to {without})'

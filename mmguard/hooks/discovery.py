@@ -108,7 +108,7 @@ def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
     """Yield the transform lists of a dataset and of wrapped datasets, including lists inside transforms (branches)."""
     pipeline = getattr(dataset, 'pipeline', None)
     transforms = getattr(pipeline, 'transforms', pipeline)
-    yield from (held for held in _inside(transforms, set()) if isinstance(held, list))
+    yield from (held for held in _walk_transforms(transforms, set()) if isinstance(held, list))
     for wrapped in find_wrapped(dataset):
         yield from pipelines_of(wrapped)
 
@@ -121,7 +121,7 @@ def find_wrapped(dataset: Any) -> List[Any]:
 
 def rules_in(transforms: Iterable[Any]) -> Iterator[LabelSpace]:
     """Yield the rules of the guards in a pipeline, including nested ones (``RandomApply``, ``MultiBranch``)."""
-    for transform in _inside(list(transforms), set()):
+    for transform in _walk_transforms(list(transforms), set()):
         rule = getattr(transform, 'rule', None)
         if isinstance(rule, LabelSpace):
             yield rule
@@ -132,7 +132,7 @@ def rules_of(dataset: Any) -> List[LabelSpace]:
     return list({id(rule): rule for pipeline in pipelines_of(dataset) for rule in rules_in(pipeline)}.values())
 
 
-def _inside(held: Any, seen: Set[int]) -> Iterator[Any]:
+def _walk_transforms(held: Any, seen: Set[int]) -> Iterator[Any]:
     """Yield every transform and every list of transforms in a pipeline, at any depth.
 
     Transforms hold others in any attribute: a list, a dict of branches, a list of lists.
@@ -142,13 +142,13 @@ def _inside(held: Any, seen: Set[int]) -> Iterator[Any]:
     seen.add(id(held))
     if _is_transform(held):
         yield held
-        yield from _inside(vars(held), seen)
+        yield from _walk_transforms(vars(held), seen)
     elif isinstance(held, (dict, list, tuple)) and len(held) <= LONGEST_PIPELINE:
         inner = list(held.values() if isinstance(held, dict) else held)
         if not isinstance(held, dict) and any(map(_is_transform, inner)):
             yield inner
         for item in inner:
-            yield from _inside(item, seen)
+            yield from _walk_transforms(item, seen)
 
 
 def _is_transform(item: Any) -> bool:

@@ -32,7 +32,7 @@ from mmguard.labels.heads import from_loss
 from mmguard.labels.samples import source_of
 from mmguard.labels.space import check_int
 from mmguard.labels.tally import LabelGuardError, Tally
-from mmguard.log.messages import add_reporter, describe_place, offence_line, summarize_loop, too_many_skipped
+from mmguard.log.messages import add_reporter, describe_offence, describe_place, describe_skipped_ratio, summarize_loop
 from mmguard.log.run_log import MAX_MB, NAME, RunLog
 from mmguard.log.statistics import KINDS, SCALARS, ByKind, Stats, group_tallies
 from mmguard.nn.counting import CountsLabels
@@ -194,7 +194,7 @@ class LabelGuardHook(Hook):
         self._add_up(runner)
         self._show(runner, at=runner.iter)  # of one that stopped early
         self._close(runner, 'train')
-        self._picture(runner, 'train')
+        self._show_pictures(runner, 'train')
 
     def _report(self, runner: Any) -> None:
         stats = self._log.report('train', self._place)
@@ -216,7 +216,7 @@ class LabelGuardHook(Hook):
             self._show(runner, at=runner.iter + 1)
             self._close(runner, 'train')
             worst = [tally for kind in KINDS for tally in loop.worst(kind, 5)]
-            raise LabelGuardError(too_many_skipped(ratio, limit, worst), worst)
+            raise LabelGuardError(describe_skipped_ratio(ratio, limit, worst), worst)
 
     def _show(self, runner: Any, at: Optional[int] = None) -> None:
         """Make the LoggerHook, which comes next, show what was found since the last call.
@@ -272,7 +272,7 @@ class LabelGuardHook(Hook):
         _write_scalars(runner, mode, loop.everywhere)
         self._close(runner, mode)
         for shown in ('train', mode):
-            self._picture(runner, shown)
+            self._show_pictures(runner, shown)
 
     # ---- the parts
 
@@ -318,7 +318,7 @@ class LabelGuardHook(Hook):
         """Log a line about what was found since the last one; nothing if nothing was found."""
         begin, end, stats = self._untold.pop(mode, ({}, {}, Stats()))
         if stats:
-            runner.logger.info(offence_line(f'guard: {describe_place(mode, begin, end)}', stats))
+            runner.logger.info(describe_offence(f'guard: {describe_place(mode, begin, end)}', stats))
 
     def _close(self, runner: Any, mode: str) -> None:
         """Log the result of a loop: in full the first time, then one line."""
@@ -334,7 +334,7 @@ class LabelGuardHook(Hook):
         if text:
             runner.logger.info(f'guard: {text}')
 
-    def _picture(self, runner: Any, mode: str) -> None:
+    def _show_pictures(self, runner: Any, mode: str) -> None:
         """Pass pictures of the worst files to the visualizer, if these changed since the last call."""
         loop = self._log.loops.get(mode)
         if not self.show_worst or loop is None:

@@ -8,9 +8,9 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 from mmengine import dist
 from torch import nn
 
-from mmguard.compat.torch_names import not_compiled
+from mmguard.compat.torch_names import exclude_from_compile
 from mmguard.distributed.agreement import TIMEOUT, LossAgreement, RankLosses, check_arguments
-from mmguard.distributed.loss_structure import not_finite
+from mmguard.distributed.loss_structure import find_nonfinite
 from mmguard.distributed.unused_parameters import explain_error
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrap
 from mmguard.hooks.runs import HookAroundTraining, run_log_of, train_place, warn_of_problems
@@ -114,7 +114,7 @@ class RankGuardHook(HookAroundTraining):
             except _Skip:
                 for buffer, before in buffers:
                     buffer.copy_(before)
-                for owner, name in _counting_iterations(runner):
+                for owner, name in _find_iteration_counters(runner):
                     _put_in(self._held, owner, name, lambda *_, **__: None)
                 return {}
             except RuntimeError as error:
@@ -124,7 +124,7 @@ class RankGuardHook(HookAroundTraining):
                 raise RuntimeError(explanation) from error
 
         # Backward follows in the same call, so these methods have to be replaced.
-        _put_in(self._undo, model, 'parse_losses', not_compiled(parse_agreed_losses))
+        _put_in(self._undo, model, 'parse_losses', exclude_from_compile(parse_agreed_losses))
         _put_in(self._undo, runner.model, 'train_step', train_or_skip)
         if self.grad_report:
             self._watch_gradients(runner, model)
@@ -182,7 +182,7 @@ class RankGuardHook(HookAroundTraining):
         arrived = _record_arrivals(model, self._undo)
 
         def check_and_step(*args: Any, **kwargs: Any) -> None:
-            names = nonfinite_gradients(model, arrived)
+            names = find_nonfinite_gradients(model, arrived)
             arrived.clear()
             if names:
                 runner.logger.warning(
@@ -207,7 +207,7 @@ def _put_in(undo: ExitStack, owner: Any, name: str, method: Any) -> None:
     setattr(owner, name, method)
 
 
-def _counting_iterations(runner: Any) -> Iterator[Tuple[Any, str]]:
+def _find_iteration_counters(runner: Any) -> Iterator[Tuple[Any, str]]:
     """Yield the methods by which other hooks would count an iteration that was skipped."""
     for hook in runner.hooks:
         if getattr(hook, 'ema_model', None) is not None:
@@ -228,7 +228,7 @@ def _record_arrivals(model: nn.Module, undo: ExitStack) -> Dict[str, None]:
     return arrived
 
 
-def nonfinite_gradients(model: nn.Module, arrived: Iterable[str] = ()) -> List[str]:
+def find_nonfinite_gradients(model: nn.Module, arrived: Iterable[str] = ()) -> List[str]:
     """Find parameters whose gradient is not finite, those that backward reached first (nearest to the loss) first.
 
     Args:
@@ -237,6 +237,6 @@ def nonfinite_gradients(model: nn.Module, arrived: Iterable[str] = ()) -> List[s
             registered of them first.
     """
     graded = [(name, parameter.grad) for name, parameter in model.named_parameters() if parameter.grad is not None]
-    names = not_finite(graded)[::-1]
+    names = find_nonfinite(graded)[::-1]
     place = {name: number for number, name in enumerate(arrived)}
     return sorted(names, key=lambda name: place.get(name, len(place)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Sequence, Set
 from torch import nn
 
 from mmguard.hooks.discovery import class_names_of, pipelines_of, rules_in, rules_of, unwrap
-from mmguard.labels.heads import from_loss, names_in
+from mmguard.labels.heads import from_loss, split_path
 from mmguard.labels.space import ImageLabelRule, LabelSpace
 from mmguard.labels.tally import LABEL_GUARD, LabelGuardError, Tally
 from mmguard.log.statistics import Stats
@@ -117,7 +117,7 @@ def _likely_causes(
         if space is None:
             return []
         facts.num_classes, facts.ignore_index = space.num_classes, space.ignore_index
-        facts.of_images = facts.of_images or 'head' in names_in(space.place)  # the name that classifiers use
+        facts.of_images = facts.of_images or 'head' in split_path(space.place)  # the name that classifiers use
     return diagnose(facts)
 
 

@@ -7,7 +7,7 @@ Parts of a config and built heads are read alike.
 - Semantic heads of mmdet do the same with maps of stuff. That of Panoptic FPN has ``num_stuff_classes + 1`` channels,
   but its maps hold things and stuff: it makes one class of all things itself.
 - MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps where there is any; what a map has
-  beyond both is left out, 255 by name. mmseg's heads of these names take classes from maps alone.
+  beyond both is left out, 255 by name. mmseg's heads of these names take classes only from maps.
 - Heads of boxes, masks and queries index their scores by the label of an instance. Those of mmyolo hold their layers,
   and the number of classes, in a ``head_module``.
 - Heads of mmpretrain's classifiers index their scores by the label of an image, which counts as an instance.
@@ -103,24 +103,24 @@ class Head(Protocol):
         """Return True if its class or a base class has one of these names."""
 
 
-def names_in(path: str) -> List[str]:
+def split_path(path: str) -> List[str]:
     """Split the path of a head into names, without indices."""
     return [name for name in re.split(r'[.\[\]]+', path) if name and not name.isdigit()]
 
 
 def takes_labels(head: Head) -> bool:
     """Return True if a head's ``num_classes`` counts labels."""
-    return not (ELSEWHERE & set(names_in(head.path)) or head.is_a(*OTHER_COUNTS))
+    return not (ELSEWHERE & set(split_path(head.path)) or head.is_a(*OTHER_COUNTS))
 
 
 def is_classifier(head: Head) -> bool:
     """Return True if a head takes labels of images."""
-    return names_in(head.path)[-1:] == ['head'] and head.is_a(*CLASSIFIERS) and not head.is_a(ARCFACE)
+    return split_path(head.path)[-1:] == ['head'] and head.is_a(*CLASSIFIERS) and not head.is_a(ARCFACE)
 
 
 def group_of(head: Head, kind: str) -> Optional[str]:
     """Return the name in :data:`GROUPS` that applies to a head."""
-    names = names_in(head.path)
+    names = split_path(head.path)
     if names[-1:] == ['head']:
         return 'head' if kind == 'instances' and is_classifier(head) else None
     if not names or not (names[-1].endswith('_head') or names[-1] in (HEAD_MODULE, *GROUPS[kind])):
@@ -149,17 +149,17 @@ def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str
     """Collect the valid labels of a model's heads."""
     heads = list(heads)
     found = tuple(space for head in heads for space in spaces_of_head(head))
-    instances = _leading(found, 'instances')
-    unknown = [head for head in heads if names_in(head.path)[-1:] != ['head'] or is_classifier(head)]
+    instances = _choose_leading(found, 'instances')
+    unknown = [head for head in heads if split_path(head.path)[-1:] != ['head'] or is_classifier(head)]
     if instances is None and names and unknown and not any(group_of(head, 'pixels') for head in heads):
         instances = Space('instances', len(names), named_at)
-    return LabelSpaces(_leading(found, 'pixels'), instances, found, tuple(names))
+    return LabelSpaces(_choose_leading(found, 'pixels'), instances, found, tuple(names))
 
 
-def _leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
+def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
     """Return the smallest space of the most telling group."""
     for group in GROUPS[kind]:
-        found = [space for space in spaces if space.kind == kind and group in names_in(space.place)]
+        found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
         if found:
             return min(found, key=lambda space: space.num_classes)
     return None
@@ -230,7 +230,7 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
         names (sequence[str]): Classes of the data set: used if no head tells classes apart.
     """
     heads = (_Built(name, module) for name, module in model.named_modules())
-    ends = (head for head in heads if (names_in(head.path) or [''])[-1].endswith('_head') or is_classifier(head))
+    ends = (head for head in heads if (split_path(head.path) or [''])[-1].endswith('_head') or is_classifier(head))
     return label_spaces(ends, names, 'the classes of the data set')
 
 
@@ -244,7 +244,7 @@ def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
         model (nn.Module): Without wrappers such as DDP.
         loss_name (str): Name of the loss in it, ``'decode_head.loss_decode.0'``.
     """
-    loss, *owners = _upwards(model, loss_name)
+    loss, *owners = _walk_up(model, loss_name)
     own = _first_int([loss.module], 'num_classes')
     for owner in owners:
         found = {space.kind: space for space in spaces_of_head(owner)}
@@ -263,7 +263,7 @@ def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
     return {kind: Space(kind, number, loss_name, ignored if kind == 'pixels' else None) for kind in KINDS}
 
 
-def _upwards(model: Any, name: str) -> Iterator[_Built]:
+def _walk_up(model: Any, name: str) -> Iterator[_Built]:
     """Yield a module and the modules around it, the model last."""
     parts = name.split('.')
     for depth in range(len(parts), -1, -1):

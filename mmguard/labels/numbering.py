@@ -53,11 +53,11 @@ FRAMEWORKS: Dict[str, Framework] = {
 }
 
 
-def titles(labels: str) -> str:
+def framework_titles(labels: str) -> str:
     """Return the titles of the frameworks with a numbering.
 
     Example:
-        >>> titles('positions')
+        >>> framework_titles('positions')
         'mmdet, detectron2, YOLOX'
     """
     return ', '.join(framework.title for framework in FRAMEWORKS.values() if framework.labels == labels)

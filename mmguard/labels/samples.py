@@ -108,7 +108,7 @@ def _join_record(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, i
     """Return the sample's record with another look at its pixels or instances (after an earlier guard's, if any)."""
     joined: Record = dict(sample.get(LABEL_GUARD) or {})
     if kind in joined:
-        tally = tallies_of({LABEL_GUARD: {kind: joined[kind]}})[kind].then(tally)
+        tally = tallies_of({LABEL_GUARD: {kind: joined[kind]}})[kind].merge_second_look(tally)
     mapped = dict(label_map) or joined.get(kind, {}).get(LABEL_MAP)
     joined[kind] = {**vars(tally), **({LABEL_MAP: mapped} if mapped else {})}
     return joined

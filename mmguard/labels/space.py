@@ -9,7 +9,7 @@ import numpy as np
 
 from mmguard.labels import OTHERS
 from mmguard.labels.tally import LabelGuardError, Tally
-from mmguard.text import plural, quantity, short
+from mmguard.text import plural, quantity, shorten
 
 Rule = TypeVar('Rule', bound='LabelSpace')
 
@@ -60,7 +60,8 @@ class LabelSpace:
             }
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f'label_map must map integers to integers, got {short(label_map)}: write e.g. label_map={{7: 0, 8: 1}}'
+                f'label_map must map integers to integers, got {shorten(label_map)}: write e.g. '
+                f'label_map={{7: 0, 8: 1}}'
             ) from error
         wrong = {raw: label for raw, label in checked.items() if not self.is_valid(label)}
         if wrong:
@@ -170,7 +171,7 @@ class LabelRule(LabelSpace):
             sanitized = label.copy()
             sanitized.flat[invalid] = found.clip(0, min(self.num_classes - 1, np.iinfo(label.dtype).max))
         else:
-            sanitized = label.astype(_dtype_holding(self.ignore_index, label.dtype))
+            sanitized = label.astype(_widen_dtype(self.ignore_index, label.dtype))
             sanitized.flat[invalid] = self.ignore_index
         return sanitized, tally
 
@@ -198,7 +199,7 @@ class LabelRule(LabelSpace):
         tally.mapped = sum(counts[value] for value in changed) - sum(invalid.values())
         if not changed:
             return label, tally
-        dtype = _dtype_holding(self.ignore_index, label.dtype)
+        dtype = _widen_dtype(self.ignore_index, label.dtype)
         low, high = min(counts), max(counts)
         if high - low < _TABLE:
             table = np.zeros(high - low + 1, dtype=dtype)
@@ -283,7 +284,7 @@ def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) 
 
 def check_on_invalid(on_invalid: str, allowed: Sequence[str] = ON_INVALID) -> str:
     if on_invalid not in allowed:
-        raise ValueError(f'on_invalid must be one of {", ".join(map(repr, allowed))}, got {short(on_invalid)}')
+        raise ValueError(f'on_invalid must be one of {", ".join(map(repr, allowed))}, got {shorten(on_invalid)}')
     return on_invalid
 
 
@@ -293,7 +294,7 @@ def check_num_classes(num_classes: Any) -> int:
 
 def check_int(name: str, value: Any, at_least: Optional[int] = None) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f'{name} must be an int, got {short(value)} of type {type(value).__name__}')
+        raise TypeError(f'{name} must be an int, got {shorten(value)} of type {type(value).__name__}')
     if at_least is not None and value < at_least:
         raise ValueError(f'{name} must be at least {at_least}, got {value}')
     if not -(2**63) <= value < 2**63:
@@ -301,7 +302,7 @@ def check_int(name: str, value: Any, at_least: Optional[int] = None) -> int:
     return int(value)
 
 
-def _dtype_holding(value: int, dtype: Any) -> Any:
+def _widen_dtype(value: int, dtype: Any) -> Any:
     """Return ``dtype``, or the narrowest signed dtype that also fits ``value``: 255 + 1 must not wrap to a class."""
     limits = np.iinfo(dtype)
     if limits.min <= value <= limits.max:

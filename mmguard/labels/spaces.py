@@ -90,7 +90,7 @@ class LabelSpaces:
             names=said.names or self.names,
         )
 
-    def disagreeing(self, kind: str) -> List[Space]:
+    def find_disagreeing(self, kind: str) -> List[Space]:
         """Return the heads of a kind if their numbers of classes differ."""
         found = [space for space in self.heads if space.kind == kind]
         return found if len({space.num_classes for space in found}) > 1 else []

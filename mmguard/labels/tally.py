@@ -87,7 +87,7 @@ class Tally:
             reasons=add_counts(self.reasons, other.reasons),
         )
 
-    def then(self, later: Tally) -> Tally:
+    def merge_second_look(self, later: Tally) -> Tally:
         """Merge a second look at the same elements (two guards in one pipeline): seen once, sanitized twice."""
         joined = self + later
         joined.total = max(self.total, later.total)

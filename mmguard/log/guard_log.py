@@ -11,8 +11,8 @@ from typing import Any, Dict, List, Tuple, Union
 
 from mmguard.labels.samples import path_of
 from mmguard.labels.tally import Tally
-from mmguard.log.lines import Line, ModeTotals, Unread, read_logs, totals_of
-from mmguard.log.messages import files_table
+from mmguard.log.lines import Line, ModeTotals, Unread, read_logs, sum_lines
+from mmguard.log.messages import format_files
 from mmguard.log.run_files import LoggedMode, LoggedRun, RunFiles, find_run, read_run
 from mmguard.log.statistics import KINDS, SCALARS, Stats
 from mmguard.text import visible_name
@@ -58,7 +58,7 @@ class GuardLog:
         self.folder = files.folder
         self._logs: List[List[Line]] = [list(read_logs([log], unread)) for log in files.logs]
         self._run: LoggedRun = read_run(files.records)
-        self._totals: Dict[str, ModeTotals] = totals_of(*self._logs)
+        self._totals: Dict[str, ModeTotals] = sum_lines(*self._logs)
         self.modes = sorted({*self._totals, *self._run.modes}, key=lambda mode: (*_MODES, mode).index(mode))
         self.problems = unread.messages() + self._run.problems
 
@@ -158,7 +158,7 @@ class GuardLog:
         for mode, totals in self._totals.items():
             for kind, files in totals.files.items():
                 shown = [replace(tally, source=self._path(mode, tally)) for tally in totals.worst(kind)[:_SHOWN]]
-                rows += files_table(f'{mode}, {kind}', shown, len(files) - len(shown)) if files else []
+                rows += format_files(f'{mode}, {kind}', shown, len(files) - len(shown)) if files else []
         return f'<pre>{html.escape(chr(10).join(rows))}</pre>'
 
 

@@ -12,9 +12,9 @@ from mmguard.files.typed_json import NotJson, Rank, decode, parse_object
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.samples import UNKNOWN
 from mmguard.labels.tally import Tally
-from mmguard.log.messages import worst_first
+from mmguard.log.messages import sort_worst_first
 from mmguard.log.statistics import KINDS, LossRecord, Stats, tally_losses
-from mmguard.text import first_of, quantity
+from mmguard.text import quantity, shorten_list
 
 T = TypeVar('T')
 
@@ -56,7 +56,7 @@ class Unread:
         """Return one line per problem for the user."""
         more = self.records - len(self.first)
         return [
-            *first_of([f'{path}: its last line ends in the middle and is left out' for path in self.cut_off]),
+            *shorten_list([f'{path}: its last line ends in the middle and is left out' for path in self.cut_off]),
             *self.first,
             *([f'... and {quantity(more, "more record is", "more records are")} left out'] if more else []),
         ]
@@ -198,7 +198,7 @@ class ModeTotals:
 
     def worst(self, kind: str) -> List[Tally]:
         """Return its files, the one with the most skipped or remapped elements first."""
-        return worst_first(self.files[kind].values())
+        return sort_worst_first(self.files[kind].values())
 
     def totals(self) -> Stats:
         """Return the sums of the lines, without the numbers of all iterations and files."""
@@ -234,7 +234,7 @@ def _restore_values(found: Tally, before: Optional[Tally]) -> Tally:
     return replace(found, values=values, reasons=reasons, other_values=before.other_values)
 
 
-def totals_of(*logs: Iterable[Line]) -> Dict[str, ModeTotals]:
+def sum_lines(*logs: Iterable[Line]) -> Dict[str, ModeTotals]:
     """Return mode -> its totals over the logs of all ranks, in the order in which the modes appear."""
     totals: Dict[str, ModeTotals] = {}
     for number, lines in enumerate(logs):

@@ -32,7 +32,7 @@ def describe_place(mode: str, begin: Dict[str, int], end: Dict[str, int]) -> str
     return f'{head}{last}iter{numbers}'
 
 
-def offence_line(where: str, stats: Stats) -> str:
+def describe_offence(where: str, stats: Stats) -> str:
     """Return the line for a reader about one iteration, or about several since the last line.
 
     ``iter 37: 2,503 of 196,608 px skipped (value 11) in 3 of 4 images, first: data/camvid/trainannot/0001TP.png`` or
@@ -41,11 +41,13 @@ def offence_line(where: str, stats: Stats) -> str:
     by_loss = [tally for kind in KINDS for tally in stats.loss_samples[kind]]
     boxes = describe_boxes(stats.kinds['instances'].reasons)
     parts = [
-        _amount(stats, stats.kinds['pixels'], 'px', _list_values(stats.offending['pixels'])),
-        _amount(stats, stats.kinds['instances'], 'instances', _list_values(stats.offending['instances']) + boxes),
+        _describe_amount(stats, stats.kinds['pixels'], 'px', _list_values(stats.offending['pixels'])),
+        _describe_amount(
+            stats, stats.kinds['instances'], 'instances', _list_values(stats.offending['instances']) + boxes
+        ),
     ]
     for name, tally in stats.losses.items():
-        parts.append(_amount(stats, tally, 'labels', _list_values(by_loss), f' by the loss {name}'))
+        parts.append(_describe_amount(stats, tally, 'labels', _list_values(by_loss), f' by the loss {name}'))
     line = f'{where}: {"; ".join(part for part in parts if part)}'
     offending = [tally for kind in KINDS for tally in stats.offending[kind]] or by_loss
     if offending:
@@ -53,18 +55,20 @@ def offence_line(where: str, stats: Stats) -> str:
         if stats.empty_images:
             line += f', {stats.empty_images:,} left without an instance'
         named = [tally for tally in offending if tally.source is not None]
-        word, shown = ('worst', worst_first(named)[0]) if stats.iterations > 1 and named else ('first', offending[0])
+        word, shown = (
+            ('worst', sort_worst_first(named)[0]) if stats.iterations > 1 and named else ('first', offending[0])
+        )
         line += f', {word}: {visible_name(str(shown.source))}'
     return line
 
 
-def _amount(stats: Stats, tally: Tally, unit: str, details: List[str], by: str = '') -> str:
+def _describe_amount(stats: Stats, tally: Tally, unit: str, details: List[str], by: str = '') -> str:
     """Format ``2 of 9 instances skipped (value 600; 1 box without area)``; for several iterations, the share."""
     whole = '' if stats.iterations > 1 else f'of {tally.total:,} '
     changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
     amount = ', '.join(f'{count:,} {whole}{unit} {change}' for count, change in changes if count)
     if stats.iterations > 1:
-        details = [', '.join([percent(tally.skipped + tally.remapped, tally.total), *details[:1]]), *details[1:]]
+        details = [', '.join([format_percent(tally.skipped + tally.remapped, tally.total), *details[:1]]), *details[1:]]
     described = f' ({"; ".join(details)})' if details else ''
     return f'{amount}{by}{described}' if amount else ''
 
@@ -80,31 +84,31 @@ def summarize_loop(mode: str, loop: LoopStats, top_k: int, out_file: Optional[st
     """Summarize a loop: a table if there is anything to report; empty if no label was seen."""
     totals = loop.totals()
     if totals or totals.filled:
-        return f'summary\n{closing_table(mode, loop, top_k, out_file)}'
+        return f'summary\n{format_summary(mode, loop, top_k, out_file)}'
     return describe_valid(mode, totals)
 
 
-def closing_table(mode: str, loop: LoopStats, top_k: int, out_file: Optional[str]) -> str:
+def format_summary(mode: str, loop: LoopStats, top_k: int, out_file: Optional[str]) -> str:
     """Format the totals, and for each kind a table of the ``top_k`` files with the most offences."""
     lines = []
     for kind in KINDS:
         number = loop.files.number(kind)
         if number:
             worst = loop.worst(kind, top_k)
-            lines += files_table(f'mmguard: {mode}, {kind}', worst, number - len(worst))
-    lines += amounts(loop.totals())
-    lines += reasons_by_kind(loop.sums.kinds)
+            lines += format_files(f'mmguard: {mode}, {kind}', worst, number - len(worst))
+    lines += describe_totals(loop.totals())
+    lines += describe_reasons_by_kind(loop.sums.kinds)
     if out_file:
         lines.append(f'every iteration: {out_file}')
     return '\n'.join(lines)
 
 
-def worst_first(tallies: Iterable[Tally]) -> List[Tally]:
+def sort_worst_first(tallies: Iterable[Tally]) -> List[Tally]:
     """Sort tallies of files by the number of skipped or remapped elements, the largest first."""
     return sorted(tallies, key=lambda t: (-(t.skipped + t.remapped), str(t.source)))
 
 
-def files_table(title: str, worst: Sequence[Tally], more: int) -> List[str]:
+def format_files(title: str, worst: Sequence[Tally], more: int) -> List[str]:
     """Return the rows of a table of files, a line each: long names are not cut, so that they can be copied."""
     rows = [title, f'{"skipped":>12}{"remapped":>12}  file (values)']
     for tally in worst:
@@ -122,19 +126,19 @@ def _describe_values(tally: Tally) -> str:
     return ', '.join(items + describe_boxes(tally.reasons))
 
 
-def amounts(totals: Stats, ranks: int = 1) -> List[str]:
+def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
     """Return the sums of a loop, one line per counted thing.
 
     Args:
         totals (Stats): Sums of all iterations; without ``iterations``, of the offending ones only, like the shares.
         ranks (int): Number of processes in the sums.
     """
-    among = '' if totals.iterations else ' in the iterations with any'
+    among = '' if totals.iterations else ' in the offending iterations'
     lines = []
     for kind in KINDS:
         tally, unit = totals.kinds[kind], _UNITS[kind]
         if tally.total:
-            share = percent(tally.skipped, tally.total)
+            share = format_percent(tally.skipped, tally.total)
             mapped = f', {tally.mapped:,} mapped by label_map' if tally.mapped else ''
             lines.append(
                 f'{unit}: {tally.skipped:,} of {tally.total:,} skipped ({share}){among}, {tally.remapped:,} remapped'
@@ -154,11 +158,11 @@ def amounts(totals: Stats, ranks: int = 1) -> List[str]:
         lines.append(f'{files}, {totals.offending_iterations:,} of {quantity(totals.iterations, "iteration")}{each}')
     else:
         logged = quantity(totals.offending_iterations, 'iteration')
-        lines.append(f'{files}, in the {logged} that the log holds (those with any)')
+        lines.append(f'{files}, in the {logged} of the log (only those with an offence)')
     return lines
 
 
-def reasons_by_kind(found: Dict[str, Tally]) -> List[str]:
+def describe_reasons_by_kind(found: Dict[str, Tally]) -> List[str]:
     """Describe values and box faults over all files, one line per kind that has any."""
     described = {kind: describe_reasons(tally) for kind, tally in found.items()}
     return [f'{kind}: {words}' for kind, words in described.items() if words]
@@ -182,7 +186,7 @@ def list_filled(filled: Dict[str, Dict[str, int]]) -> List[str]:
     ]
 
 
-def too_many_skipped(ratio: float, limit: float, worst: Sequence[Tally]) -> str:
+def describe_skipped_ratio(ratio: float, limit: float, worst: Sequence[Tally]) -> str:
     """Explain why a training stops at ``max_skipped_ratio``."""
     return (
         f'{100 * ratio:.3g} % of the labels seen so far were skipped, more than max_skipped_ratio={limit}: '
@@ -190,7 +194,7 @@ def too_many_skipped(ratio: float, limit: float, worst: Sequence[Tally]) -> str:
     )
 
 
-def percent(part: int, whole: int) -> str:
+def format_percent(part: int, whole: int) -> str:
     return f'{100 * part / whole:.3g} %' if whole else '0 %'
 
 
@@ -266,7 +270,7 @@ class RateLimiter:
         self._held_back += 1
         return False
 
-    def since_last(self) -> str:
+    def describe_held_back(self) -> str:
         """Return the end of a line that passes: `` (and 3 such iterations since the last line)``, or nothing."""
         held_back, self._held_back = self._held_back, 0
         return f' (and {quantity(held_back, "such iteration")} since the last line)' if held_back else ''

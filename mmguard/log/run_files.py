@@ -58,7 +58,7 @@ def find_run(target: Path) -> RunFiles:
         NotALog: Nothing was found.
     """
     if target.is_dir():
-        return _newest_below(target)
+        return _find_newest(target)
     if not target.is_file():  # a pipe can only be read once
         raise NotALog(f'{target}: no such file or folder')
     folder, content = target.parent, _detect_content(target)
@@ -70,7 +70,7 @@ def find_run(target: Path) -> RunFiles:
     return RunFiles(folder, _find_ranks(log), _find_ranks(record), _find_ranks(folder / FLIGHT))
 
 
-def _newest_below(folder: Path) -> RunFiles:
+def _find_newest(folder: Path) -> RunFiles:
     # The files of every rank count: rank 0 may have met nothing.
     runs: Dict[Path, RunFiles] = {}
     age: Dict[Path, float] = {}

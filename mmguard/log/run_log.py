@@ -186,7 +186,7 @@ class RunRecord:
         """Write the file, whole or not at all. Returns False if it failed."""
         self._written = time.monotonic()
         if self._earlier is None:
-            self._earlier = _runs_in(self.path)
+            self._earlier = _read_runs(self.path)
         for mode, state in self._modes.items():
             self._run['modes'][mode].update(loops=state.loops(), totals=state.totals().to_json())
         try:
@@ -218,7 +218,7 @@ class _Mode:
 
     def end(self) -> None:
         if self._running is not None:
-            self._loops, self._ended, self._files = self.loops(), self.totals(), self._all_files()
+            self._loops, self._ended, self._files = self.loops(), self.totals(), self._merge_files()
             self._running = None
 
     def loops(self) -> Dict[str, int]:
@@ -229,10 +229,10 @@ class _Mode:
 
     def totals(self) -> Stats:
         totals = self._ended if self._running is None else self._ended + self._running.sums
-        files = self._all_files()
+        files = self._merge_files()
         return replace(totals, files=len(files), offending_files=files.offending)
 
-    def _all_files(self) -> PerFileStats:
+    def _merge_files(self) -> PerFileStats:
         """Return the files of all loops: a validation sees the same ones each time."""
         running = PerFileStats() if self._running is None else self._running.files
         if not len(self._files):
@@ -241,7 +241,7 @@ class _Mode:
         return self._files
 
 
-def _runs_in(path: str) -> List[Any]:
+def _read_runs(path: str) -> List[Any]:
     """Read the runs of an existing file; one of another format is replaced."""
     try:
         record = json.loads(Path(path).read_bytes())

@@ -158,8 +158,8 @@ class Stats:
         """Return the same sums with at most two tallies per kind: the worst image, and the sum of the others."""
         return replace(
             self,
-            offending={kind: _worst_and_others(tallies) for kind, tallies in self.offending.items()},
-            loss_samples={kind: _worst_and_others(tallies) for kind, tallies in self.loss_samples.items()},
+            offending={kind: _condense_tallies(tallies) for kind, tallies in self.offending.items()},
+            loss_samples={kind: _condense_tallies(tallies) for kind, tallies in self.loss_samples.items()},
         )
 
     def vector(self) -> List[int]:
@@ -276,7 +276,7 @@ def _add_filled(left: Dict[str, Dict[str, int]], right: Dict[str, Dict[str, int]
     return {name: add_counts(left.get(name, {}), right.get(name, {})) for name in {**left, **right}}
 
 
-def _worst_and_others(tallies: List[Tally]) -> List[Tally]:
+def _condense_tallies(tallies: List[Tally]) -> List[Tally]:
     worst, *others = sorted(tallies, key=lambda t: (t.source is None, -(t.skipped + t.remapped))) or [Tally()]
     rest = replace(sum(others, Tally()), source=None)
     return [tally for tally in (worst, rest) if tally]

@@ -19,7 +19,7 @@ from mmguard.functional.reduction import AvgFactor
 from mmguard.labels.space import check_int, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
 from mmguard.nn.counting import CountsLabels
-from mmguard.text import short
+from mmguard.text import shorten
 
 NUMBER = (int, float, np.integer, np.floating)
 
@@ -66,7 +66,7 @@ def _check_numbers(weights: Any, name: str) -> List[float]:
         weights = weights.tolist()
     if not isinstance(weights, (list, tuple)):
         raise TypeError(
-            f'{name} must be a list with one number per class, got {type(weights).__name__}: {short(weights)}'
+            f'{name} must be a list with one number per class, got {type(weights).__name__}: {shorten(weights)}'
         )
     wrong = {
         index: weight
@@ -74,7 +74,7 @@ def _check_numbers(weights: Any, name: str) -> List[float]:
         if isinstance(weight, bool) or not isinstance(weight, NUMBER) or not math.isfinite(weight)
     }
     if wrong:
-        raise ValueError(f'{name} must be a flat list of finite numbers, one per class; wrong at {short(wrong, 200)}')
+        raise ValueError(f'{name} must be a flat list of finite numbers, one per class; wrong at {shorten(wrong, 200)}')
     # Not a copy: the owner of the list may change it, as with the stock losses.
     return weights if isinstance(weights, list) else [float(weight) for weight in weights]
 
@@ -205,10 +205,10 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         reduction: str,
         ignore_index: Optional[int],
     ) -> Tuple[Tensor, Tensor]:
-        class_weight = self._weights_beside(cls_score)
+        class_weight = self._weights_for(cls_score)
         if self.use_mask:
             assert ignore_index is None, 'BCE loss does not support ignore_index'
-            assert reduction == 'mean', "mask mode supports reduction='mean' alone"
+            assert reduction == 'mean', "mask mode supports only reduction='mean'"
             assert avg_factor is None, 'mask mode supports no avg_factor'
             if weight is None:
                 raise ValueError('mask mode needs the class of each instance as its third argument, shape (N,)')
@@ -234,7 +234,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             cls_score, label, weight, average_by_class_weight=self.average_by_class_weight, **shared
         )
 
-    def _weights_beside(self, cls_score: Tensor) -> Optional[Tensor]:
+    def _weights_for(self, cls_score: Tensor) -> Optional[Tensor]:
         """Return the class weights in float32 on the device of the scores; ``None`` without weights.
 
         The list is the source. The tensor made from it is kept, because ``new_tensor(list)``, as in the frameworks, is

@@ -13,7 +13,7 @@ from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
 from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS, guard_for
 from mmguard.nn.counting import CountsLabels
-from mmguard.text import short
+from mmguard.text import shorten
 
 #: Some losses return parts, as a dict.
 Result = Union[Tensor, Dict[str, Tensor]]
@@ -74,7 +74,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         parameters = inspect.signature(self.loss.forward).parameters
         self._accepts_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
         self._accepts = set(parameters)
-        self._hand_on_attributes()
+        self._delegate_attributes()
 
     def _hold(self, loss: nn.Module) -> None:
         """Hold the loss as an attribute, not as a child, and share its contents.
@@ -97,9 +97,9 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._hand_on_attributes()
+        self._delegate_attributes()
 
-    def _hand_on_attributes(self) -> None:
+    def _delegate_attributes(self) -> None:
         """Add properties that set on the loss what is set on the guard.
 
         Properties of the class: torch 2.1 compiles no module with a ``__setattr__`` of its own.
@@ -133,7 +133,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         try:
             return MODELS.build(config)
         except (TypeError, ValueError, AssertionError) as error:  # may name only the loss, or nothing
-            given = ', '.join(f'{name}={short(value)}' for name, value in arguments.items())
+            given = ', '.join(f'{name}={shorten(value)}' for name, value in arguments.items())
             hint = f'. Given are {given}; those of a base config stay unless _delete_=True leaves them out'
             text = str(error).rstrip('.') + (hint if given else '')
             raise type(error)(f'{type(self).__name__}: {text}') from error
@@ -172,8 +172,8 @@ class GuardedLossBase(CountsLabels, nn.Module):
         if self.guard.is_dense(pred, label):
             if ignore_index is not None and 'ignore_index' in self._accepts:
                 kwargs['ignore_index'] = ignore_index
-            return per_part(self.loss(pred, label, *args, **kwargs), lambda loss: _attach(loss, pred))
-        label, beside = self.guard.parts(label)
+            return map_parts(self.loss(pred, label, *args, **kwargs), lambda loss: _attach(loss, pred))
+        label, beside = self.guard.split_target(label)
         self.guard.check(pred, label, *beside)
         num_classes = self._num_classes(pred)
         if ignore_index is None:
@@ -183,11 +183,11 @@ class GuardedLossBase(CountsLabels, nn.Module):
             sanitized = self.guard.sanitize(pred, label, num_classes, ignore_index, self.on_invalid)
         except LabelGuardError as error:
             raise self._add_source(error, label) from None
-        loss = self.guard(self.guard.blank(pred, sanitized), sanitized, num_classes, *beside, *args, **kwargs)
+        loss = self.guard(self.guard.blank_scores(pred, sanitized), sanitized, num_classes, *beside, *args, **kwargs)
         self._record(sanitized.counts)
         # The mean of nothing is NaN in one loss, 1 in another and a detached 0 in a third.
         any_label = sanitized.keep.any()
-        return per_part(loss, lambda part: _attach(torch.where(any_label, part, torch.zeros_like(part)), pred))
+        return map_parts(loss, lambda part: _attach(torch.where(any_label, part, torch.zeros_like(part)), pred))
 
     def _num_classes(self, pred: Tensor) -> int:
         of_scores = self.guard.num_classes(pred)
@@ -212,7 +212,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         return type(self) if loss is None else type(loss)
 
     def __reduce_ex__(self, protocol: Any) -> Tuple[Any, ...]:
-        return _blank, (type(self),), self.__dict__  # pickle would use __class__
+        return _make_blank, (type(self),), self.__dict__  # pickle would use __class__
 
     def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
         for name in self.loss.state_dict():  # names of mmguard 0.1
@@ -238,21 +238,21 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
 def merge_arguments(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
     """Merge the config of a loss with the arguments next to it."""
-    twice = [name for name in arguments if name in loss and not _same(loss[name], arguments[name])]
+    twice = [name for name in arguments if name in loss and not _is_same(loss[name], arguments[name])]
     if twice:
         both = ', '.join(f'{name}={loss[name]!r} and {name}={arguments[name]!r}' for name in twice)
         raise ValueError(f'GuardedLoss: given twice, in loss=dict(...) and next to it, with different values: {both}')
     return {**loss, **arguments}
 
 
-def _same(first: Any, second: Any) -> bool:
+def _is_same(first: Any, second: Any) -> bool:
     try:
         return bool(first == second)
     except (ValueError, RuntimeError):  # arrays and tensors compare by element
         return bool((first == second).all())
 
 
-def per_part(loss: Result, change: Callable[[Tensor], Tensor]) -> Result:
+def map_parts(loss: Result, change: Callable[[Tensor], Tensor]) -> Result:
     """Apply ``change`` to a loss, or to each part of one that returns parts."""
     return {name: change(part) for name, part in loss.items()} if isinstance(loss, dict) else change(loss)
 
@@ -268,7 +268,7 @@ def _delegate(name: str) -> property:
     return property(lambda guard: getattr(guard.loss, name), lambda guard, value: setattr(guard.loss, name, value))
 
 
-def _blank(cls: Type[nn.Module]) -> nn.Module:
+def _make_blank(cls: Type[nn.Module]) -> nn.Module:
     return cls.__new__(cls)
 
 

@@ -27,7 +27,7 @@ if hasattr(os, 'register_at_fork'):
     os.register_at_fork(after_in_child=_gone.clear)
 
 
-def note(loss: Any) -> None:
+def register_loss(loss: Any) -> None:
     """Report the counts of a loss at the end of this process, but not of processes forked from it."""
     loss.__dict__['_made_as'] = _identity(loss)
     atexit.unregister(_report)  # a process of multiprocessing forgets what its parent registered, since Python 3.13
@@ -52,11 +52,11 @@ def _identity(loss: Any) -> Tuple[int, int]:
     return os.getpid(), id(loss)
 
 
-def last_line(name: str, tally: Tally) -> str:
+def format_report(name: str, tally: Tally) -> str:
     """Return one line about the losses of a name.
 
     Example:
-        >>> last_line('CrossEntropyLoss', Tally(total=196608, skipped=2503, values={11: 2500, 12: 3}))
+        >>> format_report('CrossEntropyLoss', Tally(total=196608, skipped=2503, values={11: 2500, 12: 3}))
         'mmguard: CrossEntropyLoss skipped 2,503 of 196,608 labels: values 11 (2,500 times), 12 (3 times)'
     """
     numbers = (('skipped', tally.skipped), ('clipped', tally.remapped))
@@ -74,7 +74,7 @@ def _report() -> None:
         return
     for name, tally in tallies.items():
         if tally:
-            logging.getLogger('mmguard').warning(last_line(name, tally))
+            logging.getLogger('mmguard').warning(format_report(name, tally))
 
 
 class AddsCounts:
@@ -119,11 +119,11 @@ class KeepsTally(AddsCounts):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        note(self)
+        register_loss(self)
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[misc]
-        note(self)
+        register_loss(self)
 
     def __del__(self) -> None:
         if self.__dict__.get('_counts') is not None:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Optional, Sequence
 
 from mmguard.labels.space import LabelRule, describe_values
 from mmguard.labels.tally import Tally
-from mmguard.log.messages import RateLimiter, percent
+from mmguard.log.messages import RateLimiter, format_percent
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats
 from mmguard.nnunet.label_space import MARK
@@ -97,7 +97,7 @@ class CaseLog:
         if not stats:
             return
         if self._limiter.allow():
-            self._tell(_iteration_line(mode, place, stats) + self._limiter.since_last())
+            self._tell(_iteration_line(mode, place, stats) + self._limiter.describe_held_back())
         if not self._hinted:
             self._hinted = True
             self._hint(stats)
@@ -107,8 +107,8 @@ class CaseLog:
         for mode, sums in self._epoch.items():
             if sums.offending:
                 self._tell(
-                    f'guard: {mode} epoch {epoch}: {_amount(sums.counted)} '
-                    f'({percent(_count_changed(sums.counted), sums.counted.total)}), in {sums.offending:,} of '
+                    f'guard: {mode} epoch {epoch}: {_describe_amount(sums.counted)} '
+                    f'({format_percent(_count_changed(sums.counted), sums.counted.total)}), in {sums.offending:,} of '
                     f'{quantity(sums.iterations, "iteration")}'
                 )
         self._epoch.clear()
@@ -162,7 +162,8 @@ class CaseLog:
         )
         causes = [f'\n  likely cause: {f.code} {f.title} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
         self._tell(
-            f'guard: First invalid labels. Training continues {_fate(stats)}, but check your data: other labels may be '
+            f'guard: First invalid labels. Training continues {_describe_treatment(stats)}, but check your data: '
+            f'other labels may be '
             f'wrong yet in range.{"".join(causes)}\n' + '\n'.join(f'  {line}' for line in in_nnunet(self._raw_folder))
         )
 
@@ -170,7 +171,7 @@ class CaseLog:
 def _iteration_line(mode: str, place: Dict[str, int], stats: Stats) -> str:
     """Format ``guard: train epoch 0 iter 3: 120 of 27,648 voxels skipped: value 7 (120 times); in 1 of 2 ...``."""
     found = stats.offending['pixels'] or stats.loss_samples['pixels']
-    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_amount(_tally_of(stats))}'
+    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_describe_amount(_tally_of(stats))}'
     values = sum(found, Tally()).values
     if values:
         line += f': {describe_values(values)}'
@@ -189,7 +190,7 @@ def _tally_of(stats: Stats) -> Tally:
     return pixels if pixels or not stats.losses else sum(stats.losses.values(), Tally())
 
 
-def _amount(tally: Tally) -> str:
+def _describe_amount(tally: Tally) -> str:
     changes = [(tally.skipped, 'skipped'), (tally.remapped, 'remapped')]
     return ', '.join(f'{count:,} of {quantity(tally.total, "voxel")} {what}' for count, what in changes if count)
 
@@ -198,7 +199,7 @@ def _count_changed(tally: Tally) -> int:
     return tally.skipped + tally.remapped
 
 
-def _fate(stats: Stats) -> str:
+def _describe_treatment(stats: Stats) -> str:
     return 'with them clamped to a class' if _tally_of(stats).remapped else 'without these voxels'
 
 

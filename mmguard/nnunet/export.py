@@ -46,19 +46,19 @@ def export_line(shell: str = 'sh', present: Optional[str] = None) -> str:
     return SHELLS[shell](os.pathsep.join(folders))
 
 
-def line_here(shell: str) -> str:
+def build_line(shell: str) -> str:
     """Return the line for this environment.
 
     Raises:
         CannotRun: nnU-Net would not find the trainer with it.
     """
-    why = _why_not()
+    why = _explain_failure()
     if why:
         raise CannotRun(why)
     return export_line(shell, os.environ.get(VARIABLE))
 
 
-def _why_not() -> str:
+def _explain_failure() -> str:
     """Explain why nnU-Net would not find the trainer; empty if it will."""
     spec = importlib.util.find_spec('nnunetv2')
     if spec is None or not spec.submodule_search_locations:

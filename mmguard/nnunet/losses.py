@@ -137,7 +137,7 @@ class GuardedLabelLoss(nn.Module):
         terms: List[Tensor] = []
         if self.ce is not None and self.weight_ce != 0:
             voxel_term = top_k_cross_entropy if isinstance(self.ce, TopKLoss) else cross_entropy
-            terms.append(self.weight_ce * voxel_term(self.ce, net_output, _first_channel(sanitized)))
+            terms.append(self.weight_ce * voxel_term(self.ce, net_output, _drop_channel(sanitized)))
         if self.dc is not None and self.weight_dice != 0:
             terms.append(self.weight_dice * self.dc(net_output, sanitized.target, loss_mask=sanitized.keep))
         if not terms:
@@ -239,7 +239,7 @@ def _is_dice(loss: nn.Module) -> bool:
     return isinstance(getattr(loss, '_orig_mod', loss), _DICE)  # torch.compile keeps the module there
 
 
-def _first_channel(sanitized: Sanitized) -> Sanitized:
+def _drop_channel(sanitized: Sanitized) -> Sanitized:
     """Drop the channel dimension: (B, 1, *) -> (B, *)."""
     # Not _replace(): the compiler of torch 2.1 does not follow it.
     return Sanitized(

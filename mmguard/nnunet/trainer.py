@@ -60,7 +60,7 @@ class GuardsLabels:
     # ---- what is guarded
 
     def initialize(self) -> None:
-        self.on_invalid = _chosen(self.on_invalid)
+        self.on_invalid = _choose_on_invalid(self.on_invalid)
         super().initialize()  # type: ignore[misc]
         manager = self.label_manager
         declared = '' if manager.ignore_label is None else f', ignored {manager.ignore_label}'
@@ -214,7 +214,7 @@ class GuardsLabels:
         )
 
 
-def _chosen(on_invalid: str) -> str:
+def _choose_on_invalid(on_invalid: str) -> str:
     try:
         return check_on_invalid(os.environ.get(ON_INVALID, on_invalid))
     except ValueError as error:

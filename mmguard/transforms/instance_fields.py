@@ -86,7 +86,7 @@ def concatenate(first: Any, second: Any) -> Any:
 
 def take_instances(instances: Any, index: np.ndarray) -> Any:
     """Return ``InstanceData`` of the instances at ``index``; its own indexing makes one slice per instance."""
-    return _like(instances, {key: take(value, index) for key, value in instances.items()})
+    return _make_like(instances, {key: take(value, index) for key, value in instances.items()})
 
 
 def append_instances(instances: Any, more: Any) -> Any:
@@ -94,10 +94,10 @@ def append_instances(instances: Any, more: Any) -> Any:
     if not len(instances):
         return more
     fields = {key: concatenate(value, more[key]) for key, value in instances.items() if key in more}
-    return _like(instances, fields)
+    return _make_like(instances, fields)
 
 
-def _like(instances: Any, fields: Dict[str, Any]) -> Any:
+def _make_like(instances: Any, fields: Dict[str, Any]) -> Any:
     made = type(instances)(metainfo=instances.metainfo)
     for key, value in fields.items():
         made.set_field(value, key)
@@ -289,7 +289,7 @@ def sanitize_projected(
     also = sanitize_objects(rule, labels, None, same if found.stays is None else same | ~found.stays, source)
     both = [stays for stays in (found.stays, also.stays) if stays is not None]
     stays = both[0] & both[-1] if both else None
-    tally = found.tally.then(also.tally)
+    tally = found.tally.merge_second_look(also.tally)
     return np.where(same, found.labels, also.labels), SanitizedObjects(found.labels, stays, tally)
 
 

@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 
 from mmguard import LabelGuardError
 from mmguard.distributed import LossAgreement, align_losses
-from mmguard.distributed.loss_structure import Entry, digest, lacking, layout_of, union
+from mmguard.distributed.loss_structure import Entry, digest, find_missing, layout_of, union
 from mmguard.distributed.unused_parameters import _find_reached, zero_of
 
 EXAMPLE = osp.join(osp.dirname(__file__), '..', '..', 'examples', 'ddp_plain_pytorch.py')
@@ -350,7 +350,7 @@ def test_layouts() -> None:
     }
     lists, tensors = {'a': Entry(True, True)}, {'a': Entry(False, True)}
     assert digest(lists) == digest(tensors), 'backward sees no difference, and there is none to tell'
-    assert (list(lacking(layout, layout)), list(lacking({}, layout))) == ([], ['a', 'b', 'c', 'd'])
+    assert (list(find_missing(layout, layout)), list(find_missing({}, layout))) == ([], ['a', 'b', 'c', 'd'])
 
 
 # ---- what a first batch without targets, or a branch that nobody uses, leaves without a gradient

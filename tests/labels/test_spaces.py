@@ -60,7 +60,7 @@ def test_the_rpn_knows_no_classes_and_a_cascade_is_as_wide_as_its_narrowest() ->
     assert list(spaces.to_dict()) == ['instances']
     assert spaces.instances is not None
     assert (spaces.instances.num_classes, spaces.instances.place) == (19, 'roi_head.bbox_head.1.num_classes')
-    assert [space.num_classes for space in spaces.disagreeing('instances')] == [20, 19]
+    assert [space.num_classes for space in spaces.find_disagreeing('instances')] == [20, 19]
 
 
 def test_the_ignored_label_is_the_heads() -> None:

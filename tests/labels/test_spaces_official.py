@@ -28,7 +28,7 @@ from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import heads, walk
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
-from mmguard.labels.heads import from_loss, from_model, names_in
+from mmguard.labels.heads import from_loss, from_model, split_path
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.tools.apply.guarded import guard_tree
 
@@ -109,7 +109,7 @@ def numbers(spaces: LabelSpaces) -> Tuple[Any, ...]:
 
 
 def family(read: ReadConfig) -> Tuple[Any, ...]:
-    parts = frozenset(('.'.join(names_in(head.path)), head.name) for head in heads(read))
+    parts = frozenset(('.'.join(split_path(head.path)), head.name) for head in heads(read))
     return read.scope, read.part('model')['type'], parts
 
 
@@ -144,7 +144,7 @@ def heads_of(spaces: LabelSpaces) -> Set[Tuple[Any, ...]]:
     """Head -> what it takes; heads that a model makes of one part count once."""
     outer = ('model', 'detector', 'student')
     return {
-        ('.'.join(n for n in names_in(s.place.partition(' ')[0]) if n not in outer), s.num_classes, s.ignore_index)
+        ('.'.join(n for n in split_path(s.place.partition(' ')[0]) if n not in outer), s.num_classes, s.ignore_index)
         for s in spaces.heads
     }
 
@@ -156,7 +156,7 @@ def check_model(official: Official, monkeypatch: pytest.MonkeyPatch) -> None:
     assert numbers(built) == numbers(said), official.name
     assert heads_of(said) <= heads_of(built), official.name
     for name, module in model.named_modules():  # what a guarded loss there would name the files by
-        if names_in(name) and 'loss' in names_in(name)[-1]:
+        if split_path(name) and 'loss' in split_path(name)[-1]:
             for kind, space in from_loss(model, name).items():
                 allowed = {head.num_classes for head in built.heads if head.kind == kind}
                 assert space.num_classes in allowed, (official.name, name, type(module))
@@ -186,7 +186,7 @@ def check_tools(official: Official) -> None:
     if official.name in KNOWN:
         pixels, _, instances = numbers(said)
         assert (pixels, instances) == KNOWN[official.name], official.name
-    assert said.disagreeing('pixels') == said.disagreeing('instances') == [], official.name
+    assert said.find_disagreeing('pixels') == said.find_disagreeing('instances') == [], official.name
     # As `trace` asks, and `replay` where it builds no model.
     loaded = from_mmengine(Config(copy.deepcopy(read.data)))
     assert numbers(from_options(None, None, from_config(loaded, 'train'))) == numbers(said), official.name

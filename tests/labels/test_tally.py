@@ -62,7 +62,9 @@ def test_every_count_is_added() -> None:
     one = Tally(1, 2, 3, {1: 1}, 'a', {'label': 1}, 4, 5)
     other = Tally(10, 20, 30, {1: 2, 2: 3}, 'b', {'label': 2, 'box_outside': 1}, 40, 50)
     assert one + other == Tally(11, 22, 33, {1: 3, 2: 3}, SEVERAL, {'label': 3, 'box_outside': 1}, 44, 55)
-    assert other.then(one) == Tally(10, 22, 33, {1: 3, 2: 3}, SEVERAL, {'label': 3, 'box_outside': 1}, 44, 55)
+    assert other.merge_second_look(one) == Tally(
+        10, 22, 33, {1: 3, 2: 3}, SEVERAL, {'label': 3, 'box_outside': 1}, 44, 55
+    )
     assert other.to_json() == {
         'source': 'b',
         'total': 10,
@@ -83,7 +85,7 @@ def test_json_round_trip_keeps_every_count() -> None:
 
 def test_a_second_look_adds_what_was_sanitized_but_not_what_was_seen() -> None:
     early, late = Tally(100, 5, 0, {19: 5}, 'a'), Tally(40, 2, 1, {255: 2}, 'a')
-    assert early.then(late) == Tally(100, 7, 1, {19: 5, 255: 2}, 'a')
+    assert early.merge_second_look(late) == Tally(100, 7, 1, {19: 5, 255: 2}, 'a')
 
 
 def test_only_a_tally_with_something_sanitized_is_true() -> None:

@@ -18,7 +18,7 @@ import mmguard
 from mmguard.errors import CannotRun
 from mmguard.files.typed_json import decode, parse_object
 from mmguard.labels.tally import Tally
-from mmguard.log.lines import Line, Unread, read_logs, totals_of
+from mmguard.log.lines import Line, Unread, read_logs, sum_lines
 from mmguard.log.run_files import NotALog, RunFiles, find_run
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats, group_tallies
@@ -220,7 +220,7 @@ def test_ranks_add_up_in_any_order(found: List[Any], data: Any) -> None:
         for source, place, n in found
     ]
     shuffled = data.draw(st.permutations(lines))
-    one, other = totals_of(*([line] for line in lines)), totals_of(*([line] for line in shuffled))
+    one, other = sum_lines(*([line] for line in lines)), sum_lines(*([line] for line in shuffled))
     assert one.keys() == other.keys()
     if one:
         assert one['train'].sums.kinds == other['train'].sums.kinds

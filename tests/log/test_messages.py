@@ -11,17 +11,17 @@ from mmguard.labels.tally import Tally
 from mmguard.log.loop_stats import LoopStats
 from mmguard.log.messages import (
     RateLimiter,
-    amounts,
-    closing_table,
     describe_filled,
     describe_mismatch,
     describe_nonfinite,
+    describe_offence,
+    describe_skipped_ratio,
+    describe_totals,
     describe_unreached,
-    files_table,
-    offence_line,
-    percent,
+    format_files,
+    format_percent,
+    format_summary,
     summarize_loop,
-    too_many_skipped,
 )
 from mmguard.log.statistics import Stats, group_tallies
 
@@ -90,21 +90,21 @@ WORST = [Tally(source='a.png'), Tally(source='b.png')]
 LACKS = [(0, [], ['a.jpg']), (1, ['loss_a', 'loss_b'], ['b.jpg'])]
 NONFINITE = [(1, ['loss_a', 'loss_b'], ['a.jpg', 'b.jpg']), (3, ['loss_a'], [])]
 TEXTS: Dict[str, Any] = {
-    'iteration with pixels': lambda: offence_line('guard: iter 37', camvid_span()),
-    'several iterations': lambda: offence_line('guard: iters 11-50', several()),
-    'both changes, instances, losses': lambda: offence_line('guard: iter 1', both_changes()),
-    'loss without files': lambda: offence_line('guard: iter 1', LOSS_ONLY),
-    'labels and boxes': lambda: offence_line('guard: iter 3', instances_span()),
-    'table': lambda: closing_table('train', ledger_of(4), 3, '/log/label_guard.jsonl'),
-    'table without a file': lambda: closing_table('train', ledger_of(4), 0, None),
-    'table of both kinds': lambda: closing_table('train', closed(ledger_of(2), instances_span()), 5, None),
-    'table with brackets in a name': lambda: closing_table('val', closed(LoopStats(), BRACKETS), 5, None),
-    'values of a file': lambda: '\n'.join(files_table('t', [VALUES], 0)),
-    'amounts of the offences only': lambda: '\n'.join(amounts(log_without_clean_iterations())),
-    'amounts of ranks': lambda: '\n'.join(amounts(Stats(4, 2, 3, 1), ranks=2)),
+    'iteration with pixels': lambda: describe_offence('guard: iter 37', camvid_span()),
+    'several iterations': lambda: describe_offence('guard: iters 11-50', several()),
+    'both changes, instances, losses': lambda: describe_offence('guard: iter 1', both_changes()),
+    'loss without files': lambda: describe_offence('guard: iter 1', LOSS_ONLY),
+    'labels and boxes': lambda: describe_offence('guard: iter 3', instances_span()),
+    'table': lambda: format_summary('train', ledger_of(4), 3, '/log/label_guard.jsonl'),
+    'table without a file': lambda: format_summary('train', ledger_of(4), 0, None),
+    'table of both kinds': lambda: format_summary('train', closed(ledger_of(2), instances_span()), 5, None),
+    'table with brackets in a name': lambda: format_summary('val', closed(LoopStats(), BRACKETS), 5, None),
+    'values of a file': lambda: '\n'.join(format_files('t', [VALUES], 0)),
+    'amounts of the offences only': lambda: '\n'.join(describe_totals(log_without_clean_iterations())),
+    'amounts of ranks': lambda: '\n'.join(describe_totals(Stats(4, 2, 3, 1), ranks=2)),
     'clean loop': lambda: summarize_loop('val', closed(LoopStats(), CLEAN, 'a.png'), 3, None),
     'loop with an offence': lambda: summarize_loop('val', ledger_of(1), 3, None),
-    'too many skipped': lambda: too_many_skipped(0.25, 0.1, WORST),
+    'too many skipped': lambda: describe_skipped_ratio(0.25, 0.1, WORST),
     'losses that are not finite': lambda: describe_nonfinite(NONFINITE),
     'filled losses': lambda: describe_filled([(1, ['loss_a'], [f'{number}.jpg' for number in range(1210)])]),
     'file name with control characters': lambda: describe_filled([(1, ['loss_a'], ['\x1b[2J\n\u202ea.jpg'])]),
@@ -119,7 +119,7 @@ def test_text(case: str, snapshot: Any) -> None:
 
 
 def test_several_iterations_are_one_line_before_and_after_condensing() -> None:
-    assert offence_line('guard', several().condense()) == offence_line('guard', several())
+    assert describe_offence('guard', several().condense()) == describe_offence('guard', several())
 
 
 def test_a_loop_without_an_iteration_has_no_text() -> None:
@@ -129,20 +129,20 @@ def test_a_loop_without_an_iteration_has_no_text() -> None:
 def test_table_breaks_no_file_name_in_two() -> None:
     ledger = ledger_of(1)
     ledger.files.add('pixels', Tally(9, 9, 0, dict.fromkeys(range(24, 30), 10**6), NAME))
-    assert NAME in closing_table('train', ledger, 3, None)
+    assert NAME in format_summary('train', ledger, 3, None)
 
 
 @pytest.mark.parametrize(('part', 'whole', 'text'), [(1, 3, '33.3 %'), (0, 5, '0 %'), (0, 0, '0 %'), (5, 5, '100 %')])
 def test_percent(part: int, whole: int, text: str) -> None:
-    assert percent(part, whole) == text
+    assert format_percent(part, whole) == text
 
 
 def test_pace_lets_the_first_pass_then_one_per_period() -> None:
     limiter = RateLimiter(first=2, seconds=1000)
     assert [limiter.allow() for _ in range(5)] == [True, True, False, False, False]
-    assert '3' in limiter.since_last()
+    assert '3' in limiter.describe_held_back()
     assert not limiter.allow()
-    assert '1' in limiter.since_last()
-    assert limiter.since_last() == ''
+    assert '1' in limiter.describe_held_back()
+    assert limiter.describe_held_back() == ''
     eager = RateLimiter(first=0, seconds=0)
     assert [eager.allow() for _ in range(3)] == [True] * 3

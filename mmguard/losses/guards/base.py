@@ -39,7 +39,7 @@ class LossGuard:
         """Return True if ``target`` holds dense targets, which index nothing and pass through."""
         return False
 
-    def parts(self, target: Any) -> Tuple[Tensor, Tuple[Any, ...]]:
+    def split_target(self, target: Any) -> Tuple[Tensor, Tuple[Any, ...]]:
         """Split a target into the labels and the rest."""
         return target, ()
 
@@ -56,16 +56,16 @@ class LossGuard:
         """Return the number of classes that the scores distinguish."""
         return pred.shape[1]
 
-    def blank(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
+    def blank_scores(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
         """Set the scores to 0 where an element takes no part: NaN or inf must not reach the loss or the gradient."""
         keep = sanitized.keep
-        return scores_where(keep.reshape(pred.shape) if keep.numel() == pred.numel() else keep.unsqueeze(1), pred)
+        return select_scores(keep.reshape(pred.shape) if keep.numel() == pred.numel() else keep.unsqueeze(1), pred)
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         """Call the stock loss.
 
         Args:
-            pred (Tensor): Scores from :meth:`blank`.
+            pred (Tensor): Scores from :meth:`blank_scores`.
             sanitized (Sanitized): Labels, and which of them take part.
             num_classes (int): Number of classes.
             args, kwargs: The rest of the target, then the caller's other arguments.
@@ -78,7 +78,7 @@ def find_skipped(sanitized: Sanitized) -> Tensor:
     return sanitized.invalid & ~sanitized.keep
 
 
-def scores_where(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
+def select_scores(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
     """Return the scores where they count, else a number, in one pass; ``masked_fill`` copies and then fills."""
     # Contiguous, like the result of masked_fill: stock losses flatten with view().
     return torch.where(keep, pred, pred.new_full((), otherwise)).contiguous()

@@ -31,10 +31,10 @@ def weigh(weight: Optional[Tensor], keep: Tensor, pred: Tensor) -> Tensor:
     """Return weights (N,), (N, C) or flat (N * C,) with zeros where an element takes no part."""
     if weight is None:
         return keep.to(pred.dtype)
-    return rows_of(weight, pred).masked_fill(~keep.unsqueeze(1), 0).view(weight.shape)
+    return reshape_weight(weight, pred).masked_fill(~keep.unsqueeze(1), 0).view(weight.shape)
 
 
-def rows_of(weight: Tensor, pred: Tensor) -> Tensor:
+def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
     """Reshape the weights to one row per element."""
     if weight.numel() not in (pred.shape[0], pred.numel()):
         raise ValueError(
@@ -61,11 +61,11 @@ def _scale(
     avg_factor: AvgFactor, sanitized: Sanitized, counted: Tensor, weight: Optional[Tensor], pred: Tensor
 ) -> Tensor:
     if weight is not None:
-        counted = counted & (rows_of(weight, pred) != 0).any(dim=1)
+        counted = counted & (reshape_weight(weight, pred) != 0).any(dim=1)
     return scale_avg_factor(avg_factor, (counted & ~find_skipped(sanitized)).sum(), counted.sum())
 
 
-def all_over_kept(sanitized: Sanitized) -> Tensor:
+def mean_correction(sanitized: Sanitized) -> Tensor:
     """Return the ratio that turns a mean over all elements, excluded ones as 0, into the mean of the kept ones."""
     kept = sanitized.keep.sum()
     return torch.full_like(kept, sanitized.keep.numel()) / kept.clamp(min=1)
@@ -98,7 +98,7 @@ class FocalDetectionGuard(DetectionGuard):
             factor = scale_by_positives(avg_factor, sanitized, num_classes, weight, pred)
         zeroed = weigh(weight, sanitized.keep, pred)
         loss = self.loss(pred, target, zeroed, factor, reduction_override)
-        return loss * all_over_kept(sanitized) if is_mean and avg_factor is None else loss
+        return loss * mean_correction(sanitized) if is_mean and avg_factor is None else loss
 
 
 class QualityFocalGuard(FocalDetectionGuard):
@@ -109,7 +109,7 @@ class QualityFocalGuard(FocalDetectionGuard):
     def is_dense(self, pred: Tensor, target: Any) -> bool:
         return isinstance(target, Tensor)
 
-    def parts(self, target: Any) -> Tuple[Tensor, Tuple[Any, ...]]:
+    def split_target(self, target: Any) -> Tuple[Tensor, Tuple[Any, ...]]:
         if len(target) != 2:
             raise ValueError(f'QualityFocalLoss needs a pair of labels and qualities, got {len(target)} parts')
         label, quality = target
@@ -197,7 +197,7 @@ class EQLV2Guard(DetectionGuard):
         certain = pred.new_full(pred.shape[1:], -CERTAIN)
         certain[num_classes] = CERTAIN
         pred = torch.where(sanitized.keep.unsqueeze(1), pred, certain)
-        return self.loss(pred, mark(sanitized, num_classes), *args, **kwargs) * all_over_kept(sanitized)
+        return self.loss(pred, mark(sanitized, num_classes), *args, **kwargs) * mean_correction(sanitized)
 
 
 class CrossEntropyCustomGuard(DetectionGuard):

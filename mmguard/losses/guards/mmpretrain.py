@@ -13,7 +13,7 @@ from mmguard.functional.sanitize import Sanitized, count, sanitize_binary_target
 from mmguard.functional.soft import sanitize_distributions
 from mmguard.labels.space import NO_LABEL
 from mmguard.losses.guards.base import LossGuard
-from mmguard.losses.guards.mmdet import SeesawGuard, all_over_kept
+from mmguard.losses.guards.mmdet import SeesawGuard, mean_correction
 
 
 class ClassificationGuard(LossGuard):
@@ -72,7 +72,7 @@ class ClassificationGuard(LossGuard):
         loss = self.loss(
             pred, sanitized.target, weight=zeroed, avg_factor=factor, reduction_override=reduction_override, **kwargs
         )
-        return loss * all_over_kept(sanitized) if is_mean and avg_factor is None else loss
+        return loss * mean_correction(sanitized) if is_mean and avg_factor is None else loss
 
 
 class ClassificationSeesawGuard(SeesawGuard):

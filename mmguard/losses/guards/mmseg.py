@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from mmguard.functional.checks import shape_of
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
-from mmguard.functional.sanitize import Sanitized, kept_and_counted
-from mmguard.losses.guards.base import LossGuard, find_skipped, mark, scores_where
+from mmguard.functional.sanitize import Sanitized, count_for_factor
+from mmguard.losses.guards.base import LossGuard, find_skipped, mark, select_scores
 
 
 class OwnIgnoreGuard(LossGuard):
@@ -48,11 +48,11 @@ class OhemGuard(LossGuard):
         loss = self.loss(pred, mark(sanitized, self.ignore_index), *args, **kwargs)
         # With few pixels, all of them easy, the stock loss selects none and its mean is NaN. NaN from NaN scores
         # must stay visible, so only a NaN from finite scores is replaced.
-        nothing_selected = loss.isnan() & _all_finite(pred.detach())
+        nothing_selected = loss.isnan() & _is_finite(pred.detach())
         return torch.where(nothing_selected, torch.zeros_like(loss), loss)
 
 
-def _all_finite(scores: Tensor) -> Tensor:
+def _is_finite(scores: Tensor) -> Tensor:
     """Return ``scores.isfinite().all()`` in a tenth of the time, from the extremes: either is NaN if a score is."""
     return torch.stack(scores.aminmax()).isfinite().all() if scores.numel() else scores.new_ones((), dtype=torch.bool)
 
@@ -79,7 +79,7 @@ class FocalGuard(LossGuard):
         reduction = reduction_override or self.loss.reduction
         if avg_factor is not None and reduction == 'mean':
             # The callers of focal losses count positives, and ignored pixels are not positive.
-            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(find_skipped(sanitized), ~sanitized.ignored))
+            avg_factor = scale_avg_factor(avg_factor, *count_for_factor(find_skipped(sanitized), ~sanitized.ignored))
         if pred.is_cuda:
             # -1 never survives to the kernel: the loss sets its ignore value to 0 first.
             target = mark(sanitized, -1)
@@ -130,17 +130,17 @@ class DiceGuard(LossGuard):
     def num_classes(self, pred: Tensor) -> int:
         return max(pred.shape[1], 2)
 
-    def blank(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
+    def blank_scores(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
         # Sigmoid turns it into exactly 0, softmax cannot.
         otherwise = -inf if self.loss.activate and self.loss.use_sigmoid else 0
-        return scores_where(~find_skipped(sanitized).unsqueeze(1), pred, otherwise)
+        return select_scores(~find_skipped(sanitized).unsqueeze(1), pred, otherwise)
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         if self.loss.activate:
             if self.loss.use_sigmoid:
                 pred = pred.sigmoid()
             elif pred.shape[1] != 1:
-                pred = scores_where(~find_skipped(sanitized).unsqueeze(1), pred.softmax(dim=1))
+                pred = select_scores(~find_skipped(sanitized).unsqueeze(1), pred.softmax(dim=1))
         on_probabilities: Any = copy.copy(self.loss)
         on_probabilities.activate = False
         # A label beyond the channels becomes a row of zeros.

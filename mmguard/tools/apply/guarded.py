@@ -62,7 +62,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
 
 def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
     for kind, space in spaces.to_dict().items():
-        heads = spaces.disagreeing(kind)
+        heads = spaces.find_disagreeing(kind)
         if heads:
             named = ', '.join(f'{head.place}: {head.num_classes}' for head in heads)
             yield f'the heads have different numbers of classes ({named}): guarded with {space.num_classes}'

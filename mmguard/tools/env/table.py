@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Iterator, List, Sequence
 
-from mmguard.compat.stack import stacks_among
+from mmguard.compat.stack import find_stacks
 from mmguard.findings import Finding
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, is_within, line_of, version_key
 from mmguard.findings.finding import SEVERITIES
@@ -87,7 +87,7 @@ def _describe_cuda(environment: EnvironmentFacts) -> str:
 
 
 def _stack(environment: EnvironmentFacts) -> str:
-    found = stacks_among(environment.versions)
+    found = find_stacks(environment.versions)
     if not found:
         return f'{"nnU-Net" if environment.version("nnunetv2") else "plain PyTorch"}, no mmengine'
     named = '; '.join(f'{stack}: {", ".join(names)}' for stack, names in found.items())

@@ -21,8 +21,8 @@ from mmengine.registry import MODELS
 from torch import nn
 
 from mmguard.errors import CannotRun
-from mmguard.hooks.rank_guard_hook import nonfinite_gradients
-from mmguard.text import describe_error, own_failure
+from mmguard.hooks.rank_guard_hook import find_nonfinite_gradients
+from mmguard.text import describe_error, find_own_failure
 from mmguard.tools.samples import in_scope
 
 
@@ -189,7 +189,7 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
         result.nonfinite_losses = [name for name in wrong if name != 'loss'] or wrong
         if total.requires_grad:
             total.backward()
-            result.nonfinite_gradients = nonfinite_gradients(model)
+            result.nonfinite_gradients = find_nonfinite_gradients(model)
         else:
             result.notes.append('no loss hangs on a parameter: on several GPUs the ranks would wait for gradients')
     except Exception as error:
@@ -201,8 +201,8 @@ def raised_of(error: BaseException) -> Raised:
     """An exception with the innermost line of framework or user code that it passed; or of mmguard, if at fault."""
     frames = traceback.extract_tb(error.__traceback__)
     message = ' '.join(str(error).split())[:400]
-    if own_failure(error):
-        return Raised(type(error).__name__, message, own_failure(error), (frames[-1].line or '').strip(), own=True)
+    if find_own_failure(error):
+        return Raised(type(error).__name__, message, find_own_failure(error), (frames[-1].line or '').strip(), own=True)
     shown = None
     for frame in frames:
         file = frame.filename.replace(os.sep, '/')

@@ -10,7 +10,7 @@ from mmguard.findings.unused import unused_in
 from mmguard.findings.wording import unpack
 from mmguard.labels.samples import path_of
 from mmguard.log.lines import values_of
-from mmguard.log.messages import amounts, describe_valid, files_table, reasons_by_kind
+from mmguard.log.messages import describe_reasons_by_kind, describe_totals, describe_valid, format_files
 from mmguard.log.statistics import KINDS
 from mmguard.text import quantity, visible
 from mmguard.tools.console import Table, Text
@@ -73,9 +73,9 @@ def _print_skipped(console: Any, report: ModeReport, ranks: int, top_k: int) -> 
             title = f'mmguard: {mode}, {kind}'
             worst = totals.worst(kind)
             shown = [replace(tally, source=path_of(str(tally.source), report.data_roots)) for tally in worst[:top_k]]
-            for row in files_table(title, shown, len(worst[top_k:])):
+            for row in format_files(title, shown, len(worst[top_k:])):
                 console.print(row, soft_wrap=True)
-    for line in amounts(replace(in_all, filled={}), ranks) + reasons_by_kind(
+    for line in describe_totals(replace(in_all, filled={}), ranks) + describe_reasons_by_kind(
         {kind: values_of(kind, in_all, totals) for kind in KINDS}
     ):
         console.print(visible(line))

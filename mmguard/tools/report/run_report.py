@@ -17,9 +17,9 @@ from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
 from mmguard.log.flight_record import KILLED as WAS_KILLED
 from mmguard.log.flight_record import RUNNING, Flight, FlightBatch, read_flight
-from mmguard.log.lines import Unread, read_logs, totals_of
+from mmguard.log.lines import Unread, read_logs, sum_lines
 from mmguard.log.run_files import LoggedRun, NotALog, find_run, read_run
-from mmguard.text import first_of, quantity
+from mmguard.text import quantity, shorten_list
 from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.mode_report import ModeReport, mode_reports
 
@@ -204,12 +204,12 @@ class RunReport:
 def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: Optional[int] = None) -> RunReport:
     """Read a run from its log, its record, its flight record or its folder; the numbers go before what these say."""
     unread, files = Unread(), find_run(target)
-    lines = totals_of(*(read_logs([path], unread) for path in files.logs))
+    lines = sum_lines(*(read_logs([path], unread) for path in files.logs))
     run = read_run(files.records)
     crash = read_crash(files.crashes, run.world_size)
     known = LoggedRun() if files.crash_alone else run
     modes = mode_reports(lines, known, num_classes, ignore_index)
-    problems = unread.messages() + run.problems + first_of(crash.problems, 20)
+    problems = unread.messages() + run.problems + shorten_list(crash.problems, 20)
     if not modes and not crash.ranks:
         raise NotALog('\n'.join([f'{target}: nothing that a hook of mmguard wrote: nothing to report', *problems]))
     return RunReport(
@@ -218,7 +218,7 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
         crash,
         max(1, known.ranks),
         unread,
-        first_of([f'another run, not shown: {folder}' for folder in files.others]),
+        shorten_list([f'another run, not shown: {folder}' for folder in files.others]),
         problems,
         bool(run.problems) or crash.is_damaged,
     )

@@ -10,7 +10,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import name_classes, propose, set_heads
-from mmguard.text import quantity, short
+from mmguard.text import quantity, shorten
 
 
 class SplitClasses(ConfigRule):
@@ -48,7 +48,7 @@ class SplitClasses(ConfigRule):
             place, ways = classes_path(first), _one_list(config, first, dataset)
             if sorted(names) == sorted(expected):
                 label = next(i for i, pair in enumerate(zip(names, expected)) if pair[0] != pair[1])
-                words = dict(place=place, label=label, here=short(names[label]), there=short(expected[label]))
+                words = dict(place=place, label=label, here=shorten(names[label]), there=shorten(expected[label]))
                 yield self.report_at(classes_path(dataset), names, words, self.title_order, edits=ways)
                 continue
             number, difference = quantity(len(names), 'class'), _difference(names, expected)

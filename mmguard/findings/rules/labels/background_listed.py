@@ -13,7 +13,7 @@ from mmguard.findings.finding import Finding, shown
 from mmguard.findings.rule import Example, Facts, Rule
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, has_config, listing
-from mmguard.text import quantity, short
+from mmguard.text import quantity, shorten
 
 
 class BackgroundListed(Rule):
@@ -44,7 +44,7 @@ class BackgroundListed(Rule):
             return  # a name that the files do not know (MG140), or that the config leaves out
         if in_files and labels is not None:
             found = annotations_of(labels)
-            of = ', '.join(f'{short(name)} has id {i}' for i, name in in_files)
+            of = ', '.join(f'{shorten(name)} has id {i}' for i, name in in_files)
             used = sum(found.instances_of.get(str(i), 0) for i, _ in in_files)
             evidence = f'{of} in the categories of the file; {quantity(used, "annotation")}'
             names = [name for _, name in in_files]

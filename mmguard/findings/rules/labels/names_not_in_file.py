@@ -10,7 +10,7 @@ from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, class_lists, config_of, folded, is_trained_on, listing, nearest
-from mmguard.text import short
+from mmguard.text import shorten
 
 FORMATS = ('coco', 'voc')
 
@@ -59,7 +59,7 @@ class NamesNotInFile(DataRule):
         return {
             'missing': listing(map(repr, self._missing(facts)[0])),
             'known': listing(map(repr, self._names_in_file(facts))),
-            'shown': short(''.join(self._spelt(facts))),
+            'shown': shorten(''.join(self._spelt(facts))),
         }
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:

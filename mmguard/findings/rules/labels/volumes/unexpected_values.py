@@ -19,7 +19,7 @@ from mmguard.findings.rules.labels.volumes.base import (
 )
 from mmguard.findings.views import listing, share
 from mmguard.findings.volumes import UNEXPECTED
-from mmguard.text import quantity, short
+from mmguard.text import quantity, shorten
 
 #: Up to this share of the voxels a value is a slip rather than a class.
 RARE = 1e-4
@@ -147,7 +147,7 @@ class UnexpectedValues(VolumeCause):
 
 
 def _describe(facts: LabelFacts, pairs: Mapping[int, int]) -> str:
-    return ', '.join(f'{old} {short(facts.name_of(new))}' for old, new in pairs.items())
+    return ', '.join(f'{old} {shorten(facts.name_of(new))}' for old, new in pairs.items())
 
 
 def _renumber(facts: LabelFacts, pairs: Mapping[int, int], question: str) -> Edit:
