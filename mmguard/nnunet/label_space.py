@@ -37,8 +37,8 @@ def labels_without_output(label_manager: Any) -> List[int]:
 
 
 def class_names(label_manager: Any) -> List[str]:
-    """Return the names of the labels from 0 to the last valid one; the number if no name is for one label only, as with
-    regions.
+    """Return the names of the labels from 0 to the last valid one; the number for a label without a name
+    of its own, as with regions.
     """
     names = {label: name for name, label in label_manager.label_dict.items() if isinstance(label, int)}
     return [names.get(label, str(label)) for label in range(valid_labels(label_manager)[-1] + 1)]
