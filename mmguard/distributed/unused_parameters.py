@@ -80,13 +80,13 @@ def add_names(message: str, module: Any) -> str:
     """Add the names of the parameters that a message of DistributedDataParallel numbers."""
     from mmguard.findings.unused import unused_in  # needed only after a failure
 
-    said = unused_in([message])
-    if not said.indices or said.names or module is None:
+    found = unused_in([message])
+    if not found.indices or found.names or module is None:
         return message
     names = [name for name, _ in list_trainable(module)]
     lines = [
         f'Parameters which did not receive grad for rank {rank}: '
         f'{", ".join(names[one] for one in indices if one < len(names))}'
-        for rank, indices in said.indices.items()
+        for rank, indices in found.indices.items()
     ]
     return '\n'.join([message, *lines])

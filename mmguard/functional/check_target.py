@@ -148,7 +148,7 @@ def check_target(
         same = holds_probabilities(logits, target) and logits.dim() > 0
         # Equal shapes with one channel are binary targets: a softmax of one channel is always 1.
         kind = 'classes' if not same else 'multilabel' if number_of_classes(logits) == 1 else 'probabilities'
-    said = f'All {target.numel():,} targets are valid.'
+    description = f'All {target.numel():,} targets are valid.'
     ignored = target.isnan() if ignore_index != ignore_index else target == ignore_index
     if kind == 'multilabel':
         check_multilabel_target(logits, target)
@@ -161,11 +161,11 @@ def check_target(
         ignored = torch.zeros_like(target, dtype=torch.bool)
     else:
         _raise_all(_class_checks(logits, target, weight, check_int('ignore_index', ignore_index)))
-        said = describe_classes(target, number_of_classes(logits), int(ignore_index))
+        description = describe_classes(target, number_of_classes(logits), int(ignore_index))
         warn_of_classes(target, number_of_classes(logits), int(ignore_index))
     if loss is not None:
         check_loss(loss, logits, target, ignored, kind)
-    return said
+    return description
 
 
 def _class_checks(

@@ -131,20 +131,20 @@ def check_class_target(logits: Tensor, target: Tensor) -> None:
 def check_class_shape(logits: Tensor, target: Tensor) -> None:
     r"""Check the shape () or (N, \*) of class indices against logits (C) or (N, C, \*)."""
     check_logits(logits)
-    wanted = elements_of(logits)
-    if tuple(target.shape) != wanted and not (logits.dim() == 1 and tuple(target.shape) == (1,)):
+    expected = elements_of(logits)
+    if tuple(target.shape) != expected and not (logits.dim() == 1 and tuple(target.shape) == (1,)):
         raise TargetShapeError(
-            f'{describe_pair(logits, target)}; expected a target of shape {wanted}: {_suggest_target(logits, target)}'
+            f'{describe_pair(logits, target)}; expected a target of shape {expected}: {_suggest_target(logits, target)}'
         )
 
 
 def squeeze_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
     """Return class indices (N, 1, *) or (N, *, 1) as (N, *); ``None`` without an extra channel."""
-    wanted = elements_of(logits)
+    expected = elements_of(logits)
     if target.dim() != logits.dim() or target.dim() < 2:
         return None
     for dim in (1, -1):
-        if target.shape[dim] == 1 and tuple(target.squeeze(dim).shape) == wanted:
+        if target.shape[dim] == 1 and tuple(target.squeeze(dim).shape) == expected:
             return target.squeeze(dim)
     return None
 

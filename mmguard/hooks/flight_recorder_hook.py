@@ -106,11 +106,11 @@ class FlightRecorderHook(HookAroundTraining):
 
     def _watch(self, runner: Any, ended: threading.Event, timeout: float) -> None:
         reason = f'an iteration takes longer than timeout={timeout:g} s; training was left to go on'
-        said = 0.0
+        reported = 0.0
         while not ended.wait(timeout / 20):
             alive = self._alive
-            if alive != said and time.monotonic() - alive > timeout:
-                said = alive  # once per iteration
+            if alive != reported and time.monotonic() - alive > timeout:
+                reported = alive  # once per iteration
                 self._write(runner, reason=reason)
                 runner.logger.error(f'guard: iter {runner.iter + 1}: {reason}')
 

@@ -118,7 +118,7 @@ class LabelGuardHook(Hook):
         self._loggers: List[LoggerHook] = []
         self._epoch_length = 0
         #: Mode -> what no line was about yet: its first and its last iteration, and what was found.
-        self._untold: Dict[str, Tuple[Dict[str, int], Dict[str, int], Stats]] = {}
+        self._unreported: Dict[str, Tuple[Dict[str, int], Dict[str, int], Stats]] = {}
         self._singles_left = SINGLES
         self._hinted: Set[str] = set()
         self._named: Set[str] = set()
@@ -198,7 +198,7 @@ class LabelGuardHook(Hook):
 
     def _report(self, runner: Any) -> None:
         stats = self._log.report('train', self._place)
-        self._say(runner, 'train', stats, self._begin, self._place)
+        self._log_report(runner, 'train', stats, self._begin, self._place)
         self._since = [a + b for a, b in zip(self._since or repeat(0), stats.vector())]
 
     def _add_up(self, runner: Any) -> None:
@@ -223,7 +223,7 @@ class LabelGuardHook(Hook):
 
         With ``at``, nothing is shown here: the visualizer gets it immediately, for this training iteration.
         """
-        self._tell(runner, 'train')
+        self._log_window(runner, 'train')
         if at is not None and not self._unshown:
             return
         # Zeros, too: a logger would show the old numbers again.
@@ -262,7 +262,7 @@ class LabelGuardHook(Hook):
         if mode == 'val':  # the training iteration tells one validation from the next
             place['step'] = _count_trained(runner)
         loop.add(loop.see(select_evaluated(data_batch)))
-        self._say(runner, mode, self._log.report(mode, place), place, place)
+        self._log_report(runner, mode, self._log.report(mode, place), place, place)
 
     def _after_epoch(self, runner: Any, mode: str = 'train') -> None:
         if mode == 'train':
@@ -297,16 +297,20 @@ class LabelGuardHook(Hook):
         self._log.begin(mode, valid, naming_roots_of(dataset))
         warn_of_problems(runner)
 
-    def _say(self, runner: Any, mode: str, stats: Stats, begin: Dict[str, int], end: Dict[str, int]) -> None:
-        """Take what was reported: a line at the first offences, and the likely cause at the very first."""
+    def _log_report(self, runner: Any, mode: str, stats: Stats, begin: Dict[str, int], end: Dict[str, int]) -> None:
+        """Log what was reported: a line at the first offences, and the likely cause at the very first."""
         warn_of_problems(runner)
-        begin, _, untold = self._untold.get(mode, (begin, end, Stats()))
-        untold += stats
+        begin, _, unreported = self._unreported.get(mode, (begin, end, Stats()))
+        unreported += stats
         # Of one iteration the first image is named: its order stays.
-        self._untold[mode] = (begin, end, untold.condense() if stats and untold.iterations > 1 else untold)
+        self._unreported[mode] = (
+            begin,
+            end,
+            unreported.condense() if stats and unreported.iterations > 1 else unreported,
+        )
         if self._singles_left:
             self._singles_left -= bool(stats)
-            self._tell(runner, mode)
+            self._log_window(runner, mode)
         for kind in KINDS if stats else ():
             if kind in self._hinted:
                 continue
@@ -314,9 +318,9 @@ class LabelGuardHook(Hook):
                 runner.logger.warning(f'guard: {visible(warning)}')
                 self._hinted.add(kind)
 
-    def _tell(self, runner: Any, mode: str) -> None:
+    def _log_window(self, runner: Any, mode: str) -> None:
         """Log a line about what was found since the last one; nothing if nothing was found."""
-        begin, end, stats = self._untold.pop(mode, ({}, {}, Stats()))
+        begin, end, stats = self._unreported.pop(mode, ({}, {}, Stats()))
         if stats:
             runner.logger.info(describe_offence(f'guard: {describe_place(mode, begin, end)}', stats))
 
@@ -324,12 +328,12 @@ class LabelGuardHook(Hook):
         """Log the result of a loop: in full the first time, then one line."""
         loop = self._log.end(mode)
         warn_of_problems(runner)
-        said = (mode, bool(loop.totals()))
-        if mode != 'train' and said in self._closed:
-            self._tell(runner, mode)
+        result = (mode, bool(loop.totals()))
+        if mode != 'train' and result in self._closed:
+            self._log_window(runner, mode)
             return
-        self._closed.add(said)
-        self._untold.pop(mode, None)
+        self._closed.add(result)
+        self._unreported.pop(mode, None)
         text = summarize_loop(mode, loop, self.top_k, self._log.path)
         if text:
             runner.logger.info(f'guard: {text}')

@@ -197,11 +197,11 @@ def find_ignore_index(loss: Any) -> int:
     if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
         loss = loss[0]
     if isinstance(loss, dict):
-        said = _int(loss.get('ignore_index'))
+        own = _int(loss.get('ignore_index'))
     else:
         found = (_int(getattr(of, 'ignore_index', None)) for of in (loss, getattr(loss, 'guard', None)))
-        said = next((value for value in found if value is not None), None)
-    return NOT_IGNORED if said is None else said
+        own = next((value for value in found if value is not None), None)
+    return NOT_IGNORED if own is None else own
 
 
 def _int(value: Any) -> Optional[int]:

@@ -81,13 +81,13 @@ class LabelSpaces:
         """Return the spaces as rules, which check arrays."""
         return {kind: space.rule() for kind, space in self.to_dict().items()}
 
-    def override(self, said: LabelSpaces) -> LabelSpaces:
-        """Return a copy in which ``said`` overrides the heads."""
+    def override(self, other: LabelSpaces) -> LabelSpaces:
+        """Return a copy in which ``other`` overrides the heads."""
         return replace(
             self,
-            pixels=said.pixels or self.pixels,
-            instances=said.instances or self.instances,
-            names=said.names or self.names,
+            pixels=other.pixels or self.pixels,
+            instances=other.instances or self.instances,
+            names=other.names or self.names,
         )
 
     def find_disagreeing(self, kind: str) -> List[Space]:
@@ -120,39 +120,39 @@ def from_options(
     return replace(spaces, pixels=pixels, instances=instances)
 
 
-def label_map_of(said: Any) -> Dict[int, int]:
+def label_map_of(record: Any) -> Dict[int, int]:
     """Read a label map, raw value -> class, without the key ``'*'``; empty if it is not a label map."""
     try:
-        return {int(raw): int(label) for raw, label in (said or {}).items() if raw != OTHERS}
+        return {int(raw): int(label) for raw, label in (record or {}).items() if raw != OTHERS}
     except (AttributeError, TypeError, ValueError):
         return {}
 
 
-def from_record(said: Mapping[str, Any], offended: Collection[str] = ()) -> LabelSpaces:
+def from_record(record: Mapping[str, Any], offended: Collection[str] = ()) -> LabelSpaces:
     """Read which labels were valid in a loop: from its guards, or from a loss that met invalid ones.
 
     Args:
-        said (dict): The mode of the loop in ``label_guard.json``. May hold anything.
+        record (dict): The mode of the loop in ``label_guard.json``. May hold anything.
         offended (collection[str]): Names of the losses that met invalid labels.
     """
     found: Dict[str, Any] = {}
-    for guard in _dicts(said.get('guards')):
+    for guard in _dicts(record.get('guards')):
         _take(found, guard, 'the guard in the pipeline')
-    losses = said.get('losses')
+    losses = record.get('losses')
     for name, loss in losses.items() if isinstance(losses, dict) else ():
         if name in offended:
             for space in [loss] if isinstance(loss, dict) else _dicts(loss):
                 _take(found, space, name)
-    names = said.get('classes')
+    names = record.get('classes')
     return LabelSpaces(**found, names=tuple(map(str, names)) if isinstance(names, list) else ())
 
 
-def _take(found: Dict[str, Any], said: Mapping[str, Any], place: str) -> None:
+def _take(found: Dict[str, Any], record: Mapping[str, Any], place: str) -> None:
     """Add a space for its kind; for both if it does not say which."""
-    number, ignored, first = (said.get(key) for key in ('num_classes', 'ignore_index', 'min_label'))
+    number, ignored, first = (record.get(key) for key in ('num_classes', 'ignore_index', 'min_label'))
     if not isinstance(number, int):
         return
-    for kind in KINDS if said.get('kind') is None else [said['kind']]:
+    for kind in KINDS if record.get('kind') is None else [record['kind']]:
         if kind in KINDS:
             space = Space(
                 kind,
@@ -160,7 +160,7 @@ def _take(found: Dict[str, Any], said: Mapping[str, Any], place: str) -> None:
                 place,
                 ignored if isinstance(ignored, int) else None,
                 first if isinstance(first, int) else 0,
-                label_map_of(said.get('label_map')),
+                label_map_of(record.get('label_map')),
             )
             found.setdefault(kind, space)
 

@@ -134,7 +134,7 @@ class LoggedMode:
         totals (Stats): Sums over all iterations, loops and ranks.
         ended (bool): True if each rank closed its record: no iteration is missing.
         place (int): The last counted iteration.
-        said (dict): Valid labels, in the record of the first rank.
+        record (dict): Valid labels, in the record of the first rank.
         loops (list[dict[int, int]]): For each run in that record, the end of a loop (for a validation, the training
             iteration) -> its iterations.
     """
@@ -142,17 +142,17 @@ class LoggedMode:
     totals: Stats = field(default_factory=Stats)
     ended: bool = True
     place: int = 0
-    said: Dict[str, Any] = field(default_factory=dict)
+    record: Dict[str, Any] = field(default_factory=dict)
     loops: List[Dict[int, int]] = field(default_factory=list)
 
     @property
     def spaces(self) -> LabelSpaces:
         """The valid labels: those of the guards, or of a loss that met others."""
-        return from_record(self.said, [name for name, count in self.totals.losses.items() if count])
+        return from_record(self.record, [name for name, count in self.totals.losses.items() if count])
 
     @property
     def data_roots(self) -> List[str]:
-        roots = self.said.get('data_roots')
+        roots = self.record.get('data_roots')
         return [str(root) for root in roots] if isinstance(roots, list) else []
 
 
@@ -236,12 +236,12 @@ def _read(path: Path) -> _RecordJson:
 def _add(run: LoggedRun, record: Any) -> None:
     # Everything is read before anything is added.
     part = decode(_RunJson, record)
-    modes = {mode: decode(_ModeJson, said) for mode, said in part.modes.items()}
+    modes = {mode: decode(_ModeJson, record) for mode, record in part.modes.items()}
     totals = {mode: Stats.from_json(read.totals) for mode, read in modes.items()}
     run.framework = part.framework or run.framework
     run.world_size = max(run.world_size, part.world_size or 0)
     for mode, read in modes.items():
-        known = run.modes.setdefault(mode, LoggedMode(said=part.modes[mode]))
+        known = run.modes.setdefault(mode, LoggedMode(record=part.modes[mode]))
         known.totals = known.totals + totals[mode]
         known.ended = known.ended and read.ended
         place = read.iter if read.step is None else read.step

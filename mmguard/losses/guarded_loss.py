@@ -173,8 +173,8 @@ class GuardedLossBase(CountsLabels, nn.Module):
             if ignore_index is not None and 'ignore_index' in self._accepts:
                 kwargs['ignore_index'] = ignore_index
             return map_parts(self.loss(pred, label, *args, **kwargs), lambda loss: _attach(loss, pred))
-        label, beside = self.guard.split_target(label)
-        self.guard.check(pred, label, *beside)
+        label, others = self.guard.split_target(label)
+        self.guard.check(pred, label, *others)
         num_classes = self._num_classes(pred)
         if ignore_index is None:
             own = self._own_ignore_index
@@ -183,7 +183,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
             sanitized = self.guard.sanitize(pred, label, num_classes, ignore_index, self.on_invalid)
         except LabelGuardError as error:
             raise self._add_source(error, label) from None
-        loss = self.guard(self.guard.blank_scores(pred, sanitized), sanitized, num_classes, *beside, *args, **kwargs)
+        loss = self.guard(self.guard.blank_scores(pred, sanitized), sanitized, num_classes, *others, *args, **kwargs)
         self._record(sanitized.counts)
         # The mean of nothing is NaN in one loss, 1 in another and a detached 0 in a third.
         any_label = sanitized.keep.any()

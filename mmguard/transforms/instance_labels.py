@@ -236,12 +236,12 @@ class GuardInstanceLabels(BaseTransform):
         """Return the labels in space and in the image, each ``None`` if missing, and what stays."""
         raw = np.zeros(objects, np.int64) if labels is None else _class_indices(labels, 'gt_labels_3d', source)
         found = sanitize_objects(self.rule, raw, boxes if self.check_boxes else None, None, source)
-        beside = None
+        labels_in_image = None
         if in_image is not None:
-            beside, found = sanitize_projected(
+            labels_in_image, found = sanitize_projected(
                 self.rule, _class_indices(in_image, 'gt_bboxes_labels', source), found, raw, source
             )
-        return None if labels is None else found.labels, beside, found
+        return None if labels is None else found.labels, labels_in_image, found
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
         """Return True for the usual clean image, in few steps: each first call of torch or numpy costs 10 us."""

@@ -43,7 +43,7 @@ class LossGuard:
         """Split a target into the labels and the rest."""
         return target, ()
 
-    def check(self, pred: Tensor, label: Tensor, *beside: Any) -> None:
+    def check(self, pred: Tensor, label: Tensor, *others: Any) -> None:
         check_index_target(pred, label)
 
     def sanitize(

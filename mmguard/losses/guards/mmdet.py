@@ -115,9 +115,9 @@ class QualityFocalGuard(FocalDetectionGuard):
         label, quality = target
         return label, (quality,)
 
-    def check(self, pred: Tensor, label: Tensor, *beside: Any) -> None:
+    def check(self, pred: Tensor, label: Tensor, *others: Any) -> None:
         check_index_target(pred, label)
-        (quality,) = beside
+        (quality,) = others
         if quality.shape != label.shape:
             raise ValueError(
                 f'one quality per label is needed: label has shape {shape_of(label)}, the qualities {shape_of(quality)}'

@@ -34,7 +34,7 @@ class ClassificationGuard(LossGuard):
     def ignore_index(self) -> int:
         return NO_LABEL
 
-    def check(self, pred: Tensor, label: Tensor, *beside: Any) -> None:
+    def check(self, pred: Tensor, label: Tensor, *others: Any) -> None:
         if _is_score(pred, label):
             check_dense_target(pred, label)
         else:
