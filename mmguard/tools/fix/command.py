@@ -128,9 +128,10 @@ def add_to(commands: Any) -> None:
 
 
 def _target(text: str) -> str:
-    from mmguard.tools.storage.urls import entered, is_url
+    from mmguard.tools.scan.sources.folders import check_on_disk
 
-    return entered(text) if is_url(text) else str(Path(text))
+    check_on_disk(text)
+    return str(Path(text))
 
 
 def _colours(text: str) -> Dict[Colour, int]:
@@ -160,11 +161,10 @@ def _renamed(text: str) -> Dict[str, str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.tools.fix.copies import check_is_local, write_copies
+    from mmguard.tools.fix.copies import write_copies
     from mmguard.tools.fix.misread import check_boxes
     from mmguard.tools.fix.options import FixOptions
 
-    check_is_local(args.target)
     if args.edit:
         return _write_edits(args)
     given = {option.name: getattr(args, option.name) for option in fields(FixOptions)}

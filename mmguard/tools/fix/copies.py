@@ -18,7 +18,6 @@ from mmguard.labels.instances import LABEL_REASON, describe_boxes
 from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, LabelFiles, NotCorrected, ending_of, unchanged
 from mmguard.tools.fix.plan import files_of
-from mmguard.tools.storage.urls import is_url
 from mmguard.version import __version__
 
 Link = Callable[[str, Path, bool], None]
@@ -130,7 +129,6 @@ def link(file: str, path: Path, stays_link: bool) -> None:
 def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_link: Link = link) -> Copies:
     """Write corrected copies of the label files of a target; ``to_link`` puts images next to them."""
     target = os.fspath(target)
-    check_is_local(target)
     check_places(Path(target), out)
     found = files_of(target, options)
     final = _final(target, options)
@@ -146,12 +144,6 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
             f'{out / LOCK})'
         ) from error
     return copies
-
-
-def check_is_local(target: str) -> None:
-    """Raise :class:`CannotCorrect` for a URL."""
-    if is_url(target):
-        raise CannotCorrect(f'{target}: fix reads a disk: copy the data here or mount the storage, then fix the copy')
 
 
 def _final(target: str, options: FixOptions) -> Set[str]:

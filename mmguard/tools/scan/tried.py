@@ -11,10 +11,9 @@ from mmguard.config.changes import changed
 from mmguard.config.old_style import with_loaders
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
+from mmguard.files.regular import open_regular
 from mmguard.files.whole import temporary_folder
 from mmguard.findings.rule import FileChanges
-from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import is_url, without_secrets
 
 if TYPE_CHECKING:
     from mmguard.tools.fix.options import FixOptions
@@ -72,7 +71,7 @@ def copies_of_maps(paths: Sequence[str], options: FixOptions) -> Iterator[Dict[s
         for number, path in enumerate(paths):
             copy = Path(folder, f'{number}.png')
             try:
-                with FILES.open(without_secrets(path)) as file:
+                with open_regular(path) as file:
                     data = file.read()
                 copy.write_bytes(correct_map(data, os.path.splitext(path)[1], options).data)
             except (OSError, Unreadable):  # another rule names the files that cannot be read
@@ -97,7 +96,7 @@ def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
     places = []
     config = with_loaders(config)
     for dataset in [found for split in SPLITS for found in datasets_of_config(config.data, split)]:
-        folder = dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)
+        folder = os.path.normpath(dataset.images)
         if dataset.ann_file in copies:
             places.append((f'{dataset.path}.ann_file', os.path.abspath(copies[dataset.ann_file])))
         elif dataset.family == 'voc' and folder in copies:
