@@ -1,4 +1,4 @@
-"""Changes a config that was read: a copy with other values at some places."""
+"""Changes to a config that was read: a copy with other values at some places."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from mmguard.config.read import ReadConfig
 
 #: Places of a config and what they become: (path, value).
 Changes = Tuple[Tuple[str, Any], ...]
-#: In place of a value: the key goes.
+#: In place of a value: the key is removed.
 REMOVED = object()
 
 
 def changed(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> ReadConfig:
-    """A copy of a config with what stands at these places replaced, added or removed.
+    """Return a copy of a config with what is at these places replaced, added or removed.
 
     Args:
-        config (ReadConfig): Never written to.
-        changes: (path, value), the path as in findings, ``model.decode_head.loss_decode[0].class_weight``. What stands
-            around a place is made where it is missing.
+        config (ReadConfig): The config, which is not modified.
+        changes: (path, value), the path as in findings, ``model.decode_head.loss_decode[0].class_weight``. Missing
+            dicts on the way are created.
 
     Raises:
-        LookupError, TypeError: No such place.
+        LookupError, TypeError: The config has no such place.
     """
     return ReadConfig(changed_data(config.written, changes), config.file, list(config.notes))
 
 
 def changed_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> Any:
-    """The same of the plain dicts and lists of a config."""
+    """Return a copy of the plain dicts and lists of a config with the same changes."""
     copy = _copied(data)
     for path, value in changes:
         *way, last = steps(path)
@@ -44,7 +44,7 @@ def changed_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) ->
 
 
 def steps(path: str) -> List[Union[str, int]]:
-    """The keys and positions of a path.
+    """Split a path into its keys and positions.
 
     Example:
         >>> steps('model.decode_head[1].num_classes')
@@ -62,12 +62,12 @@ def _copied(value: Any) -> Any:
     return value
 
 
-#: In place of what one of them does not have.
+#: In place of a value that one side does not have.
 _MISSING = object()
 
 
 class Conflict(ValueError):
-    """Both changed the same place, each in another way; its text is the path."""
+    """Contradictory changes of one place; the text is the path."""
 
 
 def merged(base: Any, one: Any, other: Any, path: str = '') -> Any:
@@ -111,7 +111,7 @@ def _merged_lists(base: Sequence[Any], one: Sequence[Any], other: Sequence[Any],
 
 
 def _aligned(base: Sequence[Any], copy: Sequence[Any]) -> Tuple[List[Any], List[List[Any]]]:
-    """What became of each element, and what was put before each, and behind the last."""
+    """Return what became of each element, and what was put before each and after the last."""
     kept: List[Any] = [_MISSING] * len(base)
     before: List[List[Any]] = [[] for _ in range(len(base) + 1)]
     alike = SequenceMatcher(None, list(map(repr, base)), list(map(repr, copy)), autojunk=False)

@@ -1,4 +1,4 @@
-"""Puts the guards into every pipeline: right behind the Pack transform, and before what draws from labels."""
+"""Insertion of guards into every pipeline: right after the Pack transform, and before what draws from labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
 
 PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'
-#: They draw further targets from the label map, so it must be sanitized before them.
+#: Transforms that draw further targets from the label map: it must be sanitized before them.
 _DRAW_FROM_LABELS = ('GenerateEdge',)
 _OBJECT_PACK = 'Pack3DDetInputs'
 _INSTANCE_PACKS = ('PackDetInputs', _OBJECT_PACK)
@@ -30,20 +30,20 @@ _OTHER_PACKS = {
     'PackTrackInputs': 'mmguard does not guard the frames of videos',
 }
 _NO_CLASSIFIER = 'no head takes the labels of images and says how many classes it has'
-#: Augments one image several times, whose labels would be counted as often.
+#: Augments one image several times: its labels would be counted as often.
 _AUGMENTED = 'TestTimeAug'
 _BRANCHES = 'MultiBranch'
 
 
 class Report(NamedTuple):
-    """What was changed and what was left, in words."""
+    """Changes made and parts left as they were, as text."""
 
     changed: List[str]
     left: List[str]
 
 
 def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
-    """Guards every pipeline of a tree, in place: of data sets and what they wrap, of branches, of hooks."""
+    """Guard every pipeline of a tree in place: of data sets and what they wrap, of branches, of hooks."""
     report = Report([], [])
     for_instances, read = _for_instances(tree), ReadConfig(by_name(tree))
     _branches_as_lists(tree)
@@ -53,7 +53,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if any(_name(step) == f'Guarded{_POINT_CLASSES}' for step in steps):
             _carry_report(tree, path, pack)
         if _name(pack) in _OTHER_PACKS:
-            report.left.append(f'{dotted(path)}: no guard behind {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
+            report.left.append(f'{dotted(path)}: no guard after {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
             continue
         if _name(pack) == _IMAGE_PACK and not image_labels_are_classes(read):
             if Part('model', read.part('model'), read.scope).is_a('ImageToImageRetriever'):
@@ -87,7 +87,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
 
 
 def _without_pack(loader: Any) -> Iterator[str]:
-    """A training whose samples are packed by something that is not known, or not at all."""
+    """Report a training whose samples are packed by an unknown transform, or by none."""
     steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _name(step)]
     known = (PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD)
     is_packed = any(True for _ in _pipelines(loader, ('train_dataloader',)))
@@ -100,7 +100,7 @@ def _name(step: Any) -> str:
 
 
 def _pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
-    """Lists of transforms that hold a Pack transform."""
+    """Yield the lists of transforms that hold a Pack transform, with their paths."""
     if isinstance(node, dict):
         if _name(node) == _AUGMENTED:
             return
@@ -115,7 +115,7 @@ def _pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
 
 
 def _branches_as_lists(tree: Dict[str, Any]) -> None:
-    """``MultiBranch(sup=dict(type='PackDetInputs'))``: a branch of one transform becomes one that takes more."""
+    """Turn each branch of one transform, ``MultiBranch(sup=dict(type='PackDetInputs'))``, into a list."""
     for _, node in walk(tree):
         if _name(node) != _BRANCHES:
             continue
@@ -125,7 +125,7 @@ def _branches_as_lists(tree: Dict[str, Any]) -> None:
 
 
 def _for_instances(tree: Dict[str, Any]) -> Dict[str, Any]:
-    """The arguments of the guard of instances in a training."""
+    """Return the arguments of the guard of instances in a training."""
     what = on_invalid(tree)
     return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if heeds_nothing(tree) else {}
 
@@ -164,7 +164,7 @@ def _is_of(path: Path, *splits: str) -> bool:
 
 
 def _packs(pack: Dict[str, Any], kind: str) -> bool:
-    """Whether a Pack transform hands labels of a kind on; only mmdet3d's has a list of them."""
+    """Return True if a Pack transform passes on labels of a kind; only mmdet3d's lists them."""
     return _name(pack) != _OBJECT_PACK or bool(set(_PACKED_KEYS[kind]) & set(pack.get('keys') or ()))
 
 
@@ -183,7 +183,7 @@ def point_class_mappings(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str,
 
 
 def guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> List[str]:
-    """Have every such step survive any value, in place. Returns what was changed, in words."""
+    """Make every such step survive any value, in place, and return what was changed."""
     changed = []
     for path, node in point_class_mappings(tree):
         node['type'] = _type(node, f'Guarded{_POINT_CLASSES}')
@@ -224,7 +224,7 @@ def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, gu
 
 
 def _carry_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
-    """Has the Pack transform hand on the report of a guard that stands before it."""
+    """Make the Pack transform pass on the report of a guard before it."""
     keys: Optional[Any] = argument(pack, 'meta_keys', 'TRANSFORMS', scope_at(tree, path))
     if keys is None:
         return

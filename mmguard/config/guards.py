@@ -1,4 +1,4 @@
-"""mmguard's own parts in a config: those that are there, and those that replace stock parts."""
+"""mmguard's own parts in a config: those that it has, and those that replace stock parts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ HOOK = 'LabelGuardHook'
 HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
 #: Frameworks that have a GuardedX for each of their losses of class labels.
 NAMED = ('mmseg', 'mmdet', 'mmpretrain')
-#: Metrics that take the labels from the sample -> the guard of such labels. The others open files of their own.
+#: Metrics that take labels from the sample -> the guard of such labels. Other metrics open files themselves.
 JUDGES = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
 
 
 def guards_in(pipeline: List[Part]) -> List[Part]:
-    """The guards of a pipeline."""
+    """Return the guards of a pipeline."""
     return [transform for transform in pipeline if transform.name in TRANSFORMS]
 
 
@@ -46,7 +46,7 @@ class Unguarded(NamedTuple):
 
 
 def unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
-    """Where a training is guarded: the pipelines of its evaluation that are not."""
+    """Yield the unguarded pipelines of the evaluation of a training that is guarded."""
     found = pipelines(config)
     in_training = any(guards_in(pipeline) for pipeline in found if pipeline[0].split == 'train')
     if not in_training and not any(is_guarded_type(loss.name) for loss in losses(config)):
@@ -84,7 +84,7 @@ def is_guarded(loss: Part) -> bool:
 
 
 def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
-    """The guards whose ``num_classes`` no head has: the guard, the number it needs, the heads."""
+    """Yield the guards whose ``num_classes`` no head has: the guard, the number that it needs, the heads."""
     spaces = from_config(config)
     for guard in transforms(config):
         classes = guard.config.get('num_classes')
@@ -95,7 +95,7 @@ def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
 
 
 def reported(config: ReadConfig) -> Changes:
-    """Return what an edit that adds a guard adds, too: the import of mmguard and the hook, where they are missing."""
+    """Return what an edit that adds a guard must add, too: the import of mmguard and the hook if they are missing."""
     kind = full_name(config.part('model').get('type'))
     is_full = kind.count('.') > 1  # classes of the new style, or their paths: they bring their modules
     imports = config.part('custom_imports')
@@ -132,7 +132,7 @@ def guarded_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     outer = guarded_type(kind, 'GuardedLoss', framework)
     if framework != 'mmdet':
         return {'type': outer, 'loss': loss}
-    # mmdet's heads read arguments of a loss beside its type, before it is built.
+    # mmdet's heads read arguments next to a loss's type before it is built.
     inner = rest if package == 'mmdet' and '.' not in rest else kind  # the guard of that scope looks there
     return {'type': outer, 'loss': inner, **{key: value for key, value in loss.items() if key != 'type'}}
 
@@ -145,7 +145,7 @@ def named_losses(scope: str) -> List[str]:
 
 
 def guarded_type(kind: str, name: str, framework: str) -> str:
-    """Type X becomes GuardedX, in the same scope and style."""
+    """Return GuardedX for a type X, in the same scope and style."""
     package, dot, rest = kind.partition('.')
     if '.' in rest:  # the full path of a class: a new-style config that was dumped
         return f'mmguard.losses.{framework}.{name}'
@@ -176,7 +176,7 @@ def _is_own(cls: type) -> bool:
 
 
 def meant(part: Part) -> str:
-    """Return the name of mmguard's that a name is most like; empty if none is."""
+    """Return mmguard's name that is most similar to a name; ``''`` if none is."""
     known = {'TRANSFORMS': TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
     if known:
         return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')
@@ -185,7 +185,7 @@ def meant(part: Part) -> str:
 
 
 def build_error(part: Part) -> str:
-    """Build a line of mmguard by itself, as the run does; return what that raises, empty if it can be built."""
+    """Build one part of mmguard as the run does; return its error message, ``''`` if it can be built."""
     config, head = by_name(part.config), part.owner if part.registry == 'MODELS' else None
     if head is not None and (head.cls is None or head.cls.__module__.partition('.')[0] not in SCOPES):
         return ''  # a head of the user's may change the arguments before

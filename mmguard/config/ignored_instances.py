@@ -1,4 +1,4 @@
-"""Whether anything in a model heeds ignored instances, and how it comes to."""
+"""Ignored instances: which parts of a model leave them out, and how to make the others do so."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mmguard.labels.spaces.heads import MULTI_LABEL
 
 #: Assigners that leave ignored regions out without an argument.
 _ALWAYS = ('CenterRegionAssigner',)
-#: They take the argument, and have no use for it: no sample of mmdet3d has ignored objects; mmrotate's fails at one.
+#: They accept the argument but do not use it: mmdet3d has no ignored objects; mmrotate's assigner fails at one.
 _IN_VAIN = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
-#: Share of an anchor or proposal inside an ignored region above which it is left out.
+#: An anchor or proposal with a larger share inside an ignored region is left out.
 IGNORE_IOF_THR = 0.5
 
 
 def assigners_of(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
-    """The assigners of all heads."""
+    """Yield the assigners of all heads."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         if 'type' in node and 'assigner' in key_of(path):
             yield path, node
@@ -29,9 +29,9 @@ def _takes_threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> 
 
 
 def on_invalid(tree: Dict[str, Any]) -> str:
-    """What ``GuardInstanceLabels`` does: an instance that is moved to the ignored ones must be left out there."""
-    heeding = [name_of(n['type']) in _ALWAYS or _takes_threshold(tree, path, n) for path, n in assigners_of(tree)]
-    return 'ignore' if heeding and all(heeding) else 'drop'
+    """Return ``on_invalid`` of ``GuardInstanceLabels``: ``'ignore'`` only if the model leaves out ignored instances."""
+    uses = [name_of(n['type']) in _ALWAYS or _takes_threshold(tree, path, n) for path, n in assigners_of(tree)]
+    return 'ignore' if uses and all(uses) else 'drop'
 
 
 def heeds_nothing(tree: Dict[str, Any]) -> bool:
@@ -41,7 +41,7 @@ def heeds_nothing(tree: Dict[str, Any]) -> bool:
 
 
 def heed_ignored(tree: Dict[str, Any]) -> List[str]:
-    """Have every assigner leave out ignored regions, in place, where none does and crowds are taken out before."""
+    """Make every assigner leave out ignored regions, in place, if none does and crowds are removed before."""
     without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
     for path, node in assigners_of(tree) if without_crowds and heeds_nothing(tree) else ():
@@ -51,7 +51,7 @@ def heed_ignored(tree: Dict[str, Any]) -> List[str]:
 
 
 def trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """Say which assigners stay blind to ignored regions: to change them would change how crowds are trained."""
+    """Name the assigners that do not leave out ignored regions: a change would change how crowds are trained."""
     for path, node in assigners_of(tree) if on_invalid(tree) == 'ignore' else ():
         threshold = _threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
         if name_of(node['type']) not in _ALWAYS and not _is_set(threshold):
