@@ -31,7 +31,7 @@ def starts_with_background(names: Sequence[str]) -> bool:
 
 
 def full_name(kind: Any) -> str:
-    """Return ``'mmdet.FocalLoss'`` as written, or ``'package.module.Class'`` of a class, loaded or lazy; else ``''``"""
+    """Return ``'mmdet.FocalLoss'`` as written, or ``'package.module.Class'`` of a (lazy) class; else ``''``."""
     if isinstance(kind, str):
         return kind
     if inspect.isclass(kind) or inspect.isfunction(kind):
@@ -99,7 +99,7 @@ def class_of(kind: Any, registry: str, default_scope: str) -> Optional[type]:
         kind = full_name(kind)
     if not isinstance(kind, str) or not kind:
         return None
-    return _registered(scope_of(kind, default_scope), name_of(kind), registry) or _imported(kind)
+    return _find_registered(scope_of(kind, default_scope), name_of(kind), registry) or _import_class(kind)
 
 
 @lru_cache(maxsize=None)
@@ -112,7 +112,7 @@ def registry_of(scope: str, name: str) -> Any:
         return None
 
 
-def _registered(scope: str, name: str, registry: str) -> Optional[type]:
+def _find_registered(scope: str, name: str, registry: str) -> Optional[type]:
     found = registry_of(scope, registry) if scope else None
     found = registry_of('mmengine', registry) if found is None else found
     if found is None:
@@ -123,7 +123,7 @@ def _registered(scope: str, name: str, registry: str) -> Optional[type]:
             with quiet():
                 cls = found.get(name)
     except (Exception, SystemExit):  # a module of the registry that does not import
-        cls = _of_framework(scope, name, registry) if scope in SCOPES else None
+        cls = _import_from_framework(scope, name, registry) if scope in SCOPES else None
     return cls if isinstance(cls, type) else None
 
 
@@ -131,14 +131,14 @@ def _registered(scope: str, name: str, registry: str) -> Optional[type]:
 _MODULES = {'MODELS': 'models', 'TASK_UTILS': 'models', 'DATASETS': 'datasets', 'TRANSFORMS': 'datasets'}
 
 
-def _of_framework(scope: str, name: str, registry: str) -> Any:
+def _import_from_framework(scope: str, name: str, registry: str) -> Any:
     """Import a class by its module, for a framework that registers all at once and has a part that does not import."""
-    _imported(f'{scope}.{_MODULES.get(registry, "evaluation")}.{name}')
+    _import_class(f'{scope}.{_MODULES.get(registry, "evaluation")}.{name}')
     return registry_of(scope, registry).module_dict.get(name)
 
 
 @lru_cache(maxsize=None)
-def _imported(path: str) -> Optional[type]:
+def _import_class(path: str) -> Optional[type]:
     module, _, name = path.rpartition('.')
     if not module or module in SCOPES:
         return None

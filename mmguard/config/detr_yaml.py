@@ -68,7 +68,7 @@ def _fits(path: str, num_classes: int) -> bool:
     return listed <= set(COCO_IDS) and used <= set(COCO_IDS[:num_classes])
 
 
-def with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
+def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
     """Read a file and what it includes; its own keys win, as in those repositories.
 
     Raises:
@@ -82,13 +82,13 @@ def with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
     joined: Dict[str, Any] = {}
     for name in names if isinstance(names, list) else [names]:
         beside = os.path.join(os.path.dirname(path), os.path.expanduser(str(name)))
-        _join(joined, with_includes(beside, [*around, here]))
+        _join(joined, read_with_includes(beside, [*around, here]))
     return _join(joined, data)
 
 
 def read_detr_yaml(path: str) -> DetrYaml:
     """Read a config and what it includes."""
-    data = with_includes(path)
+    data = read_with_includes(path)
     number, remaps = data.get('num_classes'), data.get('remap_mscoco_category', True)
     files = []
     for split in _SPLITS:

@@ -40,13 +40,13 @@ class Ignored(NamedTuple):
     part: Part
 
 
-def ignored_labels(config: ReadConfig) -> List[Ignored]:
+def find_ignored_labels(config: ReadConfig) -> List[Ignored]:
     """Return the places of a config, heads first.
 
     Of a detector those about stuff maps: instances have no ignored label.
     """
     if config.framework == 'mmdet':
-        return _of_detector(config)
+        return _find_in_detector(config)
     if config.framework != 'mmseg':
         return []
     found: List[Ignored] = []
@@ -71,7 +71,7 @@ def leading(config: ReadConfig, places: List[Ignored]) -> Optional[Ignored]:
     return next((place for place in places if place.part == first), None)
 
 
-def _of_detector(config: ReadConfig) -> List[Ignored]:
+def _find_in_detector(config: ReadConfig) -> List[Ignored]:
     found: List[Ignored] = []
     for head in heads(config):
         if head.key == DET_HEAD:

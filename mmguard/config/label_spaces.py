@@ -34,11 +34,11 @@ def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
     for transform in transforms(config):
         kind = GUARDS.get(transform.name)
         if kind is not None and transform.split == split and isinstance(transform.config.get('num_classes'), int):
-            guards.setdefault(kind, _of_guard(kind, transform.config, transform.at('num_classes')))
+            guards.setdefault(kind, _read_guard(kind, transform.config, transform.at('num_classes')))
     return spaces.given(LabelSpaces(**guards))
 
 
-def _of_guard(kind: str, guard: Mapping[str, Any], place: str) -> Space:
+def _read_guard(kind: str, guard: Mapping[str, Any], place: str) -> Space:
     ignored = guard.get('ignore_index', VOID) if kind == 'pixels' else None
     return Space(
         kind, guard['num_classes'], place, ignored, guard.get('min_label', 0), label_map_of(guard.get('label_map'))

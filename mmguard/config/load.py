@@ -66,10 +66,12 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
     except RecursionError as error:
         raise CannotRun(f'{file} cannot be loaded: its parts or its bases are nested too deeply') from error
     except Exception as error:  # a config is a program: it may raise anything
-        raise CannotRun(f'{file} cannot be loaded: {words_of(error)}{line_of(error)}{_of_new_style(error)}') from error
+        raise CannotRun(
+            f'{file} cannot be loaded: {words_of(error)}{line_of(error)}{_explain_new_style(error)}'
+        ) from error
 
 
-def _of_new_style(error: Exception) -> str:
+def _explain_new_style(error: Exception) -> str:
     """Explain mmengine's bare RuntimeError."""
     frames = traceback.extract_tb(error.__traceback__)
     if not isinstance(error, RuntimeError) or str(error) or not frames[-1].filename.endswith('lazy.py'):

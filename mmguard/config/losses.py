@@ -67,7 +67,7 @@ def _numbers(values: Any) -> List[float]:
     return numbers
 
 
-def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
+def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
     """Return how many class weights a loss needs, and what the extra one is for; ``None`` if that is not known."""
     head = loss.owner
     classes = classes_in(head)
@@ -91,11 +91,11 @@ def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
     return None, ''
 
 
-def fitting(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any], bool]:
+def fit_weights(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any], bool]:
     """Return as many weights as expected, and whether they follow from the given ones.
 
     Example:
-        >>> fitting([1.0] * 80 + [0.1], 4, '"no object"'), fitting([2.0, 1.5], 3, '')
+        >>> fit_weights([1.0] * 80 + [0.1], 4, '"no object"'), fit_weights([2.0, 1.5], 3, '')
         (([1.0, 1.0, 1.0, 0.1], True), ([1.0, 1.0, 1.0], False))
     """
     given = list(weights)
@@ -108,7 +108,7 @@ def fitting(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any
     return ([1.0] * (expected - 1) + last) if extra else [1.0] * expected, False
 
 
-def written(weights: Sequence[Any]) -> str:
+def format_weights(weights: Sequence[Any]) -> str:
     """Format weights as code: ``[1.0] * 80 + [0.1]``."""
     first, *rest = weights
     if all(weight == first for weight in rest):
@@ -156,7 +156,7 @@ def one_channel_softmax(config: ReadConfig) -> List[Part]:
 QUERIES = ('SideAdapterCLIPHead',)
 
 
-def weighted_cross_entropies(config: ReadConfig) -> List[Part]:
+def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
     """Return the softmax losses of mmseg that compute ``class_weight[label]`` for every pixel.
 
     That is CrossEntropyLoss with ``reduction='mean'`` (``avg_non_ignore`` or not: the look-up comes first) in a head
@@ -176,7 +176,7 @@ def weighted_cross_entropies(config: ReadConfig) -> List[Part]:
     ]
 
 
-def ignored_by(loss: Part) -> Optional[int]:
+def find_ignore_index(loss: Part) -> Optional[int]:
     """Return the label that the head of a loss tells it to ignore."""
     value = None if loss.owner is None else loss.owner.get('ignore_index', 255)
     return value if isinstance(value, int) else None

@@ -173,16 +173,16 @@ def datasets(config: ReadConfig, wrappers: bool = False) -> List[Part]:
         for index, one in enumerate(value if isinstance(value, (list, tuple)) else [value]):
             at = f'{loader}[{index}]' if isinstance(value, (list, tuple)) else loader
             dataset = one.get('dataset') if isinstance(one, dict) else None
-            found += _unwrapped(dataset, f'{at}.dataset', config.scope, split, None, wrappers)
+            found += _unwrap(dataset, f'{at}.dataset', config.scope, split, None, wrappers)
     for split in LOADERS if config.is_old else ():
-        found += _unwrapped(config.data['data'].get(split), f'data.{split}', config.scope, split, None, wrappers)
+        found += _unwrap(config.data['data'].get(split), f'data.{split}', config.scope, split, None, wrappers)
     return found
 
 
-def _unwrapped(value: Any, path: str, scope: str, split: str, owner: Optional[Part], wrappers: bool) -> Iterator[Part]:
+def _unwrap(value: Any, path: str, scope: str, split: str, owner: Optional[Part], wrappers: bool) -> Iterator[Part]:
     if isinstance(value, (list, tuple)):  # a list is a ConcatDataset
         for index, inner in enumerate(value):
-            yield from _unwrapped(inner, f'{path}[{index}]', scope, split, owner, wrappers)
+            yield from _unwrap(inner, f'{path}[{index}]', scope, split, owner, wrappers)
     if not isinstance(value, dict) or 'type' not in value:
         return
     scope = value.get('_scope_', scope)
@@ -191,12 +191,12 @@ def _unwrapped(value: Any, path: str, scope: str, split: str, owner: Optional[Pa
     if bool(inner_keys) == wrappers:
         yield part
     for key in inner_keys:
-        yield from _unwrapped(value[key], part.at(key), scope, split, part, wrappers)
+        yield from _unwrap(value[key], part.at(key), scope, split, part, wrappers)
 
 
 def classes_of(dataset: Part) -> Optional[List[str]]:
     """Return the class names of a data set: of its ``metainfo``, else of its class; ``None`` if neither names them."""
-    classes = _said_classes(dataset)
+    classes = _read_classes(dataset)
     if isinstance(classes, str):
         classes = _lines(classes)
         if classes is None:
@@ -231,10 +231,10 @@ def palette_of(dataset: Part) -> List[Tuple[int, int, int]]:
 
 def says_classes(dataset: Part) -> bool:
     """Return True if the config itself names the classes."""
-    return _said_classes(dataset) is not None
+    return _read_classes(dataset) is not None
 
 
-def _said_classes(dataset: Part) -> Any:
+def _read_classes(dataset: Part) -> Any:
     if dataset.is_old:
         return dataset.config.get('classes')
     metainfo = dataset.config.get('metainfo')

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES, scope_in
 from mmguard.config.load import is_data, load_config
-from mmguard.config.types import Misplaced, with_right_types
+from mmguard.config.types import Misplaced, separate_misplaced
 from mmguard.errors import CannotRun
 from mmguard.text.failures import ended_by
 from mmguard.text.words import short
@@ -42,7 +42,7 @@ class ReadConfig:
 
     def __post_init__(self) -> None:
         self.written = self.data
-        self.data, self.misplaced = with_right_types(self.data)
+        self.data, self.misplaced = separate_misplaced(self.data)
 
     @property
     def scope(self) -> str:

@@ -88,9 +88,9 @@ def _looks_of_python(text: str, is_base: bool) -> str:
     if is_base and all(map(_is_plain, tree.body)):
         return ''
     script = any('__name__' in ast.dump(node.test) for node in tree.body if isinstance(node, ast.If))
-    if not script and any(_tells(name, value) for name, value in _assigned(tree.body)):
+    if not script and any(_tells(name, value) for name, value in _find_assigned(tree.body)):
         return ''
-    imported = sorted({name for node in ast.walk(tree) for name in _imported(node)})
+    imported = sorted({name for node in ast.walk(tree) for name in _find_imported(node)})
     if 'detectron2' in imported:
         return 'a config or a script of detectron2'
     if 'yolox' in imported:
@@ -98,22 +98,22 @@ def _looks_of_python(text: str, is_base: bool) -> str:
     return f'a script (it imports {", ".join(imported[:6])})' if imported else 'a script'
 
 
-def _imported(node: ast.AST) -> Iterator[str]:
+def _find_imported(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (alias.name.split('.')[0] for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
         yield node.module.split('.')[0]
 
 
-def _assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
+def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
     """Yield the names of the top level with what is assigned to them."""
     for node in body:
         if isinstance(node, ast.With):
             if any('read_base' in ast.dump(item.context_expr) for item in node.items):
                 yield '_base_', ''  # the bases of the new style
-            yield from _assigned(node.body)
+            yield from _find_assigned(node.body)
         elif isinstance(node, (ast.If, ast.For, ast.Try)):
-            yield from _assigned(node.body)
+            yield from _find_assigned(node.body)
         elif isinstance(node, ast.Assign):
             yield from ((target.id, _plain(node.value)) for target in node.targets if isinstance(target, ast.Name))
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and isinstance(node.target, ast.Name) and node.value:
@@ -221,7 +221,7 @@ def bases_of(file: str) -> List[str]:
     try:
         if ending == '.py':
             body = ast.parse(text).body
-            named = [*_of_text_style(body), *_of_new_style(body, folder)]
+            named = [*_bases_of_text_style(body), *_bases_of_new_style(body, folder)]
         else:
             data = parse_data(text, ending)
             said = data.get('_base_') if isinstance(data, dict) else None
@@ -239,17 +239,17 @@ def _path_of(name: str, folder: str) -> str:
         return ''
 
 
-def _of_text_style(body: Sequence[ast.stmt]) -> Iterator[Any]:
+def _bases_of_text_style(body: Sequence[ast.stmt]) -> Iterator[Any]:
     for node in body:
         if isinstance(node, ast.Assign) and any(getattr(target, 'id', '') == '_base_' for target in node.targets):
             for one in node.value.elts if isinstance(node.value, (ast.List, ast.Tuple)) else [node.value]:
                 if isinstance(one, ast.Constant):
                     yield one.value
                 elif isinstance(one, ast.BinOp):
-                    yield _shipped(one)
+                    yield _find_shipped(one)
 
 
-def _shipped(node: ast.BinOp) -> str:
+def _find_shipped(node: ast.BinOp) -> str:
     """Return the config that ``base_source`` writes as such an expression, ``'mmseg::...'``; else ``''``."""
     path = node.right.value if isinstance(node.right, ast.Constant) and isinstance(node.right.value, str) else ''
     names = [f'{package}::{path[len(SHIPPED) :]}' for package in STACKS[OPENMMLAB] if path.startswith(SHIPPED)]
@@ -257,7 +257,7 @@ def _shipped(node: ast.BinOp) -> str:
     return next((name for name in names if ast.dump(ast.parse(base_source(name), mode='eval').body) == said), '')
 
 
-def _of_new_style(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
+def _bases_of_new_style(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
     """Yield the files of ``with read_base(): from .._base_.model import *``, as mmengine finds them."""
     for node in body:
         if not isinstance(node, ast.With) or 'read_base' not in ast.dump(node.items[0].context_expr):

@@ -20,11 +20,11 @@ def walk(node: Any, path: Path = ()) -> Iterator[Tuple[Path, Dict[str, Any]]]:
             yield from walk(value, (*path, number))
 
 
-def dotted(path: Path) -> str:
+def join_path(path: Path) -> str:
     """Join a path: ``('model', 'decode_head', 'loss_decode', 0)`` -> ``'model.decode_head.loss_decode[0]'``.
 
     Example:
-        >>> dotted(('model', 'heads', 0, 'loss_cls'))
+        >>> join_path(('model', 'heads', 0, 'loss_cls'))
         'model.heads[0].loss_cls'
     """
     return ''.join(f'[{key}]' if isinstance(key, int) else f'.{key}' for key in path).lstrip('.')
@@ -50,7 +50,7 @@ def map_leaves(node: Any, change: Callable[[Any], Any]) -> Any:
     return change(node)
 
 
-def by_name(tree: Any) -> Any:
+def name_classes(tree: Any) -> Any:
     """Return a tree whose classes are named in full, which mmengine's registries understand."""
     return map_leaves(tree, lambda leaf: full_name(leaf) or leaf)
 

@@ -136,7 +136,7 @@ _TEXT_PREFIX = ('mmpretrain',)
 _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_hooks')
 
 
-def with_right_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplaced]]:
+def separate_misplaced(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplaced]]:
     """Return a copy of a config without values of a wrong type, and those values.
 
     Numbers of NumPy become Python's, arrays and tensors lists. The positions in lists stay.
@@ -145,7 +145,7 @@ def with_right_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplac
         CannotRun: It is nested too deeply.
     """
     found: List[Misplaced] = []
-    copy = _copied(tree, (), found, tree.get('default_scope') in _TEXT_PREFIX)
+    copy = _copy(tree, (), found, tree.get('default_scope') in _TEXT_PREFIX)
     return copy, found
 
 
@@ -154,31 +154,31 @@ def kind_of(value: Any) -> str:
     return 'text' if isinstance(value, str) else type(value).__name__
 
 
-def words_of_misplaced(misplaced: Sequence[Misplaced], most: int = 3) -> str:
+def describe_misplaced(misplaced: Sequence[Misplaced], most: int = 3) -> str:
     """Describe values of a wrong type, one after the other."""
     named = '; '.join(map(str, misplaced[:most]))
     return f'{named}; and {len(misplaced) - most} more' if len(misplaced) > most else named
 
 
-def _copied(node: Any, way: Tuple[Any, ...], found: List[Misplaced], text_prefix: bool) -> Any:
+def _copy(node: Any, way: Tuple[Any, ...], found: List[Misplaced], text_prefix: bool) -> Any:
     if len(way) > _DEEPEST:
         raise CannotRun(f'{_path(way[:8])}...: nested more than {_DEEPEST} levels deep')
     if isinstance(node, dict):
-        wanted = _wanted_in(node, way)
+        wanted = _find_wanted(node, way)
         if text_prefix and 'data_prefix' in wanted:
             wanted['data_prefix'] = _PREFIX
         copy = {}
         for key, value in node.items():
             value = _normal(value, (*way, key), found)
             if _fits(value, wanted.get(key), (*way, key), found):
-                copy[key] = _copied(value, (*way, key), found, text_prefix)
+                copy[key] = _copy(value, (*way, key), found, text_prefix)
         return copy
     if type(node) in (list, tuple):
         copies = []
         for number, value in enumerate(node):
             value = _normal(value, (*way, number), found)
             here = (*way, number)
-            copies.append(_copied(value, here, found, text_prefix) if _fits(value, None, here, found) else None)
+            copies.append(_copy(value, here, found, text_prefix) if _fits(value, None, here, found) else None)
         return type(node)(copies)
     return node
 
@@ -237,7 +237,7 @@ class _Described:
         return self.words
 
 
-def _wanted_in(node: Dict[str, Any], way: Tuple[Any, ...]) -> Dict[str, Wanted]:
+def _find_wanted(node: Dict[str, Any], way: Tuple[Any, ...]) -> Dict[str, Wanted]:
     """Return what the keys of a dict take, by its place."""
     names = [step for step in way if isinstance(step, str)]
     if not names:

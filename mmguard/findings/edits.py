@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
-from mmguard.config.changes import REMOVED, Changes, changed
+from mmguard.config.changes import REMOVED, Changes, change_config
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings.environment import EnvironmentChanges
@@ -33,7 +33,7 @@ class Edit:
         title (str): What is done, one sentence in the imperative.
         applicability (str): ``'safe'``, ``'asks'`` or ``'manual'``.
         question (str): What the user must know, where it asks: answered by looking.
-        config (tuple): Places of the config and what they become: (path, value), as ``config.changes.changed`` takes
+        config (tuple): Places of the config and what they become: (path, value), as ``change_config`` takes
             them.
         options (tuple): The same of what no config says: (name of a scan's option, value).
         files (tuple): Files of labels, and what becomes of them: (file or folder, ((option of `mmguard fix`, value),
@@ -67,7 +67,7 @@ class Edit:
     def apply(self, facts: Facts) -> Optional[Facts]:
         """The facts as they will be; ``None`` where nobody can look again, or what was given does not allow it."""
         try:
-            config = facts.config if facts.config is None else changed(facts.config, self.config)
+            config = facts.config if facts.config is None else change_config(facts.config, self.config)
         except (LookupError, TypeError):  # no such place
             return None
         options: Dict[str, Any] = {**facts.options, **dict(self.options)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from mmguard.config.changes import REMOVED, Changes, Conflict, changed_data, merged
+from mmguard.config.changes import REMOVED, Changes, Conflict, change_data, merge
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import SAFE, Edit, Split, holds
 from mmguard.findings.engine import chosen_rules
@@ -88,5 +88,5 @@ def _merged(edits: Sequence[Edit], base: Mapping[str, Any]) -> Changes:
     """Their changes as one: two edits may rewrite one pipeline."""
     tree: Any = base
     for edit in edits:
-        tree = merged(base, tree, changed_data(base, edit.config))
+        tree = merge(base, tree, change_data(base, edit.config))
     return tuple((key, tree.get(key, REMOVED)) for key in {**base, **tree} if tree.get(key, REMOVED) != base.get(key))

@@ -14,7 +14,7 @@ from mmguard import register
 from mmguard.config.load import check_may_build, import_scope
 from mmguard.config.load import load_config as load_file
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import words_of_misplaced
+from mmguard.config.types import describe_misplaced
 from mmguard.errors import CannotRun
 from mmguard.labels.samples import POINTS
 from mmguard.text.failures import words_of
@@ -32,7 +32,7 @@ def load_config(path: str, run_code: bool = False) -> Any:
     import_scope(config)
     misplaced = [one for one in ReadConfig(config.to_dict()).misplaced if one.fatal]
     if misplaced:
-        raise CannotRun(f'{path}: {words_of_misplaced(misplaced)}')
+        raise CannotRun(f'{path}: {describe_misplaced(misplaced)}')
     return config
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence
 
-from mmguard.config.changes import changed_data, merged
+from mmguard.config.changes import change_data, merge
 from mmguard.config.read import ReadConfig, read_config
-from mmguard.config.tree import by_name
+from mmguard.config.tree import name_classes
 from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import diagnose
@@ -90,7 +90,7 @@ def _fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
 def _with(done: Edited, offer: Offer, found_in: Dict[str, Any]) -> Edited:
     """One more edit, of the tree that it was found in."""
     finding, edit = offer.finding, offer.edit
-    tree = merged(found_in, done.tree, changed_data(found_in, edit.config))
+    tree = merge(found_in, done.tree, change_data(found_in, edit.config))
     left = _remaining(tree, finding)
     if left:
         raise CannotRun(f'[{edit.number}] {edit.title} leaves {finding.code} at {", ".join(left)}; nothing was written')
@@ -100,7 +100,7 @@ def _with(done: Edited, offer: Offer, found_in: Dict[str, Any]) -> Edited:
 
 def _remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
     """The places where the rules still see it."""
-    again = diagnose(config=ReadConfig(by_name(tree)))
+    again = diagnose(config=ReadConfig(name_classes(tree)))
     same = [other for other in again if other.code == finding.code]
     return sorted({place for other in same for place in other.places} & set(finding.places))
 
@@ -108,7 +108,7 @@ def _remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
 def _all_safe(done: Edited) -> Edited:
     """One after the other: an edit may change the place that the next one would."""
     while True:
-        safe = _safe(_of_check(ReadConfig(by_name(done.tree))))
+        safe = _safe(_of_check(ReadConfig(name_classes(done.tree))))
         if not safe:
             return done
         done = _with(done, safe[0], done.tree)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optiona
 from mmguard import register
 from mmguard.config.classes import class_of, full_name, is_lazy, name_of
 from mmguard.config.guarded_pipelines import guard_pipelines, guard_point_classes
-from mmguard.config.guards import HOOK, guarded_loss, is_guarded_type, reported
+from mmguard.config.guards import HOOK, add_reporting, guard_loss, is_guarded_type
 from mmguard.config.guards import LOSSES as GUARDED
-from mmguard.config.ignored_instances import heed_ignored, trained_as_background
+from mmguard.config.ignored_instances import find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import Path, by_name, dotted, is_text, key_of, map_leaves, scope_at, walk
-from mmguard.config.types import words_of_misplaced
+from mmguard.config.tree import Path, is_text, join_path, key_of, map_leaves, name_classes, scope_at, walk
+from mmguard.config.types import describe_misplaced
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.spaces.heads import ARCFACE
 from mmguard.losses.guard_model import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, select
@@ -43,18 +43,18 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     """
     tree = copy.deepcopy(tree)
     changed: List[str] = []
-    read = ReadConfig(by_name(tree))
+    read = ReadConfig(name_classes(tree))
     fatal = [one for one in read.misplaced if one.fatal]
     if fatal:
-        raise TypeError(words_of_misplaced(fatal))
+        raise TypeError(describe_misplaced(fatal))
     spaces = from_config(read)
     left = [*read.unknown_framework(), *_disagreements(spaces)]
     in_losses = guard_losses(tree)
     in_points = guard_point_classes(tree, spaces)
     in_pipelines = guard_pipelines(tree, spaces)
-    in_assigners = heed_ignored(tree)
+    in_assigners = leave_out_ignored(tree)
     if spaces.instances is not None:
-        left.extend(trained_as_background(tree))
+        left.extend(find_trained_as_background(tree))
     changed += _add_reported(tree, read)
     changed += [*in_losses[0], *in_assigners, *in_points, *in_pipelines.changed]
     return Guarded(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
@@ -117,7 +117,7 @@ def has_lazy_types(tree: Dict[str, Any]) -> bool:
 
 
 def _add_reported(tree: Dict[str, Any], read: ReadConfig) -> Iterator[str]:
-    for key, value in reported(read):
+    for key, value in add_reporting(read):
         if key == 'custom_imports':
             tree[key] = value
             yield "custom_imports: + 'mmguard'"
@@ -168,10 +168,10 @@ def _guarded_like(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     """The guarded loss, its types in the style of the config."""
     stock = loss['type']
     if is_text(stock):
-        return guarded_loss(loss, framework)
+        return guard_loss(loss, framework)
     from mmengine.config.lazy import LazyObject
 
-    named = guarded_loss({**loss, 'type': full_name(stock)}, framework)
+    named = guard_loss({**loss, 'type': full_name(stock)}, framework)
     name = name_of(named['type'])
     module = 'mmguard' if framework == 'mmseg' and name in GUARDED else f'mmguard.losses.{framework}'
     named['type'] = LazyObject(module, name)
@@ -252,7 +252,7 @@ def heads_without_loss(tree: Dict[str, Any]) -> Iterator[str]:
         is_head = 'type' in node and 'head' in key_of(path)
         if is_head and _is_without_loss(class_of(node['type'], 'MODELS', scope_at(tree, path))):
             yield (
-                f'{dotted(path)}: {name_of(node["type"])} computes its classification loss without a loss object: '
+                f'{join_path(path)}: {name_of(node["type"])} computes its classification loss without a loss object: '
                 f'GuardInstanceLabels in the pipeline is its only guard'
             )
 
@@ -279,9 +279,9 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
         verdict = Verdict(None, reason) if reason else judge(loss, scope_at(tree, path[:-1]))
         if verdict.config is not None:
             set_at(tree, path, verdict.config)
-            changed.append(f'{dotted(path)}: {name_of(loss["type"])} -> {_shown(verdict.config)}')
+            changed.append(f'{join_path(path)}: {name_of(loss["type"])} -> {_shown(verdict.config)}')
         elif verdict.reason:
-            left.append(f'{dotted(path)}: {name_of(loss["type"])} stays as it is: {verdict.reason}')
+            left.append(f'{join_path(path)}: {name_of(loss["type"])} stays as it is: {verdict.reason}')
     for path, name, default in list(unspelled_losses(tree)):
         scope = scope_at(tree, path)
         spelled = copy.deepcopy(default)
@@ -297,7 +297,7 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
         if verdict.config is not None:
             node[name] = verdict.config
             changed.append(
-                f'{dotted((*path, name))}: the default {name_of(default["type"])} -> {_shown(verdict.config)}'
+                f'{join_path((*path, name))}: the default {name_of(default["type"])} -> {_shown(verdict.config)}'
             )
     return changed, [*left, *heads_without_loss(tree)]
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Iterator, Sequence
 
-from mmguard.config.changes import changed
-from mmguard.config.old_style import with_loaders
+from mmguard.config.changes import change_config
+from mmguard.config.old_style import add_loaders
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.files.regular import open_regular
@@ -94,7 +94,7 @@ def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
     from mmguard.tools.scan.settings import SPLITS
 
     places = []
-    config = with_loaders(config)
+    config = add_loaders(config)
     for dataset in [found for split in SPLITS for found in datasets_of_config(config.data, split)]:
         folder = os.path.normpath(dataset.images)
         if dataset.ann_file in copies:
@@ -103,7 +103,7 @@ def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
             copy = os.path.abspath(copies[folder])
             listed = os.path.join(copy, os.path.relpath(dataset.ann_file, folder))
             places += [(f'{dataset.path}.data_prefix.sub_data_root', copy), (f'{dataset.path}.ann_file', listed)]
-    return changed(config, places)
+    return change_config(config, places)
 
 
 def _size(path: str) -> int:
