@@ -56,8 +56,8 @@ def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
         threshold = _threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
         if name_of(node['type']) not in _ALWAYS and not _is_set(threshold):
             yield (
-                f'{join_path(path)}.ignore_iof_thr={threshold}: regions of instances with invalid labels are trained as '
-                f'background there, like those of crowds'
+                f'{join_path(path)}.ignore_iof_thr={threshold}: regions of instances with invalid labels are trained '
+                f'as background there, like those of crowds'
             )
 
 

@@ -104,7 +104,7 @@ def apply(
     warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
     _check_places(source, out)
     tree = load(source, run_code)
-    check_may_build(source, run_code)  # what is no config is said to be none first
+    check_may_build(source, run_code)  # it first says if the file is not a config
     if tree.get('model') is None:
         raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
     import_scope(tree)
@@ -139,7 +139,7 @@ def apply(
 
 
 def _looked_again(out: Path) -> str:
-    """What the rules find in the file that was written."""
+    """Describe what the rules find in the file that was written."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
     from mmguard.text.words import counted

@@ -59,7 +59,7 @@ def edit_tree(
         done = _with(done, offer, tree)
         if offer.edit.files:
             number = str(offer.edit.number)
-            done.left.append(f'[{number}]: the label files, which `{_fix(source, scanned, number)}` writes anew')
+            done.left.append(f'[{number}]: the label files, which `{_fix(source, scanned, number)}` rewrites')
     if ALL_SAFE not in wanted:
         return done
     return _all_safe(done) if scanned is None else _all_safe_of_scan(done, offers, chosen, tree)
@@ -76,7 +76,7 @@ def _of_number(number: str, offers: Sequence[Offer], source: str, scanned: Optio
         raise CannotRun(f'edit {number} rewrites label files: `{_fix(source, scanned, number)}`')
     if number not in known:
         words = shlex.join(['mmguard', *(['check', source] if scanned is None else ['scan', source, *scanned.words()])])
-        there = f'there are 1 to {len(known)}' if known else 'there is none'
+        there = f'it offers 1 to {len(known)}' if known else 'it offers none'
         other = ', and with --scan those of `mmguard scan`' if scanned is None else ''
         raise CannotRun(f'`{words}` offers no edit {number}: {there}{other}')
     return known[number]
@@ -88,7 +88,7 @@ def _fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
 
 
 def _with(done: Edited, offer: Offer, found_in: Dict[str, Any]) -> Edited:
-    """One more edit, of the tree that it was found in."""
+    """Apply one more edit to the tree in which it was found."""
     finding, edit = offer.finding, offer.edit
     tree = merge(found_in, done.tree, change_data(found_in, edit.config))
     left = _remaining(tree, finding)
@@ -99,14 +99,14 @@ def _with(done: Edited, offer: Offer, found_in: Dict[str, Any]) -> Edited:
 
 
 def _remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
-    """The places where the rules still see it."""
+    """Return the places where the rules still see it."""
     again = diagnose(config=ReadConfig(name_classes(tree)))
     same = [other for other in again if other.code == finding.code]
     return sorted({place for other in same for place in other.places} & set(finding.places))
 
 
 def _all_safe(done: Edited) -> Edited:
-    """One after the other: an edit may change the place that the next one would."""
+    """Apply safe edits one after the other: an edit may change the place of the next one."""
     while True:
         safe = _safe(_of_check(ReadConfig(name_classes(done.tree))))
         if not safe:
@@ -115,7 +115,7 @@ def _all_safe(done: Edited) -> Edited:
 
 
 def _all_safe_of_scan(done: Edited, offers: Sequence[Offer], chosen: Sequence[Offer], tree: Dict[str, Any]) -> Edited:
-    """Those that hold beside the others: the labels are looked at as well."""
+    """Return the safe edits that hold together, with the labels checked, too."""
     chosen = list(chosen)
     for offer in _safe(offers):
         if offer.is_of_one_of(chosen):

@@ -36,10 +36,10 @@ class Guarded(NamedTuple):
 
 
 def guard_tree(tree: Dict[str, Any]) -> Guarded:
-    """Guard a copy of a tree: imports, hook, losses, assigners, pipelines. What is guarded already stays as it is.
+    """Guard a copy of a tree: imports, hook, losses, assigners, pipelines. Parts that are already guarded are kept.
 
     Raises:
-        TypeError: A value stands where something else is taken.
+        TypeError: A value has a type that its key does not take.
     """
     tree = copy.deepcopy(tree)
     changed: List[str] = []
@@ -69,17 +69,17 @@ def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
 
 
 def guard_config(cfg: Config) -> Config:
-    """The guarded config, one line before ``Runner.from_cfg(cfg)``.
+    """Return the guarded config, in one line before ``Runner.from_cfg(cfg)``.
 
-    Hook, guards in every pipeline, losses swapped or wrapped. Assigners that took no notice of ignored instances leave
-    out those with invalid labels; crowds are trained as before. ``cfg`` itself is not changed, and a config that is
-    guarded comes back as it is. What could not be guarded is said in a warning.
+    It has the hook, guards in every pipeline, and guarded losses. Assigners that did not know ignored instances leave out
+    those with invalid labels; crowds are trained as before. ``cfg`` itself is not modified, and a guarded config is
+    returned unchanged. A warning names what could not be guarded.
 
     Args:
         cfg (Config): A config of mmseg or mmdet, of either style.
 
     Raises:
-        TypeError: ``cfg`` is no ``mmengine.config.Config``.
+        TypeError: ``cfg`` is not an ``mmengine.config.Config``.
 
     Example:
         >>> from mmengine.config import Config
@@ -91,7 +91,7 @@ def guard_config(cfg: Config) -> Config:
 
     if not isinstance(cfg, Config):
         raise TypeError(
-            f'guard_config wants an mmengine Config, got {type(cfg).__name__}: write Config.fromfile(path), or '
+            f'guard_config expected an mmengine Config, got {type(cfg).__name__}: write Config.fromfile(path), or '
             f'Config(dict(...))'
         )
     guarded = copy.deepcopy(cfg)
@@ -104,14 +104,14 @@ def guard_config(cfg: Config) -> Config:
 
 
 def tree_of(cfg: Config, keep_imported: bool = False) -> Dict[str, Any]:
-    """A config as plain dicts and lists, whose lazy classes are not loaded."""
+    """Return a config as plain dicts and lists, without loading its lazy classes."""
     if hasattr(cfg, '_to_lazy_dict'):
         return cfg._to_lazy_dict(keep_imported=keep_imported)
     return cfg._cfg_dict.to_dict()  # mmengine before 0.8 knows no lazy classes
 
 
 def has_lazy_types(tree: Dict[str, Any]) -> bool:
-    """Whether types are classes, as in new-style configs."""
+    """Return True if types are classes, as in new-style configs."""
     type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
     return type_ is not None and not is_text(type_)
 
@@ -165,7 +165,7 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
 
 
 def _guarded_like(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
-    """The guarded loss, its types in the style of the config."""
+    """Return the guarded loss, with types in the style of the config."""
     stock = loss['type']
     if is_text(stock):
         return guard_loss(loss, framework)
@@ -181,7 +181,7 @@ def _guarded_like(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
 
 
 def _refusal(config: Dict[str, Any], scope: str) -> str:
-    """Why a wrapped loss cannot be built; empty where it can."""
+    """Return why a wrapped loss cannot be built; empty if it can."""
     import torch
     from mmengine.registry import MODELS
 
@@ -195,7 +195,7 @@ def _refusal(config: Dict[str, Any], scope: str) -> str:
 
 
 def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
-    """The losses under ``model``: dicts with a type under a name with ``loss`` in it."""
+    """Yield the losses under ``model``: dicts with a type under a key with ``loss`` in it."""
     guards: List[Path] = []
     for path, node in walk(tree.get('model', {}), ('model',)):
         if any(path[: len(guard)] == guard for guard in guards):
@@ -208,7 +208,7 @@ def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
 
 @lru_cache(maxsize=None)  # reads source
 def defaults_of(cls: Any) -> Dict[str, Any]:
-    """Arguments of a class and their defaults, those that ``**kwargs`` hands to its bases included."""
+    """Return the arguments of a class with their defaults, including those passed to bases by ``**kwargs``."""
     found: Dict[str, Any] = {}
     given: Set[str] = set()
     for base in inspect.getmro(cls) if inspect.isclass(cls) else ():
@@ -223,7 +223,7 @@ def defaults_of(cls: Any) -> Dict[str, Any]:
             if parameter.name not in given:
                 found.setdefault(parameter.name, parameter.default)
         takes_more = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
-        # Some classes pass over their base, to the one behind it.
+        # Some classes skip their base and call the next one.
         if not takes_more or 'super().__init__(' not in text:
             break
         given.update(re.findall(r'(\w+)=', text.partition('super().__init__(')[2]))
@@ -231,7 +231,7 @@ def defaults_of(cls: Any) -> Dict[str, Any]:
 
 
 def unspelled_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
-    """Losses that a config leaves to the defaults of its heads: path and name of the head's argument, its default."""
+    """Yield losses that a config leaves to the defaults of its heads: path and argument of the head, default."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         if 'type' not in node or 'loss' in key_of(path) or 'head' not in key_of(path):
             continue
@@ -247,7 +247,7 @@ def _is_without_loss(cls: Any) -> bool:
 
 
 def heads_without_loss(tree: Dict[str, Any]) -> Iterator[str]:
-    """The heads whose labels meet no loss that could be guarded, in words."""
+    """Describe the heads whose labels reach no loss that could be guarded."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         is_head = 'type' in node and 'head' in key_of(path)
         if is_head and _is_without_loss(class_of(node['type'], 'MODELS', scope_at(tree, path))):
@@ -258,7 +258,7 @@ def heads_without_loss(tree: Dict[str, Any]) -> Iterator[str]:
 
 
 def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
-    """Replaces what stands at a path; tuples on the way become lists."""
+    """Replace the value at a path; tuples on the way become lists."""
     node: Any = tree
     for depth, key in enumerate(path[:-1]):
         child = node[key]

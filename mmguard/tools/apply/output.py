@@ -33,7 +33,7 @@ def load(source: str, run_code: bool = False) -> Dict[str, Any]:
 
 
 def bases_for(source: str, out: Path) -> List[Base]:
-    """What ``_base_`` of ``out`` may call ``source``, the most portable first."""
+    """Return what ``_base_`` of ``out`` may call ``source``, the most portable first."""
     if '::' in source:
         return _shipped(source)
     parts = Path(source).resolve().as_posix().split('/')
@@ -52,7 +52,7 @@ def bases_for(source: str, out: Path) -> List[Base]:
 
 
 def _shipped(name: str) -> List[Base]:
-    """The short name where this mmengine can resolve it, then the one that every mmengine can."""
+    """Yield the short name if this mmengine can resolve it, then the one that every mmengine can."""
     return [name, Code(base_source(name))]
 
 
@@ -92,7 +92,7 @@ def _inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path
 
 @contextmanager
 def _written(text: str, out: Path) -> Iterator[Path]:
-    """A file beside ``out`` for as long as it takes to read it."""
+    """Create a file next to ``out``, and remove it at the end."""
     handle, name = tempfile.mkstemp(prefix='mmguard_', suffix='.py', dir=out.parent)
     try:
         with os.fdopen(handle, 'w', encoding='utf-8') as file:
@@ -107,7 +107,7 @@ def _same(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
 
 
 def without_scopes(node: Any) -> Any:
-    """mmengine notes the scope of an inherited ``mmseg::`` config in it."""
+    """Remove the scope that mmengine adds to an inherited ``mmseg::`` config."""
     if isinstance(node, dict):
         return {key: without_scopes(value) for key, value in node.items() if key != '_scope_'}
     if isinstance(node, (list, tuple)):
@@ -119,7 +119,7 @@ _COLOURS = {'+++': 'bold', '---': 'bold', '@@': 'cyan', '+': 'green', '-': 'red'
 
 
 def unified(old: Dict[str, Any], new: Dict[str, Any], old_name: str, new_name: str) -> List[str]:
-    """The lines of a unified diff between two configs, both written out in full."""
+    """Return the lines of a unified diff between two configs, both written out in full."""
     return list(difflib.unified_diff(_lines(old), _lines(new), fromfile=old_name, tofile=new_name, lineterm='', n=1))
 
 
@@ -140,7 +140,7 @@ def _described(leaf: Any) -> Any:
 
 
 def _spread(prefix: str, source: Source, indent: int, ends: str) -> str:
-    """One line per argument wherever a dict holds another, so that a diff shows the argument alone."""
+    """Put each argument of a nested dict on its own line, so that a diff shows only that argument."""
     nested = isinstance(source, Items) and any(isinstance(part, Items) and part.parts for _, part in source.parts)
     line = ' ' * indent + prefix + one_line(source) + ends
     if not isinstance(source, Items) or (not nested and len(line) <= WIDTH):
@@ -153,7 +153,7 @@ def _spread(prefix: str, source: Source, indent: int, ends: str) -> str:
 
 
 def show_diff(lines: List[str], file: TextIO) -> None:
-    """Prints a diff; in colour where ``file`` is a terminal that has any."""
+    """Print a diff, in colour if ``file`` is a terminal that has colours."""
     if not file.isatty():
         print('\n'.join(lines), file=file)
         return
@@ -167,7 +167,7 @@ def show_diff(lines: List[str], file: TextIO) -> None:
 
 
 def show_changes(source: str, changed: List[str], left: List[str]) -> None:
-    """Prints what was changed, and what was left as it is."""
+    """Print what was changed, and what was left as it was."""
     print(f'{counted(len(changed), "change")}:' if changed else f'{source} is guarded already, nothing to change')
     for line in changed:
         print(f'  {visible(line)}')
@@ -178,6 +178,6 @@ def show_changes(source: str, changed: List[str], left: List[str]) -> None:
 
 
 def how(text: str) -> str:
-    """In which form a config is written."""
+    """Describe the form in which a config is written."""
     base = next((line for line in text.splitlines() if line.startswith('_base_ = ')), None)
     return f'inherits: {base}' if base else 'in full: a new-style config, or one that cannot be inherited from'

@@ -51,7 +51,7 @@ class _Difference:
         self.named = named
 
     def merged(self, old: Any, new: Any, path: Path) -> Source:
-        """What mmengine merges over ``old`` to give ``new``."""
+        """Return what mmengine must merge over ``old`` to give ``new``."""
         if isinstance(old, dict) and isinstance(new, dict):
             if all(key in new for key in old):
                 changes = {
@@ -69,7 +69,7 @@ class _Difference:
         return Code(reference(around)) if value == old else self.whole(old.get(str(path[-1]), _ABSENT), value, path)
 
     def whole(self, old: Any, new: Any, path: Path) -> Source:
-        """``new``, written out; what it shares with ``old`` is referred to."""
+        """Write out ``new``, with references to what it shares with ``old``."""
         for name, value in self.named:
             if value == new:
                 return Code(name)
@@ -106,7 +106,7 @@ class _Difference:
 
 
 def _kept(name: str, start: int, end: int, length: int) -> Tuple[str, Source]:
-    """The items of a list from ``start`` to ``end``."""
+    """Return the items of a list from ``start`` to ``end``."""
     if (start, end) == (0, length):
         return '*', Code(name)
     if end - start == 1:
@@ -125,7 +125,7 @@ def _is_alike(old: Any, new: Any) -> bool:
 
 
 def reference(path: Path) -> str:
-    """``_base_.model.heads[0]``.
+    """Return a reference such as ``_base_.model.heads[0]``.
 
     Example:
         >>> reference(('model', 'heads', 0, 'items'))
@@ -142,7 +142,7 @@ WIDTH = 110
 
 
 class Code(NamedTuple):
-    """Source that stands as it is, as ``_base_.train_pipeline``."""
+    """Source code that is kept verbatim, such as ``_base_.train_pipeline``."""
 
     text: str
 
@@ -183,7 +183,7 @@ def source_of(value: Any) -> Source:
 
 
 def dict_source(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ()) -> Items:
-    """``dict(a=1)``, or ``{'a b': 1}`` where a key is no name. ``first`` stands before the keys."""
+    """Write ``dict(a=1)``, or ``{'a b': 1}`` if a key is not a name. ``first`` comes before the keys."""
     if all(isinstance(key, str) and is_name(key) for key in value):
         return Items('dict(', [*first, *((f'{key}=', source_of(item)) for key, item in value.items())], ')')
     spread = [(f'**{prefix}', part) for prefix, part in first]
@@ -191,7 +191,7 @@ def dict_source(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ())
 
 
 def is_name(key: str) -> bool:
-    """Whether a key may stand as ``key=`` and ``.key``: ``lambda`` may not."""
+    """Return True if a key can be written as ``key=`` and ``.key``: ``lambda`` cannot."""
     return key.isidentifier() and not keyword.iskeyword(key)
 
 
@@ -209,7 +209,7 @@ def layout(source: Source, before: int = 0, indent: int = 0) -> str:
 
 
 def _filled(parts: List[Tuple[str, Source]], indent: int) -> List[str]:
-    """Plain items, as many to a line as fit."""
+    """Fill lines with plain items."""
     lines = [' ' * indent]
     for _, part in parts:
         item = one_line(part) + ','
@@ -226,7 +226,7 @@ def one_line(source: Source) -> str:
 
 
 def statement(name: str, source: Source) -> str:
-    """``name = ...``"""
+    """Write ``name = ...``."""
     return f'{name} = {layout(source, len(name) + 3)}'
 
 

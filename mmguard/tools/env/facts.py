@@ -1,4 +1,4 @@
-"""What is installed: read from metadata and source files, and from a child that tries the imports."""
+"""Facts about what is installed: from metadata and source files, and from a child that tries the imports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mmguard.tools.child import python_command
 
 #: From, and below; empty: no limit.
 Limits = Tuple[str, str]
-#: Rows of versions (``torch``, ``numpy``, ``python``) and what the tests gave beside them.
+#: Rows of versions (``torch``, ``numpy``, ``python``) with the result of the tests.
 TRIED = Path(__file__).with_name('tried.json')
 #: Tried in this order; what is compiled comes last of its package.
 IMPORTS = (
@@ -52,7 +52,7 @@ if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
 
 
 def accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
-    """What a framework checks when it is imported, as its ``__init__.py`` says."""
+    """Return the versions that a framework accepts when it is imported, as its ``__init__.py`` says."""
     text = _text(folder, '__init__.py')
     low = re.search(r"^(?:MMCV_MIN|mmcv_minimum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
     high = re.search(r"^(?:MMCV_MAX|mmcv_maximum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
@@ -60,7 +60,7 @@ def accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
 
 
 def declared_mmcv(module: str) -> Optional[Limits]:
-    """What the metadata of its distribution say: onedl's frameworks check nothing when they are imported."""
+    """Return the versions in the metadata of a framework's distribution: onedl's check nothing when imported."""
     for name in distributions_of(module):
         try:
             requirements = metadata.requires(name) or []
@@ -74,7 +74,7 @@ def declared_mmcv(module: str) -> Optional[Limits]:
 
 
 def limits_in(requirement: str) -> Optional[Limits]:
-    """The limits of a requirement, where it is one of mmcv.
+    """Return the limits of a requirement if it is one of mmcv.
 
     Example:
         >>> limits_in('onedl-mmcv>=2.0.0; extra == "mminstall"')
@@ -91,7 +91,7 @@ def limits_in(requirement: str) -> Optional[Limits]:
 
 
 def tried() -> List[Dict[str, Any]]:
-    """The rows of ``make matrix``, in which every test passed or was skipped."""
+    """Return the rows of ``make matrix`` in which every test passed or was skipped."""
     return [row for row in json.loads(TRIED.read_text(encoding='utf-8')) if not row['failed']]
 
 

@@ -19,7 +19,7 @@ _UNBROKEN = 1 << 20
 OK = 'ok'
 #: Shown only where they are installed.
 _OPTIONAL = ('nnunetv2', 'torchvision')
-#: What everything needs, and mmguard itself: of the others it is no fault that they are missing.
+#: Packages that everything needs, and mmguard itself: only these must be installed.
 _NEEDED = ('torch', 'numpy', 'mmguard')
 
 
@@ -44,7 +44,7 @@ class Line:
 
 
 def table(environment: EnvironmentFacts, findings: Sequence[Finding]) -> List[Line]:
-    """All lines, with what was found wrong with each."""
+    """Return all lines, with what was found wrong with each."""
     lines = list(_lines(environment))
     for line in lines:
         about = [finding for finding in findings if line.name in finding.places]
@@ -54,7 +54,7 @@ def table(environment: EnvironmentFacts, findings: Sequence[Finding]) -> List[Li
 
 
 def worst(findings: Sequence[Finding]) -> str:
-    """The worst severity among findings; ``'ok'`` where there is none."""
+    """Return the worst severity among findings; ``'ok'`` without one."""
     return min((finding.severity for finding in findings), key=SEVERITIES.index, default=OK)
 
 

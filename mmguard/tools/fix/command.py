@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mmguard.tools.fix.copies import Copies
     from mmguard.tools.fix.options import Colour
 
-#: Files that are named of each kind.
+#: Files of each kind that are named.
 _SHOWN = 10
 
 
@@ -32,9 +32,9 @@ def add_to(commands: Any) -> None:
         description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
         'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), a folder or data.yaml '
         'of YOLO, or a folder of Labelme. Originals are never '
-        'touched; label files that need no change are copied. Boxes are clamped into their image, instances that no '
-        'training can use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
-        'are in DIR, 1 some were left out (they are named), 2 could not run. With --edit TARGET is scanned again, and '
+        'touched; label files that need no change are copied. Boxes are clamped into their image, and instances that '
+        'training cannot use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
+        'are in DIR, 1 some were left out (they are named), 2 could not run. With --edit, TARGET is scanned again, and '
         'the edits of label files that `mmguard scan TARGET` numbers are written instead.',
     )
     parser.add_argument('target', type=_target, metavar='TARGET')
@@ -157,7 +157,7 @@ def _renamed(text: str) -> Dict[str, str]:
     pairs = [pair.split(':') for pair in text.split(',')]
     if any(len(pair) != 2 or not pair[1].strip() for pair in pairs):
         raise argparse.ArgumentTypeError(f'must be pairs as in Cat:cat,Dog:dog, got {text!r}')
-    return {old: new.strip() for old, new in pairs}  # a blank behind a name may be what is wrong with it
+    return {old: new.strip() for old, new in pairs}  # a blank after a name may be the fault
 
 
 def run(args: argparse.Namespace) -> int:
@@ -205,14 +205,14 @@ def _write_edits(args: argparse.Namespace) -> int:
 
 
 def _code_of(written: Sequence[Copies]) -> int:
-    """Return the exit code; raise the first failure that nobody foresaw: the command line says how to report it."""
+    """Return the exit code; raise the first unexpected failure: the command line says how to report it."""
     for failure in (failure for copies in written for failure in copies.failures):
         raise failure
     return FOUND if any(copies.left_out for copies in written) else CLEAN
 
 
 def _show(out: Path, copies: Copies) -> None:
-    """Say how many files are in the folder ``out`` now, and what was changed in the first of them."""
+    """Print how many files are in ``out`` now, and what was changed in the first of them."""
     from mmguard.tools.fix.copies import MANIFEST
 
     changed = [record for record in copies.done if record['changes']]

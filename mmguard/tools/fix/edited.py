@@ -1,4 +1,4 @@
-"""The edits of label files that a scan offers, written by their numbers on the screen."""
+"""Edits of label files that a scan offers, written by their numbers on the screen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mmguard.tools.scan.target import plan_again, plan_of
 
 
 class Offered(NamedTuple):
-    """A plan that was scanned, and its edits by the numbers that the scan shows."""
+    """Plan that was scanned, and its edits by the numbers that the scan shows."""
 
     plan: Plan
     offers: List[Offer]
@@ -46,7 +46,7 @@ def scan(target: str, options: ScanOptions) -> Offered:
 
 
 def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
-    """Return the edits of some numbers (``'safe'``: all that ask nothing), for each file together, tried together."""
+    """Combine the edits of some numbers (``'safe'``: all without a question) per file, and try them together."""
     chosen: List[Offer] = []
     left: List[str] = []
     for offer in (_of_number(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):
@@ -75,7 +75,7 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
 
 
 def _differing(chosen: Sequence[Offer], offer: Offer) -> str:
-    """The options that an edit wants otherwise than those that were chosen."""
+    """Return the options for which an edit has another value than those already chosen."""
     said = dict(as_one([one.edit for one in chosen]).files)
     return ', '.join(
         f'--{name.replace("_", "-")}'
@@ -86,7 +86,7 @@ def _differing(chosen: Sequence[Offer], offer: Offer) -> str:
 
 
 def scanned_again(plan: Plan, copies: Dict[str, Path]) -> str:
-    """Say what a scan finds in the copies; empty where they cannot simply take the place of the originals."""
+    """Describe what a scan finds in the copies; empty if they cannot simply replace the originals."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(copies) != {plan.target}:
         return ''
@@ -101,8 +101,8 @@ def _of_number(offered: Offered, number: str) -> Offer:
     files = [name for name, offer in known.items() if offer.edit.files]
     plan = offered.plan
     if number not in known:
-        there = f'there is {", ".join(files)}' if files else 'there is none'
-        raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {there}')
+        offered = f'it offers {", ".join(files)}' if files else 'it offers none'
+        raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {offered}')
     if number not in files:
         raise CannotCorrect(f'edit {number} changes the config: `{_apply(plan, number)}`')
     return known[number]

@@ -1,4 +1,4 @@
-"""Corrects JSON of Labelme: names, shapes that give no object, and points outside of the image."""
+"""Correction of Labelme JSON: names, shapes that give no object, and points outside of the image."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _is_of(root: str, name: str) -> bool:
 def _correct(data: bytes, options: FixOptions) -> Corrected:
     """Correct a file of Labelme; one that is right stays as it is written."""
     if options.boxes not in ('', 'corners'):
-        raise NotCorrected('--boxes is of other formats: Labelme has points in pixels')
+        raise NotCorrected('--boxes does not apply to Labelme, which has points in pixels')
     try:
         record = json.loads(data.decode('utf-8-sig'))
     except (ValueError, RecursionError) as error:
         raise NotCorrected(f'unreadable: {type(error).__name__}: {str(error)[:120]}') from error
     if not isinstance(record, dict) or not isinstance(record.get('shapes'), list):
-        raise NotCorrected('no file of Labelme: it has no list "shapes"')
+        raise NotCorrected('not a file of Labelme: it has no list "shapes"')
     counts: Counter = Counter()
     size = _size(record)
     kept: List[Any] = []
@@ -65,12 +65,12 @@ def _correct(data: bytes, options: FixOptions) -> Corrected:
     record['shapes'] = kept
     words = [f'{counted(number, "shape")} {what}' for what, number in counts.items()]
     text = json.dumps(record, ensure_ascii=False, indent=2)
-    # Half a character can stand in JSON as an escape alone.
+    # JSON can hold a lone surrogate only as an escape.
     return Corrected(text.encode('utf-8', 'backslashreplace'), '.json', words, dict(values), dict(counts))
 
 
 def _size(record: Dict[str, Any]) -> Tuple[float, float]:
-    """Width and height; infinite where the file does not say."""
+    """Return width and height; infinite if the file does not say."""
     sides = [record.get('imageWidth'), record.get('imageHeight')]
     width, height = (float(side) if type(side) is int and side > 0 else _INF for side in sides)
     return width, height
@@ -79,7 +79,7 @@ def _size(record: Dict[str, Any]) -> Tuple[float, float]:
 def _corrected(
     record: Any, place: int, size: Tuple[float, float], options: FixOptions, counts: Counter
 ) -> Optional[str]:
-    """Changes a shape, in place; why it cannot stay."""
+    """Correct a shape in place; return why it must be dropped, or ``None``."""
     shape = shape_of(record, place, '', Faults())
     if shape is None:
         return 'cannot be read'

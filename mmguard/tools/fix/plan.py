@@ -1,4 +1,4 @@
-"""What of a target is corrected, and by whom."""
+"""Plan of a correction: the files of a target, and the function for each."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _files_of_coco(target: str, options: FixOptions) -> LabelFiles:
         raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
     if OTHERS in options.label_map:
         raise CannotCorrect(
-            '--label-map: * stands for all other values of label maps; of a JSON name every category id'
+            '--label-map: * means all other values, of label maps only; for a JSON name every category id'
         )
     return LabelFiles([(target, os.path.basename(target))], lambda data, name: correct_coco(data, options))
 
@@ -104,7 +104,7 @@ def _is_xml(name: str) -> bool:
 
 
 def _images_beside(names: List[str]) -> FrozenSet[str]:
-    """The images of a VOC folder: those in JPEGImages, and those beside an XML file of their name."""
+    """Return the images of a VOC folder: those in JPEGImages, and those with the name of an XML file."""
     annotated = {os.path.splitext(name)[0] for name in names if _is_xml(name)}
     return frozenset(
         name

@@ -1,4 +1,4 @@
-"""Corrects YOLO label files: rows that cannot be read, or lie outside of the image."""
+"""Correction of YOLO label files: rows that cannot be read, or are outside of the image."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MARK = b'\xef\xbb\xbf'
 _WORDS = {
     'mark': 'byte order mark cut',
     'utf16': 'written as UTF-8',
-    'cut': 'cut behind the box',
+    'cut': 'cut after the box',
     'clipped': 'clamped',
     'mapped': 'mapped',
 }
@@ -35,9 +35,7 @@ _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 
 
 def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
-    """Return what belongs to a folder, or a data.yaml, of YOLO; refuse what leads to no label file, or out of the
-    folder.
-    """
+    """Return the files of a YOLO folder or data.yaml; refuse a target without labels, or with labels elsewhere."""
     is_folder = os.path.isdir(target)
     if target.lower().endswith('.txt') and not is_folder:
         raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
@@ -59,19 +57,19 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
 
 
 def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
-    """The label files, relative to a folder."""
+    """Return the label files, relative to a folder."""
     texts: Set[str] = set()
     folder = os.path.join(os.path.abspath(root), '')
     for one in sets:
         for text, _ in one.listing().texts:
             if not text.startswith(folder):
-                raise CannotCorrect(f'{text}, to which {target} leads, lies outside of {root}')
+                raise CannotCorrect(f'{text}, to which {target} leads, is outside of {root}')
             texts.add(text[len(folder) :])
     return texts
 
 
 def correct_data_yaml(data: bytes, ending: str) -> Corrected:
-    """A data.yaml without ``path``: its folder is that of the copy then, and not that of the originals."""
+    """Remove ``path`` from a data.yaml: its folder then is that of the copy."""
     fresh = _PATH.sub(b'', data)
     changes = ['path left out: the folder of this file'] if fresh != data else []
     return Corrected(fresh, ending, changes, {}, {})
@@ -83,7 +81,7 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
     ``kpt_shape``: points and numbers of each, where rows have keypoints.
     """
     if options.boxes:
-        raise NotCorrected('--boxes is of other formats: rows of YOLO are not converted')
+        raise NotCorrected('--boxes does not apply to YOLO, whose rows are not converted')
     readable = as_utf8(data)
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
     lines: List[bytes] = []
@@ -108,7 +106,7 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
 def _corrected(
     words: List[bytes], options: FixOptions, kpt_shape: Optional[Tuple[int, int]], counts: Counter
 ) -> Tuple[List[float], bytes]:
-    """The numbers of a row, and how it is written; no numbers: it is dropped."""
+    """Return the numbers of a row and its text; no numbers: it is dropped."""
     before = sum(counts.values())
     if len(words) == BOX + 1 and kpt_shape is None:
         words = words[:BOX]
@@ -136,7 +134,7 @@ def _corrected(
 
 
 def _clamped(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
-    """Moves what lies outside of the image to its edge; nothing where no area is left."""
+    """Move points outside of the image to its edge; return nothing if no area is left."""
     _, left, top, right, bottom, *_ = row_of(values, kpt_shape)
     is_box = len(values) == BOX or kpt_shape is not None
     points = values[BOX:] if is_box else values[1:]

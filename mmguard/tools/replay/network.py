@@ -44,7 +44,7 @@ def read_checkpoint(file: str) -> Any:
 
 
 def _refuse_archives(file: Path) -> None:
-    """Those that ``torch.load`` would run as TorchScript, or unpack, instead of reading the pickles in them."""
+    """Refuse files that ``torch.load`` would run as TorchScript or unpack instead of reading their pickles."""
     # The name itself, wherever it is: zip files can be made that list one thing to Python and another to torch.
     with file.open('rb') as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data.find(b'constants.pkl') >= 0:
@@ -82,7 +82,7 @@ def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
 
 
 def leave_out_files(config: Any) -> None:
-    """Takes the weights of files that are not here out of a model's config, in place."""
+    """Remove the weights of missing files from a model's config, in place."""
     if isinstance(config, dict):
         if isinstance(config.get('pretrained'), str) and not os.path.isfile(config['pretrained']):
             config['pretrained'] = None
@@ -196,7 +196,7 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
 
 
 def raised_of(error: BaseException) -> Raised:
-    """An exception with the innermost line of framework or user code that it passed; or of mmguard, if at fault."""
+    """Describe an exception with the innermost line of framework or user code, or of mmguard if at fault."""
     frames = traceback.extract_tb(error.__traceback__)
     message = ' '.join(str(error).split())[:400]
     if own_failure(error):
