@@ -33,7 +33,7 @@ _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
 
 
 def check_outputs(args: argparse.Namespace) -> None:
-    """Refuse, before anything is read, outputs that would replace anything but earlier outputs.
+    """Refuse outputs that would replace anything but earlier outputs, before anything is read.
 
     Every other argument that names a file is what the command reads.
     """

@@ -36,7 +36,7 @@ def load_config(path: str, run_code: bool = False) -> Any:
     return config
 
 
-def in_scope(config: Any) -> ContextManager[None]:
+def enter_scope(config: Any) -> ContextManager[None]:
     """Look up types without a scope in the config's ``default_scope``, also while data is loaded."""
     from mmengine.registry import DefaultScope
 
@@ -52,7 +52,7 @@ def build_dataset(config: Any, split: str = 'train') -> Any:
     dataset = (config.get(f'{split}_dataloader') or {}).get('dataset')
     if dataset is None:
         raise CannotRun(f'{config.filename or "the config"}: no {split}_dataloader with a data set')
-    with in_scope(config):
+    with enter_scope(config):
         try:
             built = DATASETS.build(dataset)
             if hasattr(built, 'full_init'):

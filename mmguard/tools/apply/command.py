@@ -99,7 +99,7 @@ def apply(
     from mmguard.config.types import describe_misplaced
     from mmguard.tools.apply.edited import edit_tree
     from mmguard.tools.apply.guarded import Guarded, guard_tree
-    from mmguard.tools.apply.output import config_text, how, load, show_changes, show_diff, unified
+    from mmguard.tools.apply.output import config_text, diff_configs, how, load, show_changes, show_diff
 
     warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
     _check_places(source, out)
@@ -125,7 +125,7 @@ def apply(
     if before not in (None, text) and not force:
         raise CannotRun(f'{out} exists and says something else: give another -o, or --force to overwrite it')
     if not quiet and changed:
-        show_diff(unified(name_classes(tree), name_classes(guarded.tree), source, str(out)), sys.stdout)
+        show_diff(diff_configs(name_classes(tree), name_classes(guarded.tree), source, str(out)), sys.stdout)
         print()
     show_changes(source, changed, [*edited.left, *guarded.left])
     if before == text:

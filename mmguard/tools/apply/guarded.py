@@ -71,8 +71,8 @@ def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
 def guard_config(cfg: Config) -> Config:
     """Return the guarded config, in one line before ``Runner.from_cfg(cfg)``.
 
-    It has the hook, guards in every pipeline, and guarded losses. Assigners that did not know ignored instances leave out
-    those with invalid labels; crowds are trained as before. ``cfg`` itself is not modified, and a guarded config is
+    It has the hook, guards in every pipeline, and guarded losses. Assigners that did not know ignored instances leave
+    out those with invalid labels; crowds are trained as before. ``cfg`` itself is not modified, and a guarded config is
     returned unchanged. A warning names what could not be guarded.
 
     Args:
@@ -156,15 +156,15 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
         return Verdict(None, f'{full_name(loss["type"])} is not registered here, so mmguard cannot tell what it does')
     selection = select(cls, scope)
     if selection.is_cross_entropy:
-        return Verdict(_guarded_like(loss, selection.framework))
+        return Verdict(_guard_loss(loss, selection.framework))
     if not selection.is_wrapped:
         return Verdict(None, selection.reason)
-    config = _guarded_like(loss, selection.framework)
+    config = _guard_loss(loss, selection.framework)
     refusal = _refusal(config, scope)
     return Verdict(None, refusal) if refusal else Verdict(config)
 
 
-def _guarded_like(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
+def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     """Return the guarded loss, with types in the style of the config."""
     stock = loss['type']
     if is_text(stock):
@@ -230,7 +230,7 @@ def defaults_of(cls: Any) -> Dict[str, Any]:
     return {name: value for name, value in found.items() if name not in ('self', 'args', 'kwargs')}
 
 
-def unspelled_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
+def find_default_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
     """Yield losses that a config leaves to the defaults of its heads: path and argument of the head, default."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         if 'type' not in node or 'loss' in key_of(path) or 'head' not in key_of(path):
@@ -273,19 +273,19 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     """Guard the losses of a tree, in place. Return what was changed and what was left, in words."""
     changed, left = [], []
     for path, loss in list(losses_in(tree)):
-        if _at(tree, path) is not loss:
+        if _value_at(tree, path) is not loss:
             continue  # it went into a guard with the loss around it
         reason = _reason_of_head(tree, path, loss)
         verdict = Verdict(None, reason) if reason else judge(loss, scope_at(tree, path[:-1]))
         if verdict.config is not None:
             set_at(tree, path, verdict.config)
-            changed.append(f'{join_path(path)}: {name_of(loss["type"])} -> {_shown(verdict.config)}')
+            changed.append(f'{join_path(path)}: {name_of(loss["type"])} -> {_show_loss(verdict.config)}')
         elif verdict.reason:
             left.append(f'{join_path(path)}: {name_of(loss["type"])} stays as it is: {verdict.reason}')
-    for path, name, default in list(unspelled_losses(tree)):
+    for path, name, default in list(find_default_losses(tree)):
         scope = scope_at(tree, path)
         spelled = copy.deepcopy(default)
-        node = _at(tree, path)
+        node = _value_at(tree, path)
         if not is_text(node['type']):
             cls = class_of(spelled['type'], 'MODELS', scope)
             if cls is None:
@@ -297,14 +297,14 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
         if verdict.config is not None:
             node[name] = verdict.config
             changed.append(
-                f'{join_path((*path, name))}: the default {name_of(default["type"])} -> {_shown(verdict.config)}'
+                f'{join_path((*path, name))}: the default {name_of(default["type"])} -> {_show_loss(verdict.config)}'
             )
     return changed, [*left, *heads_without_loss(tree)]
 
 
 def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
     """Return why a loss stays as it is because of the head that calls it; empty if it does not."""
-    head = _at(tree, path[:-1])
+    head = _value_at(tree, path[:-1])
     cls = class_of(head.get('type'), 'MODELS', scope_at(tree, path[:-1])) if isinstance(head, dict) else None
     for base in getattr(cls, '__mro__', ()):
         if base.__name__ in NOT_GUARDED:
@@ -318,7 +318,7 @@ def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> s
     return ''
 
 
-def _at(tree: Any, path: Path) -> Any:
+def _value_at(tree: Any, path: Path) -> Any:
     for key in path:
         if isinstance(tree, dict) and key not in tree:
             return None
@@ -326,6 +326,6 @@ def _at(tree: Any, path: Path) -> Any:
     return tree
 
 
-def _shown(config: Dict[str, Any]) -> str:
+def _show_loss(config: Dict[str, Any]) -> str:
     name = name_of(config['type'])
     return f'{name} around it' if 'loss' in config else name

@@ -35,14 +35,14 @@ def load(source: str, run_code: bool = False) -> Dict[str, Any]:
 def bases_for(source: str, out: Path) -> List[Base]:
     """Return what ``_base_`` of ``out`` may call ``source``, the most portable first."""
     if '::' in source:
-        return _shipped(source)
+        return _list_shipped(source)
     parts = Path(source).resolve().as_posix().split('/')
     bases: List[Base] = []
     for package in SCOPES:
         shipped = [package, '.mim', 'configs']
         at = next((n for n in range(len(parts)) if parts[n : n + 3] == shipped), None)
         if at is not None:
-            bases += _shipped(f'{package}::{"/".join(parts[at + 3 :])}')
+            bases += _list_shipped(f'{package}::{"/".join(parts[at + 3 :])}')
     try:
         relative = osp.relpath(osp.realpath(source), osp.realpath(out.parent)).replace(os.sep, '/')
         bases.append(relative if relative.startswith('.') else f'./{relative}')
@@ -51,7 +51,7 @@ def bases_for(source: str, out: Path) -> List[Base]:
     return [*bases, osp.realpath(source).replace(os.sep, '/')]
 
 
-def _shipped(name: str) -> List[Base]:
+def _list_shipped(name: str) -> List[Base]:
     """Yield the short name if this mmengine can resolve it, then the one that every mmengine can."""
     return [name, Code(base_source(name))]
 
@@ -83,7 +83,7 @@ def config_text(
 
 def _inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path, guards: bool) -> Optional[str]:
     try:
-        text = overlay_text(base, without_scopes(old), without_scopes(tree), guards)
+        text = overlay_text(base, remove_scopes(old), remove_scopes(tree), guards)
         with _written(text, out) as path:
             return text if _same(load(str(path)), tree) else None
     except Exception:  # whatever stops this base, the next way is tried, and the last one tells
@@ -103,34 +103,34 @@ def _written(text: str, out: Path) -> Iterator[Path]:
 
 
 def _same(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
-    return bool(without_scopes(one) == without_scopes(other))
+    return bool(remove_scopes(one) == remove_scopes(other))
 
 
-def without_scopes(node: Any) -> Any:
+def remove_scopes(node: Any) -> Any:
     """Remove the scope that mmengine adds to an inherited ``mmseg::`` config."""
     if isinstance(node, dict):
-        return {key: without_scopes(value) for key, value in node.items() if key != '_scope_'}
+        return {key: remove_scopes(value) for key, value in node.items() if key != '_scope_'}
     if isinstance(node, (list, tuple)):
-        return type(node)(without_scopes(value) for value in node)
+        return type(node)(remove_scopes(value) for value in node)
     return node
 
 
 _COLOURS = {'+++': 'bold', '---': 'bold', '@@': 'cyan', '+': 'green', '-': 'red'}
 
 
-def unified(old: Dict[str, Any], new: Dict[str, Any], old_name: str, new_name: str) -> List[str]:
+def diff_configs(old: Dict[str, Any], new: Dict[str, Any], old_name: str, new_name: str) -> List[str]:
     """Return the lines of a unified diff between two configs, both written out in full."""
     return list(difflib.unified_diff(_lines(old), _lines(new), fromfile=old_name, tofile=new_name, lineterm='', n=1))
 
 
 def _lines(tree: Dict[str, Any]) -> List[str]:
     lines: List[str] = []
-    for key, value in without_scopes(tree).items():
-        lines += _spread(f'{key} = ', source_of(map_leaves(value, _described)), 0, ends='').split('\n')
+    for key, value in remove_scopes(tree).items():
+        lines += _spread(f'{key} = ', source_of(map_leaves(value, _describe_change)), 0, ends='').split('\n')
     return lines
 
 
-def _described(leaf: Any) -> Any:
+def _describe_change(leaf: Any) -> Any:
     """Return a description of an object, which a diff can only show; anything else as it is."""
     try:
         source_of(leaf)

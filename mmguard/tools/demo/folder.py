@@ -60,7 +60,7 @@ def write_stock(folder: Path, iters: int) -> None:
     write_whole(folder / 'stock.py', small.encode())
 
 
-def make_anew(folder: Path) -> Path:
+def empty_folder(folder: Path) -> Path:
     """Empty the demo's folder, or create it; refuse a file, and a folder with files that the demo did not make."""
     if folder.exists() and not folder.is_dir():
         raise CannotRun(f'{folder} is a file; give another folder with --out')

@@ -29,14 +29,14 @@ class Canvas:
         self.image[:] = np.linspace((205, 160, 120), HAZE, height, dtype=np.uint8)[:, None]
         self.focal, self.centre, self.horizon = 0.62 * width, vanishing * width, 0.43 * height
 
-    def at(self, point: Point) -> Tuple[int, int]:
+    def project(self, point: Point) -> Tuple[int, int]:
         right, up, ahead = point
         scale = self.focal / max(ahead, NEAR)
         return round(self.centre + scale * right), round(self.horizon + scale * (EYE - up))
 
     def shape(self, points: Sequence[Point], colour: Colour, label: Optional[int]) -> None:
         """Draw a flat shape; ``label=None`` keeps the labels (a window)."""
-        outline = np.array([self.at(point) for point in points], np.int32)
+        outline = np.array([self.project(point) for point in points], np.int32)
         cv2.fillPoly(self.image, [outline], self._seen(colour, points[0][2]))
         if label is not None:
             cv2.fillPoly(self.label, [outline], label)
@@ -45,8 +45,8 @@ class Canvas:
         """Draw an ellipse of these half axes; ``line``: its outline only, in the image."""
         scale = self.focal / centre[2]
         axes = (max(1, round(radius[0] * scale)), max(1, round(radius[1] * scale)))
-        cv2.ellipse(self.image, self.at(centre), axes, 0, 0, 360, self._seen(colour, centre[2]), line)
-        cv2.ellipse(self.label, self.at(centre), axes, 0, 0, 360, label, -1)
+        cv2.ellipse(self.image, self.project(centre), axes, 0, 0, 360, self._seen(colour, centre[2]), line)
+        cv2.ellipse(self.label, self.project(centre), axes, 0, 0, 360, label, -1)
 
     def upright(self, across: Span, up: Span, ahead: float, colour: Colour, label: Optional[int]) -> None:
         """Draw a rectangle that faces the camera."""

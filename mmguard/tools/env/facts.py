@@ -51,7 +51,7 @@ if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
 """
 
 
-def accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
+def read_accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
     """Return the versions that a framework accepts when it is imported, as its ``__init__.py`` says."""
     text = _text(folder, '__init__.py')
     low = re.search(r"^(?:MMCV_MIN|mmcv_minimum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
@@ -59,7 +59,7 @@ def accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
     return (low.group(1), high.group(1)) if low and high else None
 
 
-def declared_mmcv(module: str) -> Optional[Limits]:
+def read_declared_mmcv(module: str) -> Optional[Limits]:
     """Return the versions in the metadata of a framework's distribution: onedl's check nothing when imported."""
     for name in distributions_of(module):
         try:
@@ -90,7 +90,7 @@ def limits_in(requirement: str) -> Optional[Limits]:
     return (limits.get('>=', ''), limits.get('<', '')) if limits else None
 
 
-def tried() -> List[Dict[str, Any]]:
+def read_matrix() -> List[Dict[str, Any]]:
     """Return the rows of ``make matrix`` in which every test passed or was skipped."""
     return [row for row in json.loads(TRIED.read_text(encoding='utf-8')) if not row['failed']]
 
@@ -111,10 +111,10 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
     if mmcv is not None:
         facts.ops = any(mmcv.glob('_ext*')) or any(mmcv.glob('_ext/*'))
     for module in ('mmseg', 'mmdet'):
-        limits = accepted_mmcv(folder_of(module)) or declared_mmcv(module)
+        limits = read_accepted_mmcv(folder_of(module)) or read_declared_mmcv(module)
         if limits is not None:
             facts.accepts[module] = limits
-    facts.tried = {name: sorted({row[name] for row in tried()}, key=version_key) for name in ('torch', 'numpy')}
+    facts.tried = {name: sorted({row[name] for row in read_matrix()}, key=version_key) for name in ('torch', 'numpy')}
     if try_imports:
         names = [n for n in IMPORTS if n.split('.')[0] not in facts.missing and (n != 'mmcv.ops' or facts.ops)]
         facts.errors, facts.cuda_available = import_errors(names)

@@ -46,6 +46,6 @@ def fault_of(corners: Optional[Corners], width: float, height: float) -> int:
     return OUTSIDE if right <= 0 or bottom <= 0 or left >= width or top >= height else 0
 
 
-def clamped(corners: Corners, width: float, height: float) -> Corners:
+def clamp(corners: Corners, width: float, height: float) -> Corners:
     left, top, right, bottom = corners
     return max(left, 0), max(top, 0), min(right, width), min(bottom, height)

@@ -12,7 +12,7 @@ import numpy as np
 from mmguard.files.inside import find_inside
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
 from mmguard.text.words import counted
-from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
+from mmguard.tools.fix.boxes import Corners, clamp, fault_of, number, numbers, shortest
 from mmguard.tools.fix.options import Corrected, FixOptions, NotCorrected
 from mmguard.tools.scan.annotations.table import LARGEST_SIDE
 
@@ -24,7 +24,7 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     """
     original = _read(data)
     counts: Counter = Counter()
-    record = with_changes(original, options, counts)
+    record = _apply_options(original, options, counts)
     values: Counter = Counter(
         str(old.get('category_id'))
         for old, new in zip(original['annotations'], record['annotations'])
@@ -45,7 +45,7 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
         if size is None:
             counts['image_not_listed'] += 1
         else:
-            listed.append(_in_image(annotation, size, counts))
+            listed.append(_clamp_into_image(annotation, size, counts))
     faults = [fault_of(_corners(annotation), *(sizes[annotation['image_id']] or ())) for annotation in listed]
     corrected = InstanceRule(known, 'drop').sanitize(
         np.array([place_of.get(id_of(annotation, 'category_id'), -1) for annotation in listed], dtype=np.int64),
@@ -69,10 +69,10 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     if not counts:
         return Corrected(data, '.json', [], {}, {})
     if original['annotations'] and not kept:
-        raise NotCorrected(f'no annotation would be left: {"; ".join(_words(counts))}')
+        raise NotCorrected(f'no annotation would be left: {"; ".join(_describe(counts))}')
     text = json.dumps({**record, 'annotations': kept}, ensure_ascii=False)
     # JSON can hold a lone surrogate only as an escape.
-    return Corrected(text.encode(errors='backslashreplace'), '.json', _words(counts), dict(values), dict(counts))
+    return Corrected(text.encode(errors='backslashreplace'), '.json', _describe(counts), dict(values), dict(counts))
 
 
 def _read(data: bytes) -> Dict[str, Any]:
@@ -101,12 +101,12 @@ def _corners(annotation: Dict[str, Any]) -> Optional[Corners]:
     return None if box is None else (box[0], box[1], box[0] + box[2], box[1] + box[3])
 
 
-def _in_image(annotation: Dict[str, Any], size: Tuple[float, float], counts: Counter) -> Dict[str, Any]:
+def _clamp_into_image(annotation: Dict[str, Any], size: Tuple[float, float], counts: Counter) -> Dict[str, Any]:
     """Clamp the box of an annotation into its image, and give it an area: mmdet reads it."""
     corners = _corners(annotation)
     if corners is None or fault_of(corners, *size):
         return annotation
-    inside = clamped(corners, *size)
+    inside = clamp(corners, *size)
     is_new = inside != corners
     if is_new:
         counts['clipped'] += 1
@@ -122,7 +122,7 @@ def _in_image(annotation: Dict[str, Any], size: Tuple[float, float], counts: Cou
     return annotation
 
 
-def _words(counts: Counter) -> List[str]:
+def _describe(counts: Counter) -> List[str]:
     said = {
         'label': ('annotation', 'of an unknown category dropped'),
         'image_not_listed': ('annotation', 'of unlisted images dropped'),
@@ -157,14 +157,24 @@ WRITTEN: Dict[str, Callable[..., Tuple[float, ...]]] = {
 }
 
 
-def with_changes(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _apply_options(record: Record, options: FixOptions, counts: Counter) -> Record:
     """Return a COCO file with what the options ask for, or raise :class:`NotCorrected`."""
-    for change in (_numbers, _ids, _mapped, _named, _renumbered, _outlined, _boxes, _crowds, _images):
+    for change in (
+        _parse_numbers,
+        _renumber_annotations,
+        _map_categories,
+        _name_categories,
+        _renumber_categories,
+        _add_boxes,
+        _convert_boxes,
+        _turn_crowds,
+        _match_images,
+    ):
         record = change(record, options, counts)
     return record
 
 
-def _numbers(record: Record, _: FixOptions, counts: Counter) -> Record:
+def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> Record:
     """Replace texts by the numbers that they hold: an id ``"1"`` is not 1."""
     known = {key: {id_of(entry) for entry in record[key]} for key in ('images', 'categories')}
     changed = []
@@ -194,7 +204,7 @@ def _numbers(record: Record, _: FixOptions, counts: Counter) -> Record:
     return {**record, 'images': images, 'annotations': changed, 'categories': categories}
 
 
-def _ids(record: Record, _: FixOptions, counts: Counter) -> Record:
+def _renumber_annotations(record: Record, _: FixOptions, counts: Counter) -> Record:
     """Renumber the annotations if an id is missing or used twice: nothing refers to them."""
     annotations = record['annotations']
     ids = [id_of(annotation) for annotation in annotations]
@@ -204,7 +214,7 @@ def _ids(record: Record, _: FixOptions, counts: Counter) -> Record:
     return {**record, 'annotations': [{**one, 'id': number} for number, one in enumerate(annotations, 1)]}
 
 
-def _mapped(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _map_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
     """Map category ids. A category that is mapped away is removed, unless another is mapped to it."""
     wanted = {raw: new for raw, new in options.label_map.items() if raw != new}
     if not wanted:
@@ -216,12 +226,12 @@ def _mapped(record: Record, options: FixOptions, counts: Counter) -> Record:
     gone = set(wanted) - set(wanted.values())
     return {
         **record,
-        'annotations': list(_with_categories(record['annotations'], wanted, counts)),
+        'annotations': list(_change_categories(record['annotations'], wanted, counts)),
         'categories': [category for category in record['categories'] if id_of(category) not in gone],
     }
 
 
-def _named(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _name_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
     """Rename categories, merge those of one name, and put them into the order that is asked for."""
     if not options.rename and options.classes is None:
         return record
@@ -242,23 +252,23 @@ def _named(record: Record, options: FixOptions, counts: Counter) -> Record:
     counts['categories_changed'] += listed != record['categories']
     return {
         **record,
-        'annotations': list(_with_categories(record['annotations'], merged, counts)),
+        'annotations': list(_change_categories(record['annotations'], merged, counts)),
         'categories': listed,
     }
 
 
-def _renumbered(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _renumber_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
     if options.renumber is None:
         return record
     ids = {id_of(category): number for number, category in enumerate(record['categories'], options.renumber)}
     return {
         **record,
-        'annotations': list(_with_categories(record['annotations'], ids, counts)),
+        'annotations': list(_change_categories(record['annotations'], ids, counts)),
         'categories': [{**category, 'id': ids[id_of(category)]} for category in record['categories']],
     }
 
 
-def _outlined(record: Record, _: FixOptions, counts: Counter) -> Record:
+def _add_boxes(record: Record, _: FixOptions, counts: Counter) -> Record:
     """Add boxes around polygons to annotations without a box."""
     changed = []
     for annotation in record['annotations']:
@@ -273,7 +283,7 @@ def _outlined(record: Record, _: FixOptions, counts: Counter) -> Record:
     return {**record, 'annotations': changed}
 
 
-def _boxes(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _convert_boxes(record: Record, options: FixOptions, counts: Counter) -> Record:
     if options.boxes in ('', 'sizes'):
         return record
     if options.boxes not in WRITTEN:
@@ -295,7 +305,7 @@ def _boxes(record: Record, options: FixOptions, counts: Counter) -> Record:
     return {**record, 'annotations': changed}
 
 
-def _crowds(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _turn_crowds(record: Record, options: FixOptions, counts: Counter) -> Record:
     """Turn crowds into objects if that is asked for."""
     if not options.no_crowds:
         return record
@@ -309,7 +319,7 @@ def _crowds(record: Record, options: FixOptions, counts: Counter) -> Record:
     return {**record, 'annotations': changed}
 
 
-def _images(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _match_images(record: Record, options: FixOptions, counts: Counter) -> Record:
     """Name images as on disk, and leave out those that are not there."""
     if options.images is None:
         return record
@@ -331,7 +341,7 @@ def _images(record: Record, options: FixOptions, counts: Counter) -> Record:
     return {**record, 'images': there}
 
 
-def _with_categories(annotations: List[Record], ids: Dict[Any, Any], counts: Counter) -> Iterator[Record]:
+def _change_categories(annotations: List[Record], ids: Dict[Any, Any], counts: Counter) -> Iterator[Record]:
     for annotation in annotations:
         known = id_of(annotation, 'category_id')
         if ids.get(known, known) == known:

@@ -63,7 +63,7 @@ def add_to(commands: Any) -> None:
         'annotations of other classes are dropped, names that the file lacks are added',
     )
     parser.add_argument(
-        '--rename', type=_renamed, default={}, metavar='Cat:cat', help='rename categories: old name:new name, ...'
+        '--rename', type=_name_pairs, default={}, metavar='Cat:cat', help='rename categories: old name:new name, ...'
     )
     parser.add_argument(
         '--renumber',
@@ -96,7 +96,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument('--drop-empty', action='store_true', help='for a COCO JSON: leave out images without an object')
     parser.add_argument(
         '--colours',
-        type=_colours,
+        type=_colour_table,
         default={},
         metavar='TABLE',
         help='for label maps that are stored as colours: the label of each colour, "{(128, 0, 0): 1, ...}", '
@@ -134,7 +134,7 @@ def _target(text: str) -> str:
     return str(Path(text))
 
 
-def _colours(text: str) -> Dict[Colour, int]:
+def _colour_table(text: str) -> Dict[Colour, int]:
     try:
         written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
         table: Dict[Colour, int] = {}
@@ -153,7 +153,7 @@ def _factor(text: str) -> float:
     return factor
 
 
-def _renamed(text: str) -> Dict[str, str]:
+def _name_pairs(text: str) -> Dict[str, str]:
     pairs = [pair.split(':') for pair in text.split(',')]
     if any(len(pair) != 2 or not pair[1].strip() for pair in pairs):
         raise argparse.ArgumentTypeError(f'must be pairs as in Cat:cat,Dog:dog, got {text!r}')
@@ -177,7 +177,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _write_edits(args: argparse.Namespace) -> int:
     from mmguard.tools.fix.copies import write_copies
-    from mmguard.tools.fix.edited import choose, scan, scanned_again
+    from mmguard.tools.fix.edited import choose, scan, scan_again
     from mmguard.tools.fix.misread import check_boxes
 
     with redirect_stdout(sys.stderr):  # frameworks print
@@ -198,7 +198,7 @@ def _write_edits(args: argparse.Namespace) -> int:
         path: place / os.path.basename(path) if os.path.isfile(path) else place for path, place in places.items()
     }
     with redirect_stdout(sys.stderr):
-        again = scanned_again(offered.plan, in_place)
+        again = scan_again(offered.plan, in_place)
     then = f'; the config changes, too: `{chosen.config}`' if chosen.config else ''
     print('\n'.join(filter(None, [again, f'train with the copies in place of the originals{then}'])))
     return CLEAN

@@ -16,7 +16,7 @@ from mmguard.files.whole import LOCK, NOT_REGULAR, hold_folder, is_draft, write_
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
 from mmguard.text.failures import REPORT_IT, words_of
-from mmguard.tools.fix.options import CannotCorrect, FixOptions, LabelFiles, NotCorrected, ending_of, unchanged
+from mmguard.tools.fix.options import CannotCorrect, FixOptions, LabelFiles, NotCorrected, ending_of, keep_file
 from mmguard.tools.fix.plan import files_of
 from mmguard.version import __version__
 
@@ -179,7 +179,7 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str], to_link: 
             if path != target and not is_of_target(path):
                 raise NotCorrected('a link that leads out of TARGET: copy what it leads to there (cp -L)')
             before = digest(data)
-            corrected = unchanged(data, name) if before in final else found.correct(data, name)
+            corrected = keep_file(data, name) if before in final else found.correct(data, name)
             new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')

@@ -49,8 +49,8 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
     """Combine the edits of some numbers (``'safe'``: all without a question) per file, and try them together."""
     chosen: List[Offer] = []
     left: List[str] = []
-    for offer in (_of_number(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):
-        differs = _differing(chosen, offer)
+    for offer in (_find_offer(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):
+        differs = _find_conflict(chosen, offer)
         if differs:
             raise CannotCorrect(f'[{offer.edit.number}] excludes another edit: both write {differs}; one at a time')
         chosen.append(offer)
@@ -60,7 +60,7 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
     for offer in first_safe([offer for offer in offered.offers if offer.edit.files]) if ALL_SAFE in wanted else ():
         if offer.is_of_one_of(chosen):
             continue
-        differs = _differing(chosen, offer)
+        differs = _find_conflict(chosen, offer)
         against = f'another edit writes {differs}, too' if differs else objection([*chosen, offer])
         if against:
             left.append(f'[{offer.edit.number}] is left: {against}; scan the copy again')
@@ -74,7 +74,7 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
     return Chosen(files, left, _apply(offered.plan, *both) if both else '')
 
 
-def _differing(chosen: Sequence[Offer], offer: Offer) -> str:
+def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
     """Return the options for which an edit has another value than those already chosen."""
     said = dict(as_one([one.edit for one in chosen]).files)
     return ', '.join(
@@ -85,7 +85,7 @@ def _differing(chosen: Sequence[Offer], offer: Offer) -> str:
     )
 
 
-def scanned_again(plan: Plan, copies: Dict[str, Path]) -> str:
+def scan_again(plan: Plan, copies: Dict[str, Path]) -> str:
     """Describe what a scan finds in the copies; empty if they cannot simply replace the originals."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(copies) != {plan.target}:
@@ -96,13 +96,13 @@ def scanned_again(plan: Plan, copies: Dict[str, Path]) -> str:
     return f'scanned again: {counted(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
 
 
-def _of_number(offered: Offered, number: str) -> Offer:
+def _find_offer(offered: Offered, number: str) -> Offer:
     known = {str(offer.edit.number): offer for offer in offered.offers}
     files = [name for name, offer in known.items() if offer.edit.files]
     plan = offered.plan
     if number not in known:
-        offered = f'it offers {", ".join(files)}' if files else 'it offers none'
-        raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {offered}')
+        listed = f'it offers {", ".join(files)}' if files else 'it offers none'
+        raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {listed}')
     if number not in files:
         raise CannotCorrect(f'edit {number} changes the config: `{_apply(plan, number)}`')
     return known[number]

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
 from mmguard.text.words import counted
-from mmguard.tools.fix.boxes import clamped, fault_of, shortest
+from mmguard.tools.fix.boxes import clamp, fault_of, shortest
 from mmguard.tools.fix.options import Corrected, FixOptions, LabelFiles, NotCorrected, names_below
 from mmguard.tools.scan.annotations.labelme import LISTS, NO_CLASS, folder_of, is_other_file
 from mmguard.tools.scan.annotations.labelme_json import NO_AREA, Shape, shape_of
@@ -53,7 +53,7 @@ def _correct(data: bytes, options: FixOptions) -> Corrected:
     kept: List[Any] = []
     values: Counter = Counter()
     for place, shape in enumerate(record['shapes']):
-        why = _corrected(shape, place, size, options, counts)
+        why = _correct_shape(shape, place, size, options, counts)
         if why:
             counts[f'dropped ({why})'] += 1
             values[str(shape.get('label') if isinstance(shape, dict) else shape)[:60]] += 1
@@ -76,7 +76,7 @@ def _size(record: Dict[str, Any]) -> Tuple[float, float]:
     return width, height
 
 
-def _corrected(
+def _correct_shape(
     record: Any, place: int, size: Tuple[float, float], options: FixOptions, counts: Counter
 ) -> Optional[str]:
     """Correct a shape in place; return why it must be dropped, or ``None``."""
@@ -91,16 +91,16 @@ def _corrected(
         return 'label'
     if shape.fault:
         return None if shape.fault == NO_AREA else 'no area'
-    return _clamped(record, shape, size, counts)
+    return _clamp_shape(record, shape, size, counts)
 
 
-def _clamped(record: Any, shape: Shape, size: Tuple[float, float], counts: Counter) -> Optional[str]:
+def _clamp_shape(record: Any, shape: Shape, size: Tuple[float, float], counts: Counter) -> Optional[str]:
     width, height = size
     left, top, right, bottom = shape.corners
     corners = (left, top, right, bottom)
     if fault_of(corners, width, height):
         return 'box'
-    if clamped(corners, width, height) == corners or shape.kind not in _BY_POINT:
+    if clamp(corners, width, height) == corners or shape.kind not in _BY_POINT:
         return None
     record['points'] = [
         [shortest(float(min(max(x, 0), width))), shortest(float(min(max(y, 0), height)))] for x, y in record['points']

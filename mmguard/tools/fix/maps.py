@@ -30,7 +30,7 @@ def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
     label, form, is_png = _read(data, options)
     rule = LabelRule(options.num_classes, options.ignore_index, options.on_invalid, options.label_map)
     corrected, tally = rule.sanitize(label)
-    changes = _words(label, corrected)
+    changes = _describe_values(label, corrected)
     if options.threshold is not None:
         changes.insert(0, f'values above {options.threshold:g} -> 1, the others -> 0')
     elif options.scale is not None:
@@ -58,7 +58,7 @@ def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
     )
 
 
-def _words(label: np.ndarray, corrected: np.ndarray) -> List[str]:
+def _describe_values(label: np.ndarray, corrected: np.ndarray) -> List[str]:
     if corrected is label:
         return []
     differs = label != corrected

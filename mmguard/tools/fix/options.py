@@ -112,7 +112,7 @@ class LabelFiles(NamedTuple):
     images: FrozenSet[str] = frozenset()
 
 
-def unchanged(data: bytes, name: str) -> Corrected:
+def keep_file(data: bytes, name: str) -> Corrected:
     return Corrected(data, ending_of(name), [], {}, {})
 
 

@@ -13,8 +13,8 @@ from mmguard.tools.fix.options import (
     FixOptions,
     LabelFiles,
     ending_of,
+    keep_file,
     names_below,
-    unchanged,
 )
 from mmguard.tools.scan import target as formats
 from mmguard.tools.scan.sources.folder import label_files
@@ -72,7 +72,7 @@ def _files_of_voc(target: str, names: List[str], options: FixOptions) -> LabelFi
     lists = [name for name in names if 'ImageSets' in Path(name).parts]
     return LabelFiles(
         [(os.path.join(target, name), name) for name in (*filter(_is_xml, names), *lists, *sorted(images))],
-        lambda data, name: correct_voc(data, options) if _is_xml(name) else unchanged(data, name),
+        lambda data, name: correct_voc(data, options) if _is_xml(name) else keep_file(data, name),
         images,
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mmguard.labels.instances import InstanceRule
 from mmguard.text.words import counted
-from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
+from mmguard.tools.fix.boxes import Corners, clamp, fault_of, number, numbers, shortest
 from mmguard.tools.fix.options import Corrected, FixOptions, NotCorrected
 
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
@@ -120,7 +120,7 @@ def _clamp(item: ET.Element, width: float, height: float) -> int:
     corners = _corners(item)
     if corners is None or fault_of(corners, width, height):
         return 0
-    inside = clamped(corners, width, height)
+    inside = clamp(corners, width, height)
     if inside == corners:
         return 0
     left, top, right, bottom = inside

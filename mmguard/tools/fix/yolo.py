@@ -16,8 +16,8 @@ from mmguard.tools.fix.options import (
     LabelFiles,
     NotCorrected,
     ending_of,
+    keep_file,
     names_below,
-    unchanged,
 )
 from mmguard.tools.scan.yolo.declared import is_data_yaml
 from mmguard.tools.scan.yolo.scan import YoloSet, yolo_sets
@@ -51,7 +51,7 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
     def correct(data: bytes, name: str) -> Corrected:
         if name in texts:
             return correct_text(data, options, kpt_shape)
-        return correct_data_yaml(data, ending_of(name)) if name in own else unchanged(data, name)
+        return correct_data_yaml(data, ending_of(name)) if name in own else keep_file(data, name)
 
     return LabelFiles([(os.path.join(root, name), name) for name in names], correct, frozenset({*names} - own))
 
@@ -91,7 +91,7 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
         if not words:
             continue
         counts['utf16'] += readable is not data
-        kept, row = _corrected(words, options, kpt_shape, counts)
+        kept, row = _correct_row(words, options, kpt_shape, counts)
         if not kept:
             values[words[0].decode('utf-8', 'replace')] += 1
             continue
@@ -103,7 +103,7 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
     return Corrected(b''.join(row + b'\n' for row in lines), '.txt', words_of, dict(values), dict(changed))
 
 
-def _corrected(
+def _correct_row(
     words: List[bytes], options: FixOptions, kpt_shape: Optional[Tuple[int, int]], counts: Counter
 ) -> Tuple[List[float], bytes]:
     """Return the numbers of a row and its text; no numbers: it is dropped."""
@@ -124,7 +124,7 @@ def _corrected(
     if options.num_classes is not None and not 0 <= values[0] < options.num_classes:
         counts['dropped (label)'] += 1
         return [], b''
-    values = _clamped(values, kpt_shape, counts)
+    values = _clamp_row(values, kpt_shape, counts)
     if not values:
         counts['dropped (without area)'] += 1
         return [], b''
@@ -133,7 +133,7 @@ def _corrected(
     return values, ' '.join([str(int(values[0])), *(f'{number:.8g}' for number in values[1:])]).encode()
 
 
-def _clamped(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
+def _clamp_row(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
     """Move points outside of the image to its edge; return nothing if no area is left."""
     _, left, top, right, bottom, *_ = row_of(values, kpt_shape)
     is_box = len(values) == BOX or kpt_shape is not None

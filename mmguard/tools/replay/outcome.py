@@ -199,7 +199,7 @@ def load_record(file: str) -> Flight:
         raise CannotRun(str(error)) from error
 
 
-def recorded_batches(flight: Flight, file: str) -> List[List[Recorded]]:
+def read_batches(flight: Flight, file: str) -> List[List[Recorded]]:
     """Return the batches of a record, the newest first; the samples of each in their order, without repetitions."""
     batches = [batch for batch in reversed(flight.batches) if batch.samples]
     if not batches:
@@ -212,10 +212,10 @@ def recorded_batches(flight: Flight, file: str) -> List[List[Recorded]]:
                 ]
             )
         )
-    return [list(dict.fromkeys(_recorded(sample, batch) for sample in batch.samples)) for batch in batches]
+    return [list(dict.fromkeys(_read_sample(sample, batch) for sample in batch.samples)) for batch in batches]
 
 
-def _recorded(sample: FlightSample, batch: FlightBatch) -> Recorded:
+def _read_sample(sample: FlightSample, batch: FlightBatch) -> Recorded:
     path = sample.path or sample.source or UNKNOWN
     return Recorded(path, sample.source or path, batch.iter, batch.losses is None)
 

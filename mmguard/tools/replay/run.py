@@ -28,7 +28,7 @@ from mmguard.labels.spaces import from_model
 from mmguard.log.flight_record import Flight
 from mmguard.text.words import counted
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
-from mmguard.tools.replay.network import build_model, raised_of, run_sample
+from mmguard.tools.replay.network import build_model, describe_raised, run_sample
 from mmguard.tools.replay.outcome import (
     DIES,
     INVALID,
@@ -43,9 +43,9 @@ from mmguard.tools.replay.outcome import (
     exception_of,
     judge,
     load_record,
-    recorded_batches,
+    read_batches,
 )
-from mmguard.tools.samples import Sample, Samples, build_dataset, in_scope, load_config, seed_all
+from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, load_config, seed_all
 from mmguard.tools.trace.snapshot import of_annotations, take
 
 
@@ -53,7 +53,7 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
     """Replay the samples of a flight record as the command line asks, and return what came of each."""
     forward = not args.no_forward
     flight = load_record(args.record)
-    batches = recorded_batches(flight, args.record)
+    batches = read_batches(flight, args.record)
     config = load_config(args.config, args.run_code)
     with console.status('building data set and model on the CPU'):
         dataset = build_dataset(config)
@@ -70,7 +70,7 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
         batches = batches[: args.last]
     outcomes: List[Outcome] = []
     looked_at = 0
-    with in_scope(config):
+    with enter_scope(config):
         for batch in batches:
             with console.status(f'replaying {counted(len(batch), "sample")} of iteration {batch[0].iteration}'):
                 outcomes += [outcome for recorded in batch for outcome in _outcomes(recorded, samples, replayer)]
@@ -212,7 +212,7 @@ class Replayer:
                 packed = sample.load()
             except Exception as error:
                 outcome.seeds, outcome.seed = seed + 1, seed
-                outcome.die('pipeline', raised_of(error))
+                outcome.die('pipeline', describe_raised(error))
                 return
             if packed is None:
                 outcome.seeds = seed + 1
