@@ -1,4 +1,4 @@
-"""What a config says about labels, for the diagnosis."""
+"""Facts about labels in a config, for the diagnosis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
-    """What a config says about labels. Nothing is built, no data is read.
+    """Collect what a config says about labels. Nothing is built, no data is read.
 
     Args:
         config (Config): A loaded config of either style, or one read by ``read_config``.
@@ -60,7 +60,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
 
 
 def label_map_of(dataset: Part) -> Dict[int, int]:
-    """How mmseg's data sets map labels where the config names some of their classes; empty where it does not."""
+    """Return how mmseg's data sets map labels if the config names some of their classes; empty otherwise."""
     mapper: Any = getattr(dataset.cls, 'get_label_map', None)
     classes = classes_of(dataset)
     if mapper is None or classes is None:

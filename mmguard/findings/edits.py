@@ -10,7 +10,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings.environment import EnvironmentChanges
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding, shown
+from mmguard.findings.finding import ERROR, WARNING, Finding, format_value
 from mmguard.findings.rule import Facts, FileChanges, Reread, Rule
 from mmguard.findings.search import search
 
@@ -65,7 +65,7 @@ class Edit:
         return [*self.commands, *(self.lines or config_lines(self.config))]
 
     def apply(self, facts: Facts) -> Optional[Facts]:
-        """The facts as they will be; ``None`` where nobody can look again, or what was given does not allow it."""
+        """Return the facts after the edit; ``None`` if they cannot be read again, or the edit does not apply."""
         try:
             config = facts.config if facts.config is None else change_config(facts.config, self.config)
         except (LookupError, TypeError):  # no such place
@@ -79,7 +79,7 @@ class Edit:
                 return None
             if labels is None:
                 return None
-        environment = facts.environment and facts.environment.with_changes(self.environment)
+        environment = facts.environment and facts.environment.apply_changes(self.environment)
         return facts._replace(labels=labels, config=config, options=options, environment=environment)
 
 
@@ -96,11 +96,13 @@ def config_lines(changes: Changes) -> List[str]:
         if value is REMOVED:
             lines.setdefault(f'remove {key}', []).append(owner)
         else:
-            lines.setdefault(f'{key}={shown(value)}' if dot else f'{key} = {shown(value)}', []).append(owner)
-    return [f'{line}{_at(owners)}' for line, owners in lines.items()]
+            lines.setdefault(f'{key}={format_value(value)}' if dot else f'{key} = {format_value(value)}', []).append(
+                owner
+            )
+    return [f'{line}{_join_owners(owners)}' for line, owners in lines.items()]
 
 
-def _at(owners: Sequence[str]) -> str:
+def _join_owners(owners: Sequence[str]) -> str:
     named = [owner for owner in dict.fromkeys(owners) if owner]
     more = f' and {len(named) - _PLACES} more' if len(named) > _PLACES else ''
     return f' at {", ".join(named[:_PLACES])}{more}' if named else ''
@@ -114,7 +116,7 @@ class Split(NamedTuple):
 
 
 def holds(edit: Edit, finding: Finding, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> bool:
-    """Whether an edit is right: it is applied, and all rules look again, in every split.
+    """Return True if an edit is right: it is applied, and all rules look again, in every split.
 
     Its finding must be gone, no error be new, and the training must keep every class and every label.
     """
@@ -141,8 +143,8 @@ def _holds_in(
     return _keeps(edit, facts.labels, after.labels, is_here)
 
 
-def remembered(reread: Reread) -> Reread:
-    """The same, asked once for each config, options and files: several findings and all splits try one edit."""
+def remember(reread: Reread) -> Reread:
+    """Remember what ``reread`` returned for a config, options and files: several findings try one edit."""
     known: Dict[str, Optional[LabelFacts]] = {}
 
     def read(config: Optional[ReadConfig], options: Mapping[str, Any], files: FileChanges) -> Optional[LabelFacts]:
@@ -159,36 +161,36 @@ def _is_same(one: Finding, other: Finding) -> bool:
 
 
 def _keeps(edit: Edit, before: LabelFacts, after: LabelFacts, is_here: bool) -> bool:
-    """Whether as many classes have labels as before, and as many elements are trained.
+    """Return True if as many classes have labels as before, and as many elements are trained.
 
     A split that does not show the finding (``is_here``) must not train on what it ignores now, either: that 255 is the
     object in one split makes it none in another.
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
-        return bool(trained_classes(after))  # other files: nothing of those before is missing
+        return bool(count_trained_classes(after))  # other files: nothing of those before is missing
     # A split without the finding may use these numbers for classes.
     nothing = edit.unlabelled if is_here else ()
-    old = {label: count for label, count in _meant(before).items() if label not in nothing}
-    new = trained_classes(after)
+    old = {label: count for label, count in _count_meant(before).items() if label not in nothing}
+    new = count_trained_classes(after)
     if not new or len(new) < len(old) or sum(new.values()) < sum(old.values()):
         return False
     awake = before.kind == 'pixels' and before.ignore_index == after.ignore_index and not _is_misread(before)
     return is_here or not awake or before.num_classes != after.num_classes or sum(new.values()) == sum(old.values())
 
 
-def _meant(labels: LabelFacts) -> Dict[int, int]:
-    """Class -> elements that teach it, or would if the loader did not misread the files."""
+def _count_meant(labels: LabelFacts) -> Dict[int, int]:
+    """Return class -> elements that teach it, or would if the loader did not misread the files."""
     if not _is_misread(labels) or labels.maps is None:
-        return trained_classes(labels)
-    return trained_classes(replace(labels, histogram=labels.maps.raw))
+        return count_trained_classes(labels)
+    return count_trained_classes(replace(labels, histogram=labels.maps.raw))
 
 
 def _is_misread(labels: LabelFacts) -> bool:
     return labels.maps is not None and bool(labels.maps.loaded_otherwise)
 
 
-def trained_classes(labels: LabelFacts) -> Dict[int, int]:
-    """Class -> elements that teach it."""
+def count_trained_classes(labels: LabelFacts) -> Dict[int, int]:
+    """Return class -> elements that teach it."""
     counts = labels.histogram if labels.annotations is None else labels.annotations.usable
     return {
         label: count

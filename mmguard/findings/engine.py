@@ -25,15 +25,15 @@ def diagnose(
     others: Sequence[Facts] = (),
     **more: Any,
 ) -> List[Finding]:
-    """All findings that the facts support, the most likely first, each with the edits that were tried and hold.
+    """Return all findings that the facts support, the most likely first, each with the edits that were tried and hold.
 
     Args:
-        labels (LabelFacts, optional): What is known of the labels.
+        labels (LabelFacts, optional): Facts about the labels.
         config (ReadConfig, optional): The config.
-        rules (list[type], optional): The rules to look with; by default all that are not on request.
-        options (dict, optional): What the user said on the command line, where no config does.
-        reread (callable, optional): Gives the labels as they will be with another config and other options; without it
-            edits are offered only where the config alone decides.
+        rules (list[type], optional): Default: all rules that are not on request.
+        options (dict, optional): Options of the command line, in place of a config.
+        reread (callable, optional): Reads the labels again with another config and other options; without it only edits
+            that the config decides are offered.
         others (list[Facts]): The other splits of the config: an edit must be right there, too.
         more: More of ``Facts``: ``environment``, ``run``, ``ranks``.
     """
@@ -50,11 +50,11 @@ def diagnose(
 def _with_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> Finding:
     facts = splits[0].facts
     if facts.labels is not None and facts.reread is None:
-        return finding  # nobody can look again
+        return finding  # the labels cannot be read again
     candidates = [guard_evaluation(facts, edit) for edit in rule.edits(finding, facts)]
     edits: List[Edit] = []
     for edit in candidates:
-        # About labels: of those that mean the same (in all splits, in this alone) the first.
+        # About labels: the first of those with the same meaning (in all splits, in only this one).
         same = not finding.places and any(edit.question == known.question for known in edits)
         if not same and holds(edit, finding, splits, rules):
             edits.append(edit)
@@ -62,15 +62,15 @@ def _with_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Se
 
 
 def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everything: bool = False) -> List[Type[Rule]]:
-    """The rules to look with.
+    """Return the rules that were chosen.
 
     Args:
-        select (list[str]): Codes, or beginnings of codes (``MG21``); empty: those that are not on request alone.
+        select (list[str]): Codes, or beginnings of codes (``MG21``); empty: all that are not on request.
         ignore (list[str]): Codes, or beginnings of codes, to leave out.
-        everything (bool): Also the rules that are looked for on request alone.
+        everything (bool): Include the rules that are only looked for on request.
 
     Raises:
-        ValueError: A code that no rule has.
+        ValueError: No rule has a code.
     """
     unknown = [code for code in (*select, *ignore) if not any(_has(rule, [code]) for rule in RULES)]
     if unknown:

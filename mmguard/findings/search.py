@@ -12,7 +12,7 @@ from mmguard.findings.rule import Facts, Rule, Verdict
 def search(facts: Facts, rules: Sequence[Type[Rule]]) -> List[Finding]:
     """Return all findings that the facts support, the surest first.
 
-    Where nothing speaks against labels that were all read, the verdict that they are fine comes last (MG100).
+    If no finding is about the labels, and all were read, the verdict that they are fine comes last (MG100).
     """
     chosen = [kind() for kind in rules if any(getattr(facts, name) not in (None, ()) for name in kind.looks_at)]
     found: List[Finding] = []
@@ -22,14 +22,14 @@ def search(facts: Facts, rules: Sequence[Type[Rule]]) -> List[Finding]:
             findings = list(rule.find(facts))
             found += findings
             blamed = blamed or (rule.blames_labels and bool(findings))
-    found = _without_consequences(sorted(found, key=sort_key))
+    found = _drop_consequences(sorted(found, key=sort_key))
     if not blamed:
         found += [verdict for rule in chosen if isinstance(rule, Verdict) for verdict in rule.find(facts)]
     return found
 
 
-def _without_consequences(found: Sequence[Finding]) -> List[Finding]:
-    """Leave out findings that follow from one before them: two advices for one fault contradict each other."""
+def _drop_consequences(found: Sequence[Finding]) -> List[Finding]:
+    """Leave out findings that follow from an earlier one: two pieces of advice for one fault contradict each other."""
     kept: List[Finding] = []
     follow: Set[str] = set()
     for finding in found:

@@ -12,10 +12,10 @@ from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import diagnose
 from mmguard.findings.finding import Finding
-from mmguard.findings.ignored_average import lowered_average
+from mmguard.findings.ignored_average import describe_lowered_average
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, first_safe, objection
-from mmguard.findings.wording import numbered
+from mmguard.findings.wording import number_edits
 
 if TYPE_CHECKING:
     from mmguard.tools.scan.settings import ScanOptions
@@ -53,7 +53,7 @@ def edit_tree(
     against = objection(chosen)
     if against:
         raise CannotRun(f'{against}; nothing was written. Write one, and look again')
-    averages = dict.fromkeys(lowered_average(offer.facts) for offer in offers)  # of labels: a check has none
+    averages = dict.fromkeys(describe_lowered_average(offer.facts) for offer in offers)  # of labels: a check has none
     done = Edited(tree, [], [], [line for line in averages if line])
     for offer in chosen:
         done = _apply_edit(done, offer, tree)
@@ -66,7 +66,7 @@ def edit_tree(
 
 
 def _find_check_edits(config: ReadConfig) -> List[Offer]:
-    found = numbered(diagnose(config=config))
+    found = number_edits(diagnose(config=config))
     return [Offer(finding, edit, Facts(config=config)) for finding in found for edit in finding.edits if edit.number]
 
 

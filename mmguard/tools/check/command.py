@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import chosen_rules, diagnose
-    from mmguard.findings.wording import numbered
+    from mmguard.findings.wording import number_edits
     from mmguard.tools.outputs import write_json
 
     try:
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             config = read_config(args.config, args.run_code)
         findings = diagnose(config=config, rules=rules)
-    findings = numbered(findings)
+    findings = number_edits(findings)
     record = _as_json(config, findings, [rule.code for rule in rules])
     if args.json != '-':
         print(visible(_as_text(config, findings, len(rules), args.verbose)))

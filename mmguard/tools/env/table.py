@@ -62,7 +62,7 @@ def _lines(environment: EnvironmentFacts) -> Iterator[Line]:
     yield Line('python', f'{environment.python} on {environment.system}')
     yield Line('stack', _stack(environment))
     for module in DISTRIBUTIONS:
-        if module not in _OPTIONAL or environment.installed(module) or module in environment.errors:
+        if module not in _OPTIONAL or environment.find_installed(module) or module in environment.errors:
             yield Line(line_of(module), _package(module, environment))
     if environment.ops is not None:
         fails = 'mmcv.ops' in environment.errors and 'mmcv' not in environment.errors
@@ -95,7 +95,7 @@ def _stack(environment: EnvironmentFacts) -> str:
 
 
 def _package(module: str, environment: EnvironmentFacts) -> str:
-    found = ', '.join(f'{name} {version}' for name, version in environment.installed(module).items())
+    found = ', '.join(f'{name} {version}' for name, version in environment.find_installed(module).items())
     if module not in environment.missing:
         return found or 'version unknown (not installed by pip)'
     if found:

@@ -38,7 +38,7 @@ _WRITER = 'mmguard fix'
 
 
 def check_places(target: Path, out: Path) -> None:
-    """Refuse ``--out`` if it is, contains or is inside TARGET, or holds files of others."""
+    """Refuse ``--out`` if it is, contains or is inside TARGET, or holds files that fix did not write."""
     original, copies = target.resolve(), out.resolve()
     folder = original if target.is_dir() else original.parent
     if _is_one_of(folder, [copies, *(copies.parents if target.is_dir() else ())]):

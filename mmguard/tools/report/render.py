@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding
-from mmguard.findings.unused import unused_in
+from mmguard.findings.unused import find_unused
 from mmguard.findings.wording import unpack
 from mmguard.labels.samples import path_of
 from mmguard.log.iteration_stats import KINDS
@@ -121,7 +121,7 @@ def _batches(rank: RankCrash) -> Table:
 def _shortened(text: str) -> str:
     """The first line, and who lacked a gradient of what."""
     lines = text.split('\n')
-    return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *unused_in([text]).words])
+    return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *find_unused([text]).lines])
 
 
 def as_json(report: RunReport, run_findings: Sequence[Finding], end: Optional[Explanation] = None) -> Dict[str, Any]:

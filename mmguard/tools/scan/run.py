@@ -11,12 +11,12 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings import Finding, LabelFacts, diagnose
-from mmguard.findings.edits import remembered
+from mmguard.findings.edits import remember
 from mmguard.findings.facts import ConfigFacts
-from mmguard.findings.ignored_average import lowered_average
+from mmguard.findings.ignored_average import describe_lowered_average
 from mmguard.findings.rule import Facts, FileChanges
 from mmguard.findings.together import Offer
-from mmguard.findings.wording import numbered
+from mmguard.findings.wording import number_edits
 from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.options import FixOptions
 from mmguard.tools.scan.converted import converted
@@ -104,7 +104,7 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
             result.facts,
             plan.tree,
             vars(plan.options),
-            remembered(partial(_read_again, plan, result.name, summaries.get(result.name))),
+            remember(partial(_read_again, plan, result.name, summaries.get(result.name))),
         )
         for result in results
     }
@@ -116,11 +116,11 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
         result.findings = [finding for finding in found if (finding.code, finding.places) not in said]
         result.said_before = [finding.code for finding in found if (finding.code, finding.places) in said]
         said.update((finding.code, finding.places) for finding in found if finding.places)
-        result.notes += filter(None, [lowered_average(here)])
+        result.notes += filter(None, [describe_lowered_average(here)])
     results.sort(key=lambda result: result.is_clean)  # what is wrong is read first
     first = 1
     for result in results:
-        result.findings = numbered(result.findings, first)
+        result.findings = number_edits(result.findings, first)
         first += sum(edit.number > 0 for finding in result.findings for edit in finding.edits)
 
 
