@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, Tuple
+from typing import Any, Dict, Tuple
 
-from mmguard.text.words import counted, short
-
-if TYPE_CHECKING:
-    from mmguard.findings.edits import Edit
+from mmguard.findings.edits import Edit
 
 #: ``'error'``: training dies, or learns the wrong thing. ``'warning'``: probably not what you want. ``'info'``: a
 #: weak spot that only invalid labels bring out, or the verdict that all is well. The worst first.
@@ -16,9 +13,6 @@ SEVERITIES = ERROR, WARNING, INFO = ('error', 'warning', 'info')
 #: How sure it is that a finding is what goes wrong in training. ``'proven'``: config or labels show it. ``'likely'``:
 #: they speak for it more than for anything else. ``'possible'``: they do not exclude it. The surest first.
 CERTAINTIES = PROVEN, LIKELY, POSSIBLE = ('proven', 'likely', 'possible')
-
-#: Longest value that is shown in full.
-_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -65,24 +59,3 @@ class Finding:
             return self.advice
         edit = self.edits[0]
         return ' '.join(filter(None, (edit.question, edit.title, '; '.join(edit.steps))))
-
-
-def format_value(value: Any) -> str:
-    """Format a value in one line; long lists as their length and ends."""
-    try:
-        text = short(value, _SHOWN + 1)
-    except Exception:  # an object of the user's, whose repr fails
-        return f'what cannot be shown ({type(value).__name__})'
-    if isinstance(value, (list, tuple)) and len(text) > _SHOWN:
-        first, last = value[0], value[-1]
-        return f'[{short(first)}, ..., {short(last)}] ({counted(len(value), "entry")})'
-    return text if len(text) <= _SHOWN else f'{text[: _SHOWN - 3]}...'
-
-
-def plain(value: Any) -> Any:
-    """Convert a value to what JSON has."""
-    if isinstance(value, dict):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

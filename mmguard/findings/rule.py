@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 from typing import (
-    TYPE_CHECKING,
     Any,
     Callable,
     ClassVar,
@@ -21,15 +20,13 @@ from typing import (
 )
 
 from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import Edit, FileChanges, format_value
 from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding, format_value
+from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.run import RankFacts, RunFacts
 from mmguard.labels.instances import LABEL_REASON
-
-if TYPE_CHECKING:
-    from mmguard.findings.edits import Edit
 
 #: Files that a finding names; the scan's report lists them all.
 NAMED = 5
@@ -38,8 +35,6 @@ NAMED = 5
 USUAL_CERTAINTIES = {ERROR: PROVEN, WARNING: POSSIBLE, INFO: POSSIBLE}
 
 
-#: Files of labels, and what `mmguard fix` does with each: (file or folder, ((option of the command, value), ...)).
-FileChanges = Tuple[Tuple[str, Tuple[Tuple[str, Any], ...]], ...]
 #: The labels as they will be with another config, other options and changed files; ``None`` if that cannot be known.
 Reread = Callable[[Optional[ReadConfig], Mapping[str, Any], FileChanges], Optional[LabelFacts]]
 

@@ -6,11 +6,10 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from mmguard.config.changes import REMOVED, Changes, Conflict, change_data, merge
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import SAFE, Edit, Split, holds
-from mmguard.findings.engine import chosen_rules
+from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.engine import Split, chosen_rules, holds, search
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts
-from mmguard.findings.search import search
 
 
 class Offer(NamedTuple):

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, Dict, List, Sequence
 
 from mmguard.config.changes import REMOVED
-from mmguard.findings.edits import MANUAL, Edit
-from mmguard.findings.finding import Finding, plain
+from mmguard.findings.edits import MANUAL, Edit, plain
+from mmguard.findings.finding import Finding
 from mmguard.text.words import counted
 
 

@@ -17,7 +17,8 @@ from volume_sets import LIVER, organs, volumes
 from mmguard.cli import main
 from mmguard.config.read import read_config
 from mmguard.findings import Finding
-from mmguard.findings.edits import Edit, count_trained_classes
+from mmguard.findings.edits import Edit
+from mmguard.findings.engine import count_trained_classes
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.run import SetResult
 

@@ -12,10 +12,10 @@ import pytest
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings import RULES
-from mmguard.findings.edits import Edit, Split, count_trained_classes, holds, remember
-from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.edits import Edit, format_value
+from mmguard.findings.engine import Split, chosen_rules, count_trained_classes, diagnose, holds, remember
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
-from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding, format_value
+from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts, Rule
 
 

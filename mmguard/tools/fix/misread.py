@@ -7,10 +7,9 @@ from dataclasses import replace
 from mmguard.errors import CannotRun
 from mmguard.findings.box_formats import JSON, are_many, describe_format
 from mmguard.findings.edits import Edit
-from mmguard.findings.engine import chosen_rules
+from mmguard.findings.engine import chosen_rules, search
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.rule import Facts
-from mmguard.findings.search import search
 from mmguard.labels.instances import BOX_REASONS
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.tools.scan.plans import AnnotationSource

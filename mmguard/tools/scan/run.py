@@ -11,10 +11,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings import Finding, LabelFacts, diagnose
-from mmguard.findings.edits import remember
+from mmguard.findings.edits import FileChanges
+from mmguard.findings.engine import remember
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.ignored_average import describe_lowered_average
-from mmguard.findings.rule import Facts, FileChanges
+from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer
 from mmguard.findings.wording import number_edits
 from mmguard.text.failures import REPORT_IT, words_of

@@ -13,7 +13,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.files.regular import open_regular
 from mmguard.files.whole import temporary_folder
-from mmguard.findings.rule import FileChanges
+from mmguard.findings.edits import FileChanges
 
 if TYPE_CHECKING:
     from mmguard.tools.fix.options import FixOptions
