@@ -13,7 +13,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings import RULES
 from mmguard.findings.edits import Edit, format_value
-from mmguard.findings.engine import Split, chosen_rules, count_trained_classes, diagnose, holds, remember
+from mmguard.findings.engine import Split, apply_edit, chosen_rules, count_trained_classes, diagnose, holds, remember
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
 from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts, Rule
@@ -183,7 +183,7 @@ def apply_where_reading_raises(error: Exception) -> Any:
     def reread(*_: Any) -> LabelFacts:
         raise error
 
-    return EDIT.apply(Facts(labels=LabelFacts({}, 2), reread=reread))
+    return apply_edit(EDIT, Facts(labels=LabelFacts({}, 2), reread=reread))
 
 
 @pytest.mark.parametrize('error', [CannotRun('x'), OSError('no space left'), UnicodeError('x')])
@@ -200,12 +200,12 @@ def test_a_fault_of_the_reader_is_raised(kind: Type[Exception]) -> None:
 @pytest.mark.parametrize('path', ['model.head[3].num_classes', 'model.type.name', 'model.head[0].x.y.z'])
 def test_a_place_that_a_config_does_not_have_is_no_edit(path: str) -> None:
     config = ReadConfig({'model': {'type': 'A', 'head': [{'x': 5}]}}, Path('config.py'))
-    assert replace(EDIT, config=((path, 2),)).apply(Facts(config=config)) is None
+    assert apply_edit(replace(EDIT, config=((path, 2),)), Facts(config=config)) is None
 
 
 def test_a_place_that_is_there_is_changed() -> None:
     config = ReadConfig({'model': {'head': [{'x': 5}]}}, Path('config.py'))
-    changed = replace(EDIT, config=(('model.head[0].x', 2),)).apply(Facts(config=config))
+    changed = apply_edit(replace(EDIT, config=(('model.head[0].x', 2),)), Facts(config=config))
     assert changed is not None
     assert changed.config is not None
     assert changed.config.data == {'model': {'head': [{'x': 2}]}}

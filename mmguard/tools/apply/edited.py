@@ -46,7 +46,7 @@ def edit_tree(
     if scanned is None:
         offers = _find_check_edits(read_config(source, run_code))
     else:
-        from mmguard.tools.fix.edited import scan
+        from mmguard.tools.fix.edits import scan
 
         offers = scan(source, scanned).offers
     chosen = [_apply_number(number, offers, source, scanned) for number in dict.fromkeys(wanted) if number != ALL_SAFE]

@@ -18,8 +18,8 @@ from mmguard.tools.exit_codes import CLEAN, FOUND
 from mmguard.tools.scan.command import add_reading, add_split, options_of
 
 if TYPE_CHECKING:
-    from mmguard.tools.fix.copies import Copies
-    from mmguard.tools.fix.options import Colour
+    from mmguard.tools.scan.corrections.copies import Copies
+    from mmguard.tools.scan.corrections.options import Colour
 
 #: Files of each kind that are named.
 _SHOWN = 10
@@ -161,9 +161,9 @@ def _name_pairs(text: str) -> Dict[str, str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.tools.fix.copies import write_copies
-    from mmguard.tools.fix.misread import check_boxes
-    from mmguard.tools.fix.options import FixOptions
+    from mmguard.tools.fix.edits import check_boxes
+    from mmguard.tools.scan.corrections.copies import write_copies
+    from mmguard.tools.scan.corrections.options import FixOptions
 
     if args.edit:
         return _write_edits(args)
@@ -176,9 +176,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_edits(args: argparse.Namespace) -> int:
-    from mmguard.tools.fix.copies import write_copies
-    from mmguard.tools.fix.edited import choose, scan, scan_again
-    from mmguard.tools.fix.misread import check_boxes
+    from mmguard.tools.fix.edits import check_boxes, choose, scan, scan_again
+    from mmguard.tools.scan.corrections.copies import write_copies
 
     with redirect_stdout(sys.stderr):  # frameworks print
         offered = scan(args.target, options_of(args))
@@ -213,7 +212,7 @@ def _code_of(written: Sequence[Copies]) -> int:
 
 def _show(out: Path, copies: Copies) -> None:
     """Print how many files are in ``out`` now, and what was changed in the first of them."""
-    from mmguard.tools.fix.copies import MANIFEST
+    from mmguard.tools.scan.corrections.copies import MANIFEST
 
     changed = [record for record in copies.done if record['changes']]
     files, unchanged = counted(len(copies.done), 'file'), len(copies.done) - len(changed)

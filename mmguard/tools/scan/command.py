@@ -140,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.scan.target import plan_of
 
     if args.html:
-        import mmguard.tools.report.html  # noqa: F401  what it needs is missed before hours of reading
+        import mmguard.tools.page.html  # noqa: F401  what it needs is missed before hours of reading
     options = options_of(args)
     # Standard output belongs to the JSON where it was asked for.
     console = Console(stderr=args.json == '-', soft_wrap=True, highlight=False)

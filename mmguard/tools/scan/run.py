@@ -19,8 +19,7 @@ from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer
 from mmguard.findings.wording import number_edits
 from mmguard.text.failures import REPORT_IT, words_of
-from mmguard.tools.fix.options import FixOptions
-from mmguard.tools.scan.converted import converted
+from mmguard.tools.scan.corrections.options import FixOptions
 from mmguard.tools.scan.engine import Mapper, MapSource, Scanned, scan_maps
 from mmguard.tools.scan.nnunet.source import CaseSource
 from mmguard.tools.scan.plans import AnnotationSource, Plan, Source
@@ -29,7 +28,7 @@ from mmguard.tools.scan.settings import SPLITS
 from mmguard.tools.scan.sources.config import spread
 from mmguard.tools.scan.summary import MapSummary
 from mmguard.tools.scan.target import plan_again
-from mmguard.tools.scan.tried import copies_of, copies_of_maps, written_name
+from mmguard.tools.scan.trial_copies import convert_counts, copies_of, copies_of_maps, name_of_copy
 
 #: Where an edit names other files, or writes some anew, so many are read to try it.
 OTHER_FILES = 64
@@ -169,14 +168,14 @@ def _labelled_again(
     changes = dict(files).get(known.folder)
     listed, expected = source.listed(), known.listed()
     if changes is not None and expected is not None:
-        expected = [item._replace(path=written_name(item.path)) for item in expected]
+        expected = [item._replace(path=name_of_copy(item.path)) for item in expected]
     if listed is not None and listed != expected:
         some = scan_maps(spread(listed, OTHER_FILES), source.settings).summary
         return _facts_of(source, some, fresh.config)
     if changes is None:
         return _facts_of(source, summary.labelled_by(source.settings), fresh.config)
     options = FixOptions(**dict(changes))
-    written = converted(summary, options)
+    written = convert_counts(summary, options)
     if written is None:
         return _of_copies(source if expected is None else known, source, fresh.config, options)
     with copies_of_maps(known.sample(), options) as copies:
@@ -189,7 +188,7 @@ def _of_copies(listed: MapSource, source: MapSource, config: ConfigFacts, option
     if len(items) > OTHER_FILES:
         return None
     with copies_of_maps([item.path for item in items], options) as copies:
-        names = [(item, copies.get(written_name(item.path))) for item in items]
+        names = [(item, copies.get(name_of_copy(item.path))) for item in items]
         there = [MapItem(name, item.image) for item, name in names if name]
         made = scan_maps(there, source.settings).summary
         made.merge(listed.noticed)

@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
 from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
 from mmguard.findings.edits import Edit
-from mmguard.tools.fix.copies import MANIFEST, write_copies
-from mmguard.tools.fix.options import FixOptions
+from mmguard.tools.scan.corrections.copies import MANIFEST, write_copies
+from mmguard.tools.scan.corrections.options import FixOptions
 from mmguard.tools.scan.engine import scan_here
 from mmguard.tools.scan.run import SetResult, run_plan
 from mmguard.tools.scan.settings import ScanOptions

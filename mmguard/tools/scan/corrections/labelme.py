@@ -8,10 +8,10 @@ from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
 from mmguard.text.words import counted
-from mmguard.tools.fix.boxes import clamp, fault_of, shortest
-from mmguard.tools.fix.options import Corrected, FixOptions, LabelFiles, NotCorrected, names_below
 from mmguard.tools.scan.annotations.labelme import LISTS, NO_CLASS, folder_of, is_other_file
 from mmguard.tools.scan.annotations.labelme_json import NO_AREA, Shape, shape_of
+from mmguard.tools.scan.corrections.boxes import clamp, fault_of, shortest
+from mmguard.tools.scan.corrections.options import Corrected, FixOptions, LabelFiles, NotCorrected, names_below
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.sources.folders import is_image_name
 

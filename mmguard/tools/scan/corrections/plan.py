@@ -8,7 +8,8 @@ from typing import FrozenSet, List
 
 from mmguard.errors import CannotRun
 from mmguard.labels.space import OTHERS, LabelRule
-from mmguard.tools.fix.options import (
+from mmguard.tools.scan import target as formats
+from mmguard.tools.scan.corrections.options import (
     CannotCorrect,
     FixOptions,
     LabelFiles,
@@ -16,7 +17,6 @@ from mmguard.tools.fix.options import (
     keep_file,
     names_below,
 )
-from mmguard.tools.scan import target as formats
 from mmguard.tools.scan.sources.folder import label_files
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.scan.sources.other_files import words_of_program
@@ -27,8 +27,8 @@ IMAGES = 'JPEGImages'
 
 def files_of(target: str, options: FixOptions) -> LabelFiles:
     """Return the label files of a target that are corrected."""
-    from mmguard.tools.fix.labelme import files_of_labelme
-    from mmguard.tools.fix.yolo import files_of_yolo
+    from mmguard.tools.scan.corrections.labelme import files_of_labelme
+    from mmguard.tools.scan.corrections.yolo import files_of_yolo
 
     if not os.path.exists(target):
         raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
@@ -52,7 +52,7 @@ def files_of(target: str, options: FixOptions) -> LabelFiles:
 
 
 def _files_of_coco(target: str, options: FixOptions) -> LabelFiles:
-    from mmguard.tools.fix.coco import correct_coco
+    from mmguard.tools.scan.corrections.coco import correct_coco
 
     if not target.lower().endswith('.json'):
         raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
@@ -64,7 +64,7 @@ def _files_of_coco(target: str, options: FixOptions) -> LabelFiles:
 
 
 def _files_of_voc(target: str, names: List[str], options: FixOptions) -> LabelFiles:
-    from mmguard.tools.fix.voc import correct_voc
+    from mmguard.tools.scan.corrections.voc import correct_voc
 
     if options.label_map:
         raise CannotCorrect('--label-map maps numbers; VOC has names: name the valid ones with --classes')
@@ -78,7 +78,7 @@ def _files_of_voc(target: str, names: List[str], options: FixOptions) -> LabelFi
 
 
 def _files_of_maps(target: str, options: FixOptions) -> LabelFiles:
-    from mmguard.tools.fix.maps import correct_map
+    from mmguard.tools.scan.corrections.maps import correct_map
 
     maps = sorted(os.path.relpath(path, target) for path in label_files(target, options.suffix))
     if not maps:

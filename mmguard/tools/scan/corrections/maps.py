@@ -10,7 +10,7 @@ import numpy as np
 
 from mmguard.labels.space import LabelRule, value_counts
 from mmguard.text.words import counted
-from mmguard.tools.fix.options import Colour, Corrected, FixOptions, NotCorrected, Unreadable
+from mmguard.tools.scan.corrections.options import Colour, Corrected, FixOptions, NotCorrected, Unreadable
 from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.forms import form_of, form_of_array, is_lossy, read_array, scale_of
 

@@ -9,7 +9,7 @@ from typing import List, Optional, Sequence, Set, Tuple
 
 from mmguard.labels.space import OTHERS
 from mmguard.text.words import counted
-from mmguard.tools.fix.options import (
+from mmguard.tools.scan.corrections.options import (
     CannotCorrect,
     Corrected,
     FixOptions,

@@ -10,8 +10,8 @@ import numpy as np
 
 from mmguard.labels.instances import InstanceRule
 from mmguard.text.words import counted
-from mmguard.tools.fix.boxes import Corners, clamp, fault_of, number, numbers, shortest
-from mmguard.tools.fix.options import Corrected, FixOptions, NotCorrected
+from mmguard.tools.scan.corrections.boxes import Corners, clamp, fault_of, number, numbers, shortest
+from mmguard.tools.scan.corrections.options import Corrected, FixOptions, NotCorrected
 
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
 _INF = float('inf')

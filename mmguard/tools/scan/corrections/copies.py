@@ -16,8 +16,15 @@ from mmguard.files.whole import LOCK, NOT_REGULAR, hold_folder, is_draft, write_
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
 from mmguard.text.failures import REPORT_IT, words_of
-from mmguard.tools.fix.options import CannotCorrect, FixOptions, LabelFiles, NotCorrected, ending_of, keep_file
-from mmguard.tools.fix.plan import files_of
+from mmguard.tools.scan.corrections.options import (
+    CannotCorrect,
+    FixOptions,
+    LabelFiles,
+    NotCorrected,
+    ending_of,
+    keep_file,
+)
+from mmguard.tools.scan.corrections.plan import files_of
 from mmguard.version import __version__
 
 Link = Callable[[str, Path, bool], None]

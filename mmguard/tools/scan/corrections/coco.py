@@ -12,9 +12,9 @@ import numpy as np
 from mmguard.files.inside import find_inside
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
 from mmguard.text.words import counted
-from mmguard.tools.fix.boxes import Corners, clamp, fault_of, number, numbers, shortest
-from mmguard.tools.fix.options import Corrected, FixOptions, NotCorrected
 from mmguard.tools.scan.annotations.table import LARGEST_SIDE
+from mmguard.tools.scan.corrections.boxes import Corners, clamp, fault_of, number, numbers, shortest
+from mmguard.tools.scan.corrections.options import Corrected, FixOptions, NotCorrected
 
 
 def correct_coco(data: bytes, options: FixOptions) -> Corrected:

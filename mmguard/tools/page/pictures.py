@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from mmguard.files.regular import open_regular
 from mmguard.labels.space import value_counts
-from mmguard.tools.report.page import WorstFile
+from mmguard.tools.page.sections import WorstFile
 
 #: Classes that the key of a label map names.
 _NAMED = 6
