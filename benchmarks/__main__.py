@@ -23,7 +23,6 @@ GROUPS = (
     'ranks',
     'imports',
     'scan',
-    'storage',
     'scale',
     'explain',
     'yolo',

@@ -1,4 +1,4 @@
-"""Changes a config that was read: a copy with other values at some places."""
+"""Changes to a config that was read: a copy with other values at some places."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from mmguard.config.read import ReadConfig
 
 #: Places of a config and what they become: (path, value).
 Changes = Tuple[Tuple[str, Any], ...]
-#: In place of a value: the key goes.
+#: In place of a value: the key is removed.
 REMOVED = object()
 
 
-def changed(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> ReadConfig:
-    """A copy of a config with what stands at these places replaced, added or removed.
+def change_config(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> ReadConfig:
+    """Return a copy of a config with what is at these places replaced, added or removed.
 
     Args:
-        config (ReadConfig): Never written to.
-        changes: (path, value), the path as in findings, ``model.decode_head.loss_decode[0].class_weight``. What stands
-            around a place is made where it is missing.
+        config (ReadConfig): The config, which is not modified.
+        changes: (path, value), the path as in findings, ``model.decode_head.loss_decode[0].class_weight``. Missing
+            dicts on the way are created.
 
     Raises:
-        LookupError, TypeError: No such place.
+        LookupError, TypeError: The config has no such place.
     """
-    return ReadConfig(changed_data(config.written, changes), config.file, list(config.notes))
+    return ReadConfig(change_data(config.written, changes), config.file, list(config.notes))
 
 
-def changed_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> Any:
-    """The same of the plain dicts and lists of a config."""
-    copy = _copied(data)
+def change_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> Any:
+    """Return a copy of the plain dicts and lists of a config with the same changes."""
+    copy = _copy(data)
     for path, value in changes:
         *way, last = steps(path)
         place: Any = copy
         for step in way:
             place = place.setdefault(step, {}) if isinstance(place, dict) else place[step]
         if value is not REMOVED:
-            place[last] = _copied(value)
+            place[last] = _copy(value)
         else:
             del place[last]
     return copy
 
 
 def steps(path: str) -> List[Union[str, int]]:
-    """The keys and positions of a path.
+    """Split a path into its keys and positions.
 
     Example:
         >>> steps('model.decode_head[1].num_classes')
@@ -53,31 +53,31 @@ def steps(path: str) -> List[Union[str, int]]:
     return [int(step) if step.isdigit() else step for step in re.findall(r'[^.\[\]]+', path)]
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     # Not deepcopy: parts of a config that are one object are not meant to change together.
     if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
+        return {key: _copy(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_copied, value)) if type(value) in (list, tuple) else value
+        return type(value)(map(_copy, value)) if type(value) in (list, tuple) else value
     return value
 
 
-#: In place of what one of them does not have.
+#: In place of a value that one side does not have.
 _MISSING = object()
 
 
 class Conflict(ValueError):
-    """Both changed the same place, each in another way; its text is the path."""
+    """Contradictory changes of one place; the text is the path."""
 
 
-def merged(base: Any, one: Any, other: Any, path: str = '') -> Any:
+def merge(base: Any, one: Any, other: Any, path: str = '') -> Any:
     """Merge what two edits made of a config, or of the part at a path.
 
     Raises:
         Conflict: They contradict each other.
 
     Example:
-        >>> merged([1, 2, 3], [0, 1, 2, 3], [1, 2, 4])
+        >>> merge([1, 2, 3], [0, 1, 2, 3], [1, 2, 4])
         [0, 1, 2, 4]
     """
     if _is_same(one, other) or _is_same(other, base):
@@ -87,31 +87,31 @@ def merged(base: Any, one: Any, other: Any, path: str = '') -> Any:
     known = {} if base is _MISSING else base
     if all(isinstance(part, dict) for part in (known, one, other)):
         both = {
-            key: merged(
+            key: merge(
                 known.get(key, _MISSING), one.get(key, _MISSING), other.get(key, _MISSING), f'{path}.{key}'.lstrip('.')
             )
             for key in {**known, **one, **other}
         }
         return {key: value for key, value in both.items() if value is not _MISSING}
     if all(isinstance(part, (list, tuple)) for part in (base, one, other)):
-        return type(base)(_merged_lists(base, one, other, path))
+        return type(base)(_merge_lists(base, one, other, path))
     raise Conflict(path)
 
 
-def _merged_lists(base: Sequence[Any], one: Sequence[Any], other: Sequence[Any], path: str) -> List[Any]:
-    kept, before = _aligned(base, one)
-    also_kept, also_before = _aligned(base, other)
+def _merge_lists(base: Sequence[Any], one: Sequence[Any], other: Sequence[Any], path: str) -> List[Any]:
+    kept, before = _align(base, one)
+    also_kept, also_before = _align(base, other)
     found = []
     for place in range(len(base) + 1):
         found += before[place]
         found += also_before[place] if also_before[place] != before[place] else []
         if place < len(base):
-            found.append(merged(base[place], kept[place], also_kept[place], f'{path}[{place}]'))
+            found.append(merge(base[place], kept[place], also_kept[place], f'{path}[{place}]'))
     return [value for value in found if value is not _MISSING]
 
 
-def _aligned(base: Sequence[Any], copy: Sequence[Any]) -> Tuple[List[Any], List[List[Any]]]:
-    """What became of each element, and what was put before each, and behind the last."""
+def _align(base: Sequence[Any], copy: Sequence[Any]) -> Tuple[List[Any], List[List[Any]]]:
+    """Return what became of each element, and what was put before each and after the last."""
     kept: List[Any] = [_MISSING] * len(base)
     before: List[List[Any]] = [[] for _ in range(len(base) + 1)]
     alike = SequenceMatcher(None, list(map(repr, base)), list(map(repr, copy)), autojunk=False)

@@ -1,4 +1,4 @@
-"""Every place of a config that says which label is ignored, or fills with it."""
+"""Places of a config that say which label is ignored, or fill with it."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import Any, List, Mapping, NamedTuple, Optional
 from mmguard.config.parts import Part, heads, losses, metrics, preprocessors, stock_loss, transforms
 from mmguard.config.read import ReadConfig
 
-#: Who says it -> the argument it says it with.
+#: Type -> its argument for the ignored label.
 LOSSES = {'OhemCrossEntropy': 'ignore_label', 'TverskyLoss': 'ignore_index', 'HuasdorffDisstanceLoss': 'ignore_index'}
 METRICS = {'IoUMetric': 'ignore_index', 'CityscapesMetric': 'ignore_index'}
 FILLS = {'RandomRotate': 'seg_pad_val', 'RandomMosaic': 'seg_pad_val', 'RandomCutOut': 'seg_fill_in'}
 READS = {'RandomCrop': 'ignore_index', 'GuardSegLabels': 'ignore_index'}
-#: The same in mmdet, where a semantic head stands beside the others; who fills where an image was moved.
+#: The same in mmdet, which may have a semantic head; transforms that fill where an image was moved.
 DET_FILLS = dict.fromkeys(
     ('Rotate', 'ShearX', 'ShearY', 'TranslateX', 'TranslateY', 'GeomTransform', 'Expand'), 'seg_ignore_label'
 )
 DET_READS = {'GuardSegLabels': 'ignore_index'}
 DET_HEAD = 'semantic_head'
-#: What mmdet's LoadPanopticAnnotations writes where no segment is.
+#: Value that mmdet's LoadPanopticAnnotations writes outside of all segments.
 DET_VOID = 255
 
 
 class Ignored(NamedTuple):
-    """One place.
+    """One place that names the ignored label.
 
     Attributes:
-        path (str): Where it stands (or would stand: ``written`` says).
+        path (str): Its path; ``written`` says if the config has it.
         value (int): The label.
-        role (str): ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pixels get it) or ``'reads'`` (it is looked for).
-        written (bool): Whether the config says it; else it is the default of the class.
-        part (Part): Who says it.
+        role (str): ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pixels are set to it) or ``'reads'``.
+        written (bool): True if the config says it; else it is the default of the class.
+        part (Part): The part that has it.
     """
 
     path: str
@@ -40,10 +40,13 @@ class Ignored(NamedTuple):
     part: Part
 
 
-def ignored_labels(config: ReadConfig) -> List[Ignored]:
-    """The places of a config, heads first. Of a detector those about stuff maps: instances know no ignored label."""
+def find_ignored_labels(config: ReadConfig) -> List[Ignored]:
+    """Return the places of a config, heads first.
+
+    Of a detector those about stuff maps: instances have no ignored label.
+    """
     if config.framework == 'mmdet':
-        return _of_detector(config)
+        return _find_in_detector(config)
     if config.framework != 'mmseg':
         return []
     found: List[Ignored] = []
@@ -63,12 +66,12 @@ def ignored_labels(config: ReadConfig) -> List[Ignored]:
 
 
 def leading(config: ReadConfig, places: List[Ignored]) -> Optional[Ignored]:
-    """The place that the others have to agree with: the decode head's, or that of a detector's semantic head."""
+    """Return the place that the others must agree with: that of the decode head, or of a detector's semantic head."""
     first = next((head for head in heads(config) if head.key in ('decode_head', DET_HEAD)), None)
     return next((place for place in places if place.part == first), None)
 
 
-def _of_detector(config: ReadConfig) -> List[Ignored]:
+def _find_in_detector(config: ReadConfig) -> List[Ignored]:
     found: List[Ignored] = []
     for head in heads(config):
         if head.key == DET_HEAD:
@@ -102,7 +105,7 @@ def _add_transforms(
 
 
 def _add_semantic_head(found: List[Ignored], head: Part) -> None:
-    # FusedSemanticHead takes it itself, too; the others hand their loss on as it is.
+    # FusedSemanticHead has this argument, too; the others pass their loss on as it is.
     if isinstance(head.config.get('ignore_label'), int) and head.config['ignore_label']:
         _add(found, head, 'ignore_label', 'head')
         return

@@ -1,23 +1,23 @@
-"""Whether anything in a model heeds ignored instances, and how it comes to."""
+"""Ignored instances: which parts of a model leave them out, and how to make the others do so."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Tuple
 
 from mmguard.config.classes import MISSING, class_of, default_of, name_of
-from mmguard.config.tree import Path, argument, dotted, key_of, scope_at, walk
+from mmguard.config.tree import Path, argument, join_path, key_of, scope_at, walk
 from mmguard.labels.spaces.heads import MULTI_LABEL
 
 #: Assigners that leave ignored regions out without an argument.
 _ALWAYS = ('CenterRegionAssigner',)
-#: They take the argument, and have no use for it: no sample of mmdet3d has ignored objects; mmrotate's fails at one.
+#: They accept the argument but do not use it: mmdet3d has no ignored objects; mmrotate's assigner fails at one.
 _IN_VAIN = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
-#: Share of an anchor or proposal inside an ignored region above which it is left out.
+#: An anchor or proposal with a larger share inside an ignored region is left out.
 IGNORE_IOF_THR = 0.5
 
 
 def assigners_of(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
-    """The assigners of all heads."""
+    """Yield the assigners of all heads."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         if 'type' in node and 'assigner' in key_of(path):
             yield path, node
@@ -29,35 +29,35 @@ def _takes_threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> 
 
 
 def on_invalid(tree: Dict[str, Any]) -> str:
-    """What ``GuardInstanceLabels`` does: an instance that is moved to the ignored ones must be left out there."""
-    heeding = [name_of(n['type']) in _ALWAYS or _takes_threshold(tree, path, n) for path, n in assigners_of(tree)]
-    return 'ignore' if heeding and all(heeding) else 'drop'
+    """Return ``on_invalid`` of ``GuardInstanceLabels``: ``'ignore'`` only if the model leaves out ignored instances."""
+    uses = [name_of(n['type']) in _ALWAYS or _takes_threshold(tree, path, n) for path, n in assigners_of(tree)]
+    return 'ignore' if uses and all(uses) else 'drop'
 
 
-def heeds_nothing(tree: Dict[str, Any]) -> bool:
+def uses_no_ignored(tree: Dict[str, Any]) -> bool:
     """True if every assigner can leave ignored regions out, and none does: crowds are trained as background."""
     found = list(assigners_of(tree))
     return bool(found) and all(_takes_threshold(tree, *one) and not _is_set(_threshold(tree, *one)) for one in found)
 
 
-def heed_ignored(tree: Dict[str, Any]) -> List[str]:
-    """Have every assigner leave out ignored regions, in place, where none does and crowds are taken out before."""
+def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
+    """Make every assigner leave out ignored regions, in place, if none does and crowds are removed before."""
     without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
-    for path, node in assigners_of(tree) if without_crowds and heeds_nothing(tree) else ():
-        changed.append(f'{dotted(path)}.ignore_iof_thr: {_threshold(tree, path, node)} -> {IGNORE_IOF_THR}')
+    for path, node in assigners_of(tree) if without_crowds and uses_no_ignored(tree) else ():
+        changed.append(f'{join_path(path)}.ignore_iof_thr: {_threshold(tree, path, node)} -> {IGNORE_IOF_THR}')
         node['ignore_iof_thr'] = IGNORE_IOF_THR
     return changed
 
 
-def trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """Say which assigners stay blind to ignored regions: to change them would change how crowds are trained."""
+def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
+    """Name the assigners that do not leave out ignored regions: a change would change how crowds are trained."""
     for path, node in assigners_of(tree) if on_invalid(tree) == 'ignore' else ():
         threshold = _threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
         if name_of(node['type']) not in _ALWAYS and not _is_set(threshold):
             yield (
-                f'{dotted(path)}.ignore_iof_thr={threshold}: the regions of instances with invalid labels are trained '
-                f'as background there, as those of crowds are'
+                f'{join_path(path)}.ignore_iof_thr={threshold}: regions of instances with invalid labels are trained '
+                f'as background there, like those of crowds'
             )
 
 
@@ -69,7 +69,7 @@ def _is_set(threshold: Any) -> bool:
     return threshold is not None and threshold > 0
 
 
-def of_classifier(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
+def classifier_arguments(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
     """Return the arguments of ``GuardClsLabels`` that depend on the model: several labels per image, labels as scores.
 
     Outside of a training several labels stay labels: their metrics take no scores without one.

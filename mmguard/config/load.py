@@ -1,4 +1,4 @@
-"""Loads a config with mmengine: what is no config is refused before a line is run, and data is never run."""
+"""Loading of a config with mmengine: a file that is not a config is refused before it runs; data never runs."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 def load_config(file: str, import_custom_modules: bool = True, run_code: bool = False) -> Config:
-    """A config file, of the text or of the pure-Python style, or one that ships (``'mmseg::pidnet/....py'``).
+    """Load a config file, text-style or pure Python, or one that ships (``'mmseg::pidnet/....py'``).
 
-    Python configs are programs, and are run. YAML and JSON are data: nothing in them is, unless ``run_code`` says so.
+    A Python config is a program, and is run. YAML and JSON are data, and are not, unless ``run_code`` is set.
 
     Args:
-        file (str): It.
-        import_custom_modules (bool): Whether its ``custom_imports`` are imported, those of the working directory
-            included, as ``python tools/train.py`` in a project does.
-        run_code (bool): Whether YAML or JSON may name code, too: ``custom_imports``, types and scopes of other packages
-            than the frameworks. Without it the former are left alone, and the latter refused.
+        file (str): The config.
+        import_custom_modules (bool): Import its ``custom_imports``, from the working directory, too, as
+            ``python tools/train.py`` in a project does.
+        run_code (bool): Let YAML or JSON name code: ``custom_imports``, and types and scopes of packages other than the
+            frameworks. Without it the former are skipped, and the latter refused.
 
     Raises:
-        CannotRun: It cannot be loaded, and why. Of what is no config nothing was run.
-        Exception: What the import of mmengine raises.
+        CannotRun: It cannot be loaded. A file that is not a config was not run.
+        Exception: An error of the import of mmengine.
     """
     from mmengine.config import Config
 
@@ -66,11 +66,13 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
     except RecursionError as error:
         raise CannotRun(f'{file} cannot be loaded: its parts or its bases are nested too deeply') from error
     except Exception as error:  # a config is a program: it may raise anything
-        raise CannotRun(f'{file} cannot be loaded: {words_of(error)}{line_of(error)}{_of_new_style(error)}') from error
+        raise CannotRun(
+            f'{file} cannot be loaded: {words_of(error)}{line_of(error)}{_explain_new_style(error)}'
+        ) from error
 
 
-def _of_new_style(error: Exception) -> str:
-    """What mmengine's bare RuntimeError means."""
+def _explain_new_style(error: Exception) -> str:
+    """Explain mmengine's bare RuntimeError."""
     frames = traceback.extract_tb(error.__traceback__)
     if not isinstance(error, RuntimeError) or str(error) or not frames[-1].filename.endswith('lazy.py'):
         return ''
@@ -86,7 +88,7 @@ def is_data(file: str) -> bool:
 
 
 def check_may_build(file: str, run_code: bool) -> None:
-    """Raise :class:`CannotRun` where a config is YAML or JSON, and the user did not say ``--run-code``."""
+    """Raise :class:`CannotRun` if a config is YAML or JSON and the user did not pass ``--run-code``."""
     if is_data(file) and not run_code:
         raise CannotRun(
             f'{file} is YAML or JSON, which is read as data: to build what it names is to run code, and nothing was '
@@ -98,8 +100,8 @@ def check_may_build(file: str, run_code: bool) -> None:
 def _plain_data() -> Iterator[None]:
     """Let mmengine read YAML and JSON as data.
 
-    Its own loader of YAML runs ``!!python/object/apply``, and their ``_base_`` may lead to Python. What it reads is not
-    what stands in the file, but that with its templates filled in: so it is looked at here.
+    Its own YAML loader runs ``!!python/object/apply``, and ``_base_`` may lead to Python. The text is checked here,
+    not in the file, because mmengine fills in templates first.
     """
     from mmengine.fileio import JsonHandler, YamlHandler, register_handler
 
@@ -132,7 +134,7 @@ def _plain_data() -> Iterator[None]:
 
 
 def _check_names(node: Any, path: str) -> None:
-    """Refuse types and scopes that lead to other code: looking a type up imports the module that holds it."""
+    """Refuse types and scopes that lead to other code: looking up a type imports its module."""
     if isinstance(node, dict):
         for key, value in node.items():
             where = f'{path}{key}'
@@ -166,9 +168,9 @@ _NAMES_OF_CODE: Dict[str, Callable[[str], bool]] = {
 
 
 def import_scope(config: Any) -> None:
-    """Imports the package of a config's ``default_scope``, where it is installed.
+    """Import the package of a config's ``default_scope`` if it is installed.
 
-    mmengine goes on without one that raises an ImportError, and then knows none of its types.
+    mmengine ignores an ImportError of it, and then does not know its types.
     """
     scope = config.get('default_scope')
     if isinstance(scope, str) and scope.isidentifier() and folder_of(scope) is not None:

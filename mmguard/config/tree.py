@@ -1,4 +1,4 @@
-"""A config as plain dicts and lists, which may hold classes: walking it by paths that can be written to."""
+"""Walks over a config as plain dicts and lists, which may hold classes, by paths that can be written to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Path = Tuple[Union[str, int], ...]
 
 
 def walk(node: Any, path: Path = ()) -> Iterator[Tuple[Path, Dict[str, Any]]]:
-    """All dicts of a tree with their paths, outer ones first."""
+    """Yield all dicts of a tree with their paths, outer ones first."""
     if isinstance(node, dict):
         yield path, node
         for key, value in list(node.items()):
@@ -20,23 +20,23 @@ def walk(node: Any, path: Path = ()) -> Iterator[Tuple[Path, Dict[str, Any]]]:
             yield from walk(value, (*path, number))
 
 
-def dotted(path: Path) -> str:
-    """``('model', 'decode_head', 'loss_decode', 0)`` -> ``'model.decode_head.loss_decode[0]'``.
+def join_path(path: Path) -> str:
+    """Join a path: ``('model', 'decode_head', 'loss_decode', 0)`` -> ``'model.decode_head.loss_decode[0]'``.
 
     Example:
-        >>> dotted(('model', 'heads', 0, 'loss_cls'))
+        >>> join_path(('model', 'heads', 0, 'loss_cls'))
         'model.heads[0].loss_cls'
     """
     return ''.join(f'[{key}]' if isinstance(key, int) else f'.{key}' for key in path).lstrip('.')
 
 
 def key_of(path: Path) -> str:
-    """The last name of a path: that of the list for what stands in one."""
+    """Return the last name of a path; for an element of a list, the name of the list."""
     return next((key for key in reversed(path) if isinstance(key, str)), '')
 
 
 def is_text(type_: Any) -> bool:
-    """Whether a type is given by name. In new-style configs it is a class."""
+    """Return True if a type is given by name. In new-style configs it is a class."""
     return isinstance(type_, str)
 
 
@@ -50,15 +50,16 @@ def map_leaves(node: Any, change: Callable[[Any], Any]) -> Any:
     return change(node)
 
 
-def by_name(tree: Any) -> Any:
+def name_classes(tree: Any) -> Any:
     """Return a tree whose classes are named in full, which mmengine's registries understand."""
     return map_leaves(tree, lambda leaf: full_name(leaf) or leaf)
 
 
 def scope_at(tree: Dict[str, Any], path: Path) -> str:
-    """The scope in which what stands at a path is built: the ``_scope_`` of the nearest dict around it that has one.
+    """Return the scope in which a part is built: ``_scope_`` of the nearest dict around it that has one.
 
-    The prefix of a type is about that type alone: ``mmdet.RetinaHead`` in a config of mmrotate builds its losses there.
+    The prefix of a type applies only to that type: ``mmdet.RetinaHead`` in a config of mmrotate builds its losses
+    there.
     """
     scope = str(tree.get('default_scope') or '')
     node: Any = tree
@@ -70,7 +71,7 @@ def scope_at(tree: Dict[str, Any], path: Path) -> str:
 
 
 def argument(node: Dict[str, Any], name: str, registry: str, scope: str) -> Any:
-    """An argument of what a dict builds: as written, else the default of its class; ``None`` where there is none."""
+    """Return an argument of what a dict builds: as written, else the default of its class; ``None`` without one."""
     if name in node:
         return node[name]
     default = default_of(class_of(node.get('type'), registry, scope), name)

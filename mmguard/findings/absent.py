@@ -1,4 +1,4 @@
-"""Which rank did not come to a collective, from what those that waited for it wrote."""
+"""Ranks that did not join a collective, found in what the waiting ranks wrote."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BARRIER = re.compile(r'Ranks? (?P<ranks>\d+(?:, ?\d+)*) failed to pass monitore
 
 
 class _Place(NamedTuple):
-    """Where a rank waited: in which collective, and in the how many of them."""
+    """Place where a rank waited: the collective, and its sequence number."""
 
     number: int
     operation: str
 
 
-def absent_in(texts: Iterable[str]) -> str:
-    """Who did not come, and how that is seen; empty where it cannot be seen."""
+def find_missing_ranks(texts: Iterable[str]) -> str:
+    """Name the ranks that did not join a collective, and the evidence; empty if it cannot be seen."""
     places: Dict[int, _Place] = {}
     missing: List[int] = []
     for text in texts:
@@ -34,26 +34,26 @@ def absent_in(texts: Iterable[str]) -> str:
             places.setdefault(int(said.group('rank')), place)
     if missing:
         return f'{_ranks(sorted(set(missing)))} did not come to the barrier'
-    return _of_places(places)
+    return _compare_places(places)
 
 
-def _of_places(places: Dict[int, _Place]) -> str:
+def _compare_places(places: Dict[int, _Place]) -> str:
     if len(places) < 2:
         return ''
     last = max(place.number for place in places.values())
-    behind = [rank for rank, place in places.items() if place.number < last]
-    if behind and 2 * len(behind) <= len(places):
-        where = ', '.join(f'{places[rank].operation} number {places[rank].number:,}' for rank in behind[:3])
-        return f'{_ranks(behind)}, in {where}, while the others are in number {last:,}: a collective before was skipped'
+    late = [rank for rank, place in places.items() if place.number < last]
+    if late and 2 * len(late) <= len(places):
+        where = ', '.join(f'{places[rank].operation} number {places[rank].number:,}' for rank in late[:3])
+        return f'{_ranks(late)}, in {where}, while the others are in number {last:,}: a collective before was skipped'
     often, times = Counter(place.operation for place in places.values()).most_common(1)[0]
     others = [rank for rank, place in places.items() if place.operation != often]
     if others and times > len(others):
         called = ', '.join(sorted({places[rank].operation for rank in others}))
         return f'{_ranks(others)} called {called}, where the others called {often} (number {last:,})'
     silent = [rank for rank in range(max(places)) if rank not in places]
-    if silent and not behind and not others:
+    if silent and not late and not others:
         who = _ranks(sorted(places))
-        return f'{_ranks(silent)}: {who} waited in {often} number {last:,} without it, and it says nothing of its own'
+        return f'{_ranks(silent)}: {who} waited in {often} number {last:,} without it, and it wrote nothing itself'
     return ''
 
 

@@ -8,7 +8,7 @@ from typing import List, Sequence
 from mmguard.findings.engine import diagnose
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import DataRule, common_words
+from mmguard.findings.rule import DataRule, common_placeholders
 from mmguard.findings.rules import RULES
 
 #: Frameworks that may have written the record of a run.
@@ -24,23 +24,23 @@ def diagnose_for(framework: str, facts: LabelFacts, roots: Sequence[str] = ()) -
         roots (sequence of str): Of the data set: nnU-Net's raw folder.
     """
     if framework == NNUNET:
-        advice = ' '.join(in_nnunet(roots[0] if roots else '$nnUNet_raw/DATASET'))
+        advice = ' '.join(advise_nnunet(roots[0] if roots else '$nnUNet_raw/DATASET'))
         return [replace(finding, advice=advice) for finding in diagnose(facts)]
-    return in_pytorch(facts) if framework == PYTORCH else diagnose(facts)
+    return diagnose_for_pytorch(facts) if framework == PYTORCH else diagnose(facts)
 
 
-def in_pytorch(facts: LabelFacts) -> List[Finding]:
+def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
     """Return the findings that have an advice for plain PyTorch, with it."""
     rules = {rule.code: rule() for rule in RULES if rule.pytorch}
     found = []
     for finding in diagnose(facts, rules=list(map(type, rules.values()))):
         rule = rules[finding.code]
-        words = {**common_words(facts), **(rule.describe(facts) if isinstance(rule, DataRule) else {})}
+        words = {**common_placeholders(facts), **(rule.describe(facts) if isinstance(rule, DataRule) else {})}
         found.append(replace(finding, advice=rule.pytorch.format(**words)))
     return found
 
 
-def in_nnunet(raw_folder: str) -> Sequence[str]:
+def advise_nnunet(raw_folder: str) -> Sequence[str]:
     """Return what to do about any wrong label in nnU-Net, a sentence in two lines."""
     return (
         f'Which files and slices: `mmguard scan {raw_folder}`;',

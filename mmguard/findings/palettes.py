@@ -8,7 +8,7 @@ Colour = Tuple[int, int, int]
 
 
 def voc_colour(label: int) -> Colour:
-    """The colour of a label in PASCAL VOC's palette, which labelme and most tools copy.
+    """Return the colour of a label in PASCAL VOC's palette, which labelme and most tools copy.
 
     Example:
         >>> [voc_colour(label) for label in (0, 1, 2, 3)]
@@ -30,7 +30,7 @@ _CITYSCAPES: Tuple[Colour, ...] = (
     (220, 220, 0), (107, 142, 35), (152, 251, 152), (70, 130, 180), (220, 20, 60), (255, 0, 0), (0, 0, 142),
     (0, 0, 70), (0, 60, 100), (0, 80, 100), (0, 0, 230), (119, 11, 32),
 )  # fmt: skip
-#: What none of the 19 classes is.
+#: Colours outside of the 19 classes.
 _CITYSCAPES_VOID: Tuple[Colour, ...] = (
     (0, 0, 0), (111, 74, 0), (81, 0, 81), (250, 170, 160), (230, 150, 140), (180, 165, 180), (150, 100, 100),
     (150, 120, 90), (0, 0, 90), (0, 0, 110),
@@ -38,7 +38,7 @@ _CITYSCAPES_VOID: Tuple[Colour, ...] = (
 
 
 def grays(palette: Iterable[Tuple[Colour, int]]) -> Dict[int, int]:
-    """Gray -> label: rounded as OpenCV and Pillow do, or cut off as older ones did.
+    """Return gray -> label, rounded as OpenCV and Pillow do, or truncated as older versions did.
 
     Where two labels share a gray (1 and 16 of VOC: 38), the first is meant more often.
     """
@@ -53,7 +53,7 @@ def grays(palette: Iterable[Tuple[Colour, int]]) -> Dict[int, int]:
 CITYSCAPES: Dict[Colour, int] = {colour: label for label, colour in enumerate(_CITYSCAPES)}
 CITYSCAPES.update(dict.fromkeys(_CITYSCAPES_VOID, 255))
 
-#: Of what a palette becomes when it is made gray: its name, gray -> label.
+#: Palettes that were converted to gray: name -> gray -> label.
 GRAYS_OF: Dict[str, Dict[int, int]] = {
     'VOC (labelme)': grays((voc_colour(label), label) for label in range(1, 21)),
     'Cityscapes': grays((colour, label) for label, colour in enumerate(_CITYSCAPES)),

@@ -1,4 +1,4 @@
-"""What DistributedDataParallel says of parameters without a gradient, of all ranks together."""
+"""DistributedDataParallel's errors about parameters without a gradient, of all ranks together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FEW = 8
 
 
 class Unused(NamedTuple):
-    """What the ranks lacked.
+    """Parameters without a gradient.
 
     Attributes:
         indices (dict[int, tuple]): Rank -> numbers of the parameters.
@@ -27,34 +27,34 @@ class Unused(NamedTuple):
 
     @property
     def everywhere(self) -> bool:
-        """Whether several ranks, from the first on, lacked the same: it is in the model, and not in a batch."""
+        """True if several ranks, from the first on, lacked the same: the cause is in the model, not in a batch."""
         ranks = sorted(self.indices)
         return len(ranks) > 1 and ranks == list(range(len(ranks))) and len(set(self.indices.values())) == 1
 
     @property
-    def words(self) -> List[str]:
-        """Who lacked what, a line for each group of ranks."""
+    def lines(self) -> List[str]:
+        """Lines that say which ranks lacked what, one for each group of ranks."""
         if self.everywhere:
             indices, names = next(iter(self.indices.values())), next(iter(self.names.values()), ())
             return [
-                f'without a gradient on all ranks that raised ({_ranks(self.indices)}): {_described(indices, names)}'
+                f'without a gradient on all ranks that raised ({_ranks(self.indices)}): {_describe(indices, names)}'
             ]
         groups: Dict[Tuple[Tuple[int, ...], Tuple[str, ...]], List[int]] = {}
         for rank, indices in sorted(self.indices.items()):
             groups.setdefault((indices, self.names.get(rank, ())), []).append(rank)
         differ = [f'without a gradient on {_ranks(self.indices)}, which lack different ones'] if len(groups) > 1 else []
         return differ + [
-            f'without a gradient on {_ranks(ranks)}: {_described(*lacked)}' for lacked, ranks in groups.items()
+            f'without a gradient on {_ranks(ranks)}: {_describe(*lacked)}' for lacked, ranks in groups.items()
         ]
 
 
 def _ranks(ranks: Iterable[int]) -> str:
     known = sorted(ranks)
-    return f'{plural(len(known), "rank")} {_listed(known)}'
+    return f'{plural(len(known), "rank")} {_list(known)}'
 
 
-def unused_in(texts: Iterable[str]) -> Unused:
-    """What exceptions of ranks say of parameters without a gradient."""
+def find_unused(texts: Iterable[str]) -> Unused:
+    """Collect what exceptions of ranks say about parameters without a gradient."""
     found = Unused({}, {})
     for text in texts:
         for said in _SAID.finditer(text):
@@ -67,7 +67,7 @@ def unused_in(texts: Iterable[str]) -> Unused:
 
 
 def parts_of(names: Sequence[str]) -> Dict[str, int]:
-    """The parts of a model that parameters belong to, the innermost head of each -> how many.
+    """Count the parameters of each part of a model, by the innermost head.
 
     Example:
         >>> parts_of(['roi_head.mask_head.convs.0.weight', 'roi_head.mask_head.convs.0.bias', 'backbone.norm.bias'])
@@ -82,13 +82,13 @@ def parts_of(names: Sequence[str]) -> Dict[str, int]:
     return parts
 
 
-def _described(indices: Sequence[int], names: Sequence[str]) -> str:
+def _describe(indices: Sequence[int], names: Sequence[str]) -> str:
     if not names:
-        return f'{counted(len(indices), "parameter")}, {plural(len(indices), "number")} {_listed(indices)}'
+        return f'{counted(len(indices), "parameter")}, {plural(len(indices), "number")} {_list(indices)}'
     parts = parts_of(names)
     shown = ', '.join(f'{part} ({counted(number, "parameter")})' for part, number in list(parts.items())[:_FEW])
     return shown + (f' and {len(parts) - _FEW} more' if len(parts) > _FEW else '')
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _list(numbers: Sequence[int]) -> str:
     return ', '.join(map(str, numbers[:_FEW])) + (', ...' if len(numbers) > _FEW else '')

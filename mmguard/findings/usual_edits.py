@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from mmguard.config.changes import Changes, changed
-from mmguard.config.guards import guarded_loss, misfits, reported, unguarded_evaluation
+from mmguard.config.changes import Changes, change_config
+from mmguard.config.guards import add_reporting, find_unguarded_evaluation, guard_loss, misfits
 from mmguard.config.head_classes import classes_in, counts, one_hot_counts, training_data
-from mmguard.config.ignored import Ignored, ignored_labels
+from mmguard.config.ignored import Ignored, find_ignored_labels
 from mmguard.config.label_spaces import GUARDS, from_config
-from mmguard.config.losses import expected_weights, fitting
+from mmguard.config.losses import count_expected_weights, fit_weights
 from mmguard.config.parts import OF_OBJECTS_3D, Part, classes_of, datasets, losses, metainfo_of, pipelines, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit, config_lines
@@ -57,16 +57,16 @@ def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
     """Add to an edit of heads what must follow: class weights, and num_classes of losses and guards."""
     if config is None:
         return edit
-    after = changed(config, edit.config)
+    after = change_config(config, edit.config)
     more: List[Tuple[str, Any]] = []
     asks = False
     touched = {path.rpartition('.')[0] for path, _ in edit.config}
     for loss in losses(after):
         if loss.owner is None or loss.owner.path not in touched:
             continue
-        weights, (expected, extra) = loss.config.get('class_weight'), expected_weights(loss)
+        weights, (expected, extra) = loss.config.get('class_weight'), count_expected_weights(loss)
         if isinstance(weights, (list, tuple)) and expected not in (None, len(weights)):
-            new, follows = fitting(weights, expected or 0, extra)
+            new, follows = fit_weights(weights, expected or 0, extra)
             more.append((loss.at('class_weight'), new))
             asks = asks or not follows
         own, of_head = loss.config.get('num_classes'), classes_in(loss.owner)
@@ -90,7 +90,7 @@ def set_ignore_index(facts: Facts, value: int, applicability: str = ASKS, questi
     if facts.config is not None:
         places = tuple(
             change
-            for place in ignored_labels(facts.config)
+            for place in find_ignored_labels(facts.config)
             if place.value != value and place.path != place.part.path  # some know but one value
             for change in _write_value(place, value)
         )
@@ -348,7 +348,7 @@ def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: s
     changes = tuple((part.at('pipeline'), [*part.config['pipeline'], dict(guard)]) for part in places.values())
     title = 'Add a guard at the end of the pipeline, after the Pack transform.'
     line = f'{as_code(guard)} at the end of {", ".join(part.at("pipeline") for part in places.values())}'
-    return Edit(title, SAFE, '', (*reported(config), *changes), lines=(line,))
+    return Edit(title, SAFE, '', (*add_reporting(config), *changes), lines=(line,))
 
 
 def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
@@ -360,11 +360,11 @@ def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
     if facts.config is None or not edit.config:
         return edit
     try:
-        after = changed(facts.config, edit.config)
+        after = change_config(facts.config, edit.config)
     except (LookupError, TypeError):  # it will not be offered
         return edit
-    missing = list(unguarded_evaluation(after))
-    if not missing or any(unguarded_evaluation(facts.config)):  # that is a finding of its own
+    missing = list(find_unguarded_evaluation(after))
+    if not missing or any(find_unguarded_evaluation(facts.config)):  # that is a finding of its own
         return edit
     for found in missing:
         guard = guard_pipelines(after, [found.pipeline], found.guard, with_map=not facts.others)
@@ -393,8 +393,8 @@ def as_code(part: Mapping[str, Any]) -> str:
 
 def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard the loss.', question: str = '') -> Edit:
     """Return an edit with guarded losses in place of those at some paths."""
-    wanted, setup = set(paths), reported(config)
-    swaps = [(loss, guarded_loss(loss.config, loss.scope)) for loss in losses(config) if loss.path in wanted]
+    wanted, setup = set(paths), add_reporting(config)
+    swaps = [(loss, guard_loss(loss.config, loss.scope)) for loss in losses(config) if loss.path in wanted]
     lines = [
         f'type={new["type"]!r} at {loss.path}' if list(new) == list(loss.config) else f'{as_code(new)} at {loss.path}'
         for loss, new in swaps
@@ -415,7 +415,7 @@ def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
 
 def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[str]) -> Iterator[Tuple[str, Any]]:
     """Insert a guard after what loads label maps; a guard that is there takes the map."""
-    yield from reported(config)
+    yield from add_reporting(config)
     for dataset in [*datasets(config), *datasets(config, wrappers=True)]:
         steps = dataset.config.get('pipeline')
         if not isinstance(steps, (list, tuple)) or (splits and dataset.split not in splits):

@@ -19,7 +19,7 @@ def likely_cause(
     # Not before something is wrong: training needs nothing of it.
     from mmguard.findings import LabelFacts
     from mmguard.findings.facts import MapFacts
-    from mmguard.findings.frameworks import in_pytorch
+    from mmguard.findings.frameworks import diagnose_for_pytorch
 
     at_edges = _share_between(target, values) if target.dim() == 3 else None
     facts = LabelFacts(
@@ -30,7 +30,7 @@ def likely_cause(
         histogram=histogram,
         maps=None if at_edges is None else MapFacts(at_edges=at_edges),
     )
-    found = in_pytorch(facts)
+    found = diagnose_for_pytorch(facts)
     return f'{found[0].code} {found[0].title} {found[0].advice}' if found else None
 
 

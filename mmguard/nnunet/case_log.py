@@ -149,7 +149,7 @@ class CaseLog:
 
     def _hint(self, span: IterationStats) -> None:
         from mmguard.findings import LabelFacts, diagnose  # a run without an offence needs nothing of it
-        from mmguard.findings.frameworks import in_nnunet
+        from mmguard.findings.frameworks import advise_nnunet
 
         found = span.offending['pixels'] or span.loss_samples['pixels']
         values = sum(found, Tally()).values
@@ -164,7 +164,8 @@ class CaseLog:
         causes = [f'\n  likely cause: {f.code} {f.title} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
         self._tell(
             f'guard: First invalid labels. Training continues {_fate(span)}, but check your data: other labels may be '
-            f'wrong yet in range.{"".join(causes)}\n' + '\n'.join(f'  {line}' for line in in_nnunet(self._raw_folder))
+            f'wrong yet in range.{"".join(causes)}\n'
+            + '\n'.join(f'  {line}' for line in advise_nnunet(self._raw_folder))
         )
 
 

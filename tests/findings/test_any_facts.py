@@ -126,5 +126,5 @@ def test_any_environment_and_any_run_are_diagnosed(
     for finding in findings:
         assert set(finding.places) <= lines
         for edit in finding.edits:
-            again = diagnose(environment=environment.with_changes(edit.environment), run=run, ranks=tuple(ranks))
+            again = diagnose(environment=environment.apply_changes(edit.environment), run=run, ranks=tuple(ranks))
             assert not [one for one in again if one.code == finding.code and set(one.places) & set(finding.places)]

@@ -25,7 +25,7 @@ def last_traceback(output: List[str]) -> List[str]:
     return body[frames[-3] if len(frames) > 2 else 0 : end + 1]
 
 
-def died_of_label(output: List[str], planted: Mapping[str, Mapping[int, int]]) -> bool:
+def is_label_error(output: List[str], planted: Mapping[str, Mapping[int, int]]) -> bool:
     """Return True if a planted label ended the training."""
     found = re.search(r'Target (\d+) is out of bounds', '\n'.join(last_traceback(output)))
     values = {value for counts in planted.values() for value in counts}

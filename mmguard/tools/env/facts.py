@@ -1,4 +1,4 @@
-"""What is installed: read from metadata and source files, and from a child that tries the imports."""
+"""Facts about what is installed: from metadata and source files, and from a child that tries the imports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mmguard.tools.child import python_command
 
 #: From, and below; empty: no limit.
 Limits = Tuple[str, str]
-#: Rows of versions (``torch``, ``numpy``, ``python``) and what the tests gave beside them.
+#: Rows of versions (``torch``, ``numpy``, ``python``) with the result of the tests.
 TRIED = Path(__file__).with_name('tried.json')
 #: Tried in this order; what is compiled comes last of its package.
 IMPORTS = (
@@ -51,16 +51,16 @@ if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
 """
 
 
-def accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
-    """What a framework checks when it is imported, as its ``__init__.py`` says."""
+def read_accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
+    """Return the versions that a framework accepts when it is imported, as its ``__init__.py`` says."""
     text = _text(folder, '__init__.py')
     low = re.search(r"^(?:MMCV_MIN|mmcv_minimum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
     high = re.search(r"^(?:MMCV_MAX|mmcv_maximum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
     return (low.group(1), high.group(1)) if low and high else None
 
 
-def declared_mmcv(module: str) -> Optional[Limits]:
-    """What the metadata of its distribution say: onedl's frameworks check nothing when they are imported."""
+def read_declared_mmcv(module: str) -> Optional[Limits]:
+    """Return the versions in the metadata of a framework's distribution: onedl's check nothing when imported."""
     for name in distributions_of(module):
         try:
             requirements = metadata.requires(name) or []
@@ -74,7 +74,7 @@ def declared_mmcv(module: str) -> Optional[Limits]:
 
 
 def limits_in(requirement: str) -> Optional[Limits]:
-    """The limits of a requirement, where it is one of mmcv.
+    """Return the limits of a requirement if it is one of mmcv.
 
     Example:
         >>> limits_in('onedl-mmcv>=2.0.0; extra == "mminstall"')
@@ -90,8 +90,8 @@ def limits_in(requirement: str) -> Optional[Limits]:
     return (limits.get('>=', ''), limits.get('<', '')) if limits else None
 
 
-def tried() -> List[Dict[str, Any]]:
-    """The rows of ``make matrix``, in which every test passed or was skipped."""
+def read_matrix() -> List[Dict[str, Any]]:
+    """Return the rows of ``make matrix`` in which every test passed or was skipped."""
     return [row for row in json.loads(TRIED.read_text(encoding='utf-8')) if not row['failed']]
 
 
@@ -111,10 +111,10 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
     if mmcv is not None:
         facts.ops = any(mmcv.glob('_ext*')) or any(mmcv.glob('_ext/*'))
     for module in ('mmseg', 'mmdet'):
-        limits = accepted_mmcv(folder_of(module)) or declared_mmcv(module)
+        limits = read_accepted_mmcv(folder_of(module)) or read_declared_mmcv(module)
         if limits is not None:
             facts.accepts[module] = limits
-    facts.tried = {name: sorted({row[name] for row in tried()}, key=version_key) for name in ('torch', 'numpy')}
+    facts.tried = {name: sorted({row[name] for row in read_matrix()}, key=version_key) for name in ('torch', 'numpy')}
     if try_imports:
         names = [n for n in IMPORTS if n.split('.')[0] not in facts.missing and (n != 'mmcv.ops' or facts.ops)]
         facts.errors, facts.cuda_available = import_errors(names)

@@ -19,7 +19,7 @@ _UNBROKEN = 1 << 20
 OK = 'ok'
 #: Shown only where they are installed.
 _OPTIONAL = ('nnunetv2', 'torchvision')
-#: What everything needs, and mmguard itself: of the others it is no fault that they are missing.
+#: Packages that everything needs, and mmguard itself: only these must be installed.
 _NEEDED = ('torch', 'numpy', 'mmguard')
 
 
@@ -44,7 +44,7 @@ class Line:
 
 
 def table(environment: EnvironmentFacts, findings: Sequence[Finding]) -> List[Line]:
-    """All lines, with what was found wrong with each."""
+    """Return all lines, with what was found wrong with each."""
     lines = list(_lines(environment))
     for line in lines:
         about = [finding for finding in findings if line.name in finding.places]
@@ -54,7 +54,7 @@ def table(environment: EnvironmentFacts, findings: Sequence[Finding]) -> List[Li
 
 
 def worst(findings: Sequence[Finding]) -> str:
-    """The worst severity among findings; ``'ok'`` where there is none."""
+    """Return the worst severity among findings; ``'ok'`` without one."""
     return min((finding.severity for finding in findings), key=SEVERITIES.index, default=OK)
 
 
@@ -62,7 +62,7 @@ def _lines(environment: EnvironmentFacts) -> Iterator[Line]:
     yield Line('python', f'{environment.python} on {environment.system}')
     yield Line('stack', _stack(environment))
     for module in DISTRIBUTIONS:
-        if module not in _OPTIONAL or environment.installed(module) or module in environment.errors:
+        if module not in _OPTIONAL or environment.find_installed(module) or module in environment.errors:
             yield Line(line_of(module), _package(module, environment))
     if environment.ops is not None:
         fails = 'mmcv.ops' in environment.errors and 'mmcv' not in environment.errors
@@ -95,7 +95,7 @@ def _stack(environment: EnvironmentFacts) -> str:
 
 
 def _package(module: str, environment: EnvironmentFacts) -> str:
-    found = ', '.join(f'{name} {version}' for name, version in environment.installed(module).items())
+    found = ', '.join(f'{name} {version}' for name, version in environment.find_installed(module).items())
     if module not in environment.missing:
         return found or 'version unknown (not installed by pip)'
     if found:

@@ -15,7 +15,7 @@ from mmguard.log.iteration_stats import KINDS, LoopTotals
 from mmguard.log.lines import ModeTotals, values_of
 from mmguard.log.run_record import LoggedMode, LoggedRun
 from mmguard.text.words import counted
-from mmguard.tools.report.page import Section, WorstFile
+from mmguard.tools.page.sections import Section, WorstFile
 
 
 @dataclass

@@ -10,10 +10,10 @@ from typing import Any, Callable, List, Mapping, Optional, Union
 
 from mmguard.config.detr_yaml import read_detr_yaml
 from mmguard.config.label_spaces import from_config
-from mmguard.config.old_style import with_loaders
+from mmguard.config.old_style import add_loaders
 from mmguard.config.parts import datasets, image_labels_are_classes
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import words_of_misplaced
+from mmguard.config.types import describe_misplaced
 from mmguard.errors import CannotRun
 from mmguard.findings.facts import ConfigFacts, LabelFacts
 from mmguard.labels.numbering import COCO, IDS
@@ -28,8 +28,6 @@ from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.scan.sources.folders import label_and_image_folders, read_labelmap
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
 from mmguard.tools.scan.sources.other_files import words_of_json
-from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import enter_all, is_url
 
 #: How splits are called elsewhere.
 _OTHER_NAMES = {'training': 'train', 'valid': 'val', 'validation': 'val', 'testing': 'test'}
@@ -94,11 +92,10 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
         facts = facts_of_config(read)
     except Exception as error:  # a config may hold anything
         raise CannotScan(f'{read.file} cannot be looked at: {words_of(error)}') from error
-    today = with_loaders(read)
-    enter_all(today.data)
+    today = add_loaders(read)
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
-        raise CannotScan(f'{read.file}: {words_of_misplaced(in_data)}')
+        raise CannotScan(f'{read.file}: {describe_misplaced(in_data)}')
     if read.framework == 'mmdet':
         return _det_plan(read, today, options, facts)
     if read.framework == 'mmpretrain':
@@ -168,7 +165,7 @@ def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> P
 
 
 def _without_data_set(read: ReadConfig, options: ScanOptions) -> str:
-    misplaced = f': {words_of_misplaced(read.misplaced)}' if read.misplaced else ''
+    misplaced = f': {describe_misplaced(read.misplaced)}' if read.misplaced else ''
     return f'{read.file} has no data set in {", ".join(options.splits)}{misplaced}'
 
 
@@ -247,13 +244,13 @@ def detr_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> P
 
 def map_plan(target: str, options: ScanOptions) -> Plan:
     notes = []
-    if options.images is None and FILES.is_folder(target):
+    if options.images is None and os.path.isdir(target):
         folders = label_and_image_folders(target)
         if folders is not None:
             target = folders[0]
             options = replace(options, images=folders[1])
             notes.append(f'labels: {folders[0]}, images: {folders[1]}')
-        elif not is_url(target) and all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
+        elif all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
             target = os.path.join(target, _MASKS[0])  # not what numbers the objects
             notes.append(f'labels: {target}')
     try:
@@ -265,8 +262,7 @@ def map_plan(target: str, options: ScanOptions) -> Plan:
         raise CannotScan(f'{target}: nothing was read, it has no label map. {words_of_files(instead, source.suffix)}')
     _import_pillow(target)
     source.notes += notes
-    if not is_url(target):
-        source.declared = read_labelmap(target)
+    source.declared = read_labelmap(target)
     if options.num_classes is None:
         source.notes.append('no --num-classes: every value counts as a class; with it, invalid ones are found')
     return Plan([source], _facts_of(options))
@@ -325,7 +321,7 @@ def yolo_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> P
 
     plan = Plan([], ConfigFacts())
     for found in yolo_sets(target, options.splits, options.images):
-        absent = [place for place in found.places or () if not FILES.exists(place)]
+        absent = [place for place in found.places or () if not os.path.exists(place)]
         if absent and found.name != 'test':  # of a challenge nobody has the images
             plan.failed.append(f'{found.name}: {absent[0]} does not exist, which {found.declared.file} names')
         if not absent:

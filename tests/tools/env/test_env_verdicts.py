@@ -106,7 +106,7 @@ def test_what_is_not_is_a_finding_with_what_to_do(
     for finding in found:
         assert set(finding.places) <= {line.name for line in lines}
         for edit in finding.edits:
-            after = diagnose(environment=here.with_changes(edit.environment))
+            after = diagnose(environment=here.apply_changes(edit.environment))
             assert finding not in after
             assert {one.code for one in after if one.severity == ERROR} <= {one.code for one in found}
 

@@ -1,4 +1,4 @@
-"""What of a target is corrected, and by whom."""
+"""Plan of a correction: the files of a target, and the function for each."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import FrozenSet, List
 
 from mmguard.errors import CannotRun
 from mmguard.labels.space import OTHERS, LabelRule
-from mmguard.tools.fix.options import (
+from mmguard.tools.scan import target as formats
+from mmguard.tools.scan.corrections.options import (
     CannotCorrect,
     FixOptions,
     LabelFiles,
     ending_of,
+    keep_file,
     names_below,
-    unchanged,
 )
-from mmguard.tools.scan import target as formats
 from mmguard.tools.scan.sources.folder import label_files
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.scan.sources.other_files import words_of_program
-from mmguard.tools.storage.urls import below
 
 #: Of a VOC data set: nothing in it is a label.
 IMAGES = 'JPEGImages'
@@ -28,8 +27,8 @@ IMAGES = 'JPEGImages'
 
 def files_of(target: str, options: FixOptions) -> LabelFiles:
     """Return the label files of a target that are corrected."""
-    from mmguard.tools.fix.labelme import files_of_labelme
-    from mmguard.tools.fix.yolo import files_of_yolo
+    from mmguard.tools.scan.corrections.labelme import files_of_labelme
+    from mmguard.tools.scan.corrections.yolo import files_of_yolo
 
     if not os.path.exists(target):
         raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
@@ -53,19 +52,19 @@ def files_of(target: str, options: FixOptions) -> LabelFiles:
 
 
 def _files_of_coco(target: str, options: FixOptions) -> LabelFiles:
-    from mmguard.tools.fix.coco import correct_coco
+    from mmguard.tools.scan.corrections.coco import correct_coco
 
     if not target.lower().endswith('.json'):
         raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
     if OTHERS in options.label_map:
         raise CannotCorrect(
-            '--label-map: * stands for all other values of label maps; of a JSON name every category id'
+            '--label-map: * means all other values, of label maps only; for a JSON name every category id'
         )
     return LabelFiles([(target, os.path.basename(target))], lambda data, name: correct_coco(data, options))
 
 
 def _files_of_voc(target: str, names: List[str], options: FixOptions) -> LabelFiles:
-    from mmguard.tools.fix.voc import correct_voc
+    from mmguard.tools.scan.corrections.voc import correct_voc
 
     if options.label_map:
         raise CannotCorrect('--label-map maps numbers; VOC has names: name the valid ones with --classes')
@@ -73,15 +72,15 @@ def _files_of_voc(target: str, names: List[str], options: FixOptions) -> LabelFi
     lists = [name for name in names if 'ImageSets' in Path(name).parts]
     return LabelFiles(
         [(os.path.join(target, name), name) for name in (*filter(_is_xml, names), *lists, *sorted(images))],
-        lambda data, name: correct_voc(data, options) if _is_xml(name) else unchanged(data, name),
+        lambda data, name: correct_voc(data, options) if _is_xml(name) else keep_file(data, name),
         images,
     )
 
 
 def _files_of_maps(target: str, options: FixOptions) -> LabelFiles:
-    from mmguard.tools.fix.maps import correct_map
+    from mmguard.tools.scan.corrections.maps import correct_map
 
-    maps = sorted(below(path, target) for path in label_files(target, options.suffix))
+    maps = sorted(os.path.relpath(path, target) for path in label_files(target, options.suffix))
     if not maps:
         if options.suffix:
             raise CannotCorrect(f'{target}: no label map has a name that ends with {options.suffix} (--suffix)')
@@ -105,7 +104,7 @@ def _is_xml(name: str) -> bool:
 
 
 def _images_beside(names: List[str]) -> FrozenSet[str]:
-    """The images of a VOC folder: those in JPEGImages, and those beside an XML file of their name."""
+    """Return the images of a VOC folder: those in JPEGImages, and those with the name of an XML file."""
     annotated = {os.path.splitext(name)[0] for name in names if _is_xml(name)}
     return frozenset(
         name

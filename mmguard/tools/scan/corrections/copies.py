@@ -16,16 +16,22 @@ from mmguard.files.whole import LOCK, NOT_REGULAR, hold_folder, is_draft, write_
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
 from mmguard.text.failures import REPORT_IT, words_of
-from mmguard.tools.fix.options import CannotCorrect, FixOptions, LabelFiles, NotCorrected, ending_of, unchanged
-from mmguard.tools.fix.plan import files_of
-from mmguard.tools.storage.urls import is_url
+from mmguard.tools.scan.corrections.options import (
+    CannotCorrect,
+    FixOptions,
+    LabelFiles,
+    NotCorrected,
+    ending_of,
+    keep_file,
+)
+from mmguard.tools.scan.corrections.plan import files_of
 from mmguard.version import __version__
 
 Link = Callable[[str, Path, bool], None]
 
 
 class Copies(NamedTuple):
-    """What became of the files: those with a copy, those without and why, linked images, faults of mmguard's own."""
+    """Result for the files: those with a copy, those left out and why, linked images, internal errors."""
 
     done: List[Dict[str, Any]]
     left_out: List[Dict[str, str]]
@@ -39,13 +45,13 @@ _WRITER = 'mmguard fix'
 
 
 def check_places(target: Path, out: Path) -> None:
-    """Refuse a folder that is, lies in or holds TARGET, or that is not empty and no earlier output."""
+    """Refuse ``--out`` if it is, contains or is inside TARGET, or holds files that fix did not write."""
     original, copies = target.resolve(), out.resolve()
     folder = original if target.is_dir() else original.parent
     if _is_one_of(folder, [copies, *(copies.parents if target.is_dir() else ())]):
-        raise CannotCorrect(f'--out {out} is TARGET or lies in it; originals are never touched: name another folder')
+        raise CannotCorrect(f'--out {out} is TARGET or inside it; originals are never modified: name another folder')
     if _is_one_of(copies, folder.parents):
-        raise CannotCorrect(f'--out {out} holds TARGET; originals are never touched: name another folder')
+        raise CannotCorrect(f'--out {out} contains TARGET; originals are never modified: name another folder')
     if out.exists() and not out.is_dir():
         raise CannotCorrect(f'--out {out} is a file: name a folder')
     if out.is_dir() and read_manifest(out) is None and not all(map(_is_draft_file, out.iterdir())):
@@ -53,7 +59,7 @@ def check_places(target: Path, out: Path) -> None:
 
 
 def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
-    """The manifest of a folder; ``None`` where there is none of ours."""
+    """Return the manifest of a folder; ``None`` if it has none of ours."""
     try:
         record = json.loads(read_regular(os.path.join(folder, MANIFEST), _LARGEST))
     except (OSError, ValueError, RecursionError):
@@ -62,7 +68,7 @@ def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
 
 
 def begin(out: Path, target: str, options: FixOptions) -> None:
-    """Mark a folder as ours, and remove what a run that was killed left half written."""
+    """Mark a folder as ours, and remove partial files of a run that was killed."""
     write_manifest(out, target, options, finished=False)
     for place, _, names in os.walk(out):
         for path in (Path(place, name) for name in names):
@@ -71,7 +77,7 @@ def begin(out: Path, target: str, options: FixOptions) -> None:
 
 
 def write_manifest(out: Path, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
-    """Writes the manifest; of a run that has just begun ``finished=False``."""
+    """Write the manifest; ``finished=False`` at the start of a run."""
     record = {
         'written_by': _WRITER,
         'version': __version__,
@@ -81,7 +87,7 @@ def write_manifest(out: Path, target: str, options: FixOptions, finished: bool =
         **found,
     }
     text = json.dumps(record, indent=1, ensure_ascii=False) + '\n'
-    # File names that are no UTF-8 are lone surrogates, which JSON can hold as an escape alone.
+    # File names that are not UTF-8 are lone surrogates, which JSON can hold only as an escape.
     write_whole(out / MANIFEST, text.encode(errors='backslashreplace'))
 
 
@@ -94,7 +100,7 @@ def digest(data: bytes) -> str:
 
 
 def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
-    """Return where the copy of a file goes; refuse a name, and a link in ``out``, that leads out of it."""
+    """Return the path of a file's copy; refuse a name, or a link in ``out``, that leads out of it."""
     try:
         path = Path(resolve_inside(str(out), name))
     except OutsideError as error:
@@ -130,7 +136,6 @@ def link(file: str, path: Path, stays_link: bool) -> None:
 def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_link: Link = link) -> Copies:
     """Write corrected copies of the label files of a target; ``to_link`` puts images next to them."""
     target = os.fspath(target)
-    check_is_local(target)
     check_places(Path(target), out)
     found = files_of(target, options)
     final = _final(target, options)
@@ -142,20 +147,14 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
             write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
     except BlockingIOError as error:
         raise CannotCorrect(
-            f'another mmguard fix writes to --out {out}: wait for it, or name another folder (where none runs, delete '
-            f'{out / LOCK})'
+            f'another mmguard fix writes to --out {out}: wait for it, or name another folder (if none is '
+            f'running, delete {out / LOCK})'
         ) from error
     return copies
 
 
-def check_is_local(target: str) -> None:
-    """Raise :class:`CannotCorrect` for a URL."""
-    if is_url(target):
-        raise CannotCorrect(f'{target}: fix reads a disk: copy the data here or mount the storage, then fix the copy')
-
-
 def _final(target: str, options: FixOptions) -> Set[str]:
-    """Digests of what was corrected by the same rules: it is not mapped a second time."""
+    """Return digests of files that were corrected by the same rules: they are not mapped a second time."""
     earlier = read_manifest(Path(target)) if os.path.isdir(target) else None
     if earlier is None:
         return set()
@@ -187,7 +186,7 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str], to_link: 
             if path != target and not is_of_target(path):
                 raise NotCorrected('a link that leads out of TARGET: copy what it leads to there (cp -L)')
             before = digest(data)
-            corrected = unchanged(data, name) if before in final else found.correct(data, name)
+            corrected = keep_file(data, name) if before in final else found.correct(data, name)
             new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
@@ -230,7 +229,7 @@ def _check_json(path: Path) -> None:
     from mmguard.tools.scan.annotations.labelme import is_labelme_file, scan_labelme
 
     if is_labelme_file(str(path)):
-        with suppress(ValueError):  # an image may well be without a shape
+        with suppress(ValueError):  # an image may be without a shape
             _check(scan_labelme(str(path), look=False))
         return
     from mmguard.tools.scan.annotations.coco import scan_coco
@@ -250,7 +249,7 @@ _CHECKS: Dict[str, Callable[[Path], None]] = {'.json': _check_json, '.xml': _che
 
 def _check(facts: LabelFacts) -> None:
     found = facts.annotations or AnnotationFacts()
-    # Of a copy in VOC that has no size the image lies elsewhere.
+    # A VOC copy without a size has its image elsewhere.
     wrong = [what for what in found.unreadable if not what.startswith('has no size')]
     wrong += describe_boxes(facts.reasons)
     wrong += [f'{count:,} without {key}' for key, count in found.without_key.items()]
@@ -259,6 +258,6 @@ def _check(facts: LabelFacts) -> None:
     for what, ids in (('images', found.duplicate_image_ids), ('categories', found.duplicate_category_ids)):
         wrong += [f'{what} that share an id: {", ".join(map(str, ids[:5]))}'] if ids else []
     if found.format == 'coco' and found.annotations and found.images_without_target == found.images:
-        wrong.append('crowds, ignored ones and boxes thinner than a pixel are all that would be left')
+        wrong.append('only crowds, ignored objects and boxes thinner than a pixel would be left')
     if wrong:
-        raise NotCorrected(f'what is wrong cannot be corrected here: {"; ".join(wrong)}')
+        raise NotCorrected(f'not correctable here: {"; ".join(wrong)}')
