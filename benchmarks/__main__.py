@@ -23,6 +23,7 @@ GROUPS = (
     'ranks',
     'imports',
     'scan',
+    'storage',
     'scale',
     'explain',
     'yolo',

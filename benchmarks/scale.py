@@ -1,7 +1,8 @@
-"""What docs/scale.md plans with: a million records through a cluster of 99 workers.
+"""What docs/scale.md plans with: a worker's throughput, and a million records through a cluster of 99 workers.
 
-The workers generate records, three processes of 33 workers with two threads each; all else is real: the command, its
-listing of a million empty files, the scheduler, the journal, the tree. Needs dask.distributed. SCALE_RECORDS=50000
+For the throughput, label maps are on S3 as in ``storage``. For the million, the workers generate records, three
+processes of 33 workers with two threads each; all else is real: the command, its listing of a million empty files, the
+scheduler, the journal, the tree. Needs dask.distributed, s3fs and moto[server]. SCALE_RECORDS=50000 STORAGE_FILES=400
 """
 
 from __future__ import annotations
@@ -17,14 +18,21 @@ from pathlib import Path
 from typing import List, NamedTuple
 
 from benchmarks.relay import Relay
-from benchmarks.timing import Row
+from benchmarks.storage import FILES, LABELS, SIDE, far_away, lead_to
+from benchmarks.timing import Row, interleaved
+from mmguard.tools.scan.engine import Mapper, scan_maps
+from mmguard.tools.scan.processes import DaskCluster, LocalProcesses, cores
+from mmguard.tools.scan.record import Journal
+from mmguard.tools.scan.sources.folder import FolderSource
+from mmguard.tools.storage.files import forget_listings
+from mmguard.tools.storage.urls import entered
 
 RECORDS = int(os.environ.get('SCALE_RECORDS', 1_000_000))
 PROCESSES, WORKERS = 3, 33
 MOST = 300  # MiB
 #: Seconds between two looks at a process: of its last moment nothing is seen.
 _LOOK = 0.1
-_TESTS = Path(__file__).parents[1] / 'tests' / 'tools' / 'scan'
+_TESTS = Path(__file__).parents[1] / 'tests' / 'tools' / 'storage'
 
 
 class Used(NamedTuple):
@@ -41,7 +49,47 @@ class Used(NamedTuple):
 
 def rows(device: str, rounds: int) -> List[Row]:
     sys.path.insert(0, str(_TESTS))
-    return _records()
+    return _throughput(rounds) + _records()
+
+
+def _throughput(rounds: int) -> List[Row]:
+    """Of label maps that are fetched and decoded."""
+    from local_cluster import cluster
+
+    with far_away() as (folder, port), Relay(f'tcp://127.0.0.1:{port}') as relay:
+        lead_to(int(relay.address.rpartition(':')[2]))
+        with cluster(cores()) as started:
+            mapper = DaskCluster(started.address)
+
+            def scan(mapper: Mapper) -> None:
+                forget_listings()
+                with Journal(os.path.join(folder, 'journal.jsonl'), resume=False) as journal:
+                    done = scan_maps(FolderSource(entered('s3://labels/all'), LABELS).items(), LABELS, mapper, journal)
+                assert done.decoded == FILES
+
+            def on_workers() -> float:
+                return sum(_used(worker.pid).seconds for worker in started.workers)
+
+            scan(mapper)  # connections, imports
+            before, received = on_workers(), relay.received
+            scan(mapper)
+            core = (on_workers() - before) / FILES
+            network = (relay.received - received) / FILES
+            forget_listings()
+            start = time.process_time()
+            assert sum(1 for _ in FolderSource(entered('s3://labels/all'), LABELS).items()) == FILES
+            listed = (time.process_time() - start) / FILES
+            calls = {'workers': lambda: scan(mapper), 'processes': lambda: scan(LocalProcesses(cores()))}
+            times = interleaved(calls, max(3, rounds // 4))
+            mapper.close()
+        size = sum(path.stat().st_size for path in Path(folder, 'labels').iterdir()) / FILES
+    what = f'{FILES:,} maps {SIDE}x{SIDE} on S3'
+    return [
+        Row(f'{what}, {cores()} workers / {cores()} processes, time', times['workers'], times['processes'], None),
+        Row('worker, core time per map that it fetches and decodes', 1e3 * core, None, None),
+        Row('S3 to workers, per map / its file', network, size, None, 'bytes'),
+        Row('client, core time per name that it lists on S3', 1e6 * listed, None, None, 'us'),
+    ]
 
 
 def _records() -> List[Row]:

@@ -12,6 +12,8 @@ import re
 import subprocess
 import sys
 import threading
+import time
+import zipfile
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +33,8 @@ from mmguard.tools.explain import troubles
 from mmguard.tools.scan import forms, processes
 from mmguard.tools.scan.annotations import labelme_json, voc_xml
 from mmguard.tools.scan.yolo import declared, settings
+from mmguard.tools.storage import archives, requests, systems, urls
+from mmguard.tools.storage.files import FILES, LARGEST, LARGEST_FILE
 
 PAGE = (Path(__file__).parent.parent / 'SECURITY.md').read_text(encoding='utf-8')
 #: First cell of a row -> the second.
@@ -66,13 +70,21 @@ class Calling:
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """A server that remembers what it was asked for."""
+    """A folder with one label map, as the first folder of its path says.
+
+    Args:
+        elsewhere (str): Where ``/redirects/a.png`` leads.
+
+    Attributes:
+        asked (list[str]): The path of each request.
+    """
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, elsewhere: str = '') -> None:
         super().__init__(('127.0.0.1', 0), Handler)
         self.asked: List[str] = []
+        self.elsewhere, self.over = elsewhere, threading.Event()
 
     @property
     def url(self) -> str:
@@ -85,20 +97,42 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         pass
 
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
-        self.send_error(404)
-
-    do_HEAD = do_GET
+        kind, _, name = self.path.partition('?')[0].strip('/').partition('/')
+        length = None
+        if kind == 'hangs':
+            self.server.over.wait(20)
+        if kind == 'redirects' and name:
+            self.send_response(302)
+            self.send_header('Location', f'{self.server.elsewhere}/maps/a.png')
+            self.send_header('Content-Length', '0')
+            self.end_headers()
+            return
+        body = png() if name else b'<a href="a.png">a.png</a>'
+        if kind == 'long':
+            body = b'x' * (systems.LARGEST_PAGE + 1)
+        if kind.isdigit() and name:
+            length = int(kind)
+        self.send_response(200)
+        self.send_header('Content-Type', 'image/png' if name else 'text/html')
+        self.send_header('Content-Length', str(length or len(body)))
+        self.end_headers()
+        if self.command == 'GET':
+            self.wfile.write(body)
 
 
 @contextmanager
-def serve() -> Iterator[Server]:
-    server = Server()
+def serve(elsewhere: str = '') -> Iterator[Server]:
+    server = Server(elsewhere)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server
     finally:
+        server.over.set()
         server.shutdown()
         server.server_close()
 
@@ -282,24 +316,14 @@ def check_working_directory(row: str, folder: Path, mark: Path, capsys: Any) -> 
 
 @line('URLs that you name')
 def check_named_urls(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    write(folder, maps__a_png=png())
-    with serve() as server:
-        url = f'{server.url[:7]}me:a-long-word@{server.url[7:]}/maps?sig=0123456789'
-        for target in (url, f'zip://labels::{url}', 's3://bucket/labels'):
-            assert scan(target, '--num-classes', 3) == 2
-            assert main(['fix', target, '-o', 'out', '--num-classes', '3']) == 2
-        assert scan('maps', '--num-classes', 3, '--images', url) == 2
-        for dataset in ({'data_root': url}, {'ann_file': f'{url}/list.txt'}, {'data_prefix': {'seg_map_path': url}}):
-            data = {'type': 'BaseSegDataset', 'metainfo': {'classes': ['a', 'b', 'c']}, 'pipeline': [], **dataset}
-            write(
-                folder,
-                config_py=f"default_scope = 'mmseg'\nmodel = {MODEL!r}\ntrain_dataloader = dict(dataset={data!r})\n",
-            )
-            assert scan('config.py', '--split', 'train') == 2
+    with serve() as other, serve() as server:
+        assert scan(f'{server.url}/maps', '--num-classes', 3) == 0
+        assert '/maps/a.png' in server.asked
+        assert urls.is_followed(f'{server.url}/else/a.png')
+        assert not urls.is_followed(f'{other.url}/maps/a.png')
+        server.asked.clear()
+        assert main(['fix', f'{server.url}/maps', '-o', 'out', '--num-classes', '3']) == 2
         assert server.asked == []
-    said = ''.join(capsys.readouterr())
-    assert 'a-long-word' not in said
-    assert '0123456789' not in said
 
 
 @line('URLs and hosts that data name')
@@ -319,6 +343,15 @@ def check_names_of_hosts(row: str, folder: Path, mark: Path, capsys: Any) -> Non
         assert server.asked == []
 
 
+@line('redirects')
+def check_redirects(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    with serve() as other, serve(other.url) as server:
+        assert count_unreadable(scan_facts(f'{server.url}/redirects', folder, '--num-classes', 3)) == 1
+        assert other.asked == []
+    with serve() as server:  # to itself
+        assert count_unreadable(scan_facts(f'{server.url}/redirects', folder, '--num-classes', 3)) == 0
+
+
 @line('`--dask`')
 def check_dask(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     with pytest.raises(Exception):  # noqa: B017  a file is no task
@@ -336,6 +369,68 @@ def check_ranks(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     )
     subprocess.run([sys.executable, '-c', code, str(folder / 'store'), str(mark)], check=True)
     assert mark.exists()  # as the row says
+
+
+@line('credentials of URLs')
+def check_credentials(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    secrets = ['me-the-user', 'a-long-word', '0123456789']
+    with serve() as server:
+        host = server.url[len('http://') :]
+        target = f'http://{secrets[0]}:{secrets[1]}@{host}/maps?sig={secrets[2]}'
+        words = ['--num-classes', '3', '--journal', 'journal', '--json', 'facts', '--html', 'page.html']
+        assert main(['scan', target, *words]) == 0
+        main(['scan', target.replace('maps', 'nothing'), '--num-classes', '3'])
+        assert any(secrets[2] in path for path in server.asked)
+    assert all(secret.encode() in pickle.dumps(FILES) for secret in secrets)  # which goes with each task
+    shown = [''.join(capsys.readouterr()), *(Path(name).read_text() for name in ('journal', 'facts', 'page.html'))]
+    assert not [secret for secret in secrets for text in shown if secret in text]
+
+
+@line('a label file behind a URL')
+def check_label_file(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert f'{LARGEST >> 20} MiB' in row
+    with serve() as server:
+        assert count_unreadable(scan_facts(f'{server.url}/{LARGEST + 1}', folder, '--num-classes', 3)) == 1
+
+
+@line('a JSON file behind a URL')
+def check_json_file(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert f'{LARGEST_FILE >> 30} GiB' in row
+    with serve() as server, pytest.raises(requests.Refused):
+        FILES.open(urls.entered(f'{server.url}/{LARGEST_FILE + 1}/train.json'))
+
+
+@line('a listing of a server')
+def check_listing(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert f'{systems.LARGEST_PAGE >> 20} MiB' in row
+    with serve() as server, pytest.raises(requests.Refused):
+        systems.list_folder(urls.entered(f'{server.url}/long'))
+
+
+@line('a request')
+def check_request(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    patch = pytest.MonkeyPatch()
+    with serve() as server, patch.context() as environment:
+        environment.delenv(requests.SECONDS, raising=False)
+        assert row.startswith(f'{requests.time_limit():.0f} s')
+        assert f'`{requests.SECONDS}`' in row
+        assert f'{requests.SLOWEST >> 10} KiB' in row
+        environment.setenv(requests.SECONDS, '0.5')
+        begun = time.monotonic()
+        assert scan(f'{server.url}/hangs', '--num-classes', 3) == 2
+        assert time.monotonic() - begun < 10
+
+
+@line('a zip')
+def check_zip(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    for limit in (archives.LARGEST_DIRECTORY >> 20, archives.MOST_MEMBERS, archives._SMALL >> 20, archives._EXPANDS):
+        assert f'{limit:,}' in row
+    with zipfile.ZipFile(folder / 'bomb.zip', 'w', zipfile.ZIP_DEFLATED) as file:
+        file.writestr('labels/a.png', png() + bytes(archives._SMALL))
+        file.writestr('labels/b.png', png())
+    assert count_unreadable(scan_facts(f'zip://labels::{folder}/bomb.zip', folder, '--num-classes', 3)) == 1
+    with pytest.raises(OSError):
+        archives._Bounded(io.BytesIO(bytes(archives.LARGEST_DIRECTORY + 1))).read()  # type: ignore[arg-type]
 
 
 @line('an image')
@@ -498,7 +593,7 @@ def check_whole(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 
 
 def test_each_row_has_a_check() -> None:
-    assert len(ROWS) > 20
+    assert len(ROWS) > 30
     assert sorted(ROWS) == sorted(CHECKS)
 
 

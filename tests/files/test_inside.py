@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.files.inside import OutsideError, check_name, find_inside, is_really_inside, resolve_inside
+from mmguard.files.inside import OutsideError, check_name, find_inside, is_file_name, is_really_inside, resolve_inside
 
 #: Names that lead elsewhere on this system or on another.
 OUTSIDE = [
@@ -36,10 +36,12 @@ PARTS = st.sampled_from(['..', '.', '', 'a', 'b.png', 'C:', '/', '\\', '~', '\0'
 NAMES = st.one_of(
     st.text(max_size=12), st.lists(PARTS, max_size=8).map('/'.join), st.lists(PARTS, max_size=8).map(''.join)
 )
-ROOTS = st.sampled_from(['data', 'data/coco', '../data', '.', '/data', '/data/coco/', '/'])
+ROOTS = st.sampled_from(
+    ['data', 'data/coco', '../data', '.', '/data', '/data/coco/', '/', 's3://bucket', 's3://b/coco']
+)
 
 
-@pytest.mark.parametrize('root', ['data', '/data/coco'])
+@pytest.mark.parametrize('root', ['data', '/data/coco', 's3://bucket/coco', 'zip:///data/x.zip!'])
 @pytest.mark.parametrize('name', OUTSIDE)
 def test_a_name_that_leads_out_of_its_folder_is_refused(root: str, name: str) -> None:
     with pytest.raises(OutsideError):
@@ -47,11 +49,17 @@ def test_a_name_that_leads_out_of_its_folder_is_refused(root: str, name: str) ->
     assert find_inside(root, name) == ''
 
 
+def test_an_address_is_no_name_in_a_folder_behind_a_url() -> None:
+    assert find_inside('https://host/coco', 'https://attacker/a.png') == ''
+    assert find_inside('s3://bucket/coco', 's3://bucket/coco/a.png') == ''
+
+
 @given(ROOTS, NAMES)
 def test_whatever_a_name_holds_its_path_is_inside(root: str, name: str) -> None:
     path = find_inside(root, name)
     if path:
-        base, place = os.path.abspath(root), os.path.abspath(path)
+        far = '://' in root
+        base, place = (root, path) if far else (os.path.abspath(root), os.path.abspath(path))
         assert place == base or place.startswith(base.rstrip('/') + '/')
         assert '..' not in place[len(base) :].replace('\\', '/').split('/')
         assert not any(ord(letter) < 32 for letter in path)
@@ -60,7 +68,7 @@ def test_whatever_a_name_holds_its_path_is_inside(root: str, name: str) -> None:
 @given(ROOTS, st.lists(st.sampled_from(['a', 'b c', '...', 'train2017', 'é.png', '12:30:05.png', '~']), min_size=1))
 def test_an_ordinary_name_is_joined_to_its_folder(root: str, parts: list) -> None:
     path = resolve_inside(root, '/'.join(parts))
-    assert path == os.path.normpath(os.path.join(root, *parts))
+    assert path == ('/'.join([root, *parts]) if '://' in root else os.path.normpath(os.path.join(root, *parts)))
 
 
 def test_an_absolute_path_in_its_folder_is_inside_also_where_the_folder_was_named_by_a_link(tmp_path: Path) -> None:
@@ -84,6 +92,10 @@ def test_settings_lead_anywhere_on_this_machine_and_to_no_host() -> None:
     for name in (r'\\host\images', '//host/images', 'D:/images', 'a\0b'):
         with pytest.raises(OutsideError):
             check_name(name)
+
+
+def test_entries_of_a_folder_are_names_of_files() -> None:
+    assert [is_file_name(name) for name in ('a.png', '..', '.', '', 'a/b')] == [True, False, False, False, False]
 
 
 def test_links_are_followed_to_tell_what_is_really_inside(tmp_path: Path) -> None:

@@ -128,10 +128,9 @@ def add_to(commands: Any) -> None:
 
 
 def _target(text: str) -> str:
-    from mmguard.tools.scan.sources.folders import check_on_disk
+    from mmguard.tools.storage.urls import entered, is_url
 
-    check_on_disk(text)
-    return str(Path(text))
+    return entered(text) if is_url(text) else str(Path(text))
 
 
 def _colour_table(text: str) -> Dict[Colour, int]:
@@ -162,9 +161,10 @@ def _name_pairs(text: str) -> Dict[str, str]:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.tools.fix.edits import check_boxes
-    from mmguard.tools.scan.corrections.copies import write_copies
+    from mmguard.tools.scan.corrections.copies import check_is_local, write_copies
     from mmguard.tools.scan.corrections.options import FixOptions
 
+    check_is_local(args.target)
     if args.edit:
         return _write_edits(args)
     given = {option.name: getattr(args, option.name) for option in fields(FixOptions)}

@@ -10,9 +10,9 @@ from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
 import numpy as np
 from markupsafe import Markup
 
-from mmguard.files.regular import open_regular
 from mmguard.labels.space import value_counts
 from mmguard.tools.page.sections import WorstFile
+from mmguard.tools.storage.files import FILES
 
 #: Classes that the key of a label map names.
 _NAMED = 6
@@ -158,7 +158,7 @@ def _open(path: str) -> Any:
     from PIL import Image
 
     try:
-        with open_regular(path) as file:
+        with FILES.open(path) as file:
             image = Image.open(io.BytesIO(file.read()))
         if image.size[0] * image.size[1] > MOST_PIXELS:
             raise CannotDraw(f'too large to draw ({image.size[0]:,} x {image.size[1]:,})')

@@ -78,13 +78,14 @@ def add_reading(group: Any) -> None:
 def options_of(args: argparse.Namespace) -> ScanOptions:
     """What a command line says."""
     from mmguard.tools.scan.settings import ScanOptions, as_pairs
+    from mmguard.tools.storage.urls import entered
 
     return ScanOptions(
         num_classes=args.num_classes,
         ignore_index=args.ignore_index,
         reduce_zero_label=args.reduce_zero_label,
         label_map=as_pairs(args.label_map),
-        images=args.images,
+        images=None if args.images is None else entered(args.images),
         suffix=args.suffix,
         splits=tuple(args.split),
         labels=args.labels,
@@ -102,8 +103,9 @@ def add_to(commands: Any) -> None:
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
         'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net '
-        '(dataset.json). A config in Python is a program, and is run. Exit code: 0 clean, 1 findings, 2 could not run, '
-        'or read nothing.',
+        '(dataset.json). Label maps, a COCO JSON and YOLO can lie behind a URL (s3://, gs://, az://, https://, '
+        'zip://FOLDER::FILE.zip). A config in Python is a program, and is run. Exit code: 0 clean, 1 findings, 2 could '
+        'not run, or read nothing.',
     )
     parser.add_argument('target', metavar='TARGET')
     add_split(parser)
@@ -138,9 +140,11 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.scan.output import ScanProgress, as_json, show, show_failed, write_page
     from mmguard.tools.scan.run import run_plan
     from mmguard.tools.scan.target import plan_of
+    from mmguard.tools.storage.urls import entered
 
     if args.html:
         import mmguard.tools.page.html  # noqa: F401  what it needs is missed before hours of reading
+    args.target = entered(args.target)
     options = options_of(args)
     # Standard output belongs to the JSON where it was asked for.
     console = Console(stderr=args.json == '-', soft_wrap=True, highlight=False)

@@ -12,7 +12,7 @@ import numpy as np
 
 from mmguard.findings.facts import LoaderFacts
 from mmguard.tools.scan.read import read_map
-from mmguard.tools.scan.record import Journal, MapItem
+from mmguard.tools.scan.record import Journal, MapItem, fetched, is_far, stamped
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.summary import MapSummary
 
@@ -25,8 +25,9 @@ WORK = 0.04
 CLOCK = 0.25
 #: Files of the first tasks, when nothing has been timed yet, and the most of any.
 FIRST, MOST = 2, 32
-#: On a cluster tasks are at least this many times as long, and have at most this many times as many files.
-LONGER = 8
+#: So many times as long where files are fetched: at the beginning of a task nothing has come yet. And so many times as
+#: many files at most, which whoever hands tasks out has to hold.
+FAR = 8
 
 
 class TaskSize:
@@ -51,7 +52,7 @@ class TaskSize:
         self._clock += clock
 
     def __call__(self) -> int:
-        most = min(self.longer, LONGER)
+        most = min(self.longer, FAR)
         if not self._files:
             return FIRST * most
         # A clock may stand still over a task of tiny files.
@@ -101,8 +102,8 @@ def scan_chunk(items: List[MapItem], settings: MapSettings) -> ChunkResult:
     invalid = np.array(settings.invalid_values())
     summary = MapSummary(settings)
     lines = []
-    for item in items:
-        record = read_map(item, settings, invalid)
+    for item, content in fetched(items, settings):
+        record = read_map(item, settings, invalid, content)
         summary.add(record)
         lines.append(record.to_line())
     return ChunkResult(lines, summary, time.thread_time() - work, time.perf_counter() - clock)
@@ -130,11 +131,15 @@ def scan_maps(
     size = TaskSize(getattr(mapper, 'longer', 1))
 
     def unknown() -> Iterator[MapItem]:
-        for item in items:
+        known_before = journal is not None and journal.resumed
+        for item in stamped(items, settings) if known_before else items:
             known = None
-            if journal is not None and journal.resumed:
-                known = journal.find(item, invalid, settings.backend)
+            # A far file without a stamp may have changed.
+            if journal is not None and known_before and (item.stamp or not settings.files.is_far(item.path)):
+                known = journal.find(item, item.stamp, item.image_stamp, invalid, settings.backend)
             if known is None:
+                if is_far(item, settings):
+                    size.longer = max(size.longer, FAR)
                 yield item
                 continue
             done.summary.add(known)

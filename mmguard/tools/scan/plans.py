@@ -28,6 +28,8 @@ from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.scan.sources.folders import label_and_image_folders, read_labelmap
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
 from mmguard.tools.scan.sources.other_files import words_of_json
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import enter_all, is_url
 
 #: How splits are called elsewhere.
 _OTHER_NAMES = {'training': 'train', 'valid': 'val', 'validation': 'val', 'testing': 'test'}
@@ -93,6 +95,7 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
     except Exception as error:  # a config may hold anything
         raise CannotScan(f'{read.file} cannot be looked at: {words_of(error)}') from error
     today = add_loaders(read)
+    enter_all(today.data)
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
         raise CannotScan(f'{read.file}: {describe_misplaced(in_data)}')
@@ -244,13 +247,13 @@ def detr_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> P
 
 def map_plan(target: str, options: ScanOptions) -> Plan:
     notes = []
-    if options.images is None and os.path.isdir(target):
+    if options.images is None and FILES.is_folder(target):
         folders = label_and_image_folders(target)
         if folders is not None:
             target = folders[0]
             options = replace(options, images=folders[1])
             notes.append(f'labels: {folders[0]}, images: {folders[1]}')
-        elif all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
+        elif not is_url(target) and all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
             target = os.path.join(target, _MASKS[0])  # not what numbers the objects
             notes.append(f'labels: {target}')
     try:
@@ -262,7 +265,8 @@ def map_plan(target: str, options: ScanOptions) -> Plan:
         raise CannotScan(f'{target}: nothing was read, it has no label map. {words_of_files(instead, source.suffix)}')
     _import_pillow(target)
     source.notes += notes
-    source.declared = read_labelmap(target)
+    if not is_url(target):
+        source.declared = read_labelmap(target)
     if options.num_classes is None:
         source.notes.append('no --num-classes: every value counts as a class; with it, invalid ones are found')
     return Plan([source], _facts_of(options))
@@ -321,7 +325,7 @@ def yolo_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> P
 
     plan = Plan([], ConfigFacts())
     for found in yolo_sets(target, options.splits, options.images):
-        absent = [place for place in found.places or () if not os.path.exists(place)]
+        absent = [place for place in found.places or () if not FILES.exists(place)]
         if absent and found.name != 'test':  # of a challenge nobody has the images
             plan.failed.append(f'{found.name}: {absent[0]} does not exist, which {found.declared.file} names')
         if not absent:

@@ -20,14 +20,17 @@ from multiprocessing.connection import wait as wait_for_one
 from typing import Any, Dict, Iterable, Iterator, List
 
 from mmguard.errors import CannotRun
-from mmguard.tools.scan.engine import LONGER, ChunkResult, scan_chunk
+from mmguard.tools.scan.engine import FAR, ChunkResult, scan_chunk
 from mmguard.tools.scan.faults import CRASHES
-from mmguard.tools.scan.record import MapItem, MapRecord, stamp_of
+from mmguard.tools.scan.record import MapItem, MapRecord, is_far, stamped
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.summary import MapSummary
+from mmguard.tools.storage.files import FILES
 
 #: Chunks on the way per process: one in work, one waiting.
 _AHEAD = 2
+#: Processes per core where files are fetched: while one waits, another decodes.
+PER_CORE = 2
 
 
 def cores() -> int:
@@ -59,11 +62,18 @@ class LocalProcesses:
     def _until_broken(
         self, source: Iterator[List[MapItem]], settings: MapSettings, broken: List[List[MapItem]]
     ) -> Iterator[ChunkResult]:
+        first = next(source, None)
+        if first is None:
+            return
+        source = itertools.chain([first], source)
+        processes = self.processes * (
+            PER_CORE if isinstance(settings, MapSettings) and is_far(first[0], settings) else 1
+        )
         waiting: Dict[Future, List[MapItem]] = {}
         exhausted = False
-        with _pool(self.processes) as pool:
+        with _pool(processes) as pool:
             while True:
-                while not exhausted and not broken and len(waiting) < _AHEAD * self.processes:
+                while not exhausted and not broken and len(waiting) < _AHEAD * processes:
                     chunk = next(source, None)
                     if chunk is None:
                         exhausted = True
@@ -95,8 +105,8 @@ def crashed(item: MapItem, settings: MapSettings) -> ChunkResult:
     """The record of a file that ended the process that read it."""
     if not isinstance(settings, MapSettings):  # cases of volumes, as in the engine
         return settings.crashed(item)
-    image_stamp = None if item.image is None else stamp_of(item.image)
-    record = MapRecord(item.path, stamp_of(item.path), item.image, image_stamp, settings.backend, fault=CRASHES)
+    (known,) = stamped([item], settings)
+    record = MapRecord(item.path, known.stamp, item.image, known.image_stamp, settings.backend, fault=CRASHES)
     summary = MapSummary(settings)
     summary.add(record)
     return ChunkResult([record.to_line()], summary)
@@ -191,7 +201,7 @@ class DaskCluster:
             self.close()
             raise CannotRun(f'the scheduler {address} has no worker: dask worker {address}') from error
         #: Tasks are so many times as long as on one machine.
-        self.longer = max(LONGER, self._threads() // _THREADS)
+        self.longer = max(FAR, self._threads() // _THREADS)
 
     def __call__(self, chunks: Iterable[List[MapItem]], settings: MapSettings) -> Iterator[ChunkResult]:
         from distributed import as_completed
@@ -204,9 +214,9 @@ class DaskCluster:
 
         def submit(some: Iterable[List[MapItem]]) -> None:
             for chunk in some:
-                # Packed: the scheduler would unpickle what it passes on. Not pure: a file may have changed since an
-                # earlier scan on this cluster.
-                packed = zlib.compress(pickle.dumps((chunk, settings)), 1)
+                # Packed: the scheduler unpickles what it passes on, and credentials are none of its business. Not
+                # pure: a file may have changed since an earlier scan on this cluster.
+                packed = zlib.compress(pickle.dumps((FILES, chunk, settings)), 1)
                 (future,) = self._client.map(_scan_packed, [packed], pure=False)
                 at_work[future.key] = chunk
                 done.add(future)
@@ -250,7 +260,7 @@ class DaskCluster:
 
 def _scan_packed(packed: bytes) -> bytes:
     """Read some files, on a worker."""
-    chunk, settings = pickle.loads(zlib.decompress(packed))
+    _, chunk, settings = pickle.loads(zlib.decompress(packed))
     return zlib.compress(pickle.dumps(scan_chunk(chunk, settings)), 1)
 
 

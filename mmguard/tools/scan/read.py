@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import warnings
 from functools import lru_cache
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, BinaryIO, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from mmguard.files.regular import open_regular
 from mmguard.labels.space import value_counts
 from mmguard.tools.scan import forms
 from mmguard.tools.scan.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
-from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
+from mmguard.tools.scan.record import HEAD, Fetched, MapItem, MapRecord, Stamp, fetch
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
+from mmguard.tools.storage.files import Content
 
 #: Up to this part of a map pixels are looked at one by one; beyond it the whole map is filtered.
 _FEW = 16
@@ -100,24 +102,28 @@ def _known_formats() -> Tuple[str, ...]:
     return tuple(name for name in _FORMATS if name in Image.OPEN)
 
 
-def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRecord:
+def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched: Optional[Fetched] = None) -> MapRecord:
     """Read a label map, and the header of its image. Whatever is wrong with them is in the record.
 
-    ``invalid`` is ``settings.invalid_values()``, bool (256,).
+    ``invalid`` is ``settings.invalid_values()``, bool (256,); far files that were not fetched are fetched now.
     """
     from PIL import Image
 
     record = MapRecord(item.path, image=item.image, backend=settings.backend)
+    content, image_content = fetch(item, settings) if fetched is None else fetched
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # of large, odd or damaged files: they are reported in the record
         if item.image is not None:
-            _look_at_image(record)
+            _look_at_image(record, image_content)
+            if image_content is not None and record.image_fault and len(image_content.data) == HEAD:
+                whole = settings.files.content(item.image, image_content.stamp)  # its size is further behind
+                _look_at_image(record, whole)
         head = b''
         try:
-            record.stamp, record.fault, length = _stamp_and_fault(item.path)
+            record.stamp, record.fault, length = _stamp_and_fault(item.path, content)
             if record.fault:
                 return record
-            with open_regular(item.path) as file:
+            with _opened(item.path, content) as file:
                 head = file.read(_HEAD)
                 file.seek(0)
                 if forms.is_array_name(os.path.basename(item.path)):
@@ -168,8 +174,12 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
     return label
 
 
-def _stamp_and_fault(path: str) -> Tuple[Optional[Stamp], str, int]:
+def _stamp_and_fault(path: str, content: Optional[Content]) -> Tuple[Optional[Stamp], str, int]:
     """Its stamp, what is wrong with it before it is opened, and how many bytes it has."""
+    if content is not None:
+        if content.error is not None:
+            raise content.error
+        return content.stamp, '' if content.data else EMPTY, len(content.data)
     status = os.stat(path)
     fault = '' if status.st_size else EMPTY
     if not stat.S_ISREG(status.st_mode):
@@ -177,16 +187,20 @@ def _stamp_and_fault(path: str) -> Tuple[Optional[Stamp], str, int]:
     return (status.st_size, status.st_mtime_ns), fault, status.st_size
 
 
-def _look_at_image(record: MapRecord) -> None:
+def _opened(path: str, content: Optional[Content]) -> BinaryIO:
+    return open_regular(path) if content is None else io.BytesIO(content.data)
+
+
+def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
     from PIL import Image, UnidentifiedImageError
 
     head = b''
     assert record.image is not None
     try:
-        record.image_stamp, record.image_fault, _ = _stamp_and_fault(record.image)
+        record.image_stamp, record.image_fault, _ = _stamp_and_fault(record.image, content)
         if record.image_fault:
             return
-        with open_regular(record.image) as file:
+        with _opened(record.image, content) as file:
             head = file.read(_HEAD)
             file.seek(0)
             with Image.open(file, formats=_known_formats()) as image:

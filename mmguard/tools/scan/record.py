@@ -1,4 +1,4 @@
-"""One file of a label map: what is known about it, and the records of a scan on disk."""
+"""One file of a label map: what is fetched of it, what is known about it, and the records of a scan on disk."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import os
 from array import array
 from dataclasses import dataclass, field
 from functools import partial
-from typing import IO, Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from itertools import chain
+from typing import IO, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from mmguard.files.typed_json import decoded
+from mmguard.tools.scan.settings import MapSettings
+from mmguard.tools.storage.entries import Stamp
+from mmguard.tools.storage.files import Content
+from mmguard.tools.storage.requests import ahead
+from mmguard.tools.storage.urls import is_url
 
 Shape = Tuple[int, int]
-#: Size of a file in bytes and time of its last change in nanoseconds.
-Stamp = Tuple[int, int]
 
 #: Of what a line of a journal holds: one that somebody edited, or a disk damaged, is not believed.
 _TYPES: Dict[str, Any] = {
@@ -29,10 +33,12 @@ _PAIRS = {'stamp', 'image_stamp', 'shape', 'image_shape'}
 
 
 class MapItem(NamedTuple):
-    """A label map to read, and its image if that is known."""
+    """A label map to read, and its image, where that is known; of far ones their stamps, where a listing says them."""
 
     path: str
     image: Optional[str] = None
+    stamp: Optional[Stamp] = None
+    image_stamp: Optional[Stamp] = None
 
 
 @dataclass
@@ -110,13 +116,63 @@ def _pair_of(value: Any) -> Tuple[int, int]:
     return value[0], value[1]
 
 
-def stamp_of(path: str) -> Optional[Stamp]:
-    """Return size and time of change of a file; ``None`` if it cannot be looked at."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return status.st_size, status.st_mtime_ns
+#: So much of an image mostly holds its size and its EXIF tags.
+HEAD = 1 << 16
+
+
+class Fetched(NamedTuple):
+    """What was fetched of an item; ``None`` for what lies on a disk, or is not asked for."""
+
+    label: Optional[Content] = None
+    image: Optional[Content] = None
+
+
+def fetched(items: Iterable[MapItem], settings: MapSettings) -> Iterator[Tuple[MapItem, Fetched]]:
+    """Each item with what was fetched of it: that of the next ones is on the way."""
+    ours = list(items)
+    if any(is_far(item, settings) for item in ours):
+        yield from zip(ours, ahead(partial(fetch, item, settings) for item in ours))
+    else:
+        for item in ours:
+            yield item, _NOTHING
+
+
+def fetch(item: MapItem, settings: MapSettings) -> Fetched:
+    """As :func:`fetched`, of one item."""
+    files = settings.files
+    label = files.content(item.path, item.stamp) if files.is_far(item.path) else None
+    if item.image is None or not files.is_far(item.image):
+        return Fetched(label)
+    return Fetched(label, files.content(item.image, item.image_stamp, HEAD))
+
+
+def stamped(items: Iterable[MapItem], settings: MapSettings) -> Iterator[MapItem]:
+    """Items with their present stamps. Of far files those are asked for ahead, unless a listing has said them."""
+    source = iter(items)
+    first = next(source, None)
+    if first is None:
+        return
+    all_items = chain([first], source)
+    if is_far(first, settings):
+        yield from ahead(partial(_stamped, item, settings) for item in all_items)
+    else:
+        for item in all_items:
+            yield _stamped(item, settings)
+
+
+def _stamped(item: MapItem, settings: MapSettings) -> MapItem:
+    image = item.image_stamp
+    if image is None and item.image is not None:
+        image = settings.files.stamp_of(item.image)
+    return item._replace(stamp=item.stamp or settings.files.stamp_of(item.path), image_stamp=image)
+
+
+def is_far(item: MapItem, settings: MapSettings) -> bool:
+    """Whether something of it is fetched."""
+    return settings.files.is_far(item.path) or (item.image is not None and settings.files.is_far(item.image))
+
+
+_NOTHING = Fetched()
 
 
 #: More bytes have no line of ours.
@@ -163,7 +219,9 @@ class Journal:
         self._places = np.frombuffer(places, np.int64)[order] if keys else self._places
         return not line.endswith(b'\n')
 
-    def find(self, item: MapItem, invalid: Sequence[bool], backend: str) -> Optional[MapRecord]:
+    def find(
+        self, item: MapItem, stamp: Optional[Stamp], image_stamp: Optional[Stamp], invalid: Sequence[bool], backend: str
+    ) -> Optional[MapRecord]:
         """Return the record of a file, if the file and its image are unchanged and it says all that is asked.
 
         A value that was valid when the file was read, and is ``invalid`` now, has not been looked at more closely.
@@ -176,8 +234,7 @@ class Journal:
         except ValueError:
             return None
         same = (record.path, record.stamp, record.image, record.image_stamp, record.backend)
-        image_stamp = None if item.image is None else stamp_of(item.image)
-        if same != (item.path, stamp_of(item.path), item.image, image_stamp, backend):
+        if same != (item.path, stamp, item.image, image_stamp, backend):
             return None
         looked_at = 'colours' not in record.changes
         if looked_at and any(invalid[v] and v not in record.between for v in record.as_loaded):
@@ -217,7 +274,7 @@ class Journal:
 def default_journal(target: str) -> str:
     """Where the journal of a target lies: in the user's cache, because data sets are often read-only."""
     cache = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
-    where = os.path.realpath(target)
+    where = target if is_url(target) else os.path.realpath(target)
     name = ''.join(c if c.isalnum() and c.isascii() else '_' for c in os.path.basename(where))[:40] or 'scan'
     return os.path.join(cache, 'mmguard', 'scan', f'{name}-{_key(where):016x}.jsonl')
 

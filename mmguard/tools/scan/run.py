@@ -29,6 +29,7 @@ from mmguard.tools.scan.sources.config import spread
 from mmguard.tools.scan.summary import MapSummary
 from mmguard.tools.scan.target import plan_again
 from mmguard.tools.scan.trial_copies import convert_counts, copies_of, copies_of_maps, name_of_copy
+from mmguard.tools.storage.urls import is_url
 
 #: Where an edit names other files, or writes some anew, so many are read to try it.
 OTHER_FILES = 64
@@ -148,6 +149,8 @@ def _read_again(
     Annotation files are read again, changed ones as copies; of label maps what was counted is labelled anew, and
     where the config names other files, some of those are read.
     """
+    if any(is_url(path) for path, _ in files):
+        return None  # fix does not write them
     if summary is not None:
         return _labelled_again(plan, plan_again(plan, config, options), name, summary, files)
     known = plan.source(name)
@@ -189,7 +192,7 @@ def _of_copies(listed: MapSource, source: MapSource, config: ConfigFacts, option
         return None
     with copies_of_maps([item.path for item in items], options) as copies:
         names = [(item, copies.get(name_of_copy(item.path))) for item in items]
-        there = [MapItem(name, item.image) for item, name in names if name]
+        there = [MapItem(name, item.image, None, item.image_stamp) for item, name in names if name]
         made = scan_maps(there, source.settings).summary
         made.merge(listed.noticed)
         return _facts_of(source, made, config, copies)

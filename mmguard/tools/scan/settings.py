@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.labels.space import OTHERS, mapped_by
+from mmguard.tools.storage.files import FILES, Files
 
 #: (value, class) of a label map; a value may be ``'*'``: all that are not named.
 Pairs = Tuple[Tuple[Any, int], ...]
@@ -25,6 +26,8 @@ class MapSettings:
     label_map: Pairs = ()  #: Pairs (value, class), which the loader applies after that.
     guard_map: Pairs = ()  #: Pairs (value, class) of a guard in the pipeline, applied last.
     backend: str = DEFAULT_BACKEND  #: The decoder of the loader, ``'pillow'``, ``'cv2'`` or ``'tifffile'``.
+    #: What reads them and their images; it takes along what reads URLs elsewhere.
+    files: Files = field(default=FILES, compare=False, repr=False)
 
     def table(self) -> List[int]:
         """For each value from 0 to 255 as decoded, the label that training sees."""

@@ -1,11 +1,12 @@
-"""From what the user names to what is to be scanned: the one answer to its format."""
+"""From what the user names to what is to be scanned: the one answer to its format, on a disk and behind a URL."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import islice
 from types import MappingProxyType
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from mmguard.config.changes import change_config
 from mmguard.config.detr_yaml import is_detr_yaml
@@ -17,9 +18,11 @@ from mmguard.tools.scan.forms import is_array_name
 from mmguard.tools.scan.nnunet.source import CaseSource, raw_datasets, why_unread
 from mmguard.tools.scan.plans import CannotScan, Plan
 from mmguard.tools.scan.settings import SPLITS, ScanOptions
-from mmguard.tools.scan.sources.folders import check_on_disk, is_image_name
+from mmguard.tools.scan.sources.folders import is_image_name, walk
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
 from mmguard.tools.scan.sources.other_files import words_of_program
+from mmguard.tools.storage.files import FILES, forget_listings
+from mmguard.tools.storage.urls import is_url
 
 NNUNET = 'nnunet'
 #: Of a program whose files are not read.
@@ -30,13 +33,22 @@ LABELME = 'labelme'
 #: A folder of COCO files, and one whose folders are the classes.
 COCO_FOLDER, CLASS_FOLDERS = 'coco_folder', 'class_folders'
 
+#: Behind a URL so many folders are looked at.
+_FOLDERS = 8
+_TEXT_ENDINGS = ('.json', '.txt', '.csv')
+
 
 def format_of(target: str, suffix: Optional[str] = None) -> str:
     """Return the format of a target, by its name and its first files.
 
     Returns:
         str: One of the names of this module; empty: none of them, but perhaps a config, a COCO JSON or label maps.
+
+    Raises:
+        CannotScan: It is at a URL, and is read from a disk only.
     """
+    if is_url(target):
+        return _far_format(target, suffix)
     formats = [(name, is_one) for name, is_one, beside_suffix in _formats() if beside_suffix or not suffix]
     return next((name for name, is_one in formats if is_one(target)), '')
 
@@ -65,6 +77,29 @@ def _formats() -> List[Tuple[str, Callable[[str], object], bool]]:
     ]
 
 
+def _far_format(url: str, suffix: Optional[str]) -> str:
+    """Return YOLO, or nothing: then it is a COCO JSON, or label maps. Texts of the images are other formats."""
+    from mmguard.tools.scan.yolo.scan import is_yolo
+
+    if is_yolo(url):
+        return YOLO
+    if suffix or not FILES.is_folder(url):
+        return ''
+    images: Set[str] = set()
+    texts: Dict[str, str] = {}
+    for folder, names, _ in islice(walk(url, lambda at, error: None), _FOLDERS):
+        images.update(os.path.splitext(name)[0] for name in names if is_image_name(name))
+        texts.update({os.path.splitext(name)[0]: name for name in names if name.lower().endswith(_TEXT_ENDINGS)})
+        odd = [name for name in names if name.lower().endswith('.xml') or (folder == url and name == 'dataset.json')]
+        odd += [texts[stem] for stem in sorted(images & texts.keys())]
+        if odd:
+            raise CannotScan(
+                f'{url} holds {odd[0]}: behind a URL only label maps, a COCO JSON and YOLO are read. '
+                f'Copy the data here, or mount the storage'
+            )
+    return ''
+
+
 _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
 
 
@@ -76,8 +111,7 @@ def plan_of(target: str, options: ScanOptions, copies: Mapping[str, str] = Mappi
     Raises:
         CannotScan: It is none of them, or does not exist.
     """
-    check_on_disk(target)
-    check_on_disk(options.images)
+    forget_listings()
     plan = plans.detr_plan(target, options, copies) if is_detr_yaml(target) else _plan_of(target, options, copies)
     plan.target, plan.options = target, options
     return plan
@@ -97,9 +131,9 @@ def plan_again(
 
 
 def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    if '::' in target and not os.path.exists(target):  # a config that ships with a framework
+    if '::' in target and not is_url(target) and not os.path.exists(target):  # a config that ships with a framework
         return plans.config_plan(plans.read(target, options.run_code), options)
-    if not os.path.exists(target):
+    if not FILES.exists(target):
         raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
     found = format_of(target, options.suffix)
     ending = os.path.splitext(target)[1].lower()
@@ -110,13 +144,18 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
         )
     if found:
         return _OF_FORMAT[found](target, options, copies)
-    if os.path.isdir(target):
+    if FILES.is_folder(target):
         return plans.map_plan(target, options)
     return _file_plan(target, ending, options)
 
 
 def _file_plan(target: str, ending: str, options: ScanOptions) -> Plan:
     if ending in _CONFIG_ENDINGS:
+        if is_url(target):
+            raise CannotScan(
+                f'{target}: a config is code, and is read from a disk: copy it here, with the files that its _base_ '
+                f'names, and name the copy. The labels that it names may stay where they are'
+            )
         return plans.config_plan(plans.read(target, options.run_code), options)
     if ending == '.json':
         return plans.coco_plan(target, options)
@@ -159,7 +198,7 @@ def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
     places = []
     config = add_loaders(config)
     for dataset in [found for split in SPLITS for found in datasets_of_config(config.data, split)]:
-        folder = os.path.normpath(dataset.images)
+        folder = dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)
         if dataset.ann_file in copies:
             places.append((f'{dataset.path}.ann_file', os.path.abspath(copies[dataset.ann_file])))
         elif dataset.family == 'voc' and folder in copies:

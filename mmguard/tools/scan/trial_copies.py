@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Dict, Iterator, Optional, Sequence
 
 from mmguard.errors import CannotRun
-from mmguard.files.regular import open_regular
 from mmguard.files.whole import temporary_folder
 from mmguard.findings.edits import FileChanges
 from mmguard.labels.space import mapped_by
@@ -19,6 +18,8 @@ from mmguard.tools.scan.corrections.options import Colour, FixOptions, NotCorrec
 from mmguard.tools.scan.faults import Examples
 from mmguard.tools.scan.read import FEW_FRACTIONS
 from mmguard.tools.scan.summary import MAX_COLOURS, MapSummary
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import without_secrets
 
 #: Files above this size are not copied: it would take too long.
 LARGEST = 32 << 20
@@ -67,7 +68,7 @@ def copies_of_maps(paths: Sequence[str], options: FixOptions) -> Iterator[Dict[s
         for number, path in enumerate(paths):
             written = Path(folder, f'{number}.png')
             try:
-                with open_regular(path) as file:
+                with FILES.open(without_secrets(path)) as file:
                     data = file.read()
                 written.write_bytes(correct_map(data, os.path.splitext(path)[1], options).data)
             except (OSError, Unreadable):  # another rule names the files that cannot be read

@@ -19,6 +19,8 @@ from mmguard.tools.scan.annotations.openimages import scan_openimages
 from mmguard.tools.scan.nnunet.cases import list_cases
 from mmguard.tools.scan.nnunet.spec import read_spec
 from mmguard.tools.scan.yolo.scan import yolo_sets
+from mmguard.tools.storage import systems
+from mmguard.tools.storage.files import FILES, Entry
 
 #: In a folder two below the one of the test; there a picture of another size lies at the end of each.
 NAMES = [
@@ -204,3 +206,10 @@ def test_a_dataset_json_leads_to_another_folder(tmp_path: Path, monkeypatch: pyt
     for name in ('../b.png', f'{tmp_path}/b.png', '$RAW/b.png'):
         ((case,), faults, wrong) = cases(tmp_path / 'set', name)
         assert (case.images, faults, wrong) == ((str(tmp_path / 'b.png'),), [], [])
+
+
+def test_entries_behind_a_url_are_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server lists what it likes."""
+    names = ['a.png', '..', '.', '', '../b.png', '/etc/passwd']
+    monkeypatch.setattr(systems, 'list_folder', lambda url: [Entry(name, name == '..') for name in names])
+    assert [entry.name for entry in FILES.entries('s3://of-test-scan-outside/set')] == ['a.png']

@@ -30,6 +30,7 @@ from mmguard.tools.scan.annotations.table import (
     side_by_side,
 )
 from mmguard.tools.scan.faults import Faults
+from mmguard.tools.storage.urls import is_url
 
 #: Beyond it an id is none that could be a label: a text, or nothing at all.
 LARGEST_LABEL = 1 << 53
@@ -108,7 +109,7 @@ def scan_coco(
         annotations.sizes_compared, annotations.size_mismatches = other_sizes(
             os.fspath(images), coco.images.name, coco.images.sizes
         )
-    if coco.panoptic:
+    if coco.panoptic and not is_url(path):
         folder = folder_beside(path) if segments is None else segments
         if folder:
             describe_segments(path, folder, masks, annotations, faults, source)

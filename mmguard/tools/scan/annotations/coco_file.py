@@ -32,6 +32,7 @@ from mmguard.tools.scan.annotations.coco_records import (
 from mmguard.tools.scan.annotations.json_stream import Batch, JsonFault, Stream
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.sources.folders import first_entries, is_gray, is_image_name
+from mmguard.tools.storage.files import FILES
 
 SPLITS = ('train', 'val', 'valid', 'validation', 'test')
 #: Files of whole images, of captions, and without any annotation.
@@ -141,7 +142,7 @@ def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, mask
     parts: List[AnnotationColumns] = []
     seen: Set[str] = set()
     try:
-        with open_regular(path) as file, _without_collection():
+        with FILES.open(path) as file, _without_collection():
             types = {**dict.fromkeys(KEYS, Any), **(TYPES_WITH_MASKS if masks else TYPES)}
             for batch in Stream(file, types, lambda what, at: _add(faults, what, source, at)):
                 if batch.first == 0:

@@ -18,8 +18,9 @@ from mmguard.tools.scan.annotations.table import merged
 from mmguard.tools.scan.annotations.voc import images_of_list, read_list, scan_voc_files
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.settings import SPLITS
-from mmguard.tools.scan.sources.config import check_backend, spread
-from mmguard.tools.scan.sources.folders import check_on_disk, mirror_folder
+from mmguard.tools.scan.sources.config import spread
+from mmguard.tools.storage.files import check_backend
+from mmguard.tools.storage.urls import entered, in_the_place, is_url
 
 #: ``YOLOv5CocoDataset`` reads what ``CocoDataset`` does: that is asked where mmyolo cannot be imported.
 _OF_MMYOLO = 'YOLOv5'
@@ -96,7 +97,6 @@ def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> Labe
 def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = True) -> LabelFacts:
     if ask:
         check_backend(dataset.settings.get('backend_args'))
-        check_on_disk(dataset.ann_file)
     min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or 0)
     if num_classes is None:
         num_classes = len(dataset.class_names or ()) or None
@@ -244,7 +244,7 @@ def _classes(settings: Mapping[str, Any], cls: Any) -> Optional[List[str]]:
 
 def _join(root: str, path: Any) -> str:
     path = path if isinstance(path, str) else ''
-    return os.path.join(root, path) if root else path
+    return entered(os.path.join(root, path) if root and not is_url(path) else path)
 
 
 def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, ask: bool) -> LabelFacts:
@@ -253,8 +253,8 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
     of_images = dataset.settings.get('img_subdir') or 'JPEGImages'
     of_xml = dataset.settings.get('ann_subdir') or 'Annotations'
     # Names are relative to the data root, as in mmguard's log.
-    root = dataset.root or dataset.images
-    inside = mirror_folder(dataset.images, root, '')
+    root = entered(dataset.root) or dataset.images
+    inside = in_the_place(dataset.images, root, '')
     folder = '' if inside == '.' else inside
     listed = images_of_list(lines, folder, of_images, of_xml, dataset.ann_file, faults)
     smallest = 0 if dataset.test_mode else int(dataset.filter_cfg.get('bbox_min_size') or 0)
@@ -270,7 +270,7 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
         within=dataset.images,  # may be outside of the data root: the config says so, not the data set
     )
     assert isinstance(facts.annotations, AnnotationFacts)
-    facts.annotations.sources = [os.path.normpath(dataset.images)]
+    facts.annotations.sources = [dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)]
     if ask and lines and not faults and not facts.values and not facts.reasons:
         facts.loader = _ask(dataset, [Sample(line, f'{line}\n') for line in spread(lines)])
     return facts

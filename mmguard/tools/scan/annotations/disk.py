@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import warnings
 from contextlib import ExitStack
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from functools import partial
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -15,7 +17,11 @@ from mmguard.files.regular import open_regular
 from mmguard.tools.scan.annotations.table import EXAMPLES
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.forms import shown_size
+from mmguard.tools.scan.record import HEAD
 from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.storage.files import FILES, Content
+from mmguard.tools.storage.requests import ahead
+from mmguard.tools.storage.urls import is_followed, is_url
 
 #: So many images are opened to compare their size: whole sets are resized or turned, not single images.
 LOOKED_AT = 200
@@ -40,8 +46,10 @@ def other_sizes(
     known = [n for n in some if names[n] and np.isfinite(sizes[n]).all() and (sizes[n] > 0).all()]
     placed = {place: find_inside(root, names[place], within) for place in known}
     known = [place for place in known if placed[place]]
-    for place in known:
-        shown = _shown(placed[place])
+    paths = [placed[place] for place in known]
+    far = ahead(partial(FILES.content, path, None, HEAD) for path in paths if FILES.is_far(path))
+    for place, path in zip(known, paths):
+        shown = _shown(path, next(far)) if FILES.is_far(path) else _shown(path)
         if shown is not None:
             stated = (int(sizes[place][0]), int(sizes[place][1]))
             compared += 1
@@ -50,18 +58,20 @@ def other_sizes(
     return compared, found
 
 
-def _shown(path: str) -> Optional[List[Size]]:
+def _shown(path: str, head: Optional[Content] = None) -> Optional[List[Size]]:
     """As :func:`shown_size`, of a file, and as it is stored; ``None`` where it cannot be read."""
     from PIL import Image
 
     try:
         with ExitStack() as stack:
-            file = stack.enter_context(open_regular(path))
+            file: Any = stack.enter_context(open_regular(path)) if head is None else io.BytesIO(head.data)
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter('ignore')
             image = stack.enter_context(Image.open(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')))
             return [shown_size(image), (image.height, image.width)]
     except Exception:  # a damaged file raises what it likes; whether it can be read is asked elsewhere
+        if head is not None and len(head.data) == HEAD:  # its size is further behind
+            return _shown(path, FILES.content(path, head.stamp))
         return None
 
 
@@ -84,6 +94,8 @@ def missing_files(root: str, names: Sequence[str], faults: Faults, within: str =
             count += len(listed)
             first += [f'{name} ({OUTSIDE})' for name in listed[: EXAMPLES - len(first)]]
             continue
+        if there is None:
+            continue
         missing = [name for name in listed if os.path.basename(name) not in there]
         count += len(missing)
         if missing and len(first) < EXAMPLES:
@@ -94,10 +106,14 @@ def missing_files(root: str, names: Sequence[str], faults: Faults, within: str =
     return count, first
 
 
-def _files_in(folder: str, faults: Faults) -> Set[str]:
-    """Return the names in a folder."""
+def _files_in(folder: str, faults: Faults) -> Optional[Set[str]]:
+    """The names in a folder; ``None`` where nobody lists them."""
+    if is_url(folder) and not is_followed(folder):
+        return set()
+    if not FILES.can_list(folder):
+        return None
     try:
-        return set(os.listdir(folder))
+        return FILES.names_in(folder)
     except FileNotFoundError:
         faults.add('there is no such folder of images', folder)
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name

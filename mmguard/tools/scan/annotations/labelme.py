@@ -26,6 +26,7 @@ from mmguard.tools.scan.annotations.table import EDGE, EXAMPLES, UNLISTED, Table
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.forms import shown_size
 from mmguard.tools.scan.sources.folders import is_gray, is_image_name, walk
+from mmguard.tools.storage.files import FILES
 
 #: Names that Labelme's own converters keep for what is no class.
 NO_CLASS = ('__ignore__', '_background_')
@@ -154,7 +155,7 @@ def is_labelme(target: str) -> bool:
     found: List[str] = []
     images: List[str] = []
     seen = 0
-    for place, names in walk(target, lambda *_: None):
+    for place, names, _ in walk(target, lambda *_: None):
         seen += len(names)
         found += [os.path.join(place, name) for name in names if name.lower().endswith('.json')]
         images += [os.path.join(place, name) for name in names if is_image_name(name)]
@@ -190,6 +191,8 @@ def _beginning(path: str) -> Any:
 
 
 def _head(path: str) -> bytes:
+    if FILES.is_far(path):
+        return FILES.content(path, None, _HEAD).data
     with open_regular(path) as file:
         return file.read(_HEAD)
 
@@ -265,7 +268,7 @@ def listed(root: str, faults: Faults, ending: str = '.json') -> List[str]:
     def refused(folder: str, error: OSError) -> None:
         faults.add(f'the folder cannot be read: {error.strerror or error}', folder)
 
-    for folder, files in walk(root, refused):
+    for folder, files, _ in walk(root, refused):
         names += [
             os.path.relpath(os.path.join(folder, name), root)
             for name in files

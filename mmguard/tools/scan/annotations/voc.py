@@ -10,7 +10,7 @@ from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.files.inside import OutsideError, resolve_inside
-from mmguard.files.regular import open_regular, read_regular
+from mmguard.files.regular import read_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files, other_sizes
@@ -19,6 +19,8 @@ from mmguard.tools.scan.annotations.voc_xml import LARGEST, VocFile, read_voc
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.forms import shown_size
 from mmguard.tools.scan.sources.folders import first_entries, is_folder, is_image_name
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import joined
 
 #: So many names of a folder are looked at.
 _LOOKED_AT = 1000
@@ -65,8 +67,9 @@ def scan_voc_files(
     faults = Faults() if faults is None else faults
     annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
     read: List[Tuple[VocImage, VocFile]] = []
-    for image in listed:
-        file = read_voc(partial(read_regular, os.path.join(root, image.xml), LARGEST), image.xml, faults)
+    xml = partial(read_regular, most=LARGEST)
+    for image, text in zip(listed, FILES.readers([joined(root, image.xml) for image in listed], xml)):
+        file = read_voc(text, image.xml, faults)
         if file is not None:
             read.append((image, _sized(root, image, file, faults)))
     found = Counter(voc_object.name for _, file in read for voc_object in file.objects)
@@ -100,7 +103,7 @@ def scan_voc_files(
 def read_list(path: str, source: str, faults: Faults) -> List[str]:
     """The lines of a list of images, as mmengine reads it."""
     try:
-        with open_regular(path) as file:
+        with FILES.open(path) as file:
             text = file.read()
         lines = text.decode('utf-8').split('\n')
         return lines if lines[-1] else lines[:-1]
@@ -132,7 +135,7 @@ def _data_sets(root: str, faults: Faults) -> List[str]:
     if os.path.isdir(os.path.join(root, 'Annotations')):
         return ['']
     try:
-        below = [entry.name for entry in os.scandir(root) if is_folder(entry)]
+        below = [entry.name for entry in FILES.entries(root) if entry.is_folder]
     except (OSError, ValueError) as error:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', root)
         return []
@@ -170,7 +173,7 @@ def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
     bare = not os.path.isdir(os.path.join(root, annotations))
     xml_folder, image_folder = (folder, folder) if bare else (annotations, os.path.join(folder, 'JPEGImages'))
     try:
-        names = set(os.listdir(os.path.join(root, xml_folder) if xml_folder else root))
+        names = FILES.names_in(os.path.join(root, xml_folder) if xml_folder else root)
         stems = sorted(name[:-4] for name in names if name.lower().endswith('.xml'))
     except (OSError, ValueError) as error:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', xml_folder or root)
@@ -186,8 +189,8 @@ def _sized(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile
         from PIL import Image
 
         try:
-            path = os.path.join(root, image.name)
-            with open_regular(path) as image_file, Image.open(image_file) as opened:
+            path = joined(root, image.name)
+            with FILES.open(path) as image_file, Image.open(image_file) as opened:
                 height, width = shown_size(opened)
                 return VocFile((float(height), float(width)), file.objects)
         except Exception as error:  # a damaged file raises what it likes

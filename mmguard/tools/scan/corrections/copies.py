@@ -25,6 +25,7 @@ from mmguard.tools.scan.corrections.options import (
     keep_file,
 )
 from mmguard.tools.scan.corrections.plan import files_of
+from mmguard.tools.storage.urls import is_url
 from mmguard.version import __version__
 
 Link = Callable[[str, Path, bool], None]
@@ -136,6 +137,7 @@ def link(file: str, path: Path, stays_link: bool) -> None:
 def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_link: Link = link) -> Copies:
     """Write corrected copies of the label files of a target; ``to_link`` puts images next to them."""
     target = os.fspath(target)
+    check_is_local(target)
     check_places(Path(target), out)
     found = files_of(target, options)
     final = _final(target, options)
@@ -151,6 +153,12 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
             f'running, delete {out / LOCK})'
         ) from error
     return copies
+
+
+def check_is_local(target: str) -> None:
+    """Raise :class:`CannotCorrect` for a URL."""
+    if is_url(target):
+        raise CannotCorrect(f'{target}: fix reads a disk: copy the data here or mount the storage, then fix the copy')
 
 
 def _final(target: str, options: FixOptions) -> Set[str]:

@@ -20,6 +20,7 @@ from mmguard.tools.scan.corrections.options import (
 from mmguard.tools.scan.sources.folder import label_files
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.scan.sources.other_files import words_of_program
+from mmguard.tools.storage.urls import below
 
 #: Of a VOC data set: nothing in it is a label.
 IMAGES = 'JPEGImages'
@@ -80,7 +81,7 @@ def _files_of_voc(target: str, names: List[str], options: FixOptions) -> LabelFi
 def _files_of_maps(target: str, options: FixOptions) -> LabelFiles:
     from mmguard.tools.scan.corrections.maps import correct_map
 
-    maps = sorted(os.path.relpath(path, target) for path in label_files(target, options.suffix))
+    maps = sorted(below(path, target) for path in label_files(target, options.suffix))
     if not maps:
         if options.suffix:
             raise CannotCorrect(f'{target}: no label map has a name that ends with {options.suffix} (--suffix)')

@@ -22,6 +22,7 @@ from mmguard.tools.scan.corrections.options import (
 from mmguard.tools.scan.yolo.declared import is_data_yaml
 from mmguard.tools.scan.yolo.scan import YoloSet, yolo_sets
 from mmguard.tools.scan.yolo.settings import BOX, SLACK, as_utf8, fault_of, row_of
+from mmguard.tools.storage.urls import absolute
 
 _MARK = b'\xef\xbb\xbf'
 _WORDS = {
@@ -59,7 +60,7 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
 def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
     """Return the label files, relative to a folder."""
     texts: Set[str] = set()
-    folder = os.path.join(os.path.abspath(root), '')
+    folder = os.path.join(absolute(root), '')
     for one in sets:
         for text, _ in one.listing().texts:
             if not text.startswith(folder):

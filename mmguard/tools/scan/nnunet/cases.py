@@ -15,7 +15,7 @@ from mmguard.tools.scan.nnunet.readers.choose import open_volume
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead
 from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, count_labels, count_not_finite, digest_of
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec
-from mmguard.tools.scan.record import stamp_of
+from mmguard.tools.storage.files import FILES
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
 #: macOS writes a file of this name beside each that it copies to a disk of another system (AppleDouble).
@@ -201,7 +201,7 @@ def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRec
 
 
 def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> FileRecord:
-    record = FileRecord(path, stamp_of(path))
+    record = FileRecord(path, FILES.stamp_of(path))
     itemsize = 1
     try:
         with ExitStack() as stack:
@@ -262,6 +262,6 @@ class CaseSettings:
         record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
         detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
         if item.has_label:
-            record.label = FileRecord(item.path, stamp_of(item.path), CRASHES, detail)
-        record.images = [FileRecord(path, stamp_of(path), CRASHES, detail) for path in item.images]
+            record.label = FileRecord(item.path, FILES.stamp_of(item.path), CRASHES, detail)
+        record.images = [FileRecord(path, FILES.stamp_of(path), CRASHES, detail) for path in item.images]
         return CasesResult([record.to_line()])

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
@@ -17,6 +16,7 @@ from mmguard.text.words import counted
 from mmguard.tools.scan.faults import printable
 from mmguard.tools.scan.nnunet.record import FRACTIONS, INF, NAN, CaseRecord, FileRecord, is_whole
 from mmguard.tools.scan.nnunet.spec import MSD, DatasetSpec
+from mmguard.tools.storage.urls import absolute
 
 _MOST_RANGES = 6
 Fault = Tuple[str, CaseFault]
@@ -214,7 +214,7 @@ class Judge:
         return CaseFault(printable(record.case), self.name_of(file.path), detail, voxels)
 
     def name_of(self, path: str) -> str:
-        return printable(path, os.path.abspath(self.root))
+        return printable(path, absolute(self.root))
 
     def _slices(self, file: FileRecord, values: Sequence[str]) -> Dict[str, str]:
         if not file.has_turns:

@@ -18,8 +18,10 @@ from mmguard.tools.scan.nnunet.readers.choose import FLAT, NIFTI, READERS, choos
 from mmguard.tools.scan.nnunet.readers.volume import gzip_decoder
 from mmguard.tools.scan.nnunet.record import CaseRecord, digest_of, is_whole, relabelled
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_raw_dataset, judge_count, read_spec, spec_of
-from mmguard.tools.scan.record import Journal, stamp_of
+from mmguard.tools.scan.record import Journal
 from mmguard.tools.scan.sources.folders import first_entries
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import is_url
 
 #: Kinds of faults that are values of voxels.
 _OF_VALUES = (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE)
@@ -221,7 +223,7 @@ class CaseSource:
             return None
         wanted = ([item.path] if item.has_label else []) + list(item.images)
         files = ([record.label] if record.label else []) + record.images
-        if [(file.path, file.stamp) for file in files] != [(path, stamp_of(path)) for path in wanted]:
+        if [(file.path, file.stamp) for file in files] != [(path, FILES.stamp_of(path)) for path in wanted]:
             return None
         # What failed for lack of a package or a permission may go well now.
         if any(file.fault.startswith(('needs', 'no permission')) for file in files):
@@ -263,7 +265,7 @@ def raw_datasets(target: str) -> List[str]:
     """Return the data sets that a target names: a data set, its dataset.json, or nnUNet_raw, which holds several."""
     if os.path.basename(target) == 'dataset.json':
         target = os.path.dirname(target) or '.'
-    if not os.path.isdir(target):
+    if is_url(target) or not os.path.isdir(target):
         return []
     if is_raw_dataset(target):
         return [target]

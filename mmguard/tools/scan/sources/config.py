@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import warnings
 from dataclasses import replace
 from random import Random
@@ -13,17 +12,17 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 import numpy as np
 
 from mmguard.config.classes import name_of
-from mmguard.errors import CannotRun
 from mmguard.findings.facts import LoaderFacts
 from mmguard.labels.space import value_counts
 from mmguard.text.failures import words_of
-from mmguard.text.words import counted, short
+from mmguard.text.words import counted
 from mmguard.tools.scan.engine import MapSource
 from mmguard.tools.scan.faults import printable
 from mmguard.tools.scan.read import read_map
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
-from mmguard.tools.scan.sources.folders import check_on_disk
+from mmguard.tools.storage.files import check_backend
+from mmguard.tools.storage.urls import common_folder, masked, without_secrets
 
 #: So many files are decoded once more: the scan must not take longer for it.
 SAMPLE = 4
@@ -74,7 +73,7 @@ def ask_loader(
 def _compare(
     facts: LoaderFacts, info: Mapping[str, Any], steps: Sequence[Step], settings: MapSettings, root: Optional[str]
 ) -> None:
-    path = str(info['seg_map_path'])
+    path = without_secrets(str(info['seg_map_path']))
     record = read_map(MapItem(path), settings, np.array(settings.invalid_values()))
     if record.fault:
         return  # another rule names the files that cannot be read
@@ -89,7 +88,7 @@ def _compare(
             results = step(results)
         loaded = value_counts(np.asarray(results['gt_seg_map']))
     except Exception as error:  # as above
-        facts.failed[name] = words_of(error, 240)
+        facts.failed[name] = masked(words_of(error, 240))
         return
     facts.files += 1
     if loaded != counted:
@@ -187,20 +186,6 @@ def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
     return _Loading(loader, backend, guard_map)
 
 
-#: Backends of mmengine that read a disk; without a name it is chosen by the path.
-_BACKENDS = (None, 'local', 'disk')
-
-
-def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
-    """Refuse a config whose ``backend_args`` (once ``file_client_args``) do not read files from a disk."""
-    backend = (arguments or {}).get('backend')
-    if backend not in _BACKENDS:
-        raise CannotRun(
-            f'the config reads its files through the file backend {short(backend)}, which is not read here: copy the '
-            'labels to a disk, or mount the storage, and scan a config that names that place without backend_args'
-        )
-
-
 class ConfigSource(MapSource):
     """A data set of an mmseg config: the files that its own class lists, with its own label map.
 
@@ -214,10 +199,6 @@ class ConfigSource(MapSource):
         for transform in split.pipeline:
             if name_of(transform.get('type')).startswith('Load'):
                 check_backend(next((transform[key] for key in _READERS if transform.get(key)), None))
-        prefix = split.config.get('data_prefix')
-        places = [split.config.get('data_root'), split.config.get('ann_file')]
-        for place in (*places, *(prefix.values() if isinstance(prefix, Mapping) else ())):
-            check_on_disk(place)
         dataset = _build(split.config)
         named = dataset.metainfo.get('classes') or ()
         classes = [named] if isinstance(named, str) else list(named)
@@ -225,8 +206,8 @@ class ConfigSource(MapSource):
         # Pairs of names: the rest of what the class lists would take ten times the memory.
         self._files = [
             MapItem(
-                str(info['seg_map_path']),
-                None if info.get('img_path') is None else str(info['img_path']),
+                without_secrets(str(info['seg_map_path'])),
+                None if info.get('img_path') is None else without_secrets(str(info['img_path'])),
             )
             for info in dataset.data_list
             if info.get('seg_map_path')
@@ -242,7 +223,7 @@ class ConfigSource(MapSource):
         root = getattr(dataset, 'data_root', None)
         super().__init__(split.name, settings, None if root is None else str(root), classes)
         if self._files:
-            self.folder = os.path.commonpath([os.path.dirname(os.path.abspath(item.path)) for item in self._files])
+            self.folder = common_folder([item.path for item in self._files])
             ending = str(getattr(dataset, 'seg_map_suffix', None) or '')
             # The ending of a kind of file alone says nothing, and a copy is a PNG.
             self.suffix = ending if not ending.startswith('.') else ''

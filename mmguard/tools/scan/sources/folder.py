@@ -18,10 +18,11 @@ from mmguard.tools.scan.sources.folders import (
     files_in,
     is_image_name,
     label_and_image_folders,
-    mirror_folder,
     walk,
 )
 from mmguard.tools.scan.sources.other_files import ENOUGH, looks_like_yolo
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import absolute, below, in_the_place
 
 #: What label files have at the end of their stem and images have not, or have otherwise; the longest come first.
 LABEL_TAILS = (
@@ -74,20 +75,20 @@ class FolderSource(MapSource):
     def __init__(
         self, root: str, settings: MapSettings, images: Optional[str] = None, suffix: Optional[str] = None
     ) -> None:
-        whole = os.path.abspath(root)
-        self._is_folder = os.path.isdir(whole)
+        whole = absolute(root)
+        self._is_folder = FILES.is_folder(whole)
         super().__init__(root, settings, root=whole if self._is_folder else os.path.dirname(whole))
         self._target = whole
         self.folder = whole if self._is_folder else ''  # of one file nobody writes the others anew
         for folder in (root, images):
-            if folder is not None and not os.path.exists(folder):
+            if folder is not None and not FILES.exists(folder):
                 raise FileNotFoundError(f'{folder} does not exist: name a folder of label maps, or of their images')
-        self.images = None if images is None else os.path.abspath(images)
+        self.images = None if images is None else absolute(images)
         self.suffix = self._chosen_suffix() if suffix is None else suffix
         self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_arrays_alone()
 
     def _chosen_suffix(self) -> str:
-        for _folder, names in self._folders(quiet=True):
+        for _folder, names, _stamps in self._folders(quiet=True):
             for ending in TRAINED_ENDINGS:
                 chosen = [name for name in names if name.endswith(ending)]
                 if chosen and len(chosen) < sum(map(is_image_name, names)):
@@ -114,8 +115,8 @@ class FolderSource(MapSource):
 
     def _has_arrays_alone(self) -> bool:
         """Whether the label maps are those of numpy: what is in ``images`` beside them is no label."""
-        for folder, names in self._folders(quiet=True):
-            if 'images' not in os.path.relpath(folder, self._target).replace(os.sep, '/').split('/') and any(
+        for folder, names, _stamps in self._folders(quiet=True):
+            if 'images' not in below(folder, self._target).replace(os.sep, '/').split('/') and any(
                 map(is_image_name, names)
             ):
                 return False
@@ -130,10 +131,10 @@ class FolderSource(MapSource):
         photos = False
         if not self._is_folder:
             return None
-        for folder, names in walk(self._target, lambda folder, error: closed.append(folder)):
+        for folder, names, _stamps in walk(self._target, lambda folder, error: closed.append(folder)):
             if self._labels(names):
                 # Where the labels are texts, what lies in images/ are the images.
-                if 'images' not in os.path.relpath(folder, self._target).replace(os.sep, '/').split('/'):
+                if 'images' not in below(folder, self._target).replace(os.sep, '/').split('/'):
                     return None
                 photos = True
                 continue
@@ -147,11 +148,11 @@ class FolderSource(MapSource):
             yield MapItem(self._target)
             return
         visited: Set[str] = set()
-        for folder, names in self._folders():
+        for folder, names, stamps in self._folders():
             partners = None
             images = self.images
             if images is not None:
-                images = mirror_folder(folder, self._target, images)
+                images = in_the_place(folder, self._target, images)
                 beside = files_in(images)
                 partners = Partners([name for name in beside.names if is_image_name(name)])
             previous = ''
@@ -162,12 +163,12 @@ class FolderSource(MapSource):
                 previous = stem
                 path = os.path.join(folder, name)
                 if partners is None or images is None:
-                    yield MapItem(path)
+                    yield MapItem(path, stamp=stamps.get(name))
                     continue
                 partner = partners.of(stem)
                 # Without a partner: the name that it should have.
                 image = os.path.join(images, partner or f'{stem}.*')
-                yield MapItem(path, image)
+                yield MapItem(path, image, stamps.get(name), beside.stamps.get(partner))
             if partners is not None and images is not None:
                 visited.add(images)
                 for name in partners.without_label():
@@ -177,12 +178,12 @@ class FolderSource(MapSource):
 
     def sample(self) -> List[str]:
         files = (
-            os.path.join(folder, name) for folder, names in self._folders(quiet=True) for name in self._labels(names)
+            os.path.join(folder, name) for folder, names, _ in self._folders(quiet=True) for name in self._labels(names)
         )
         return list(islice(files, SAMPLE))
 
     def _notice_folders_without_labels(self, images: str, visited: Set[str]) -> None:
-        for folder, names in walk(images, lambda folder, error: None):
+        for folder, names, _stamps in walk(images, lambda folder, error: None):
             if folder not in visited:
                 for name in filter(is_image_name, names):
                     self.noticed.missing_labels.add(os.path.join(folder, name))
@@ -190,7 +191,9 @@ class FolderSource(MapSource):
     def count(self) -> Optional[int]:
         if not self._is_folder:
             return 1
-        return sum(len(self._labels(names)) for _folder, names in self._folders(quiet=True))
+        if FILES.is_far(self._target):
+            return None  # a thousand names take a request
+        return sum(len(self._labels(names)) for _folder, names, _stamps in self._folders(quiet=True))
 
 
 def label_files(root: str, suffix: Optional[str] = None) -> List[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from itertools import islice
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from mmguard.errors import CannotRun
 from mmguard.files.regular import open_regular
+from mmguard.tools.storage.entries import Entry, Stamp
+from mmguard.tools.storage.files import FILES
 
 #: Endings of files that can be label maps.
 IMAGE_ENDINGS = (
@@ -17,6 +18,8 @@ IMAGE_ENDINGS = (
 
 #: Of data sets that keep several kinds of label files side by side: which one is trained on.
 TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
+#: A server may list a folder in itself; nobody lays out labels deeper than this.
+_DEEPEST = 32
 
 
 class Folder(NamedTuple):
@@ -24,10 +27,14 @@ class Folder(NamedTuple):
 
     path: str  #: The folder.
     names: List[str]  #: What is in it and no folder, sorted.
+    stamps: Mapping[str, Stamp] = {}  #: Of far files, where the listing says them.
 
 
 def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder]:
     """Walk a folder and those in it, links followed, none twice; tell ``on_error`` of a folder that cannot be read."""
+    if FILES.is_far(root):
+        yield from _walk_far(root, on_error)
+        return
     seen: Set[Tuple[int, int]] = set()
     waiting = [root]
     while waiting:
@@ -51,9 +58,30 @@ def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder
         waiting += [os.path.join(folder, name) for name in folders]
 
 
+def _walk_far(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder]:
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = FILES.entries(folder)
+        except OSError as error:
+            on_error(folder, error)
+            continue
+        yield _files_of(folder, entries)
+        if folder.count('/') - root.count('/') < _DEEPEST:
+            waiting += [f'{folder}/{entry.name}' for entry in reversed(entries) if entry.is_folder]
+
+
+def _files_of(folder: str, entries: List[Entry]) -> Folder:
+    files = [entry for entry in entries if not entry.is_folder]
+    return Folder(folder, [file.name for file in files], {file.name: file.stamp for file in files if file.stamp})
+
+
 def files_in(folder: str) -> Folder:
     """The files of a folder; none where it cannot be read."""
     try:
+        if FILES.is_far(folder):
+            return _files_of(folder, FILES.entries(folder))
         return Folder(folder, sorted(os.listdir(folder)))
     except OSError:
         return Folder(folder, [])
@@ -66,23 +94,6 @@ def first_entries(folder: str, most: Optional[int] = None) -> List[os.DirEntry]:
             return list(islice(entries, most))
     except (OSError, ValueError):
         return []
-
-
-def mirror_folder(folder: str, root: str, other: str) -> str:
-    """Return the folder below ``other`` that corresponds to ``folder`` below ``root``."""
-    return os.path.normpath(os.path.join(other, os.path.relpath(folder, root)))
-
-
-_URL = re.compile(r'[A-Za-z][\w+.:-]*://')
-
-
-def check_on_disk(path: Any) -> None:
-    """Refuse a URL, which may hold a password: the message does not repeat it."""
-    if isinstance(path, str) and _URL.match(path):
-        raise CannotRun(
-            'this is a URL, and files are read from a disk only: mount the storage (mount-s3, gcsfuse, rclone mount), '
-            'or copy the files, and name that folder'
-        )
 
 
 def is_image_name(name: str) -> bool:
@@ -101,7 +112,7 @@ def is_gray(path: str) -> bool:
     try:
         from PIL import Image
 
-        with open_regular(path) as file, Image.open(file) as opened:
+        with FILES.open(path) as file, Image.open(file) as opened:
             return opened.mode in ('1', 'L', 'P', 'I', 'I;16')
     except Exception:  # a damaged file raises what it likes
         return False
@@ -116,6 +127,11 @@ _IMAGES = ('img_dir', 'images', 'image', 'imgs', 'img', 'leftImg8bit', 'JPEGImag
 
 def label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
     """The folders of labels and of images in a data set's root; ``None`` where their names do not tell."""
+    if FILES.is_far(root):
+        there = {entry.name for entry in FILES.entries(root) if entry.is_folder}
+        pairs = ((label, image) for label in _LABELS for image in _IMAGES if {label, image} <= there)
+        found = next((pair for pair in pairs if pair[0] != pair[1]), None)
+        return None if found is None else (f'{root}/{found[0]}', f'{root}/{found[1]}')
     for label in _LABELS:
         for image in _IMAGES:
             pair = os.path.join(root, label), os.path.join(root, image)

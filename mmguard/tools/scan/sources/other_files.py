@@ -10,6 +10,7 @@ from typing import NamedTuple, Pattern, Sequence
 
 from mmguard.files.regular import open_regular
 from mmguard.tools.scan.sources.folders import TRAINED_ENDINGS, is_gray, is_image_name, walk
+from mmguard.tools.storage.files import FILES
 
 #: So many files are looked at: a folder is mostly of one kind.
 ENOUGH = 200
@@ -55,7 +56,7 @@ def words_of(files: Sequence[str], suffix: str = '') -> str:
 def words_of_json(file: str, ended_early: bool = False) -> str:
     """What a JSON that holds no image, annotation or category is; empty where it cannot be read (to its end)."""
     try:
-        with open_regular(file) as opened:
+        with FILES.open(file) as opened:
             head = opened.read(_HEAD).decode(errors='replace').lstrip()
     except (OSError, ValueError):
         return ''
@@ -86,7 +87,7 @@ def looks_like_yolo(files: Sequence[str]) -> bool:
 
 def _is_yolo(file: str) -> bool:
     try:
-        with open_regular(file) as opened:  # of a pipe it waits for nothing
+        with FILES.open(file) as opened:  # of a pipe it waits for nothing
             return _YOLO.match(opened.read(4096)) is not None
     except OSError:
         return False
@@ -161,7 +162,7 @@ def words_of_program(target: str) -> str:
     if os.path.isfile(target):
         return _describe_file(target, os.path.dirname(os.path.abspath(target)))
     seen = 0
-    for folder, names in walk(target, lambda *_: None):
+    for folder, names, _ in walk(target, lambda *_: None):
         maps = next((name for name in names if is_image_name(name)), '')
         if maps and (any(name.endswith(TRAINED_ENDINGS) for name in names) or is_gray(os.path.join(folder, maps))):
             return ''

@@ -9,10 +9,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.inside import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
-from mmguard.files.regular import open_regular
 from mmguard.text.words import short
 from mmguard.tools.scan.settings import SPLITS
 from mmguard.tools.scan.sources.folders import first_entries
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import absolute, is_url, joined
 
 #: Lists of names, one a line, as darknet and labelling tools write them.
 NAME_LISTS = ('classes.txt', 'obj.names', 'data.names', 'predefined_classes.txt', 'names.txt', 'labels.txt')
@@ -60,11 +61,13 @@ def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> s
     except OSError:
         return ''
     names = sorted(name for name in some if name.lower().endswith(('.yaml', '.yml')))
-    paths = [os.path.join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
+    paths = [joined(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
     return next(filter(is_one, paths[:20]), '')
 
 
 def _some_names(folder: str) -> List[str]:
+    if FILES.is_far(folder):
+        return sorted(FILES.names_in(folder))
     return [entry.name for entry in first_entries(folder, _LOOKED_AT)]  # one of label maps may hold a million files
 
 
@@ -72,7 +75,7 @@ def _data(path: str) -> Any:
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
-        with open_regular(path) as file:
+        with FILES.open(path) as file:
             data = file.read(_LARGEST + 1)
         return parse_data(data.decode(), '.yml') if len(data) <= _LARGEST else None
     except (OSError, NotPlain, ValueError, RecursionError, MemoryError, ImportError):
@@ -111,11 +114,13 @@ def read_data_yaml(path: str) -> Declared:
 def _root(written: Any, path: str) -> str:
     """The folder that paths are relative to. Ultralytics looks in the working directory and where it keeps data sets;
     this looks beside the data.yaml, too."""
-    beside = os.path.dirname(os.path.abspath(path))
+    beside = os.path.dirname(absolute(path))
     if not _is_path(written):
         return beside
-    places = [written, os.path.join(beside, written), os.path.join(beside, os.path.basename(written.rstrip('/\\')))]
-    return os.path.abspath(next(filter(os.path.isdir, places), beside))
+    places = [joined(beside, written), joined(beside, os.path.basename(written.rstrip('/\\')))]
+    if not is_url(path):
+        places.insert(0, written)
+    return absolute(next(filter(FILES.is_folder, places), beside))
 
 
 def _is_path(written: Any) -> bool:
@@ -159,10 +164,10 @@ def _keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, i
 
 def names_beside(folder: str) -> Declared:
     """The list of names, or the data.yaml, in a folder of labels, in its ``labels``, or in the folder around it."""
-    around = os.path.dirname(os.path.abspath(folder))
-    for place, known in ((folder, NAME_LISTS), (os.path.join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
+    around = os.path.dirname(absolute(folder))
+    for place, known in ((folder, NAME_LISTS), (joined(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
         for name in known:
-            path = os.path.join(place, name)
+            path = joined(place, name)
             names = _name_list(path)
             if names:
                 return Declared(path, folder, names, len(names))
@@ -179,9 +184,9 @@ def unopened_beside(folder: str) -> List[str]:
     """Return what a folder of labels, its ``labels`` and the folder around it hold under the name of a list of names or
     of a data.yaml, and is no regular file: a FIFO, a socket or a device is never opened."""
     found = []
-    for place in (folder, os.path.join(folder, 'labels'), os.path.dirname(os.path.abspath(folder))):
+    for place in () if is_url(folder) else (folder, joined(folder, 'labels'), os.path.dirname(absolute(folder))):
         for name in (*NAME_LISTS, 'data.yaml', 'data.yml'):
-            path = os.path.join(place, name)
+            path = joined(place, name)
             if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
                 found.append(path)
     return found
@@ -189,7 +194,7 @@ def unopened_beside(folder: str) -> List[str]:
 
 def _name_list(path: str) -> List[str]:
     try:
-        with open_regular(path) as file:
+        with FILES.open(path) as file:
             lines = file.read(_LARGEST).decode('utf-8-sig').splitlines()
     except (OSError, ValueError):
         return []

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.files.inside import OUTSIDE, OutsideError, check_name
-from mmguard.files.regular import open_regular
 from mmguard.tools.scan.faults import Examples, Faults
-from mmguard.tools.scan.sources.folders import files_in, is_image_name, mirror_folder, walk
+from mmguard.tools.scan.sources.folders import files_in, is_image_name, walk
 from mmguard.tools.scan.yolo.declared import NAME_LISTS
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import absolute, in_the_place, is_url, joined
 
 #: Text files beside labels that hold none.
 _NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
@@ -51,8 +52,8 @@ def list_images(places: Sequence[str]) -> Listing:
     """What belongs to folders of images, and to lists of them (.txt)."""
     listing = Listing()
     for place in places:
-        if os.path.isdir(place):
-            for folder, names in walk(place, lambda at, error: listing.faults.add(_unreadable(error), at)):
+        if FILES.is_folder(place):
+            for folder, names, _ in walk(place, lambda at, error: listing.faults.add(_unreadable(error), at)):
                 images = [name for name in names if is_image_name(name)]
                 texts = label_folder(folder)
                 if images or texts != folder:
@@ -65,22 +66,22 @@ def list_images(places: Sequence[str]) -> Listing:
 def list_texts(root: str, images: Optional[str] = None) -> Listing:
     """Pair the label files in a folder and those in it with their images, laid out alike in ``images`` if given."""
     listing = Listing()
-    if not os.path.isdir(root):
+    if not FILES.is_folder(root):
         listing.texts.append((root, ''))
         return listing
     visited = set()
     others = []
-    for folder, names in walk(root, lambda at, error: listing.faults.add(_unreadable(error), at)):
+    for folder, names, _ in walk(root, lambda at, error: listing.faults.add(_unreadable(error), at)):
         if _texts(names, set()):
             beside = folder if any(map(is_image_name, names)) else image_folder(folder)
             if images is not None:
-                beside = mirror_folder(folder, root, images)
+                beside = in_the_place(folder, root, images)
             found = names if beside == folder else files_in(beside).names
             known = [name for name in found if is_image_name(name)]
-            if known or (beside != folder and os.path.isdir(beside)):
+            if known or (beside != folder and FILES.is_folder(beside)):
                 _pair(listing, beside, known, folder, names)
             else:  # nobody knows where the images are
-                listing.texts += [(os.path.join(folder, name), '') for name in sorted(_texts(names, set()))]
+                listing.texts += [(joined(folder, name), '') for name in sorted(_texts(names, set()))]
             visited.add(beside)
         elif any(map(is_image_name, names)) and label_folder(folder) != folder:
             others.append((folder, [name for name in names if is_image_name(name)]))
@@ -101,11 +102,12 @@ def image_folder(folder: str) -> str:
 
 
 def _instead(folder: str, old: str, new: str) -> str:
-    parts = folder.split(os.sep)
+    separator = '/' if is_url(folder) else os.sep
+    parts = folder.split(separator)
     if old not in parts:
         return folder
     place = len(parts) - 1 - parts[::-1].index(old)
-    return os.sep.join([*parts[:place], new, *parts[place + 1 :]])
+    return separator.join([*parts[:place], new, *parts[place + 1 :]])
 
 
 def _pair(listing: Listing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
@@ -115,13 +117,13 @@ def _pair(listing: Listing, folder: str, images: Sequence[str], texts: str, name
     for name in images:
         text = f'{name.rpartition(".")[0]}.txt'
         if text in there:
-            listing.texts.append((os.path.join(texts, text), os.path.join(folder, name)))
+            listing.texts.append((joined(texts, text), joined(folder, name)))
         else:
-            listing.bare.append(os.path.join(folder, name))
+            listing.bare.append(joined(folder, name))
     listing.images += len(images)
     for text in sorted(name for name in there if name[:-4] not in stem_of):
-        listing.texts.append((os.path.join(texts, text), ''))
-        listing.without_image.add(os.path.join(texts, text))
+        listing.texts.append((joined(texts, text), ''))
+        listing.without_image.add(joined(texts, text))
 
 
 def _texts(names: Sequence[str], stems: set) -> set:
@@ -137,7 +139,7 @@ def _texts(names: Sequence[str], stems: set) -> set:
 def _list_file(listing: Listing, path: str) -> None:
     """The images that a list names. As in ultralytics ``./`` is the folder of the list."""
     try:
-        with open_regular(path) as file:
+        with FILES.open(path) as file:
             lines = file.read(_LARGEST_LIST).decode('utf-8').splitlines()
     except UnicodeDecodeError:
         listing.faults.add('the list of images is not UTF-8', path)
@@ -146,7 +148,7 @@ def _list_file(listing: Listing, path: str) -> None:
         listing.faults.add(f'the list of images cannot be read: {getattr(error, "strerror", None) or error}', path)
         return
     by_folder: Dict[str, List[str]] = {}
-    beside = os.path.dirname(os.path.abspath(path))
+    beside = os.path.dirname(absolute(path))
     for line in lines:
         image = line.strip()
         if is_image_name(os.path.basename(image)):
@@ -159,15 +161,16 @@ def _list_file(listing: Listing, path: str) -> None:
             by_folder.setdefault(folder, []).append(name)
     for folder, names in by_folder.items():
         # A relative folder is that of the working directory; one beside the list is meant as often.
-        places = [os.path.join(beside, folder)]
-        if not folder.startswith('.'):
+        places = [joined(beside, folder)]
+        if not (folder.startswith('.') or is_url(path)):
             places.insert(0, folder)
         if folder.startswith(_OF_CVAT):
-            places.append(os.path.join(beside, folder[len(_OF_CVAT) :]))
-        at = os.path.normpath(next(filter(os.path.isdir, places), places[-1]))
+            places.append(joined(beside, folder[len(_OF_CVAT) :]))
+        at = next(filter(FILES.is_folder, places), places[-1])
+        at = at if is_url(at) else os.path.normpath(at)
         there = set(files_in(at).names)
         listed = [name for name in dict.fromkeys(names) if name in there]
-        listing.missing += [os.path.join(at, name) for name in names if name not in there]
+        listing.missing += [joined(at, name) for name in names if name not in there]
         texts = label_folder(at)
         stems = {name.rpartition('.')[0] for name in listed}
         # Of a folder that is split by lists the other label files belong to another list.

@@ -9,7 +9,6 @@ from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
-from mmguard.files.regular import open_regular
 from mmguard.findings import yolo
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.yolo import YoloFacts
@@ -40,6 +39,8 @@ from mmguard.tools.scan.yolo.settings import (
     TextSettings,
     TextsRead,
 )
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import absolute, below, is_url, joined
 
 #: Label files that make a task: a tenth of a millisecond each.
 _PER_TASK = 512
@@ -245,6 +246,8 @@ def _task_of(widths: np.ndarray, declared: Declared) -> str:
 
 #: So many folders, and files of each, are looked at before a target is said to be none.
 _FOLDERS, _FILES = 50, 200
+#: Behind a URL: listings of that many are kept.
+_FAR_FOLDERS = 8
 
 
 @dataclass
@@ -262,7 +265,7 @@ class YoloSet:
     def listing(self) -> Listing:
         listing = list_texts(self.root, self.images) if self.places is None else list_images(self.places)
         for path in unopened_beside(self.root):
-            listing.faults.add('cannot be read: it is no regular file', os.path.relpath(path, self.root))
+            listing.faults.add('cannot be read: it is no regular file', below(path, self.root))
         return listing
 
     def read(
@@ -272,7 +275,7 @@ class YoloSet:
         on_files: Callable[[int], None] = lambda files: None,
     ) -> LabelFacts:
         """Reads it, see :func:`scan_texts`."""
-        root = self.root if os.path.isdir(self.root) else os.path.dirname(self.root)
+        root = self.root if FILES.is_folder(self.root) else os.path.dirname(self.root)
         facts = scan_texts(self.listing(), self.declared, root, num_classes, mapper, on_files)
         assert facts.annotations is not None
         facts.annotations.sources = [self.target]
@@ -281,9 +284,9 @@ class YoloSet:
 
 def is_yolo(target: str) -> bool:
     """Whether a target is a data.yaml, a list of images, a label file, or a folder with the first or the last."""
-    if os.path.isdir(target):
-        return bool(data_yaml_in(target)) or _has_texts(os.path.abspath(target))
-    root = os.path.abspath(target)
+    if FILES.is_folder(target):
+        return bool(data_yaml_in(target)) or _has_texts(absolute(target))
+    root = absolute(target)
     if is_data_yaml(target) or (declares_names(target) and _has_texts(os.path.dirname(root))):
         return True
     return target.lower().endswith('.txt') and (_lists_images(root) or looks_like_yolo([root]))
@@ -291,11 +294,11 @@ def is_yolo(target: str) -> bool:
 
 def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
     """Return the data sets of a YOLO target; none where its data.yaml names no images of these splits."""
-    is_folder = os.path.isdir(target)
+    is_folder = FILES.is_folder(target)
     file = data_yaml_in(target) if is_folder else target if is_data_yaml(target) else ''
     if file:
         return _declared_sets(target, read_data_yaml(file), splits)
-    root = os.path.abspath(target)
+    root = absolute(target)
     if is_folder:
         return [_bare_set(target, root, names_beside(root), images)]
     folder = os.path.dirname(root)
@@ -307,9 +310,7 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
 
 
 def _bare_set(target: str, root: str, declared: Declared, images: Optional[str]) -> YoloSet:
-    return _with_note(
-        YoloSet(target, target, root, declared, None, None if images is None else os.path.abspath(images))
-    )
+    return _with_note(YoloSet(target, target, root, declared, None, None if images is None else absolute(images)))
 
 
 def _with_note(found: YoloSet) -> YoloSet:
@@ -336,30 +337,30 @@ def _declared_sets(target: str, declared: Declared, splits: Sequence[str]) -> Li
 
 def _place(declared: Declared, path: str) -> str:
     """Where a folder or list of images lies; as ultralytics does, ``../`` is left out where it leads to nothing."""
-    roots = (declared.root, os.path.dirname(os.path.abspath(declared.file)))
+    roots = (declared.root, os.path.dirname(absolute(declared.file)))
     ways = [path, path[3:]] if path.startswith('../') else [path]
-    places = [os.path.abspath(os.path.join(root, way)) for root in roots for way in ways]
-    return next(filter(os.path.exists, places), places[0])
+    places = [absolute(joined(root, way)) for root in roots for way in ways]
+    return next(filter(FILES.exists, places), places[0])
 
 
 def _has_texts(root: str) -> bool:
     """Whether label files of rows lie in a folder, and no other labels."""
     texts: List[str] = []
-    for number, (folder, names) in enumerate(walk(root, lambda at, error: None)):
+    for number, (folder, names, _) in enumerate(walk(root, lambda at, error: None)):
         beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}
         here = [name for name in names if name.endswith('.txt')]
         paired = [name for name in here if name[:-4] in beside]
-        if beside and not paired and 'images' not in os.path.relpath(folder, root).replace(os.sep, '/').split('/'):
+        if beside and not paired and 'images' not in below(folder, root).replace(os.sep, '/').split('/'):
             return False  # label maps, as far as anybody can tell
-        texts += [os.path.join(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
-        if number >= _FOLDERS or len(texts) >= _FILES:
+        texts += [joined(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
+        if number >= (_FAR_FOLDERS if is_url(root) else _FOLDERS) or len(texts) >= _FILES:
             break
     return bool(texts) and looks_like_yolo(texts)
 
 
 def _lists_images(path: str) -> bool:
     try:
-        with open_regular(path) as file:
+        with FILES.open(path) as file:
             lines = file.read(1 << 14).decode('utf-8', 'replace').splitlines()
     except (OSError, ValueError):
         return False

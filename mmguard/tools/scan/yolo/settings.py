@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from math import isfinite
-from typing import BinaryIO, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
 from mmguard.files.regular import open_regular
 from mmguard.text.words import short
 from mmguard.tools.scan.faults import CRASHES, NAMED, Examples
+from mmguard.tools.scan.record import HEAD
 from mmguard.tools.scan.yolo.listing import TextItem
+from mmguard.tools.storage.files import FILES, Files
+from mmguard.tools.storage.requests import ahead
 
 #: What ultralytics lets pass for rounding, on either side of [0, 1].
 SLACK = 0.01
@@ -128,6 +133,7 @@ def as_columns(rows: List[Row]) -> np.ndarray:
 SMALLEST = 10
 TOO_SMALL = f'cannot be trained on: an image below {SMALLEST} pixels'
 NO_END = 'is damaged: a JPEG without its end mark, which ultralytics writes anew, over the file'
+_DAMAGED = 'cannot be decoded'
 _START, _END = b'\xff\xd8', b'\xff\xd9'
 #: Segments of a JPEG that hold its size: all frames, but not what lies between their numbers.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -136,6 +142,13 @@ _MOST_SEGMENTS = 1000
 _FORMATS = ('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')
 #: A label file is a few kilobytes.
 _LARGEST = 64 << 20
+
+
+def image_faults(paths: Sequence[str]) -> Iterator[str]:
+    """Yield what is wrong with each image, all of them far or none; of far ones the next ones are on the way."""
+    if paths and FILES.is_far(paths[0]):
+        return ahead(partial(_far_fault, path) for path in paths)
+    return map(image_fault, paths)
 
 
 def image_fault(path: str) -> str:
@@ -169,17 +182,41 @@ def _side_of_jpeg(file: BinaryIO) -> Optional[int]:
     return None
 
 
-def _fault_by_pillow(path: str) -> str:
+def _far_fault(path: str) -> str:
+    """As :func:`image_fault`, of the beginning of an image, and of the end of a JPEG."""
+    content = FILES.content(path, most=HEAD)
+    try:
+        if content.error is not None:
+            raise content.error
+        size = len(content.data) if content.stamp is None else content.stamp[0]
+        side = _side_of_jpeg(io.BytesIO(content.data))
+        if side is not None:
+            end = content.data[-2:] if size <= len(content.data) else FILES.end_of(path, size, len(_END))
+            return TOO_SMALL if side < SMALLEST else '' if end == _END else NO_END
+        if importlib.util.find_spec('PIL') is None:
+            return ''
+        if size > len(content.data):
+            why = _fault_by_pillow(io.BytesIO(content.data), whole=False)
+            if why != _DAMAGED:
+                return why
+            content = FILES.content(path, content.stamp)  # the size of a TIFF may be at its end
+        return _fault_by_pillow(io.BytesIO(content.data))
+    except (OSError, ValueError) as error:
+        return f'cannot be opened: {getattr(error, "strerror", None) or error}'
+
+
+def _fault_by_pillow(file: Union[str, BinaryIO], whole: bool = True) -> str:
     from PIL import Image
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            with Image.open(path, formats=_FORMATS) as image:
+            with Image.open(file, formats=_FORMATS) as image:
                 side = min(image.size)
-                image.verify()
+                if whole:
+                    image.verify()
     except Exception:  # a damaged file raises what it likes
-        return 'cannot be decoded'
+        return _DAMAGED
     return TOO_SMALL if side < SMALLEST else ''
 
 
@@ -199,16 +236,19 @@ class TextSettings:
     """What the engine hands to a process together with label files, as ``MapSettings`` with label maps."""
 
     kpt_shape: Optional[Tuple[int, int]] = None  #: As data.yaml says.
+    files: Files = field(default=FILES, compare=False, repr=False)  # it takes along what reads URLs elsewhere
 
     def scan(self, items: List[TextItem]) -> TextsRead:
         """One task: reads some label files, and looks at their images."""
         found = TextRows([], {}, set())
         faults: Dict[str, Examples] = {}
         faulty: Set[Tuple[int, bool]] = set()
+        texts = self.files.readers([item.path for item in items if item.path], _read)
+        images = image_faults([item.image for item in items if item.image])
         for number, path, image in items:
             for why, of_image in (
-                (self._add(path, number, found) if path else '', False),
-                (image_fault(image) if image else '', True),
+                (self._add(next(texts), number, found) if path else '', False),
+                (next(images) if image else '', True),
             ):
                 if why:
                     faults.setdefault(why, Examples(NAMED)).add((number, of_image))
@@ -221,9 +261,9 @@ class TextSettings:
         one.add((item.number, not item.path))
         return TextsRead(1, as_columns([]), {}, set(), {f'cannot be read: {CRASHES}': one}, set(one.first))
 
-    def _add(self, path: str, number: int, into: TextRows) -> str:
+    def _add(self, read: Callable[[], bytes], number: int, into: TextRows) -> str:
         try:
-            text = _read(path)
+            text = read()
         except (OSError, ValueError) as error:
             return f'cannot be read: {getattr(error, "strerror", None) or error}'
         if len(text) > _LARGEST:

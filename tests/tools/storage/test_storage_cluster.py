@@ -1,4 +1,4 @@
-"""Scans on a cluster whose client, workers or scheduler is killed in the middle."""
+"""What happens to a scan of S3 on a cluster when one of its processes is killed in the middle."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Tuple
+from typing import Any, Callable, Dict, Iterator
 
 import numpy as np
 import pytest
@@ -17,58 +18,64 @@ from PIL import Image
 pytest.importorskip('distributed')
 
 from local_cluster import Cluster, cluster
+from servers import environment, s3_server, upload
+from slow_proxy import SlowProxy
 
 pytestmark = pytest.mark.slow
 FILES = 240
-#: Loaded by the workers: long enough per file to kill something in the middle.
-_SLOW = """
-import time
-from mmguard.tools.scan import engine, read
-
-def read_slowly(*arguments):
-    time.sleep(0.05)
-    return read.read_map(*arguments)
-
-engine.read_map = read_slowly
-"""
+URL = 's3://bucket/labels'
+#: Seconds before every answer, until something was killed.
+LATENCY = 0.3
 
 
 @pytest.fixture(scope='module')
-def labels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Label maps that all differ."""
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlowProxy]:
+    """S3, with label maps that all differ."""
+    for package in ('s3fs', 'moto', 'flask_cors'):
+        pytest.importorskip(package, reason='S3 is read by s3fs; the server is that of moto')
     root = tmp_path_factory.mktemp('labels')
     for number in range(FILES):
         pixels = np.full((8, 8), number % 7, np.uint8)
         pixels[0, : number % 9] = (number + 1) % 5
         Image.fromarray(pixels).save(root / f'{number:03d}.png')
-    return root
+    with s3_server() as port, pytest.MonkeyPatch.context() as patch:
+        proxy = SlowProxy(port)
+        proxy.remembers = True
+        for name, value in environment(proxy.port).items():
+            patch.setenv(name, value)
+        upload(root, URL, port)
+        yield proxy
+        proxy.close()
 
 
 @pytest.fixture(scope='module')
-def slow(tmp_path_factory: pytest.TempPathFactory) -> Tuple[str, str]:
-    """Words of a worker's command line that make it read slowly."""
-    preload = tmp_path_factory.mktemp('preload') / 'preload.py'
-    preload.write_text(_SLOW)
-    return '--preload', str(preload)
-
-
-@pytest.fixture(scope='module')
-def expected(labels: Path, tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Any]:
-    """The facts, read in one process."""
+def expected(proxy: SlowProxy, tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Any]:
+    """The facts, read on this machine."""
     folder = tmp_path_factory.mktemp('expected')
-    _, facts = ended(started(labels, folder, '--processes', '1'), folder)
+    proxy.latency = 0
+    _, facts = ended(started(folder, '--processes', '1'), folder)
     return facts['facts']
 
 
+@contextmanager
+def slow(proxy: SlowProxy) -> Iterator[None]:
+    """Long enough to kill something in the middle."""
+    proxy.latency = LATENCY
+    try:
+        yield
+    finally:
+        proxy.latency = 0
+
+
 @pytest.fixture(scope='module')
-def running(slow: Tuple[str, str]) -> Iterator[Cluster]:
-    with cluster(3, *slow) as three:
+def running(proxy: SlowProxy) -> Iterator[Cluster]:
+    with cluster(3) as three:
         yield three
 
 
-def started(labels: Path, folder: Path, *more: str) -> subprocess.Popen:
-    """Start the command in a process of its own."""
-    words = ['scan', str(labels), '--num-classes', '5', '--journal', str(folder / 'journal.jsonl')]
+def started(folder: Path, *more: str) -> subprocess.Popen:
+    """The command, in a process of its own."""
+    words = ['scan', URL, '--num-classes', '5', '--journal', str(folder / 'journal.jsonl')]
     words += ['--json', str(folder / 'scan.json'), *more]
     return subprocess.Popen([sys.executable, '-m', 'mmguard.cli', *words], stderr=subprocess.PIPE, text=True)
 
@@ -93,41 +100,42 @@ def lines_in(folder: Path) -> int:
 
 
 def test_a_client_that_was_killed_is_resumed_from_its_journal(
-    labels: Path, expected: Dict[str, Any], running: Cluster, tmp_path: Path
+    proxy: SlowProxy, expected: Dict[str, Any], running: Cluster, tmp_path: Path
 ) -> None:
-    first = started(labels, tmp_path, '--dask', running.address)
-    wait_until(lambda: lines_in(tmp_path) > 40)
-    first.send_signal(signal.SIGKILL)
-    first.communicate()
+    with slow(proxy):
+        first = started(tmp_path, '--dask', running.address)
+        wait_until(lambda: lines_in(tmp_path) > 40)
+        first.send_signal(signal.SIGKILL)
+        first.communicate()
     kept = lines_in(tmp_path)
     assert 40 < kept < FILES
-    _, second = ended(started(labels, tmp_path, '--dask', running.address, '--resume'), tmp_path)
+    _, second = ended(started(tmp_path, '--dask', running.address, '--resume'), tmp_path)
     assert second['facts'] == expected
     assert (second['decoded'], second['reused']) == (FILES - kept, kept)
 
 
-def test_without_a_worker_a_scan_says_that_it_waits(
-    labels: Path, slow: Tuple[str, str], expected: Dict[str, Any], tmp_path: Path
-) -> None:
-    with cluster(1, *slow) as running:
-        scan = started(labels, tmp_path, '--dask', running.address)
-        wait_until(lambda: lines_in(tmp_path) > 20)
-        running.workers.pop().kill()
-        said = scan.stderr.readline()
-        assert f'dask worker {running.address}' in said
-        assert '--resume' in said
-        running.add_workers(2)
+def test_without_a_worker_a_scan_says_that_it_waits(proxy: SlowProxy, expected: Dict[str, Any], tmp_path: Path) -> None:
+    with cluster(1) as running:
+        with slow(proxy):
+            scan = started(tmp_path, '--dask', running.address)
+            wait_until(lambda: lines_in(tmp_path) > 20)
+            running.workers.pop().kill()
+            said = scan.stderr.readline()
+            assert f'dask worker {running.address}' in said
+            assert '--resume' in said
+            running.add_workers(2)
         error, done = ended(scan, tmp_path)
     assert error == ''
     assert done['facts'] == expected
 
 
 def test_without_its_scheduler_a_scan_ends_and_another_goes_on(
-    labels: Path, expected: Dict[str, Any], running: Cluster, tmp_path: Path
+    proxy: SlowProxy, expected: Dict[str, Any], running: Cluster, tmp_path: Path
 ) -> None:
-    scan = started(labels, tmp_path, '--dask', running.address)
-    wait_until(lambda: lines_in(tmp_path) > 40)
-    running.scheduler.kill()
+    with slow(proxy):
+        scan = started(tmp_path, '--dask', running.address)
+        wait_until(lambda: lines_in(tmp_path) > 40)
+        running.scheduler.kill()
     error, nothing = ended(scan, tmp_path)
     assert (scan.returncode, nothing) == (2, None)
     assert running.address in error
@@ -136,7 +144,7 @@ def test_without_its_scheduler_a_scan_ends_and_another_goes_on(
     kept = lines_in(tmp_path)
     assert 40 < kept < FILES
     with cluster(1) as other:
-        _, done = ended(started(labels, tmp_path, '--dask', other.address, '--resume'), tmp_path)
+        _, done = ended(started(tmp_path, '--dask', other.address, '--resume'), tmp_path)
     assert done['facts'] == expected
     assert (done['decoded'], done['reused']) == (FILES - kept, kept)
 

@@ -18,7 +18,7 @@ from mmguard.tools.scan.settings import MapSettings
 _PIXELS = 512 * 512
 
 
-def generated(item: MapItem, settings: MapSettings, invalid: Any) -> MapRecord:
+def generated(item: MapItem, settings: MapSettings, invalid: Any, content: Any = None) -> MapRecord:
     """About as large as that of a real label map: 19 classes, the void, in every hundredth one an invalid value."""
     digits = hashlib.blake2b(os.path.basename(item.path).encode(), digest_size=20).digest()
     raw = {value: 1000 + 17 * digit for value, digit in enumerate(digits[:19])}

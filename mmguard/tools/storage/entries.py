@@ -1,0 +1,44 @@
+"""What listings and headers say of a file."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Mapping, NamedTuple, Optional, Tuple
+
+Stamp = Tuple[int, int]
+
+#: What a listing says of a file's content: the first of them that it has.
+_VERSIONS = (
+    'ETag', 'etag', 'md5Hash', 'crc32c', 'CRC', 'Content-MD5', 'generation', 'LastModified', 'last_modified',
+    'Last-Modified', 'updated',
+)  # fmt: skip
+
+
+class Entry(NamedTuple):
+    """A file or folder in a folder; of a file its stamp, where the listing says it."""
+
+    name: str
+    is_folder: bool
+    stamp: Optional[Stamp] = None
+
+
+class Object(NamedTuple):
+    """A file or folder: its size in bytes (-1: the server does not say it), and size and version."""
+
+    is_folder: bool
+    size: int
+    stamp: Optional[Stamp]
+
+
+def size_of(info: Mapping[str, Any]) -> int:
+    """Return the size in bytes; -1 where it is not said."""
+    size = info.get('size', info.get('Content-Length'))
+    return max(int(size), -1) if isinstance(size, int) or str(size).isdecimal() else -1
+
+
+def stamp_of(info: Mapping[str, Any]) -> Optional[Stamp]:
+    """Return size and version, as a listing or a header says them."""
+    version = next((str(info[key]) for key in _VERSIONS if info.get(key) is not None), '')
+    if not version:
+        return None
+    return size_of(info), int.from_bytes(hashlib.blake2b(version.encode(), digest_size=6).digest(), 'big')

@@ -1,0 +1,242 @@
+"""URLs as text: shown and stored without credentials, joined and cut as paths are, and followed where the user said.
+
+A URL is taken apart once, where the user names it. From then on it has no user, password or query, which no journal,
+message or page can show therefore; :func:`secrets_of` has them where a request is made. A file in an archive,
+``zip://a.png::/data/x.zip``, is ``zip:///data/x.zip!/a.png``: so it has a folder and a name as a path has.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import re
+from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
+from urllib.parse import urlsplit, urlunsplit
+
+#: Their user is one, not the name of a container, and what follows a question mark no part of a name.
+_WEB = ('http://', 'https://')
+_ARCHIVE = 'zip://'
+_INSIDE = '!'
+#: A scheme, or several of a chain. ``labels/http://host`` is a path that holds one.
+_URL = re.compile(r'[A-Za-z][\w+.:-]*://')
+_DOTS = re.compile(r'(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/\\]|%2f|%5c)', re.IGNORECASE)
+_USER = re.compile(r'(\w://)[^\s/@\'"<>]*:[^\s/@\'"<>]*@')
+_QUERY = re.compile(r'(\w://[^\s?\'"<>]*)\?[^\s\'"<>)]*')
+_SECRET_NAMES = re.compile('KEY|SECRET|TOKEN|PASSW|SAS|CONNECTION_STRING')
+_SHORTEST_SECRET = 8
+
+
+#: What the user named, as :func:`origin_of` has it; and URL without -> (user and password, query). Of this process.
+_origins: Set[str] = set()
+_secrets: Dict[str, Tuple[str, str]] = {}
+
+
+def is_url(path: str) -> bool:
+    """Return True for a URL, which no file system of this machine holds.
+
+    Example:
+        >>> is_url('s3://bucket/a.png'), is_url('data/labels/http://host/a.png')
+        (True, False)
+    """
+    return _URL.match(path) is not None
+
+
+def entered(path: str) -> str:
+    """Return a path or URL of the user as mmguard holds it. Where it leads may be asked from now on.
+
+    Example:
+        >>> entered('https://me:word@example.org/labels/?sig=a1b2'), entered('data/labels')
+        ('https://example.org/labels', 'data/labels')
+        >>> entered('zip://labels/a.png::s3://bucket/x.zip')
+        'zip://s3://bucket/x.zip!/labels/a.png'
+    """
+    bare = without_secrets(path)
+    if is_url(path):
+        _origins.add(origin_of(bare))
+        if path.lower().startswith(_WEB):
+            parts = urlsplit(path)
+            user = parts.netloc.rpartition('@')[0]
+            if user:
+                _secrets[origin_of(bare)] = (user, '')
+            if parts.query:
+                _secrets[bare] = ('', parts.query)
+        outer = in_archive(bare)[0][len(_ARCHIVE) : -len(_INSIDE)]
+        if is_url(outer):
+            entered(path.partition('::')[2])
+    return bare
+
+
+def without_secrets(path: str) -> str:
+    """Return what :func:`entered` returns, of a path that a data set names: nothing is asked because of it."""
+    if not is_url(path):
+        return path
+    if path.startswith(_ARCHIVE) and '::' in path:
+        inside, _, outer = path[len(_ARCHIVE) :].partition('::')
+        outer = without_secrets(outer) if is_url(outer) else os.path.abspath(outer)
+        return f'{_ARCHIVE}{outer}{_INSIDE}/{inside.strip("/")}'.rstrip('/')
+    if not path.lower().startswith(_WEB):
+        return path.rstrip('/')
+    parts = urlsplit(path)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition('@')[2], parts.path.rstrip('/'), '', ''))
+
+
+def enter_all(part: Any) -> None:
+    """Enter every URL in a part of a config, which is the user's word."""
+    waiting: List[Any] = [part]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str) and is_url(one):
+            entered(one)
+        elif isinstance(one, Mapping):
+            waiting += one.values()
+        elif isinstance(one, (list, tuple)):
+            waiting += one
+
+
+def named() -> Tuple[Set[str], Dict[str, Tuple[str, str]]]:
+    """Return what the user named, for another process that is to read it."""
+    return set(_origins), dict(_secrets)
+
+
+def add_named(origins: Set[str], secrets: Mapping[str, Tuple[str, str]]) -> None:
+    """Take what :func:`named` returned elsewhere."""
+    _origins.update(origins)
+    _secrets.update(secrets)
+
+
+def origin_of(url: str) -> str:
+    """Return where a URL leads: scheme and host, or bucket, or the archive.
+
+    Example:
+        >>> origin_of('s3://bucket/labels/a.png'), origin_of('zip:///data/x.zip!/a.png')
+        ('s3://bucket', 'zip:///data/x.zip!')
+    """
+    archive, _ = in_archive(url)
+    scheme, _, rest = url.partition('://')
+    return archive or f'{scheme.lower()}://{rest.partition("/")[0]}'
+
+
+def has_dots(path: str) -> bool:
+    """Return True if a part of a path is ``.`` or ``..``, or would be one to a server."""
+    return _DOTS.search(path) is not None
+
+
+def is_followed(url: str) -> bool:
+    """Return True if a request may go there. The one place that decides it: no name in a data set leads to a host that
+    the user did not name, or above the folder that it is relative to.
+
+    Example:
+        >>> entered('s3://bucket/labels') and is_followed('s3://bucket/images/a.png'), is_followed('s3://other/a.png')
+        (True, False)
+        >>> is_followed(joined('s3://bucket/labels', '../../a.png'))
+        False
+    """
+    origin = origin_of(url)
+    inside = url[len(origin) :]
+    return origin in _origins and url.startswith(origin) and inside[:1] in ('', '/') and not has_dots(inside)
+
+
+def check_followed(url: str) -> None:
+    """Raise :class:`FileNotFoundError` where no request may go."""
+    if not is_followed(url):
+        raise FileNotFoundError(errno.ENOENT, 'is on a host that was not named: nothing is asked there', masked(url))
+
+
+def secrets_of(url: str) -> Tuple[str, str]:
+    """Return the user with password, and the query, that a request for a URL needs.
+
+    Example:
+        >>> secrets_of(entered('https://me:word@example.com/labels/?sig=a1b2') + '/a.png')
+        ('me:word', 'sig=a1b2')
+    """
+    user = query = ''
+    for place, (its_user, its_query) in _secrets.items():
+        if url == place or url.startswith(place + '/'):
+            user, query = its_user or user, its_query or query
+    return user, query
+
+
+def in_archive(url: str) -> Tuple[str, str]:
+    """The archive that a URL names a file of, and the rest; two empty texts where it names none.
+
+    Example:
+        >>> in_archive('zip:///data/x.zip!/labels/a.png'), in_archive('s3://bucket/a.png')
+        (('zip:///data/x.zip!', 'labels/a.png'), ('', ''))
+    """
+    if not url.startswith(_ARCHIVE) or _INSIDE not in url:
+        return '', ''
+    head, _, inside = url.partition(_INSIDE)
+    return head + _INSIDE, inside.lstrip('/')
+
+
+def common_folder(paths: Sequence[str]) -> str:
+    """The deepest folder that holds all files.
+
+    Example:
+        >>> common_folder(['s3://b/labels/train/1.png', 's3://b/labels/val/2.png'])
+        's3://b/labels'
+    """
+    if any(map(is_url, paths)):
+        folder = paths[0].rpartition('/')[0]
+        while folder and not all(path.startswith(folder + '/') for path in paths):
+            folder = folder.rpartition('/')[0]
+        return folder
+    return os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in paths])
+
+
+def absolute(path: str) -> str:
+    """As ``os.path.abspath``, of URLs too."""
+    return path if is_url(path) else os.path.abspath(path)
+
+
+def joined(folder: str, path: str) -> str:
+    """As ``os.path.join``, of URLs too. To a URL nothing is absolute; what leads above it is not followed.
+
+    Example:
+        >>> joined('s3://bucket/coco', './images'), joined('coco', 's3://bucket/images')
+        ('s3://bucket/coco/images', 's3://bucket/images')
+        >>> joined('s3://bucket/coco', '../images')
+        's3://bucket/coco/../images'
+    """
+    if is_url(path):
+        return path
+    if not is_url(folder):
+        return os.path.join(folder, path)
+    inside = posixpath.normpath(path.strip('/') or '.')
+    return folder if inside == '.' else f'{folder}/{inside}'
+
+
+def below(path: str, root: str) -> str:
+    """As ``os.path.relpath``, of URLs too: a path in a folder, from there."""
+    return path[len(root.rstrip('/')) :].strip('/') if is_url(path) else os.path.relpath(path, root)
+
+
+def in_the_place(folder: str, root: str, other: str) -> str:
+    """The folder that lies below ``other`` as ``folder`` lies below ``root``.
+
+    Example:
+        >>> in_the_place('s3://b/labels/train', 's3://b/labels', 's3://b/images')
+        's3://b/images/train'
+    """
+    inside = below(folder, root)
+    if is_url(other):
+        inside = '' if inside == os.curdir else inside.replace(os.sep, '/')
+        return f'{other}/{inside}'.rstrip('/')
+    return os.path.normpath(os.path.join(other, inside))
+
+
+def masked(text: str) -> str:
+    """A message of a library, without users and queries of URLs, and without the values of secret variables.
+
+    Example:
+        >>> masked("403, url='https://me:word@example.org/a.png?sig=a1b2'")
+        "403, url='https://***@example.org/a.png?***'"
+    """
+    text = _QUERY.sub(r'\1?***', _USER.sub(r'\1***@', text))
+    held = [part for secret in _secrets.values() for part in secret]
+    held += [value for name, value in os.environ.items() if _SECRET_NAMES.search(name.upper())]
+    for value in held:
+        if len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, '***')
+    return text
