@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from mmguard.config.changes import Path, argument, is_text, join_path, name_classes, scope_at, walk
 from mmguard.config.classes import full_name, name_of
-from mmguard.config.ignored_instances import classifier_arguments, on_invalid, uses_no_ignored
+from mmguard.config.ignored import classifier_arguments, on_invalid, uses_no_ignored
 from mmguard.config.parts import Part, image_labels_are_classes
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import Path, argument, is_text, join_path, name_classes, scope_at, walk
 from mmguard.labels.samples import POINTS
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD

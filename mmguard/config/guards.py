@@ -8,12 +8,11 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from mmguard.config.changes import Changes
+from mmguard.config.changes import Changes, name_classes
 from mmguard.config.classes import SCOPES, full_name, registry_of
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import Part, hooks, losses, metrics, pipelines, transforms
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import name_classes
 from mmguard.labels.spaces import Space
 
 TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels')

@@ -12,9 +12,8 @@ from config_trees import type_of, walk
 from mmengine.config import Config
 from mmpretrain.registry import MODELS
 
-from mmguard.config.load import import_scope, load_config
-from mmguard.config.read import ReadConfig
-from mmguard.config.tree import name_classes
+from mmguard.config.changes import name_classes
+from mmguard.config.read import ReadConfig, import_scope, load_config
 from mmguard.errors import CannotRun
 from mmguard.findings.engine import diagnose
 from mmguard.tools.apply.guarded import guard_tree, tree_of

@@ -93,9 +93,8 @@ def apply(
 
     The numbers are those of a scan with the options ``scanned``, else of a check. Return the exit code.
     """
-    from mmguard.config.load import check_may_build, import_scope
-    from mmguard.config.read import ReadConfig
-    from mmguard.config.tree import name_classes
+    from mmguard.config.changes import name_classes
+    from mmguard.config.read import ReadConfig, check_may_build, import_scope
     from mmguard.config.types import describe_misplaced
     from mmguard.tools.apply.edited import edit_tree
     from mmguard.tools.apply.guarded import Guarded, guard_tree

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence
 
-from mmguard.config.changes import change_data, merge
+from mmguard.config.changes import change_data, merge, name_classes
 from mmguard.config.read import ReadConfig, read_config
-from mmguard.config.tree import name_classes
 from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import diagnose

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, TextIO, Union
 
 from mmguard.compat.stack import base_source
+from mmguard.config.changes import map_leaves, name_classes
 from mmguard.config.classes import SCOPES
-from mmguard.config.load import load_config
-from mmguard.config.tree import map_leaves, name_classes
+from mmguard.config.read import load_config
 from mmguard.errors import CannotRun
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
