@@ -171,7 +171,7 @@ def map_leaves(node: Any, change: Callable[[Any], Any]) -> Any:
     return change(node)
 
 
-def name_classes(tree: Any) -> Any:
+def name_types(tree: Any) -> Any:
     """Return a tree whose classes are named in full, which mmengine's registries understand."""
     return map_leaves(tree, lambda leaf: full_name(leaf) or leaf)
 

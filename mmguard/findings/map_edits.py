@@ -10,18 +10,12 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from mmguard.config.changes import Changes
 from mmguard.config.parts import Part, datasets
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import set_classes
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import command, frozen
 from mmguard.findings.rule import Facts, Rule
-from mmguard.findings.usual_edits import (
-    both,
-    map_labels,
-    reduce_zero_label,
-    set_classes,
-    set_ignore_index,
-    set_num_classes,
-)
+from mmguard.findings.usual_edits import both, map_labels, reduce_zero_label, set_ignore_index, set_num_classes
 from mmguard.findings.views import VOID, knows_classes, stored
 
 #: So many entries of a table are written into a command; more go into a file.

@@ -93,7 +93,7 @@ def apply(
 
     The numbers are those of a scan with the options ``scanned``, else of a check. Return the exit code.
     """
-    from mmguard.config.changes import name_classes
+    from mmguard.config.changes import name_types
     from mmguard.config.read import ReadConfig, check_may_build, import_scope
     from mmguard.config.types import describe_misplaced
     from mmguard.tools.apply.edited import edit_tree
@@ -108,7 +108,7 @@ def apply(
         raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
     import_scope(tree)
     edited = edit_tree(source, tree, edits, scanned, run_code)
-    misplaced = ReadConfig(name_classes(edited.tree)).misplaced
+    misplaced = ReadConfig(name_types(edited.tree)).misplaced
     if misplaced:
         raise CannotRun(f'{source}: {describe_misplaced(misplaced)}. `mmguard check {source}` says more')
     guarded = guard_tree(edited.tree) if guard else Guarded(edited.tree, [], [])
@@ -124,7 +124,7 @@ def apply(
     if before not in (None, text) and not force:
         raise CannotRun(f'{out} exists and says something else: give another -o, or --force to overwrite it')
     if not quiet and changed:
-        show_diff(diff_configs(name_classes(tree), name_classes(guarded.tree), source, str(out)), sys.stdout)
+        show_diff(diff_configs(name_types(tree), name_types(guarded.tree), source, str(out)), sys.stdout)
         print()
     show_changes(source, changed, [*edited.left, *guarded.left])
     if before == text:

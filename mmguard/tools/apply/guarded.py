@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from mmguard import register
-from mmguard.config.changes import Path, is_text, join_path, key_of, map_leaves, name_classes, scope_at, walk
+from mmguard.config.changes import Path, is_text, join_path, key_of, map_leaves, name_types, scope_at, walk
 from mmguard.config.classes import class_of, full_name, is_lazy, name_of
 from mmguard.config.guarded_pipelines import guard_pipelines, guard_point_classes
 from mmguard.config.guards import HOOK, add_reporting, guard_loss, is_guarded_type
@@ -43,7 +43,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     """
     tree = copy.deepcopy(tree)
     changed: List[str] = []
-    read = ReadConfig(name_classes(tree))
+    read = ReadConfig(name_types(tree))
     fatal = [one for one in read.misplaced if one.fatal]
     if fatal:
         raise TypeError(describe_misplaced(fatal))
