@@ -14,6 +14,7 @@ from mmguard.findings.usual_edits import (
     both,
     reduce_zero_label,
     set_heads,
+    set_ignore_index,
     set_num_classes,
 )
 from mmguard.findings.views import VOID, annotations_of, ids_of, trained
