@@ -24,7 +24,7 @@ from mmguard.tools.exit_codes import CLEAN, FOUND
 
 
 class Objection(Exception):
-    """Something did not come out as it must."""
+    """A result of the demo is not as expected."""
 
 
 class Story:
