@@ -46,10 +46,10 @@ def diagnose(
     by_code = {rule.code: rule() for rule in asked}
     found = search(facts, asked)
     splits = [Split(facts, found), *(Split(other, search(other, asked)) for other in facts.others if found)]
-    return [_with_edits(finding, by_code[finding.code], splits, asked) for finding in found]
+    return [_try_edits(finding, by_code[finding.code], splits, asked) for finding in found]
 
 
-def _with_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> Finding:
+def _try_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> Finding:
     facts = splits[0].facts
     if facts.labels is not None and facts.reread is None:
         return finding  # the labels cannot be read again

@@ -133,11 +133,11 @@ def apply(
         write_whole(out, text.encode('utf-8'))
         print(f'written: {out} ({how(text)})')
     if edits:
-        print(_looked_again(out))
+        print(_check_again(out))
     return CLEAN
 
 
-def _looked_again(out: Path) -> str:
+def _check_again(out: Path) -> str:
     """Describe what the rules find in the file that was written."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
