@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from mmguard.config.changes import Path, argument, is_text, join_path, name_types, scope_at, walk
 from mmguard.config.classes import full_name, name_of
-from mmguard.config.ignored_instances import classifier_arguments, on_invalid, uses_no_ignored
+from mmguard.config.ignored import classifier_arguments, on_invalid, uses_no_ignored
 from mmguard.config.parts import Part, image_labels_are_classes
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import Path, argument, is_text, join_path, name_classes, scope_at, walk
 from mmguard.labels.samples import POINTS
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
@@ -45,7 +45,7 @@ class Report(NamedTuple):
 def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
     """Guard every pipeline of a tree in place: of data sets and what they wrap, of branches, of hooks."""
     report = Report([], [])
-    for_instances, read = _instance_arguments(tree), ReadConfig(name_classes(tree))
+    for_instances, read = _instance_arguments(tree), ReadConfig(name_types(tree))
     _branches_as_lists(tree)
     for path, steps in list(_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _name(step) in (*_PACKS, *_OTHER_PACKS))

@@ -8,12 +8,11 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from mmguard.config.changes import Changes
+from mmguard.config.changes import Changes, name_types
 from mmguard.config.classes import SCOPES, full_name, registry_of
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import Part, hooks, losses, metrics, pipelines, transforms
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import name_classes
 from mmguard.labels.spaces import Space
 
 TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels')
@@ -188,7 +187,7 @@ def find_similar_name(part: Part) -> str:
 
 def build_error(part: Part) -> str:
     """Build one part of mmguard as the run does; return its error message, ``''`` if it can be built."""
-    config, head = name_classes(part.config), part.owner if part.registry == 'MODELS' else None
+    config, head = name_types(part.config), part.owner if part.registry == 'MODELS' else None
     if head is not None and (head.cls is None or head.cls.__module__.partition('.')[0] not in SCOPES):
         return ''  # a head of the user's may change the arguments before
     if head is not None and head.is_a('DETRHead'):  # it makes one list of weights of these

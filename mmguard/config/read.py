@@ -1,21 +1,28 @@
-"""Reading of a config without building anything."""
+"""Loading and reading of a config: a file that is not a config is refused before it runs; data never runs."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
+import traceback
+import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
+from mmguard.compat.stack import config_file, folder_of
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES, scope_in
-from mmguard.config.load import is_data, load_config
+from mmguard.config.recognized import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.config.types import Misplaced, separate_misplaced
 from mmguard.errors import CannotRun
-from mmguard.text.failures import ended_by
+from mmguard.files.plain_data import NotPlain, parse_data
+from mmguard.files.regular import check_regular
+from mmguard.text.failures import ended_by, line_of, words_of
+from mmguard.text.visible import visible_name
 from mmguard.text.words import short
 
-if TYPE_CHECKING:  # `mmguard explain` prints the rules without mmengine, too
+if TYPE_CHECKING:
     from mmengine.config import Config
 
 
@@ -131,3 +138,156 @@ def _import_custom(custom: Any) -> List[str]:
         except Exception as error:  # a module of the user's may raise anything
             notes.append(f'custom_imports: {name} does not import ({error}); its classes were not checked')
     return notes
+
+
+def load_config(file: str, import_custom_modules: bool = True, run_code: bool = False) -> Config:
+    """Load a config file, text-style or pure Python, or one that ships (``'mmseg::pidnet/....py'``).
+
+    A Python config is a program, and is run. YAML and JSON are data, and are not, unless ``run_code`` is set.
+
+    Args:
+        file (str): The config.
+        import_custom_modules (bool): Import its ``custom_imports``, from the working directory, too, as
+            ``python tools/train.py`` in a project does.
+        run_code (bool): Let YAML or JSON name code: ``custom_imports``, and types and scopes of packages other than the
+            frameworks. Without it the former are skipped, and the latter refused.
+
+    Raises:
+        CannotRun: It cannot be loaded. A file that is not a config was not run.
+        Exception: An error of the import of mmengine.
+    """
+    from mmengine.config import Config
+
+    is_code = run_code or not is_data(file)
+    here = os.getcwd()
+    if import_custom_modules and is_code and here not in sys.path:
+        sys.path.append(here)
+    try:
+        path = config_file(file)
+        if os.path.exists(path):  # mmengine says what is missing
+            check_regular(path)
+        check_bases(path)
+        with warnings.catch_warnings(), _plain_data():
+            warnings.simplefilter('ignore')
+            config = Config.fromfile(path, import_custom_modules=import_custom_modules and is_code)
+        if not is_code:
+            _check_names(config.to_dict(), f'{file}: ')
+        return config
+    except CannotRun:
+        raise
+    except NotPlain as error:
+        raise NotAConfig(f'{file} is not a config: it is {error}. Nothing of it was run') from error
+    except SystemExit as error:
+        raise CannotRun(f'{file}: the config {ended_by(error)}') from error
+    except RecursionError as error:
+        raise CannotRun(f'{file} cannot be loaded: its parts or its bases are nested too deeply') from error
+    except Exception as error:  # a config is a program: it may raise anything
+        raise CannotRun(
+            f'{file} cannot be loaded: {words_of(error)}{line_of(error)}{_explain_new_style(error)}'
+        ) from error
+
+
+def _explain_new_style(error: Exception) -> str:
+    """Explain mmengine's bare RuntimeError."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not isinstance(error, RuntimeError) or str(error) or not frames[-1].filename.endswith('lazy.py'):
+        return ''
+    return (
+        ': a config that imports more than the standard library is of the new style, where what is imported is only '
+        'named, and cannot be called'
+    )
+
+
+def is_data(file: str) -> bool:
+    """Return True if a config is YAML or JSON, by its name."""
+    return file.lower().endswith(DATA_ENDINGS)
+
+
+def check_may_build(file: str, run_code: bool) -> None:
+    """Raise :class:`CannotRun` if a config is YAML or JSON and the user did not pass ``--run-code``."""
+    if is_data(file) and not run_code:
+        raise CannotRun(
+            f'{file} is YAML or JSON, which is read as data: to build what it names is to run code, and nothing was '
+            f'run. If you trust it, add --run-code'
+        )
+
+
+@contextlib.contextmanager
+def _plain_data() -> Iterator[None]:
+    """Let mmengine read YAML and JSON as data.
+
+    Its own YAML loader runs ``!!python/object/apply``, and ``_base_`` may lead to Python. The text is checked here,
+    not in the file, because mmengine fills in templates first.
+    """
+    from mmengine.fileio import JsonHandler, YamlHandler, register_handler
+
+    def read(text: str, ending: str) -> Any:
+        try:
+            data = parse_data(text, ending)
+        except ValueError as error:
+            raise error.__cause__ or error from None
+        bases = data.get('_base_') if isinstance(data, dict) else None
+        for base in bases if isinstance(bases, list) else [bases]:
+            if base is not None and not is_data(str(base)):
+                raise NotPlain(f'YAML or JSON whose _base_ is {short(base)}: it must be YAML or JSON, too')
+        return data
+
+    class PlainYaml(YamlHandler):  # type: ignore[misc]
+        def load_from_fileobj(self, file: Any, **kwargs: Any) -> Any:
+            return read(file.read(), '.yaml')
+
+    class PlainJson(JsonHandler):  # type: ignore[misc]
+        def load_from_fileobj(self, file: Any, **kwargs: Any) -> Any:
+            return read(file.read(), '.json')
+
+    register_handler(['yaml', 'yml'])(PlainYaml)
+    register_handler('json')(PlainJson)
+    try:
+        yield
+    finally:
+        register_handler(['yaml', 'yml'])(YamlHandler)
+        register_handler('json')(JsonHandler)
+
+
+def _check_names(node: Any, path: str) -> None:
+    """Refuse types and scopes that lead to other code: looking up a type imports its module."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            where = f'{path}{key}'
+            if isinstance(value, str) and key in _NAMES_OF_CODE and not _NAMES_OF_CODE[key](value):
+                raise CannotRun(
+                    f'{visible_name(where, 200)} is {short(value)}, which may run code that is not of a '
+                    f'framework. A config in YAML or JSON is data: nothing was run. If you trust it, add --run-code'
+                )
+            _check_names(value, f'{where}.')
+    elif isinstance(node, (list, tuple)):
+        for number, value in enumerate(node):
+            _check_names(value, f'{path[:-1]}[{number}].')
+
+
+def _is_framework(scope: str) -> bool:
+    return scope in ('mmengine', *SCOPES)
+
+
+def _is_type(kind: str) -> bool:
+    scope, dot, name = kind.rpartition('.')
+    return not dot or (_is_framework(scope) and name[:1].isupper())
+
+
+#: Keys of what mmengine looks up -> whether a value is of a framework.
+_NAMES_OF_CODE: Dict[str, Callable[[str], bool]] = {
+    'type': _is_type,
+    'default_scope': _is_framework,
+    '_scope_': _is_framework,
+    'decode_backend': lambda value: value != 'pickle',  # of mmseg's LoadBiomedicalAnnotation: label files are run
+}
+
+
+def import_scope(config: Any) -> None:
+    """Import the package of a config's ``default_scope`` if it is installed.
+
+    mmengine ignores an ImportError of it, and then does not know its types.
+    """
+    scope = config.get('default_scope')
+    if isinstance(scope, str) and scope.isidentifier() and folder_of(scope) is not None:
+        importlib.import_module(scope)

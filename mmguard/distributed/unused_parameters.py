@@ -78,7 +78,7 @@ def explained(error: Exception, model: Any) -> str:
 
 def with_names(message: str, module: Any) -> str:
     """A message of DistributedDataParallel, with the names of the parameters that it numbers."""
-    from mmguard.findings.unused import find_unused  # only a run that has failed needs it
+    from mmguard.findings.run import find_unused  # only a run that has failed needs it
 
     said = find_unused([message])
     if not said.indices or said.names or module is None:

@@ -12,7 +12,7 @@ from mmguard.text.words import counted, short
 #: Files of labels, and what `mmguard fix` does with each: (file or folder, ((option of the command, value), ...)).
 FileChanges = Tuple[Tuple[str, Tuple[Tuple[str, Any], ...]], ...]
 
-#: Whether a machine may write an edit. ``'safe'``: the meaning of no label is changed by guess. ``'asks'``: the user
+#: Which edits a machine may write. ``'safe'``: the meaning of no label is changed by a guess. ``'asks'``: the user
 #: must know the answer to its question. ``'manual'``: it is shown, and written by hand.
 SAFE, ASKS, MANUAL = ('safe', 'asks', 'manual')
 

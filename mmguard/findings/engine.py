@@ -13,7 +13,7 @@ from mmguard.findings.edits import Edit, FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, POSSIBLE, WARNING, Finding
 from mmguard.findings.order import sort_key
-from mmguard.findings.rule import Facts, Reread, Rule, Verdict
+from mmguard.findings.rule import DataRule, Facts, Reread, Rule, Verdict, common_placeholders
 from mmguard.findings.rules import RULES
 from mmguard.findings.usual_edits import guard_evaluation
 
@@ -46,10 +46,10 @@ def diagnose(
     by_code = {rule.code: rule() for rule in asked}
     found = search(facts, asked)
     splits = [Split(facts, found), *(Split(other, search(other, asked)) for other in facts.others if found)]
-    return [_with_edits(finding, by_code[finding.code], splits, asked) for finding in found]
+    return [_try_edits(finding, by_code[finding.code], splits, asked) for finding in found]
 
 
-def _with_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> Finding:
+def _try_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> Finding:
     facts = splits[0].facts
     if facts.labels is not None and facts.reread is None:
         return finding  # the labels cannot be read again
@@ -228,3 +228,40 @@ def count_trained_classes(labels: LabelFacts) -> Dict[int, int]:
         for label, count in counts.items()
         if count and label not in (labels.ignore_index, *labels.values) and 0 <= label < labels.num_classes
     }
+
+
+#: Frameworks that may have written the record of a run.
+OPENMMLAB, PYTORCH, NNUNET = FRAMEWORKS = ('openmmlab', 'pytorch', 'nnunet')
+
+
+def diagnose_for(framework: str, facts: LabelFacts, roots: Sequence[str] = ()) -> List[Finding]:
+    """Return all findings that the facts support, the surest first, with advice for a framework.
+
+    Args:
+        framework (str): One of :data:`FRAMEWORKS`; any other is taken for OpenMMLab.
+        facts (LabelFacts): What is known of the labels.
+        roots (sequence of str): Of the data set: nnU-Net's raw folder.
+    """
+    if framework == NNUNET:
+        advice = ' '.join(advise_nnunet(roots[0] if roots else '$nnUNet_raw/DATASET'))
+        return [replace(finding, advice=advice) for finding in diagnose(facts)]
+    return diagnose_for_pytorch(facts) if framework == PYTORCH else diagnose(facts)
+
+
+def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
+    """Return the findings that have an advice for plain PyTorch, with it."""
+    rules = {rule.code: rule() for rule in RULES if rule.pytorch}
+    found = []
+    for finding in diagnose(facts, rules=list(map(type, rules.values()))):
+        rule = rules[finding.code]
+        words = {**common_placeholders(facts), **(rule.describe(facts) if isinstance(rule, DataRule) else {})}
+        found.append(replace(finding, advice=rule.pytorch.format(**words)))
+    return found
+
+
+def advise_nnunet(raw_folder: str) -> Sequence[str]:
+    """Return what to do about any wrong label in nnU-Net, a sentence in two lines."""
+    return (
+        f'Which files and slices: `mmguard scan {raw_folder}`;',
+        'then correct the label files (or dataset.json) and preprocess again.',
+    )

@@ -18,8 +18,8 @@ def likely_cause(
     """Return ``'MG115 The labels count from 1: ... Subtract one: target = target - 1.'``, or ``None``."""
     # Not before something is wrong: training needs nothing of it.
     from mmguard.findings import LabelFacts
+    from mmguard.findings.engine import diagnose_for_pytorch
     from mmguard.findings.facts import MapFacts
-    from mmguard.findings.frameworks import diagnose_for_pytorch
 
     at_edges = _share_between(target, values) if target.dim() == 3 else None
     facts = LabelFacts(

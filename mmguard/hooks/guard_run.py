@@ -8,12 +8,12 @@ import torch
 from mmengine.registry import TRANSFORMS
 from torch import nn
 
+from mmguard.config.changes import join_path, name_types
 from mmguard.config.classes import name_of
 from mmguard.config.guarded_pipelines import guard_pipelines, point_class_mappings
-from mmguard.config.ignored_instances import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
+from mmguard.config.ignored import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import join_path, name_classes
 from mmguard.hooks.discovery import built_loop, class_names_of, unwrapped
 from mmguard.labels.spaces import LabelSpaces, from_model
 from mmguard.losses.guard_model import guard_model
@@ -48,7 +48,7 @@ def guard_run(runner: Any) -> GuardedRun:
     Args:
         runner (Runner): At ``before_run``, or later between two loops.
     """
-    config = ReadConfig(name_classes(runner.cfg.to_dict()))
+    config = ReadConfig(name_types(runner.cfg.to_dict()))
     spaces = from_config(config)
     if not spaces.by_kind():  # built from objects
         spaces = from_model(unwrapped(runner.model), _class_names(runner))

@@ -149,7 +149,7 @@ class CaseLog:
 
     def _hint(self, span: IterationStats) -> None:
         from mmguard.findings import LabelFacts, diagnose  # a run without an offence needs nothing of it
-        from mmguard.findings.frameworks import advise_nnunet
+        from mmguard.findings.engine import advise_nnunet
 
         found = span.offending['pixels'] or span.loss_samples['pixels']
         values = sum(found, Tally()).values

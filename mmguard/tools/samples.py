@@ -11,9 +11,8 @@ import numpy as np
 import torch
 
 from mmguard import register
-from mmguard.config.load import check_may_build, import_scope
-from mmguard.config.load import load_config as load_file
-from mmguard.config.read import ReadConfig
+from mmguard.config.read import ReadConfig, check_may_build, import_scope
+from mmguard.config.read import load_config as load_file
 from mmguard.config.types import describe_misplaced
 from mmguard.errors import CannotRun
 from mmguard.labels.samples import POINTS

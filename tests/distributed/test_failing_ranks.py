@@ -11,7 +11,7 @@ from ranks import Rank, run_ranks
 from torch import nn
 
 from mmguard.distributed.unused_parameters import with_names
-from mmguard.findings.unused import find_unused
+from mmguard.findings.run import find_unused
 
 CHILD = """
 import contextlib, os, signal, time

@@ -10,8 +10,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.finding import ERROR, INFO, WARNING
 from mmguard.findings.rules.run import RUN_RULES
-from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
-from mmguard.findings.unused import Unused, find_unused
+from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts, Unused, find_unused
 
 GONE = 'AbsentRankError: rank 0 waited 3.1 s for the others: rank 1 (process 7 on a) is gone, or stands still'
 SKIPPED = (

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence
 
-from mmguard.config.changes import change_data, merge
+from mmguard.config.changes import change_data, merge, name_types
 from mmguard.config.read import ReadConfig, read_config
-from mmguard.config.tree import name_classes
 from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import diagnose
@@ -100,7 +99,7 @@ def _apply_edit(done: Edited, offer: Offer, found_in: Dict[str, Any]) -> Edited:
 
 def _remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
     """Return the places where the rules still see it."""
-    again = diagnose(config=ReadConfig(name_classes(tree)))
+    again = diagnose(config=ReadConfig(name_types(tree)))
     same = [other for other in again if other.code == finding.code]
     return sorted({place for other in same for place in other.places} & set(finding.places))
 
@@ -108,7 +107,7 @@ def _remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
 def _apply_all_safe(done: Edited) -> Edited:
     """Apply safe edits one after the other: an edit may change the place of the next one."""
     while True:
-        safe = _safe(_find_check_edits(ReadConfig(name_classes(done.tree))))
+        safe = _safe(_find_check_edits(ReadConfig(name_types(done.tree))))
         if not safe:
             return done
         done = _apply_edit(done, safe[0], done.tree)

@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from mmguard import register
+from mmguard.config.changes import Path, is_text, join_path, key_of, map_leaves, name_types, scope_at, walk
 from mmguard.config.classes import class_of, full_name, is_lazy, name_of
 from mmguard.config.guarded_pipelines import guard_pipelines, guard_point_classes
 from mmguard.config.guards import HOOK, add_reporting, guard_loss, is_guarded_type
 from mmguard.config.guards import LOSSES as GUARDED
-from mmguard.config.ignored_instances import find_trained_as_background, leave_out_ignored
+from mmguard.config.ignored import find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import Path, is_text, join_path, key_of, map_leaves, name_classes, scope_at, walk
 from mmguard.config.types import describe_misplaced
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.spaces.heads import ARCFACE
@@ -43,7 +43,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     """
     tree = copy.deepcopy(tree)
     changed: List[str] = []
-    read = ReadConfig(name_classes(tree))
+    read = ReadConfig(name_types(tree))
     fatal = [one for one in read.misplaced if one.fatal]
     if fatal:
         raise TypeError(describe_misplaced(fatal))

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, TextIO, Union
 
 from mmguard.compat.stack import base_source
+from mmguard.config.changes import map_leaves, name_types
 from mmguard.config.classes import SCOPES
-from mmguard.config.load import load_config
-from mmguard.config.tree import map_leaves, name_classes
+from mmguard.config.read import load_config
 from mmguard.errors import CannotRun
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
@@ -67,7 +67,7 @@ def config_text(
         text = _inheriting(base, old, tree, out, guards=_GUARDED in what)
         if text is not None:
             return _HEADER.format(version=version, source=base if isinstance(base, str) else source, what=what) + text
-    plain = name_classes(tree)
+    plain = name_types(tree)
     try:
         text = full_text(plain)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The demo's folder, the config in it, and whether MMSegmentation is there to train with it."""
+"""The demo's folder, the config in it, and the packages that it needs."""
 
 from __future__ import annotations
 

@@ -9,15 +9,22 @@ from typing import List
 
 from mmguard.text.console import Console
 from mmguard.text.words import counted
-from mmguard.tools.demo.child import train_in_child
 from mmguard.tools.demo.dataset import MEANING, NUM_CLASSES, DataSet, write_dataset
 from mmguard.tools.demo.folder import BATCH_SIZE, empty_folder, write_stock
-from mmguard.tools.demo.log import CUDA, Narrator, is_label_error, last_traceback, objections, read_records
+from mmguard.tools.demo.training import (
+    CUDA,
+    Narrator,
+    is_label_error,
+    last_traceback,
+    objections,
+    read_records,
+    train_in_child,
+)
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
 
 class Objection(Exception):
-    """Something did not come out as it must."""
+    """A result of the demo is not as expected."""
 
 
 class Story:

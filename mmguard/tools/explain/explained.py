@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
 
-from mmguard.findings.absent import find_missing_ranks
 from mmguard.findings.finding import ERROR, INFO, Finding
+from mmguard.findings.run import find_missing_ranks, find_unused
 from mmguard.findings.signatures import Cause, Signature, choose, read_signatures
 from mmguard.findings.signatures.signature import FOLLOWS, RAISED
-from mmguard.findings.unused import find_unused
 from mmguard.tools.explain.log_facts import Facts, find_facts
 from mmguard.tools.explain.reader import Reader
 from mmguard.tools.explain.troubles import Frame, Piece, Raised, Trouble

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence
 
 from mmguard.errors import CannotRun
-from mmguard.findings.box_formats import JSON, are_many, describe_format
 from mmguard.findings.edits import ALL_SAFE, Edit
 from mmguard.findings.engine import chosen_rules, search
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import JSON, are_many, describe_format
 from mmguard.findings.finding import INFO
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, as_one, first_safe, objection

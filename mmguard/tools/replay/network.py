@@ -1,4 +1,4 @@
-"""The model of a config on the CPU, and a checkpoint for it, read without what a pickle may do."""
+"""The model of a config on the CPU, and a checkpoint for it, read without running its pickle."""
 
 from __future__ import annotations
 

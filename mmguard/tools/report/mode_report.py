@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding, LabelFacts
-from mmguard.findings.frameworks import diagnose_for
+from mmguard.findings.engine import diagnose_for
 from mmguard.labels.samples import path_of
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.labels.tally import Tally

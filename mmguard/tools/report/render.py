@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding
-from mmguard.findings.unused import find_unused
+from mmguard.findings.run import find_unused
 from mmguard.findings.wording import unpack
 from mmguard.labels.samples import path_of
 from mmguard.log.iteration_stats import KINDS

@@ -12,9 +12,9 @@ from matplotlib.colors import to_rgb
 
 from mmguard.tools.demo.dataset import RAW_IDS, SIZE, SLIP, write_dataset
 from mmguard.tools.demo.folder import empty_folder
-from mmguard.tools.demo.log import Narrator, is_label_error, last_traceback, objections, read_records
 from mmguard.tools.demo.pictures import COLOURS, draw_offenders, overlay
 from mmguard.tools.demo.street import street_scene
+from mmguard.tools.demo.training import Narrator, is_label_error, last_traceback, objections, read_records
 
 
 def test_planted_counts_are_those_of_the_files(dataset):

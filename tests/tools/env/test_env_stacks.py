@@ -15,8 +15,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.environment import EnvironmentFacts, version_key
 from mmguard.findings.finding import ERROR, WARNING
 from mmguard.findings.wording import finding_text
-from mmguard.tools.env.facts import gather, read_accepted_mmcv, read_declared_mmcv, read_matrix
-from mmguard.tools.env.table import OK, Line, table
+from mmguard.tools.env.facts import OK, Line, gather, read_accepted_mmcv, read_declared_mmcv, read_matrix, table
 
 OPENMMLAB = {'mmengine': '0.10.7', 'mmcv': '2.1.0', 'mmsegmentation': '1.2.2', 'mmdet': '3.3.0'}
 ONEDL = {

@@ -17,8 +17,7 @@ from mmguard.findings.environment import EnvironmentFacts, version_key
 from mmguard.findings.finding import ERROR, WARNING
 from mmguard.findings.wording import finding_text
 from mmguard.tools.child import python_command
-from mmguard.tools.env.facts import gather, import_errors
-from mmguard.tools.env.table import OK, table
+from mmguard.tools.env.facts import OK, gather, import_errors, table
 
 
 def facts(**more: Any) -> EnvironmentFacts:

@@ -6,11 +6,12 @@ from typing import Iterator
 from mmguard.config.head_classes import classes_in
 from mmguard.config.ignored import find_ignored_labels
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import drop_first_class
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import drop_first_class, set_ignore_index
+from mmguard.findings.usual_edits import set_ignore_index
 from mmguard.findings.views import knows_classes
 from mmguard.text.words import counted
 

@@ -7,8 +7,8 @@ from mmguard.config.parts import datasets, palette_of
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour
 from mmguard.findings.map_edits import convert_files, list_stored_values, splits_of
-from mmguard.findings.palettes import CITYSCAPES, VOC, Colour
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import MANY_CHANNELS, VOID, find_files_named, knows_classes, listing, maps_of
 from mmguard.text.words import counted

@@ -4,8 +4,7 @@ from typing import Iterator
 
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Example, Facts, RunRule
-from mmguard.findings.run import format_exception
-from mmguard.findings.unused import find_unused
+from mmguard.findings.run import find_unused, format_exception
 from mmguard.findings.usual_edits import propose
 
 
