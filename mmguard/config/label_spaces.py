@@ -1,4 +1,4 @@
-"""Which labels are valid by a config: as its heads and guards say. The rest is in :mod:`mmguard.labels.spaces`."""
+"""Valid labels by a config: what its heads and guards say. The rest is in :mod:`mmguard.labels.spaces`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ GUARDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances', 'Guard
 
 
 def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
-    """Which labels are valid by a config tree: as its heads say. Nothing is built.
+    """Read from a config tree which labels are valid: its heads say it. Nothing is built.
 
     Args:
-        config (ReadConfig): It.
-        split (str, optional): ``'train'``, ``'val'`` or ``'test'``: what the guards in the pipelines of this split say
-            goes before the heads, and the names are those of its data set. ``None``: only the heads.
+        config (ReadConfig): The config.
+        split (str, optional): ``'train'``, ``'val'`` or ``'test'``: the guards in the pipelines of this split
+            take precedence over the heads, and the names are those of its data set. ``None``: only the heads.
     """
     names, named_at = [], ''
     for dataset in datasets(config):
@@ -34,11 +34,11 @@ def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
     for transform in transforms(config):
         kind = GUARDS.get(transform.name)
         if kind is not None and transform.split == split and isinstance(transform.config.get('num_classes'), int):
-            guards.setdefault(kind, _of_guard(kind, transform.config, transform.at('num_classes')))
+            guards.setdefault(kind, _read_guard(kind, transform.config, transform.at('num_classes')))
     return spaces.override(LabelSpaces(**guards))
 
 
-def _of_guard(kind: str, guard: Mapping[str, Any], place: str) -> Space:
+def _read_guard(kind: str, guard: Mapping[str, Any], place: str) -> Space:
     ignored = guard.get('ignore_index', VOID) if kind == 'pixels' else None
     return Space(
         kind, guard['num_classes'], place, ignored, guard.get('min_label', 0), label_map_of(guard.get('label_map'))

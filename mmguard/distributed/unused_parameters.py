@@ -78,9 +78,9 @@ def explain_error(error: Exception, model: Any) -> str:
 
 def add_names(message: str, module: Any) -> str:
     """Add the names of the parameters that a message of DistributedDataParallel numbers."""
-    from mmguard.findings.unused import unused_in  # needed only after a failure
+    from mmguard.findings.run import find_unused  # needed only after a failure
 
-    found = unused_in([message])
+    found = find_unused([message])
     if not found.indices or found.names or module is None:
         return message
     names = [name for name, _ in list_trainable(module)]

@@ -1,4 +1,4 @@
-"""A loss that counts ignored pixels in its average: many invalid labels, once they are ignored, make it small."""
+"""Losses that count ignored pixels in their average: many invalid labels, once they are ignored, lower them."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import is_trained_on, share, trained
 
-#: Of the labelled pixels; with fewer that are invalid the average hardly changes.
+#: Share of invalid among the labelled pixels below which the average hardly changes.
 MANY = 0.05
 _LOSSES = ('CrossEntropyLoss', 'GuardedCrossEntropyLoss')
-#: What heads call their losses of pixels: mmseg's, and those of mmdet for panoptic labels.
+#: Names of pixel losses: in mmseg, and in mmdet for panoptic labels.
 _OF_PIXELS = ('loss_decode', 'loss_seg')
 
 
-def lowered_average(facts: Facts) -> str:
-    """Say that invalid pixels, once they are ignored, lower the loss; empty where they do not, or are few."""
+def describe_lowered_average(facts: Facts) -> str:
+    """Report that invalid pixels, once they are ignored, lower the loss; empty if they do not, or are few."""
     labels, config = facts.labels, facts.config
     if labels is None or config is None or labels.kind != 'pixels' or not is_trained_on(labels):
         return ''
     counts = trained(labels)
     labelled = sum(count for value, count in counts.items() if value != labels.ignore_index)
     invalid = share(sum(labels.values.values()), labelled)
-    paths = _counting_ignored(config)
+    paths = _find_losses(config)
     if invalid <= MANY or not paths:
         return ''
     return (
@@ -34,8 +34,8 @@ def lowered_average(facts: Facts) -> str:
     )
 
 
-def _counting_ignored(config: ReadConfig) -> List[str]:
-    """The losses of pixels whose average counts ignored ones: by number, where class weights do not decide."""
+def _find_losses(config: ReadConfig) -> List[str]:
+    """Return the pixel losses whose average counts ignored pixels by number, without class weights."""
     return [
         loss.path
         for loss in losses(config)

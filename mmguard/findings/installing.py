@@ -47,7 +47,7 @@ def reinstall_mmcv(environment: EnvironmentFacts) -> Edit:
     command, becomes = find_command('mmcv', ONEDL if fork else OPENMMLAB, environment)
     if fork:  # for the torch that is there, not for one of its own
         command = command.replace('pip install', 'pip install --no-build-isolation')
-    installed = list(environment.installed('mmcv')) or [becomes[0]]
+    installed = list(environment.find_installed('mmcv')) or [becomes[0]]
     return Edit(
         'Reinstall mmcv.',
         SAFE,

@@ -31,8 +31,8 @@ def likely_cause(
     """Return ``'MG115 The labels count from 1: ... Subtract one: target = target - 1.'``, or ``None``."""
     # Only once something is wrong: training does not need it.
     from mmguard.findings import LabelFacts
+    from mmguard.findings.engine import diagnose_for_pytorch
     from mmguard.findings.facts import MapFacts
-    from mmguard.findings.frameworks import in_pytorch
 
     at_edges = _share_between(target, values) if target.dim() == 3 else None
     facts = LabelFacts(
@@ -43,7 +43,7 @@ def likely_cause(
         histogram=histogram,
         maps=None if at_edges is None else MapFacts(at_edges=at_edges),
     )
-    found = in_pytorch(facts)
+    found = diagnose_for_pytorch(facts)
     return f'{found[0].code} {found[0].title} {found[0].advice}' if found else None
 
 

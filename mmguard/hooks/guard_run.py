@@ -8,12 +8,12 @@ import torch
 from mmengine.registry import TRANSFORMS
 from torch import nn
 
+from mmguard.config.changes import join_path, name_types
 from mmguard.config.classes import name_of
 from mmguard.config.guarded_pipelines import guard_pipelines, point_class_mappings
-from mmguard.config.ignored_instances import IGNORE_IOF_THR, heed_ignored, trained_as_background
+from mmguard.config.ignored import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import by_name, dotted
 from mmguard.hooks.discovery import built_loop, class_names_of, unwrap
 from mmguard.labels.heads import from_model
 from mmguard.labels.spaces import LabelSpaces
@@ -49,7 +49,7 @@ def guard_run(runner: Any) -> GuardedRun:
     Args:
         runner (Runner): At ``before_run``, or later between two loops.
     """
-    config = ReadConfig(by_name(runner.cfg.to_dict()))
+    config = ReadConfig(name_types(runner.cfg.to_dict()))
     spaces = from_config(config)
     if not spaces.to_dict():  # built from objects
         spaces = from_model(unwrap(runner.model), _class_names(runner))
@@ -82,13 +82,13 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
     # PipelineSwitchHook later replaces the pipeline by what it builds from these.
     switches = [hook for hook in runner.hooks if isinstance(getattr(hook, 'switch_pipeline', None), list)]
     tree['custom_hooks'] = [{'switch_pipeline': hook.switch_pipeline} for hook in switches]
-    left = [f'{dotted(path)}: the map stays; `mmguard apply` guards it' for path, _ in point_class_mappings(tree)]
+    left = [f'{join_path(path)}: the map stays; `mmguard apply` guards it' for path, _ in point_class_mappings(tree)]
     found = guard_pipelines(tree, spaces)
     new = {mode for mode, held in lists.items() for steps in held if steps.write()}
-    in_assigners = heed_ignored(tree)
+    in_assigners = leave_out_ignored(tree)
     for assigner in _assigners(unwrap(runner.model)) if in_assigners else ():
         assigner.ignore_iof_thr = IGNORE_IOF_THR
-    left += trained_as_background(tree) if spaces.instances is not None else ()
+    left += find_trained_as_background(tree) if spaces.instances is not None else ()
     return GuardedRun([*in_assigners, *found.changed], [*left, *found.left]), 'train' in new
 
 

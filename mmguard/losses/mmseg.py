@@ -16,7 +16,7 @@ class GuardedCrossEntropyLoss(CrossEntropyBase):
     """
 
     average_by_class_weight = True
-    weighs_ignored_labels = weighs_ignored_labels()
+    ignored_labels_weigh = weighs_ignored_labels()
     background = False
     squeeze_one_channel = True
     sigmoid_takes_any_keyword = True

@@ -148,7 +148,7 @@ class CaseLog:
 
     def _hint(self, stats: Stats) -> None:
         from mmguard.findings import LabelFacts, diagnose  # not needed in a run without an offence
-        from mmguard.findings.frameworks import in_nnunet
+        from mmguard.findings.engine import advise_nnunet
 
         found = stats.offending['pixels'] or stats.loss_samples['pixels']
         values = sum(found, Tally()).values
@@ -161,10 +161,10 @@ class CaseLog:
             offending_files=len(found),
         )
         causes = [f'\n  likely cause: {f.code} {f.title} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
+        advice = '\n'.join(f'  {line}' for line in advise_nnunet(self._raw_folder))
         self._tell(
             f'guard: First invalid labels. Training continues {_describe_treatment(stats)}, but check your data: '
-            f'other labels may be '
-            f'wrong yet in range.{"".join(causes)}\n' + '\n'.join(f'  {line}' for line in in_nnunet(self._raw_folder))
+            f'other labels may be wrong yet in range.{"".join(causes)}\n{advice}'
         )
 
 

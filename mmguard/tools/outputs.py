@@ -33,9 +33,9 @@ _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
 
 
 def check_outputs(args: argparse.Namespace) -> None:
-    """Refuse, before anything is read, outputs that would replace something else than earlier outputs.
+    """Refuse outputs that would replace anything but earlier outputs, before anything is read.
 
-    All arguments that name a file and are no output are what the command reads.
+    Every other argument that names a file is what the command reads.
     """
     named = {option: getattr(args, option, None) for option in _IS_OURS}
     outputs = {option: os.fspath(path) for option, path in named.items() if path is not None and path != '-'}

@@ -195,10 +195,10 @@ def test_the_short_name_gives_the_same_where_it_resolves() -> None:
     pytest.importorskip('mmdet')
     from mmengine.config import Config
 
-    from mmguard.tools.apply.output import without_scopes
+    from mmguard.tools.apply.output import remove_scopes
 
     short = Config.fromstring(f'_base_ = [{RETINANET!r}]', '.py').to_dict()
-    assert without_scopes(short) == Config.fromfile(config_file(RETINANET)).to_dict()
+    assert remove_scopes(short) == Config.fromfile(config_file(RETINANET)).to_dict()
 
 
 def test_a_config_that_is_not_shipped() -> None:

@@ -23,8 +23,7 @@ from small_runs import Run, train
 from mmguard import LabelGuardError, guard_config
 from mmguard.cli import main
 from mmguard.config.label_spaces import from_config
-from mmguard.config.load import load_config
-from mmguard.config.read import from_mmengine
+from mmguard.config.read import from_mmengine, load_config
 from mmguard.labels.heads import from_loss, from_model
 from mmguard.tools.apply.guarded import guard_tree, tree_of
 

@@ -52,10 +52,10 @@ def codes(text: str) -> List[str]:
 def run(args: argparse.Namespace) -> int:
     import mmengine  # noqa: F401  where it is missing, the command line says how to install it
 
-    from mmguard.config.detr_yaml import is_detr_yaml, with_includes
+    from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import chosen_rules, diagnose
-    from mmguard.findings.wording import numbered
+    from mmguard.findings.wording import number_edits
     from mmguard.tools.outputs import write_json
 
     try:
@@ -65,11 +65,11 @@ def run(args: argparse.Namespace) -> int:
     rules = [rule for rule in chosen if 'config' in rule.looks_at]
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
         if is_detr_yaml(args.config):
-            config = ReadConfig(with_includes(args.config), args.config)
+            config = ReadConfig(read_with_includes(args.config), args.config)
         else:
             config = read_config(args.config, args.run_code)
         findings = diagnose(config=config, rules=rules)
-    findings = numbered(findings)
+    findings = number_edits(findings)
     record = _as_json(config, findings, [rule.code for rule in rules])
     if args.json != '-':
         print(visible(_as_text(config, findings, len(rules), args.verbose)))

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
 
-from mmguard.findings.absent import absent_in
 from mmguard.findings.finding import ERROR, INFO, Finding
+from mmguard.findings.run import find_missing_ranks, find_unused
 from mmguard.findings.signatures import Cause, Signature, choose, read_signatures
 from mmguard.findings.signatures.signature import FOLLOWS, RAISED
-from mmguard.findings.unused import unused_in
 from mmguard.tools.explain.log_facts import Facts, find_facts
 from mmguard.tools.explain.reader import Reader
 from mmguard.tools.explain.troubles import Frame, Piece, Raised, Trouble
@@ -133,8 +132,8 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
     trouble, raised, signature = judged[order[0]]
     found = Explanation(trouble, raised, signature, others=[judged[place] for place in order[1:]])
     said = [one.message for _, one, _ in judged[:_RANKS]]
-    absent = absent_in(said)
-    found.ranks = [*([f'absent: {absent}'] if absent else []), *unused_in(said).words]
+    absent = find_missing_ranks(said)
+    found.ranks = [*([f'absent: {absent}'] if absent else []), *find_unused(said).lines]
     if signature is not None:
         if not raised.frames:
             late = [other for _, other, _ in found.others if other.frames and 'CUDA' in other.said]

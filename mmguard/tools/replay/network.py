@@ -1,4 +1,4 @@
-"""The model of a config on the CPU, and a checkpoint for it, read without what a pickle may do."""
+"""The model of a config on the CPU, and a checkpoint for it, read without running its pickle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from torch import nn
 from mmguard.errors import CannotRun
 from mmguard.hooks.rank_guard_hook import find_nonfinite_gradients
 from mmguard.text import describe_error, find_own_failure
-from mmguard.tools.samples import in_scope
+from mmguard.tools.samples import enter_scope
 
 
 def read_checkpoint(file: str) -> Any:
@@ -44,7 +44,7 @@ def read_checkpoint(file: str) -> Any:
 
 
 def _refuse_archives(file: Path) -> None:
-    """Those that ``torch.load`` would run as TorchScript, or unpack, instead of reading the pickles in them."""
+    """Refuse files that ``torch.load`` would run as TorchScript or unpack instead of reading their pickles."""
     # The name itself, wherever it is: zip files can be made that list one thing to Python and another to torch.
     with file.open('rb') as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data.find(b'constants.pkl') >= 0:
@@ -66,7 +66,7 @@ def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
     if config.get('data_preprocessor'):  # as the runner does it
         built.setdefault('data_preprocessor', copy.deepcopy(config.data_preprocessor))
     leave_out_files(built)
-    with in_scope(config):
+    with enter_scope(config):
         try:
             torch.manual_seed(0)  # so that two replays agree
             model = MODELS.build(built)
@@ -84,7 +84,7 @@ def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
 
 
 def leave_out_files(config: Any) -> None:
-    """Takes the weights of files that are not here out of a model's config, in place."""
+    """Remove the weights of missing files from a model's config, in place."""
     if isinstance(config, dict):
         if isinstance(config.get('pretrained'), str) and not os.path.isfile(config['pretrained']):
             config['pretrained'] = None
@@ -193,12 +193,12 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
         else:
             result.notes.append('no loss hangs on a parameter: on several GPUs the ranks would wait for gradients')
     except Exception as error:
-        result.raised = raised_of(error)
+        result.raised = describe_raised(error)
     return result
 
 
-def raised_of(error: BaseException) -> Raised:
-    """An exception with the innermost line of framework or user code that it passed; or of mmguard, if at fault."""
+def describe_raised(error: BaseException) -> Raised:
+    """Describe an exception with the innermost line of framework or user code, or of mmguard if at fault."""
     frames = traceback.extract_tb(error.__traceback__)
     message = ' '.join(str(error).split())[:400]
     if find_own_failure(error):

@@ -1,4 +1,4 @@
-"""What ``mmguard replay`` shows: which sample fails and why, then all of them."""
+"""Output of ``mmguard replay``: which sample fails and why, then all of them."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _nothing_found(report: Dict[str, Any]) -> str:
 
 
 def as_json(report: Dict[str, Any]) -> Dict[str, Any]:
-    """The same as plain data."""
+    """Return the same as plain data."""
     plain = {
         key: value for key, value in report.items() if key not in ('outcomes', 'failing', 'not_found', 'our_failures')
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding, LabelFacts
-from mmguard.findings.frameworks import diagnose_for
+from mmguard.findings.engine import diagnose_for
 from mmguard.labels.samples import path_of
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.labels.tally import Tally
@@ -15,7 +15,7 @@ from mmguard.log.lines import ModeTotals, values_of
 from mmguard.log.run_files import LoggedMode, LoggedRun
 from mmguard.log.statistics import KINDS, Stats
 from mmguard.text import quantity
-from mmguard.tools.report.page import Section, WorstFile
+from mmguard.tools.page.sections import Section, WorstFile
 
 
 @dataclass

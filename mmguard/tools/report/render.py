@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding
-from mmguard.findings.unused import unused_in
+from mmguard.findings.run import find_unused
 from mmguard.findings.wording import unpack
 from mmguard.labels.samples import path_of
 from mmguard.log.lines import values_of
@@ -17,8 +17,9 @@ from mmguard.tools.console import Table, Text
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.explain.render import as_json as explanation_as_json
 from mmguard.tools.on_screen import finding_on_screen
+from mmguard.tools.page.sections import describe_batch
 from mmguard.tools.report.mode_report import ModeReport
-from mmguard.tools.report.run_report import Crash, RankCrash, RunReport, described
+from mmguard.tools.report.run_report import Crash, RankCrash, RunReport
 
 #: What the terminal shows of a crash; the page and the JSON show all.
 _BATCHES, _FILES = 5, 8
@@ -106,7 +107,7 @@ def _batches(rank: RankCrash) -> Table:
     table.add_column('files', overflow='fold')
     for batch in rank.batches[:_BATCHES]:
         losses = '\n'.join(f'{name} {value:.4g}' for name, value in (batch.losses or {}).items())
-        files = [f'{source}{f" ({words})" if words else ""}' for source, words in described(batch)]
+        files = [f'{source}{f" ({words})" if words else ""}' for source, words in describe_batch(batch)]
         files = [name.replace('\n', '\\n') for name in files]
         shown = files[:_FILES] + ([f'... and {len(files) - _FILES:,} more'] if len(files) > _FILES else [])
         iteration = '' if batch.iter is None else f'{batch.iter:,}'
@@ -120,7 +121,7 @@ def _batches(rank: RankCrash) -> Table:
 def _shortened(text: str) -> str:
     """The first line, and who lacked a gradient of what."""
     lines = text.split('\n')
-    return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *unused_in([text]).words])
+    return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *find_unused([text]).lines])
 
 
 def as_json(report: RunReport, run_findings: Sequence[Finding], end: Optional[Explanation] = None) -> Dict[str, Any]:

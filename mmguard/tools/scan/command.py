@@ -143,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.storage.urls import entered
 
     if args.html:
-        import mmguard.tools.report.html  # noqa: F401  what it needs is missed before hours of reading
+        import mmguard.tools.page.html  # noqa: F401  what it needs is missed before hours of reading
     args.target = entered(args.target)
     options = options_of(args)
     # Standard output belongs to the JSON where it was asked for.

@@ -248,8 +248,8 @@ def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    from mmguard.tools.report.html import write_scan_page
-    from mmguard.tools.report.page import Section, WorstFile
+    from mmguard.tools.page.html import write_scan_page
+    from mmguard.tools.page.sections import Section, WorstFile
 
     sections: List[Section] = []
     for result in results:

@@ -10,10 +10,10 @@ from typing import Any, Callable, List, Mapping, Optional, Union
 
 from mmguard.config.detr_yaml import read_detr_yaml
 from mmguard.config.label_spaces import from_config
-from mmguard.config.old_style import with_loaders
+from mmguard.config.old_style import add_loaders
 from mmguard.config.parts import datasets, image_labels_are_classes
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import words_of_misplaced
+from mmguard.config.types import describe_misplaced
 from mmguard.errors import CannotRun
 from mmguard.findings.facts import ConfigFacts, LabelFacts
 from mmguard.labels.numbering import COCO, IDS
@@ -93,11 +93,11 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
         facts = facts_of_config(read)
     except Exception as error:  # a config may hold anything
         raise CannotScan(f'{read.file} cannot be looked at: {describe_error(error)}') from error
-    today = with_loaders(read)
+    today = add_loaders(read)
     enter_all(today.data)
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
-        raise CannotScan(f'{read.file}: {words_of_misplaced(in_data)}')
+        raise CannotScan(f'{read.file}: {describe_misplaced(in_data)}')
     if read.framework == 'mmdet':
         return _det_plan(read, today, options, facts)
     if read.framework == 'mmpretrain':
@@ -167,7 +167,7 @@ def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> P
 
 
 def _without_data_set(read: ReadConfig, options: ScanOptions) -> str:
-    misplaced = f': {words_of_misplaced(read.misplaced)}' if read.misplaced else ''
+    misplaced = f': {describe_misplaced(read.misplaced)}' if read.misplaced else ''
     return f'{read.file} has no data set in {", ".join(options.splits)}{misplaced}'
 
 

@@ -9,7 +9,7 @@ from typing import Any, Iterator, List, Set
 
 from mmguard.errors import CannotRun
 from mmguard.text import describe_error
-from mmguard.tools.samples import Sample, Samples, build_dataset, in_scope, innermost, seed_all
+from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, innermost, seed_all
 from mmguard.tools.trace.changes import Change, changes
 from mmguard.tools.trace.snapshot import Recorder, Run, Snapshot, Step, take
 
@@ -43,7 +43,7 @@ class Tracer:
         recorder.runs.clear()
         seed_all(self._seed + number)
         error, results = '', None
-        with in_scope(self._config), warnings.catch_warnings():
+        with enter_scope(self._config), warnings.catch_warnings():
             warnings.simplefilter('ignore')
             self._watch(sample)
             try:
@@ -92,7 +92,7 @@ def _preprocessor_of(config: Any) -> Any:
     from mmengine.registry import MODELS
 
     preprocessor = (config.get('model') or {}).get('data_preprocessor') or config.get('data_preprocessor')
-    with in_scope(config):
+    with enter_scope(config):
         try:
             return MODELS.build(preprocessor) if preprocessor else None
         except Exception:  # the model's affair; the data can be traced without

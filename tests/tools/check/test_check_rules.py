@@ -27,7 +27,7 @@ from changed_configs import (
 from this_stack import IS_ONEDL
 
 from mmguard.config.changes import REMOVED
-from mmguard.config.changes import changed as edited
+from mmguard.config.changes import change_config as edited
 from mmguard.findings.edits import SAFE
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.rules.config import CONFIG_RULES as RULES

@@ -17,9 +17,8 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 
 from mmguard.findings import LabelFacts
-from mmguard.tools.report.html import page
-from mmguard.tools.report.page import Section, WorstFile
-from mmguard.tools.report.pictures import (
+from mmguard.tools.page.html import page
+from mmguard.tools.page.pictures import (
     FEW,
     IGNORED,
     LONGEST,
@@ -34,6 +33,7 @@ from mmguard.tools.report.pictures import (
     read_label,
     shrunk_mask,
 )
+from mmguard.tools.page.sections import Section, WorstFile
 
 
 def pixels(picture: Picture) -> np.ndarray:

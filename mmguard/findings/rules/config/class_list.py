@@ -7,10 +7,11 @@ from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import counts
 from mmguard.config.parts import Part, classes_of, datasets, metainfo_of
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import move_class_list
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import move_class_list, propose
+from mmguard.findings.usual_edits import propose
 from mmguard.findings.views import listing
 from mmguard.text import quantity
 

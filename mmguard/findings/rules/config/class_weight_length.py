@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
-from mmguard.config.losses import class_weights, expected_weights, fitting, written
+from mmguard.config.losses import class_weights, count_expected_weights, fit_weights, format_weights
 from mmguard.config.parts import Part, losses
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import WARNING, Finding
@@ -38,7 +38,7 @@ class ClassWeightLength(ConfigRule):
             if weights.problem:
                 words = dict(problem=weights.problem)
                 yield self.report_at(path, given, words, self.title_unreadable, WARNING)
-            expected, extra = expected_weights(loss)
+            expected, extra = count_expected_weights(loss)
             if weights.length is None:
                 continue
             head = loss.owner
@@ -54,12 +54,12 @@ class ClassWeightLength(ConfigRule):
                 yield self._other_length(loss, given, weights.length, expected, extra)
 
     def _other_length(self, loss: Part, given: Any, length: int, expected: int, extra: str) -> Finding:
-        new, follows = fitting(() if isinstance(given, str) else given, expected, extra)
+        new, follows = fit_weights(() if isinstance(given, str) else given, expected, extra)
         edit = propose(
             'Write as many weights as the head needs.',
             (loss.at('class_weight'), new),
             question='' if follows else 'Are these the weights that you want?',
-            lines=(f'class_weight={written(new)} at {loss.path}',),
+            lines=(f'class_weight={format_weights(new)} at {loss.path}',),
             notes=() if follows else ('If not, write the weight of each class.',),
         )
         head = loss.owner.name if loss.owner else 'the head'

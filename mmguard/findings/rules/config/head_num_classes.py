@@ -5,10 +5,10 @@ from typing import Iterator, Tuple
 from mmguard.config.head_classes import Count, counts, data_counts, has_ignored_channel, training_data
 from mmguard.config.parts import Part, classes_path
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import match_heads_and_list
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import match_heads_and_list
 from mmguard.text import quantity
 
 #: How many of what a head counts.

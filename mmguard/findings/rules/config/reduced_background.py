@@ -5,10 +5,11 @@ from typing import Iterator, List
 from mmguard.config.classes import default_of
 from mmguard.config.parts import Part, classes_of, datasets, metainfo_of, says_classes
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import drop_first_class
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import drop_first_class, reduce_zero_label
+from mmguard.findings.usual_edits import reduce_zero_label
 from mmguard.text import shorten
 
 BACKGROUND = ('background', 'bg', 'backgrounds', 'back_ground', 'unlabeled', 'unlabelled', 'void', 'ignore', '背景')

@@ -6,10 +6,11 @@ from typing import Any, Dict, Iterator, List, Tuple
 from mmguard.config.head_classes import counts, has_open_vocabulary, names_more
 from mmguard.config.parts import Part, classes_of, classes_path, datasets, says_classes
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import name_classes
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import name_classes, propose, set_heads
+from mmguard.findings.usual_edits import propose, set_heads
 from mmguard.text import quantity, shorten
 
 

@@ -26,7 +26,7 @@ class NotInstalled(EnvironmentRule):
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         for module in ('torch', 'numpy', 'mmengine', 'mmcv'):
-            if module not in environment.missing or environment.installed(module):
+            if module not in environment.missing or environment.find_installed(module):
                 continue
             needed, severity = _find_needing(module, environment.missing)
             if needed is not None:

@@ -3,10 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional
 
-from mmguard.findings.box_formats import corrections, describe_format
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.findings.file_edits import rewrite
+from mmguard.findings.file_edits import corrections, describe_format, rewrite
 from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, share

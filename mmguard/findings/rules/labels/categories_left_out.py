@@ -3,12 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional
 
+from mmguard.findings.class_edits import learn
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, listing, nearest
 from mmguard.text import quantity, shorten
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, Optional, Tuple
 
+from mmguard.findings.class_edits import set_classes
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import set_classes
 from mmguard.findings.views import annotations_of, class_lists, has_config, is_trained_on, listing
 from mmguard.text import shorten
 

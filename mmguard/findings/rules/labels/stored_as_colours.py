@@ -7,10 +7,10 @@ from mmguard.config.parts import datasets, palette_of
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour
 from mmguard.findings.map_edits import convert_files, list_stored_values, splits_of
-from mmguard.findings.palettes import CITYSCAPES, VOC, Colour
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import MANY_CHANNELS, VOID, knows_classes, listing, maps_of, named_like
+from mmguard.findings.views import MANY_CHANNELS, VOID, find_files_named, knows_classes, listing, maps_of
 from mmguard.text import quantity
 
 #: Colours that the evidence lists.
@@ -129,7 +129,7 @@ class StoredAsColours(DataRule):
 
     def files(self, facts: LabelFacts) -> List[str]:
         of_forms = [file for form in self._forms(facts) for file in maps_of(facts).form_examples.get(form, ())]
-        return of_forms or super().files(facts) or named_like(facts, '')
+        return of_forms or super().files(facts) or find_files_named(facts, '')
 
     def _forms(self, facts: LabelFacts) -> Dict[str, int]:
         return {form: n for form, n in maps_of(facts).forms.items() if form in MANY_CHANNELS and n > 0}

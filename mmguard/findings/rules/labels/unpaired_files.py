@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, Optional
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.label_places import set_places
+from mmguard.findings.map_edits import set_places
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import has_config, listing, maps_of, number_of
 from mmguard.text import quantity

@@ -4,7 +4,7 @@ from typing import Iterator
 
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import NAMED, Example, Facts, RunRule
-from mmguard.findings.run import RunFacts, in_one_line
+from mmguard.findings.run import RunFacts, format_exception
 from mmguard.text import quantity
 
 
@@ -40,7 +40,7 @@ class LossesFilled(RunRule):
         refused = [rank.error for rank in facts.ranks if 'ranks differ in their losses' in rank.error]
         if lacked or refused:
             evidence, files = (
-                '; '.join([*lacked, *map(in_one_line, refused[:1])]),
+                '; '.join([*lacked, *map(format_exception, refused[:1])]),
                 tuple(dict.fromkeys(samples))[:NAMED],
             )
             yield self.report(evidence, severity=ERROR if refused else WARNING, files=files)

@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.known_sets import named_values
+from mmguard.findings.known_sets import match_named_values
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     VolumeCause,
@@ -130,7 +130,7 @@ class UnexpectedValues(VolumeCause):
         names = {
             value: facts.name_of(value) for value in volumes_of(facts).expected if value not in (0, facts.ignore_index)
         }
-        title, pairs = named_values(found, names)
+        title, pairs = match_named_values(found, names)
         return title, {old: new for old, new in pairs.items() if old != new}
 
     def _find_numbering(self, facts: LabelFacts) -> Dict[int, int]:

@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from mmguard.labels.space import value_counts
-from mmguard.tools.report.page import WorstFile
+from mmguard.tools.page.sections import WorstFile
 from mmguard.tools.storage.files import FILES
 
 #: Classes that the key of a label map names.

@@ -1,4 +1,4 @@
-"""Corrects JSON of Labelme: names, shapes that give no object, and points outside of the image."""
+"""Correction of Labelme JSON: names, shapes that give no object, and points outside of the image."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
 from mmguard.text import quantity
-from mmguard.tools.fix.boxes import clamped, fault_of, shortest
-from mmguard.tools.fix.options import Corrected, FixOptions, LabelFiles, NotCorrected, names_below
 from mmguard.tools.scan.annotations.labelme import LISTS, NO_CLASS, folder_of, is_other_file
 from mmguard.tools.scan.annotations.labelme_json import NO_AREA, Shape, shape_of
+from mmguard.tools.scan.corrections.boxes import clamp, fault_of, shortest
+from mmguard.tools.scan.corrections.options import Corrected, FixOptions, LabelFiles, NotCorrected, names_below
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.sources.folders import is_image_name
 
@@ -41,19 +41,19 @@ def _is_of(root: str, name: str) -> bool:
 def _correct(data: bytes, options: FixOptions) -> Corrected:
     """Correct a file of Labelme; one that is right stays as it is written."""
     if options.boxes not in ('', 'corners'):
-        raise NotCorrected('--boxes is of other formats: Labelme has points in pixels')
+        raise NotCorrected('--boxes does not apply to Labelme, which has points in pixels')
     try:
         record = json.loads(data.decode('utf-8-sig'))
     except (ValueError, RecursionError) as error:
         raise NotCorrected(f'unreadable: {type(error).__name__}: {str(error)[:120]}') from error
     if not isinstance(record, dict) or not isinstance(record.get('shapes'), list):
-        raise NotCorrected('no file of Labelme: it has no list "shapes"')
+        raise NotCorrected('not a file of Labelme: it has no list "shapes"')
     counts: Counter = Counter()
     size = _size(record)
     kept: List[Any] = []
     values: Counter = Counter()
     for place, shape in enumerate(record['shapes']):
-        why = _corrected(shape, place, size, options, counts)
+        why = _correct_shape(shape, place, size, options, counts)
         if why:
             counts[f'dropped ({why})'] += 1
             values[str(shape.get('label') if isinstance(shape, dict) else shape)[:60]] += 1
@@ -65,21 +65,21 @@ def _correct(data: bytes, options: FixOptions) -> Corrected:
     record['shapes'] = kept
     words = [f'{quantity(number, "shape")} {what}' for what, number in counts.items()]
     text = json.dumps(record, ensure_ascii=False, indent=2)
-    # Half a character can stand in JSON as an escape alone.
+    # JSON can hold a lone surrogate only as an escape.
     return Corrected(text.encode('utf-8', 'backslashreplace'), '.json', words, dict(values), dict(counts))
 
 
 def _size(record: Dict[str, Any]) -> Tuple[float, float]:
-    """Width and height; infinite where the file does not say."""
+    """Return width and height; infinite if the file does not say."""
     sides = [record.get('imageWidth'), record.get('imageHeight')]
     width, height = (float(side) if type(side) is int and side > 0 else _INF for side in sides)
     return width, height
 
 
-def _corrected(
+def _correct_shape(
     record: Any, place: int, size: Tuple[float, float], options: FixOptions, counts: Counter
 ) -> Optional[str]:
-    """Changes a shape, in place; why it cannot stay."""
+    """Correct a shape in place; return why it must be dropped, or ``None``."""
     shape = shape_of(record, place, '', Faults())
     if shape is None:
         return 'cannot be read'
@@ -91,16 +91,16 @@ def _corrected(
         return 'label'
     if shape.fault:
         return None if shape.fault == NO_AREA else 'no area'
-    return _clamped(record, shape, size, counts)
+    return _clamp_shape(record, shape, size, counts)
 
 
-def _clamped(record: Any, shape: Shape, size: Tuple[float, float], counts: Counter) -> Optional[str]:
+def _clamp_shape(record: Any, shape: Shape, size: Tuple[float, float], counts: Counter) -> Optional[str]:
     width, height = size
     left, top, right, bottom = shape.corners
     corners = (left, top, right, bottom)
     if fault_of(corners, width, height):
         return 'box'
-    if clamped(corners, width, height) == corners or shape.kind not in _BY_POINT:
+    if clamp(corners, width, height) == corners or shape.kind not in _BY_POINT:
         return None
     record['points'] = [
         [shortest(float(min(max(x, 0), width))), shortest(float(min(max(y, 0), height)))] for x, y in record['points']

@@ -1,4 +1,4 @@
-"""Corrects VOC XML: objects with an unknown name or an invalid box."""
+"""Correction of VOC XML: objects with an unknown name or an invalid box."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from mmguard.labels.instances import InstanceRule
 from mmguard.text import quantity
-from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
-from mmguard.tools.fix.options import Corrected, FixOptions, NotCorrected
+from mmguard.tools.scan.corrections.boxes import Corners, clamp, fault_of, number, numbers, shortest
+from mmguard.tools.scan.corrections.options import Corrected, FixOptions, NotCorrected
 
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
 _INF = float('inf')
 _WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'converted', 'no_crowd': 'not difficult now'}
 
-#: How a box may be written -> its corners as VOC counts them, in an image of some width and height.
+#: Format of a box -> its corners as VOC counts them, in an image of some width and height.
 WRITTEN: Dict[str, Callable[..., Corners]] = {
     'corners': lambda a, b, c, d, *_: (a, b, c, d),
     'fractions': lambda a, b, c, d, width, height: (a * width + 1, b * height + 1, c * width, d * height),
@@ -25,7 +25,7 @@ WRITTEN: Dict[str, Callable[..., Corners]] = {
 
 
 def correct_voc(data: bytes, options: FixOptions) -> Corrected:
-    """Clamp boxes into the image, then leave out objects that no training can use.
+    """Clamp boxes into the image, then leave out objects that training cannot use.
 
     VOC counts pixels from 1; a box is judged as mmdet loads it, minus one.
     """
@@ -59,7 +59,7 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
 
 
 def _change(item: ET.Element, width: float, height: float, options: FixOptions, counts: Counter) -> None:
-    """Changes what the options ask for, in place."""
+    """Change an object as the options ask, in place."""
     name = item.find('name')
     if name is not None and options.rename.get(name.text or '', name.text) != name.text:
         name.text = options.rename[name.text or '']
@@ -96,18 +96,18 @@ def _read(data: bytes) -> ET.Element:
     except (ET.ParseError, ValueError, LookupError) as error:
         raise NotCorrected(f'unreadable: {type(error).__name__}: {error}') from error
     if root.tag != 'annotation':
-        raise NotCorrected(f'no VOC annotation: its root is <{root.tag}>')
+        raise NotCorrected(f'not a VOC annotation: its root is <{root.tag}>')
     return root
 
 
 def _side(text: Optional[str]) -> float:
-    """A size; infinite where the file does not say."""
+    """Return a side of the image; infinite if the file does not say."""
     found = number(text)
     return _INF if found is None or found <= 0 else found
 
 
 def _corners(item: ET.Element) -> Optional[Corners]:
-    """A box as mmdet loads it: whole numbers, one less than in the file."""
+    """Return a box as mmdet loads it: whole numbers, one less than in the file."""
     found = numbers([item.findtext(f'bndbox/{side}') for side in _SIDES])
     if found is None:
         return None
@@ -116,11 +116,11 @@ def _corners(item: ET.Element) -> Optional[Corners]:
 
 
 def _clamp(item: ET.Element, width: float, height: float) -> int:
-    """Clamps a box in place; returns how many were changed, 0 or 1."""
+    """Clamp a box in place; return how many were changed, 0 or 1."""
     corners = _corners(item)
     if corners is None or fault_of(corners, width, height):
         return 0
-    inside = clamped(corners, width, height)
+    inside = clamp(corners, width, height)
     if inside == corners:
         return 0
     left, top, right, bottom = inside

@@ -1,4 +1,4 @@
-"""What a corrected label must be, as the command line says it."""
+"""Options of a correction, and its result."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ Colour = Tuple[int, int, int]
 
 @dataclass(frozen=True)
 class FixOptions:
-    """What is valid, and what becomes of the rest.
+    """Rules for labels: which are valid, and what becomes of the others.
 
     Args:
-        num_classes (int, optional): Label maps: valid are ``[0, num_classes)`` and ``ignore_index``.
-        ignore_index (int): What invalid pixels become.
+        num_classes (int, optional): Of label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
+        ignore_index (int): Label that invalid pixels are set to.
         label_map (dict[int, int]): Value as stored -> class (COCO: category id -> category id), applied first. Of label
-            maps ``'*'`` stands for every value that is not named.
+            maps ``'*'`` is every value that is not named.
         on_invalid (str): Of pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
         classes (tuple[str], optional): Names that VOC objects may have; of COCO the categories, in the order in which
             the file is to list them. ``None``: any.
-        rename (dict[str, str]): Name of a category -> the name it is to have; applied before ``classes``.
-        renumber (int, optional): Categories of COCO get ids from here on, in the order of the file.
-        boxes (str): How boxes are written, one of ``WRITTEN`` of the format; they are converted. Empty: as they should.
-        scale (float, optional): By which the values of label maps are multiplied.
-        no_crowds (bool): Crowds (VOC: difficult objects) are made objects as others are.
-        images (str, optional): Folder of the images of COCO; entries are given the name that an image has there, and
-            left out where there is none.
-        drop_empty (bool): Images of COCO without an object are left out.
+        rename (dict[str, str]): Name of a category -> its new name; applied before ``classes``.
+        renumber (int, optional): First id for the categories of COCO, which are numbered in the order of the file.
+        boxes (str): Format of the boxes, one of ``WRITTEN``; they are converted. Empty: as the file format wants them.
+        scale (float, optional): Factor for the values of label maps.
+        no_crowds (bool): Turn crowds (VOC: difficult objects) into ordinary objects.
+        images (str, optional): Folder of the images of COCO; entries are renamed as there, or left out if the image is
+            missing.
+        drop_empty (bool): Leave out images of COCO without an object.
         colours (dict[tuple, int]): Of label maps that are stored as colours: (red, green, blue) -> label. A file with a
             colour that is not listed is left out.
         threshold (float, optional): Of label maps of two classes: values above it are 1, the others 0.
-        suffix (str, optional): How the names of label maps end. ``None``: as a scan chooses them.
+        suffix (str, optional): End of the names of label maps. ``None``: as a scan chooses them.
     """
 
     num_classes: Optional[int] = None
@@ -56,13 +56,13 @@ class FixOptions:
     suffix: Optional[str] = None
 
     def __post_init__(self) -> None:
-        # An edit holds pairs, for it cannot change.
+        # An edit is hashable, so it holds pairs.
         object.__setattr__(self, 'label_map', dict(self.label_map))
         object.__setattr__(self, 'rename', dict(self.rename))
         object.__setattr__(self, 'colours', dict(self.colours))
 
     def label_of(self, value: int) -> int:
-        """What a value of a label map becomes, before the rule about invalid ones."""
+        """Return what a value of a label map becomes, before the rule for invalid ones."""
         index = value if self.threshold is None else int(value > self.threshold)
         return apply_label_map(self.label_map, index, self.ignore_index)
 
@@ -75,24 +75,24 @@ class FixOptions:
 
 
 class NotCorrected(Exception):
-    """A file that is left out, and why."""
+    """A file is left out; says why."""
 
 
 class Unreadable(NotCorrected):
-    """A file that no decoder takes."""
+    """No decoder reads a file."""
 
 
 class CannotCorrect(CannotRun):
-    """Nothing can be corrected, and why."""
+    """Nothing can be corrected; says why."""
 
 
 class Corrected(NamedTuple):
-    """A corrected file.
+    """Corrected file.
 
     Attributes:
-        data (bytes): Its content; that of the original where nothing was to do.
-        ending (str): Of its name.
-        changes (list[str]): What was done to it, in words; empty: nothing.
+        data (bytes): Its content; that of the original if nothing was changed.
+        ending (str): Ending of its name.
+        changes (list[str]): Changes as text; empty: none.
         values (dict[str, int]): Value as stored -> how many elements were changed because of it.
         counts (dict[str, int]): What was skipped, remapped, ...
     """
@@ -112,7 +112,7 @@ class LabelFiles(NamedTuple):
     images: FrozenSet[str] = frozenset()
 
 
-def unchanged(data: bytes, name: str) -> Corrected:
+def keep_file(data: bytes, name: str) -> Corrected:
     return Corrected(data, ending_of(name), [], {}, {})
 
 
@@ -121,7 +121,7 @@ def ending_of(name: str) -> str:
 
 
 def names_below(folder: str) -> Iterator[str]:
-    """The names of all files in a folder and those in it, relative to it."""
+    """Yield the names of all files in a folder and its subfolders, relative to it."""
     for place, _, names in os.walk(folder):
         for name in names:
             yield os.path.relpath(os.path.join(place, name), folder)

@@ -1,16 +1,20 @@
-"""What the page is made from."""
+"""Sections of the page."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 from mmguard.findings import Finding, LabelFacts
+from mmguard.labels.instances import describe_reasons
+from mmguard.labels.tally import Tally
+from mmguard.log.flight_record import FlightBatch
+from mmguard.text import quantity
 
 
 @dataclass
 class WorstFile:
-    """A file with much that is invalid. Its picture is drawn from the paths; what cannot be read is said instead.
+    """File with many invalid labels. Its picture is drawn from the paths; a file that cannot be read is named instead.
 
     Args:
         source (str): Its name, as shown. Any string: names are escaped, and may be no UTF-8.
@@ -35,10 +39,25 @@ class WorstFile:
 
 @dataclass
 class Section:
-    """One data set (a split), or one mode of a training, on the page; the worst files first, a few of them drawn."""
+    """Data set (a split), or mode of a training, on the page; the worst files first, a few of them drawn."""
 
     name: str
     facts: LabelFacts
     findings: List[Finding] = field(default_factory=list)
     worst: List[WorstFile] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
+
+
+def describe_batch(batch: FlightBatch) -> List[Tuple[str, str]]:
+    """Return file -> what guards found in it, as text; empty if nothing."""
+    return [
+        (sample.source, '; '.join(_describe_tally(kind, tally) for kind, tally in sample.invalid.items()))
+        for sample in batch.samples
+    ]
+
+
+def _describe_tally(kind: str, tally: Tally) -> str:
+    changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
+    amount = ', '.join(f'{quantity(count, kind[:-1])} {change}' for count, change in changes if count)
+    reasons = describe_reasons(tally)
+    return f'{amount}: {reasons}' if reasons else amount

@@ -8,7 +8,7 @@ import math
 import time
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -18,12 +18,14 @@ from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.rule import Verdict
 from mmguard.labels.instances import describe_boxes
 from mmguard.text import quantity, visible
-from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.outputs import write_output
-from mmguard.tools.report.page import Section, WorstFile
-from mmguard.tools.report.pictures import panels_of
-from mmguard.tools.report.run_report import Crash, described
+from mmguard.tools.page.pictures import panels_of
+from mmguard.tools.page.sections import Section, WorstFile, describe_batch
 from mmguard.version import __version__
+
+if TYPE_CHECKING:
+    from mmguard.tools.explain.explained import Explanation
+    from mmguard.tools.report.run_report import Crash
 
 #: Codes that say: the labels are fine.
 FINE = tuple(cause.code for cause in RULES if issubclass(cause, Verdict))
@@ -83,7 +85,7 @@ def _template() -> Any:
         listed=LISTED,
         drawn=DRAWN,
         counted=quantity,
-        described=described,
+        described=describe_batch,
         found_in=found_in,
         histogram_of=histogram_of,
         panels_of=panels_of,

@@ -1,4 +1,4 @@
-"""Corrects a COCO or LVIS JSON: annotations with an invalid category, box or image."""
+"""Correction of a COCO or LVIS JSON: annotations with an invalid category, box or image."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy as np
 from mmguard.files.inside import find_inside
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
 from mmguard.text import quantity
-from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
-from mmguard.tools.fix.options import Corrected, FixOptions, NotCorrected
 from mmguard.tools.scan.annotations.table import LARGEST_SIDE
+from mmguard.tools.scan.corrections.boxes import Corners, clamp, fault_of, number, numbers, shortest
+from mmguard.tools.scan.corrections.options import Corrected, FixOptions, NotCorrected
 
 
 def correct_coco(data: bytes, options: FixOptions) -> Corrected:
-    """Clamp boxes into their images, then leave out annotations that no training can use.
+    """Clamp boxes into their images, then leave out annotations that training cannot use.
 
     ``label_map`` maps category ids; categories after the first ``num_classes`` are invalid.
     """
     original = _read(data)
     counts: Counter = Counter()
-    record = with_changes(original, options, counts)
+    record = _apply_options(original, options, counts)
     values: Counter = Counter(
         str(old.get('category_id'))
         for old, new in zip(original['annotations'], record['annotations'])
@@ -45,7 +45,7 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
         if size is None:
             counts['image_not_listed'] += 1
         else:
-            listed.append(_in_image(annotation, size, counts))
+            listed.append(_clamp_into_image(annotation, size, counts))
     faults = [fault_of(_corners(annotation), *(sizes[annotation['image_id']] or ())) for annotation in listed]
     corrected = InstanceRule(known, 'drop').sanitize(
         np.array([place_of.get(id_of(annotation, 'category_id'), -1) for annotation in listed], dtype=np.int64),
@@ -69,10 +69,10 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     if not counts:
         return Corrected(data, '.json', [], {}, {})
     if original['annotations'] and not kept:
-        raise NotCorrected(f'no annotation would be left: {"; ".join(_words(counts))}')
+        raise NotCorrected(f'no annotation would be left: {"; ".join(_describe(counts))}')
     text = json.dumps({**record, 'annotations': kept}, ensure_ascii=False)
-    # JSON can hold a lone surrogate as an escape alone.
-    return Corrected(text.encode(errors='backslashreplace'), '.json', _words(counts), dict(values), dict(counts))
+    # JSON can hold a lone surrogate only as an escape.
+    return Corrected(text.encode(errors='backslashreplace'), '.json', _describe(counts), dict(values), dict(counts))
 
 
 def _read(data: bytes) -> Dict[str, Any]:
@@ -84,14 +84,14 @@ def _read(data: bytes) -> Dict[str, Any]:
         entries = record.get(key) if isinstance(record, dict) else None
         is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
         if not is_list or (key != 'annotations' and any(id_of(entry) is None for entry in entries or [])):
-            raise NotCorrected(f'no COCO JSON: `{key}` is not a list of objects with an id')
+            raise NotCorrected(f'not a COCO JSON: `{key}` is not a list of objects with an id')
     if any('segments_info' in annotation for annotation in record['annotations']):
         raise NotCorrected('COCO panoptic: its annotations are segments of a PNG, not boxes')
     return record
 
 
 def _is_usable(image: Dict[str, Any]) -> bool:
-    """Whether a loader can do anything with an image: find it, and say what lies inside of it."""
+    """Return True if a loader can find an image and knows its size."""
     names = [image[key] for key in ('file_name', 'coco_url') if image.get(key) is not None]
     return size_of(image) is not None and any(names) and all(isinstance(name, str) for name in names)
 
@@ -101,12 +101,12 @@ def _corners(annotation: Dict[str, Any]) -> Optional[Corners]:
     return None if box is None else (box[0], box[1], box[0] + box[2], box[1] + box[3])
 
 
-def _in_image(annotation: Dict[str, Any], size: Tuple[float, float], counts: Counter) -> Dict[str, Any]:
-    """An annotation whose box ends with the image, and that has an area: mmdet reads it."""
+def _clamp_into_image(annotation: Dict[str, Any], size: Tuple[float, float], counts: Counter) -> Dict[str, Any]:
+    """Clamp the box of an annotation into its image, and give it an area: mmdet reads it."""
     corners = _corners(annotation)
     if corners is None or fault_of(corners, *size):
         return annotation
-    inside = clamped(corners, *size)
+    inside = clamp(corners, *size)
     is_new = inside != corners
     if is_new:
         counts['clipped'] += 1
@@ -122,7 +122,7 @@ def _in_image(annotation: Dict[str, Any], size: Tuple[float, float], counts: Cou
     return annotation
 
 
-def _words(counts: Counter) -> List[str]:
+def _describe(counts: Counter) -> List[str]:
     said = {
         'label': ('annotation', 'of an unknown category dropped'),
         'image_not_listed': ('annotation', 'of unlisted images dropped'),
@@ -130,8 +130,8 @@ def _words(counts: Counter) -> List[str]:
         'area_added': ('area', 'written'),
         'texts_to_numbers': ('record', 'with texts in place of numbers'),
         'numbers_to_names': ('name', 'of categories written as text'),
-        'ids_renumbered': ('annotation', 'numbered anew'),
-        'categories_changed': ('list', 'of categories written anew'),
+        'ids_renumbered': ('annotation', 'renumbered'),
+        'categories_changed': ('list', 'of categories rewritten'),
         'outlined': ('box', 'added around polygons'),
         'boxes_converted': ('box', 'converted'),
         'no_crowd': ('annotation', 'made an object in place of a crowd'),
@@ -149,7 +149,7 @@ Record = Dict[str, Any]
 
 _SIDES = ('width', 'height')
 
-#: How a box may be written -> x, y, width, height of it, in an image of some width and height.
+#: Format of a box -> its x, y, width and height, in an image of some width and height.
 WRITTEN: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'sizes': lambda a, b, c, d, *_: (a, b, c, d),
     'corners': lambda a, b, c, d, *_: (a, b, c - a, d - b),
@@ -157,15 +157,25 @@ WRITTEN: Dict[str, Callable[..., Tuple[float, ...]]] = {
 }
 
 
-def with_changes(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Return a COCO file with what the options ask for; :class:`NotCorrected` where that cannot be done."""
-    for change in (_numbers, _ids, _mapped, _named, _renumbered, _outlined, _boxes, _crowds, _images):
+def _apply_options(record: Record, options: FixOptions, counts: Counter) -> Record:
+    """Return a COCO file with what the options ask for, or raise :class:`NotCorrected`."""
+    for change in (
+        _parse_numbers,
+        _renumber_annotations,
+        _map_categories,
+        _name_categories,
+        _renumber_categories,
+        _add_boxes,
+        _convert_boxes,
+        _turn_crowds,
+        _match_images,
+    ):
         record = change(record, options, counts)
     return record
 
 
-def _numbers(record: Record, _: FixOptions, counts: Counter) -> Record:
-    """Numbers in place of texts that hold one: an id ``"1"`` is not 1."""
+def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> Record:
+    """Replace texts by the numbers that they hold: an id ``"1"`` is not 1."""
     known = {key: {id_of(entry) for entry in record[key]} for key in ('images', 'categories')}
     changed = []
     for annotation in record['annotations']:
@@ -194,8 +204,8 @@ def _numbers(record: Record, _: FixOptions, counts: Counter) -> Record:
     return {**record, 'images': images, 'annotations': changed, 'categories': categories}
 
 
-def _ids(record: Record, _: FixOptions, counts: Counter) -> Record:
-    """Annotations are numbered anew where an id is missing or used twice: nothing refers to them."""
+def _renumber_annotations(record: Record, _: FixOptions, counts: Counter) -> Record:
+    """Renumber the annotations if an id is missing or used twice: nothing refers to them."""
     annotations = record['annotations']
     ids = [id_of(annotation) for annotation in annotations]
     if None not in ids and len(set(ids)) == len(ids):
@@ -204,8 +214,8 @@ def _ids(record: Record, _: FixOptions, counts: Counter) -> Record:
     return {**record, 'annotations': [{**one, 'id': number} for number, one in enumerate(annotations, 1)]}
 
 
-def _mapped(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Category ids by the label map. A category that is mapped away, and to which nothing is mapped, goes."""
+def _map_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
+    """Map category ids. A category that is mapped away is removed, unless another is mapped to it."""
     wanted = {raw: new for raw, new in options.label_map.items() if raw != new}
     if not wanted:
         return record
@@ -216,13 +226,13 @@ def _mapped(record: Record, options: FixOptions, counts: Counter) -> Record:
     gone = set(wanted) - set(wanted.values())
     return {
         **record,
-        'annotations': list(_with_categories(record['annotations'], wanted, counts)),
+        'annotations': list(_change_categories(record['annotations'], wanted, counts)),
         'categories': [category for category in record['categories'] if id_of(category) not in gone],
     }
 
 
-def _named(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Categories by their names: renamed, one for each name, in the order that is asked for."""
+def _name_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
+    """Rename categories, merge those of one name, and put them into the order that is asked for."""
     if not options.rename and options.classes is None:
         return record
     renamed = [
@@ -242,24 +252,24 @@ def _named(record: Record, options: FixOptions, counts: Counter) -> Record:
     counts['categories_changed'] += listed != record['categories']
     return {
         **record,
-        'annotations': list(_with_categories(record['annotations'], merged, counts)),
+        'annotations': list(_change_categories(record['annotations'], merged, counts)),
         'categories': listed,
     }
 
 
-def _renumbered(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _renumber_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
     if options.renumber is None:
         return record
     ids = {id_of(category): number for number, category in enumerate(record['categories'], options.renumber)}
     return {
         **record,
-        'annotations': list(_with_categories(record['annotations'], ids, counts)),
+        'annotations': list(_change_categories(record['annotations'], ids, counts)),
         'categories': [{**category, 'id': ids[id_of(category)]} for category in record['categories']],
     }
 
 
-def _outlined(record: Record, _: FixOptions, counts: Counter) -> Record:
-    """Boxes around polygons where there are no others."""
+def _add_boxes(record: Record, _: FixOptions, counts: Counter) -> Record:
+    """Add boxes around polygons to annotations without a box."""
     changed = []
     for annotation in record['annotations']:
         polygons = annotation.get('segmentation')
@@ -273,7 +283,7 @@ def _outlined(record: Record, _: FixOptions, counts: Counter) -> Record:
     return {**record, 'annotations': changed}
 
 
-def _boxes(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _convert_boxes(record: Record, options: FixOptions, counts: Counter) -> Record:
     if options.boxes in ('', 'sizes'):
         return record
     if options.boxes not in WRITTEN:
@@ -295,8 +305,8 @@ def _boxes(record: Record, options: FixOptions, counts: Counter) -> Record:
     return {**record, 'annotations': changed}
 
 
-def _crowds(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Crowds are objects where that is asked."""
+def _turn_crowds(record: Record, options: FixOptions, counts: Counter) -> Record:
+    """Turn crowds into objects if that is asked for."""
     if not options.no_crowds:
         return record
     changed = []
@@ -309,8 +319,8 @@ def _crowds(record: Record, options: FixOptions, counts: Counter) -> Record:
     return {**record, 'annotations': changed}
 
 
-def _images(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Entries with the names that images have on disk; without those of images that are not there."""
+def _match_images(record: Record, options: FixOptions, counts: Counter) -> Record:
+    """Name images as on disk, and leave out those that are not there."""
     if options.images is None:
         return record
     try:
@@ -331,7 +341,7 @@ def _images(record: Record, options: FixOptions, counts: Counter) -> Record:
     return {**record, 'images': there}
 
 
-def _with_categories(annotations: List[Record], ids: Dict[Any, Any], counts: Counter) -> Iterator[Record]:
+def _change_categories(annotations: List[Record], ids: Dict[Any, Any], counts: Counter) -> Iterator[Record]:
     for annotation in annotations:
         known = id_of(annotation, 'category_id')
         if ids.get(known, known) == known:
@@ -342,7 +352,7 @@ def _with_categories(annotations: List[Record], ids: Dict[Any, Any], counts: Cou
 
 
 def size_of(image: Record) -> Optional[Tuple[float, float]]:
-    """Width and height; ``None`` where they are not two numbers of pixels above 0."""
+    """Return width and height; ``None`` unless they are two numbers of pixels above 0."""
     width, height = (None if isinstance(image.get(side), str) else number(image.get(side)) for side in _SIDES)
     if width is None or height is None or min(width, height) <= 0 or max(width, height) > LARGEST_SIDE:
         return None
@@ -350,7 +360,7 @@ def size_of(image: Record) -> Optional[Tuple[float, float]]:
 
 
 def are_polygons(outline: Any) -> bool:
-    """Whether an outline is a list of lists of numbers."""
+    """Return True if an outline is a list of lists of numbers."""
     return isinstance(outline, list) and all(
         isinstance(polygon, list)
         and all(isinstance(part, (int, float)) and number(part) is not None for part in polygon)
@@ -359,7 +369,7 @@ def are_polygons(outline: Any) -> bool:
 
 
 def id_of(entry: Record, name: str = 'id') -> Any:
-    """An id; ``None`` where there is none, or something that cannot be one."""
+    """Return an id; ``None`` if it is missing, or cannot be an id."""
     value = entry.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)  # equal, and the same key

@@ -1,4 +1,4 @@
-"""Corrects label maps: values, and the form of the file."""
+"""Correction of label maps: values, and the form of the file."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from mmguard.labels.space import LabelRule, value_counts
 from mmguard.text import quantity
-from mmguard.tools.fix.options import Colour, Corrected, FixOptions, NotCorrected, Unreadable
+from mmguard.tools.scan.corrections.options import Colour, Corrected, FixOptions, NotCorrected, Unreadable
 from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.forms import form_of, form_of_array, is_lossy, read_array, scale_of
 
-#: How files of numpy begin.
+#: First bytes of a file of NumPy.
 _NUMPY = b'\x93NUMPY'
 #: Bytes that tell a damaged image from another file.
 _HEAD = 16
 _FORMATS = ('PNG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'JPEG')
 
-#: What 1 / 255 in 32 bits, times 255, is off at most.
+#: Largest error of 1 / 255 in 32 bits, times 255.
 ROUNDING = 1e-4
 
 
@@ -30,7 +30,7 @@ def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
     label, form, is_png = _read(data, options)
     rule = LabelRule(options.num_classes, options.ignore_index, options.on_invalid, options.label_map)
     corrected, tally = rule.sanitize(label)
-    changes = _words(label, corrected)
+    changes = _describe_values(label, corrected)
     if options.threshold is not None:
         changes.insert(0, f'values above {options.threshold:g} -> 1, the others -> 0')
     elif options.scale is not None:
@@ -58,7 +58,7 @@ def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
     )
 
 
-def _words(label: np.ndarray, corrected: np.ndarray) -> List[str]:
+def _describe_values(label: np.ndarray, corrected: np.ndarray) -> List[str]:
     if corrected is label:
         return []
     differs = label != corrected
@@ -70,7 +70,9 @@ def _words(label: np.ndarray, corrected: np.ndarray) -> List[str]:
 
 
 def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
-    """Values as stored (thresholded, or indices of the listed colours), (H, W), the form, and whether it is a PNG."""
+    """Return the values as stored (thresholded, or indices of the listed colours), (H, W), the form, and True for a
+    PNG.
+    """
     from PIL import Image
 
     scale, lossy, is_png, in_colour = 1.0, False, False, False
@@ -97,7 +99,7 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
         return (_values(stored, form, scale, whole=False) > options.threshold).astype(np.uint8), form, is_png
     if lossy:
         raise NotCorrected(
-            'compressed with loss (JPEG): its values are no longer what was drawn. Export it again as PNG'
+            'compressed with loss (JPEG): the values differ from those that were drawn. Export it again as PNG'
         )
     return _values(stored * options.scale if options.scale is not None else stored, form, scale), form, is_png
 

@@ -1,4 +1,4 @@
-"""Corrects YOLO label files: rows that cannot be read, or lie outside of the image."""
+"""Correction of YOLO label files: rows that cannot be read, or are outside of the image."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import List, Optional, Sequence, Set, Tuple
 
 from mmguard.labels.space import OTHERS
 from mmguard.text import quantity
-from mmguard.tools.fix.options import (
+from mmguard.tools.scan.corrections.options import (
     CannotCorrect,
     Corrected,
     FixOptions,
     LabelFiles,
     NotCorrected,
     ending_of,
+    keep_file,
     names_below,
-    unchanged,
 )
 from mmguard.tools.scan.yolo.declared import is_data_yaml
 from mmguard.tools.scan.yolo.scan import YoloSet, yolo_sets
@@ -28,7 +28,7 @@ _MARK = b'\xef\xbb\xbf'
 _WORDS = {
     'mark': 'byte order mark cut',
     'utf16': 'written as UTF-8',
-    'cut': 'cut behind the box',
+    'cut': 'cut after the box',
     'clipped': 'clamped',
     'mapped': 'mapped',
 }
@@ -36,9 +36,7 @@ _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 
 
 def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
-    """Return what belongs to a folder, or a data.yaml, of YOLO; refuse what leads to no label file, or out of the
-    folder.
-    """
+    """Return the files of a YOLO folder or data.yaml; refuse a target without labels, or with labels elsewhere."""
     is_folder = os.path.isdir(target)
     if target.lower().endswith('.txt') and not is_folder:
         raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
@@ -54,25 +52,25 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
     def correct(data: bytes, name: str) -> Corrected:
         if name in texts:
             return correct_text(data, options, kpt_shape)
-        return correct_data_yaml(data, ending_of(name)) if name in own else unchanged(data, name)
+        return correct_data_yaml(data, ending_of(name)) if name in own else keep_file(data, name)
 
     return LabelFiles([(os.path.join(root, name), name) for name in names], correct, frozenset({*names} - own))
 
 
 def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
-    """The label files, relative to a folder."""
+    """Return the label files, relative to a folder."""
     texts: Set[str] = set()
     folder = os.path.join(absolute(root), '')
     for one in sets:
         for text, _ in one.listing().texts:
             if not text.startswith(folder):
-                raise CannotCorrect(f'{text}, to which {target} leads, lies outside of {root}')
+                raise CannotCorrect(f'{text}, to which {target} leads, is outside of {root}')
             texts.add(text[len(folder) :])
     return texts
 
 
 def correct_data_yaml(data: bytes, ending: str) -> Corrected:
-    """A data.yaml without ``path``: its folder is that of the copy then, and not that of the originals."""
+    """Remove ``path`` from a data.yaml: its folder then is that of the copy."""
     fresh = _PATH.sub(b'', data)
     changes = ['path left out: the folder of this file'] if fresh != data else []
     return Corrected(fresh, ending, changes, {}, {})
@@ -84,7 +82,7 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
     ``kpt_shape``: points and numbers of each, where rows have keypoints.
     """
     if options.boxes:
-        raise NotCorrected('--boxes is of other formats: rows of YOLO are not converted')
+        raise NotCorrected('--boxes does not apply to YOLO, whose rows are not converted')
     readable = as_utf8(data)
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
     lines: List[bytes] = []
@@ -94,7 +92,7 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
         if not words:
             continue
         counts['utf16'] += readable is not data
-        kept, row = _corrected(words, options, kpt_shape, counts)
+        kept, row = _correct_row(words, options, kpt_shape, counts)
         if not kept:
             values[words[0].decode('utf-8', 'replace')] += 1
             continue
@@ -106,10 +104,10 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
     return Corrected(b''.join(row + b'\n' for row in lines), '.txt', words_of, dict(values), dict(changed))
 
 
-def _corrected(
+def _correct_row(
     words: List[bytes], options: FixOptions, kpt_shape: Optional[Tuple[int, int]], counts: Counter
 ) -> Tuple[List[float], bytes]:
-    """The numbers of a row, and how it is written; no numbers: it is dropped."""
+    """Return the numbers of a row and its text; no numbers: it is dropped."""
     before = sum(counts.values())
     if len(words) == BOX + 1 and kpt_shape is None:
         words = words[:BOX]
@@ -127,7 +125,7 @@ def _corrected(
     if options.num_classes is not None and not 0 <= values[0] < options.num_classes:
         counts['dropped (label)'] += 1
         return [], b''
-    values = _clamped(values, kpt_shape, counts)
+    values = _clamp_row(values, kpt_shape, counts)
     if not values:
         counts['dropped (without area)'] += 1
         return [], b''
@@ -136,8 +134,8 @@ def _corrected(
     return values, ' '.join([str(int(values[0])), *(f'{number:.8g}' for number in values[1:])]).encode()
 
 
-def _clamped(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
-    """Moves what lies outside of the image to its edge; nothing where no area is left."""
+def _clamp_row(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
+    """Move points outside of the image to its edge; return nothing if no area is left."""
     _, left, top, right, bottom, *_ = row_of(values, kpt_shape)
     is_box = len(values) == BOX or kpt_shape is not None
     points = values[BOX:] if is_box else values[1:]

@@ -8,23 +8,36 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Union
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set, Union
 
+from mmguard.errors import CannotRun
 from mmguard.files.inside import OutsideError, resolve_inside, tell_inside
 from mmguard.files.regular import LOCK, NOT_REGULAR, hold_folder, is_draft, open_regular, read_regular, write_whole
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
+from mmguard.labels.space import OTHERS, LabelRule
 from mmguard.text import REPORT_IT, describe_error
-from mmguard.tools.fix.options import CannotCorrect, FixOptions, LabelFiles, NotCorrected, ending_of, unchanged
-from mmguard.tools.fix.plan import files_of
-from mmguard.tools.storage.urls import is_url
+from mmguard.tools.scan import target as formats
+from mmguard.tools.scan.corrections.options import (
+    CannotCorrect,
+    FixOptions,
+    LabelFiles,
+    NotCorrected,
+    ending_of,
+    keep_file,
+    names_below,
+)
+from mmguard.tools.scan.sources.folder import label_files
+from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.scan.sources.other_files import words_of_program
+from mmguard.tools.storage.urls import below, is_url
 from mmguard.version import __version__
 
 Link = Callable[[str, Path, bool], None]
 
 
 class Copies(NamedTuple):
-    """What became of the files: those with a copy, those without and why, linked images, faults of mmguard's own."""
+    """Result for the files: those with a copy, those left out and why, linked images, internal errors."""
 
     done: List[Dict[str, Any]]
     left_out: List[Dict[str, str]]
@@ -38,13 +51,13 @@ _WRITER = 'mmguard fix'
 
 
 def check_places(target: Path, out: Path) -> None:
-    """Refuse a folder that is, lies in or holds TARGET, or that is not empty and no earlier output."""
+    """Refuse ``--out`` if it is, contains or is inside TARGET, or holds files that fix did not write."""
     original, copies = target.resolve(), out.resolve()
     folder = original if target.is_dir() else original.parent
     if _is_one_of(folder, [copies, *(copies.parents if target.is_dir() else ())]):
-        raise CannotCorrect(f'--out {out} is TARGET or lies in it; originals are never touched: name another folder')
+        raise CannotCorrect(f'--out {out} is TARGET or inside it; originals are never modified: name another folder')
     if _is_one_of(copies, folder.parents):
-        raise CannotCorrect(f'--out {out} holds TARGET; originals are never touched: name another folder')
+        raise CannotCorrect(f'--out {out} contains TARGET; originals are never modified: name another folder')
     if out.exists() and not out.is_dir():
         raise CannotCorrect(f'--out {out} is a file: name a folder')
     if out.is_dir() and read_manifest(out) is None and not all(map(_is_draft_file, out.iterdir())):
@@ -52,7 +65,7 @@ def check_places(target: Path, out: Path) -> None:
 
 
 def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
-    """The manifest of a folder; ``None`` where there is none of ours."""
+    """Return the manifest of a folder; ``None`` if it has none of ours."""
     try:
         record = json.loads(read_regular(os.path.join(folder, MANIFEST), _LARGEST))
     except (OSError, ValueError, RecursionError):
@@ -61,7 +74,7 @@ def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
 
 
 def begin(out: Path, target: str, options: FixOptions) -> None:
-    """Mark a folder as ours, and remove what a run that was killed left half written."""
+    """Mark a folder as ours, and remove partial files of a run that was killed."""
     write_manifest(out, target, options, finished=False)
     for place, _, names in os.walk(out):
         for path in (Path(place, name) for name in names):
@@ -70,7 +83,7 @@ def begin(out: Path, target: str, options: FixOptions) -> None:
 
 
 def write_manifest(out: Path, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
-    """Writes the manifest; of a run that has just begun ``finished=False``."""
+    """Write the manifest; ``finished=False`` at the start of a run."""
     record = {
         'written_by': _WRITER,
         'version': __version__,
@@ -80,7 +93,7 @@ def write_manifest(out: Path, target: str, options: FixOptions, finished: bool =
         **found,
     }
     text = json.dumps(record, indent=1, ensure_ascii=False) + '\n'
-    # File names that are no UTF-8 are lone surrogates, which JSON can hold as an escape alone.
+    # File names that are not UTF-8 are lone surrogates, which JSON can hold only as an escape.
     write_whole(out / MANIFEST, text.encode(errors='backslashreplace'))
 
 
@@ -93,7 +106,7 @@ def digest(data: bytes) -> str:
 
 
 def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
-    """Return where the copy of a file goes; refuse a name, and a link in ``out``, that leads out of it."""
+    """Return the path of a file's copy; refuse a name, or a link in ``out``, that leads out of it."""
     try:
         path = Path(resolve_inside(str(out), name))
     except OutsideError as error:
@@ -141,8 +154,8 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
             write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
     except BlockingIOError as error:
         raise CannotCorrect(
-            f'another mmguard fix writes to --out {out}: wait for it, or name another folder (where none runs, delete '
-            f'{out / LOCK})'
+            f'another mmguard fix writes to --out {out}: wait for it, or name another folder (if none is '
+            f'running, delete {out / LOCK})'
         ) from error
     return copies
 
@@ -154,7 +167,7 @@ def check_is_local(target: str) -> None:
 
 
 def _final(target: str, options: FixOptions) -> Set[str]:
-    """Digests of what was corrected by the same rules: it is not mapped a second time."""
+    """Return digests of files that were corrected by the same rules: they are not mapped a second time."""
     earlier = read_manifest(Path(target)) if os.path.isdir(target) else None
     if earlier is None:
         return set()
@@ -186,7 +199,7 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str], to_link: 
             if path != target and not is_of_target(path):
                 raise NotCorrected('a link that leads out of TARGET: copy what it leads to there (cp -L)')
             before = digest(data)
-            corrected = unchanged(data, name) if before in final else found.correct(data, name)
+            corrected = keep_file(data, name) if before in final else found.correct(data, name)
             new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
@@ -229,7 +242,7 @@ def _check_json(path: Path) -> None:
     from mmguard.tools.scan.annotations.labelme import is_labelme_file, scan_labelme
 
     if is_labelme_file(str(path)):
-        with suppress(ValueError):  # an image may well be without a shape
+        with suppress(ValueError):  # an image may be without a shape
             _check(scan_labelme(str(path), look=False))
         return
     from mmguard.tools.scan.annotations.coco import scan_coco
@@ -249,7 +262,7 @@ _CHECKS: Dict[str, Callable[[Path], None]] = {'.json': _check_json, '.xml': _che
 
 def _check(facts: LabelFacts) -> None:
     found = facts.annotations or AnnotationFacts()
-    # Of a copy in VOC that has no size the image lies elsewhere.
+    # A VOC copy without a size has its image elsewhere.
     wrong = [what for what in found.unreadable if not what.startswith('has no size')]
     wrong += describe_boxes(facts.reasons)
     wrong += [f'{count:,} without {key}' for key, count in found.without_key.items()]
@@ -258,6 +271,99 @@ def _check(facts: LabelFacts) -> None:
     for what, ids in (('images', found.duplicate_image_ids), ('categories', found.duplicate_category_ids)):
         wrong += [f'{what} that share an id: {", ".join(map(str, ids[:5]))}'] if ids else []
     if found.format == 'coco' and found.annotations and found.images_without_target == found.images:
-        wrong.append('crowds, ignored ones and boxes thinner than a pixel are all that would be left')
+        wrong.append('only crowds, ignored objects and boxes thinner than a pixel would be left')
     if wrong:
-        raise NotCorrected(f'what is wrong cannot be corrected here: {"; ".join(wrong)}')
+        raise NotCorrected(f'not correctable here: {"; ".join(wrong)}')
+
+
+#: Of a VOC data set: nothing in it is a label.
+IMAGES = 'JPEGImages'
+
+
+def files_of(target: str, options: FixOptions) -> LabelFiles:
+    """Return the label files of a target that are corrected."""
+    from mmguard.tools.scan.corrections.labelme import files_of_labelme
+    from mmguard.tools.scan.corrections.yolo import files_of_yolo
+
+    if not os.path.exists(target):
+        raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
+    try:
+        found = formats.format_of(target, options.suffix)
+    except CannotRun as error:
+        raise CannotCorrect(str(error)) from error
+    if found == formats.OTHER_PROGRAM:
+        raise CannotCorrect(f'{target}: nothing is corrected, {words_of_program(target)}')
+    if found == formats.YOLO:
+        return files_of_yolo(target, options)
+    if found == formats.LABELME:
+        return files_of_labelme(target, options)
+    if os.path.isfile(target):
+        return _files_of_coco(target, options)
+    names = sorted(names_below(target))
+    has_xml = any(map(_is_xml, names))
+    if found == formats.VOC or (has_xml and not any(map(is_image_name, names))):
+        return _files_of_voc(target, names, options)
+    return _files_of_maps(target, options)
+
+
+def _files_of_coco(target: str, options: FixOptions) -> LabelFiles:
+    from mmguard.tools.scan.corrections.coco import correct_coco
+
+    if not target.lower().endswith('.json'):
+        raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
+    if OTHERS in options.label_map:
+        raise CannotCorrect(
+            '--label-map: * means all other values, of label maps only; for a JSON name every category id'
+        )
+    return LabelFiles([(target, os.path.basename(target))], lambda data, name: correct_coco(data, options))
+
+
+def _files_of_voc(target: str, names: List[str], options: FixOptions) -> LabelFiles:
+    from mmguard.tools.scan.corrections.voc import correct_voc
+
+    if options.label_map:
+        raise CannotCorrect('--label-map maps numbers; VOC has names: name the valid ones with --classes')
+    images = _images_beside(names)
+    lists = [name for name in names if 'ImageSets' in Path(name).parts]
+    return LabelFiles(
+        [(os.path.join(target, name), name) for name in (*filter(_is_xml, names), *lists, *sorted(images))],
+        lambda data, name: correct_voc(data, options) if _is_xml(name) else keep_file(data, name),
+        images,
+    )
+
+
+def _files_of_maps(target: str, options: FixOptions) -> LabelFiles:
+    from mmguard.tools.scan.corrections.maps import correct_map
+
+    maps = sorted(below(path, target) for path in label_files(target, options.suffix))
+    if not maps:
+        if options.suffix:
+            raise CannotCorrect(f'{target}: no label map has a name that ends with {options.suffix} (--suffix)')
+        raise CannotCorrect(f'{target} holds no labels that fix corrects: name their folder, or a COCO .json itself')
+    import PIL.Image  # noqa: F401  without it no map is written at all
+
+    if options.num_classes is None:
+        raise CannotCorrect('label maps do not say how many classes there are: add --num-classes N')
+    try:
+        LabelRule(options.num_classes or 1, options.ignore_index, options.on_invalid, options.label_map)
+    except (TypeError, ValueError) as error:
+        raise CannotCorrect(str(error)) from error
+    return LabelFiles(
+        [(os.path.join(target, name), name) for name in maps],
+        lambda data, name: correct_map(data, ending_of(name), options),
+    )
+
+
+def _is_xml(name: str) -> bool:
+    return name.lower().endswith('.xml')
+
+
+def _images_beside(names: List[str]) -> FrozenSet[str]:
+    """Return the images of a VOC folder: those in JPEGImages, and those with the name of an XML file."""
+    annotated = {os.path.splitext(name)[0] for name in names if _is_xml(name)}
+    return frozenset(
+        name
+        for name in names
+        if not _is_xml(name)
+        and (IMAGES in Path(name).parts or (is_image_name(name) and os.path.splitext(name)[0] in annotated))
+    )

@@ -1,4 +1,4 @@
-"""What is wrong with a box of an annotation file, and its part inside the image."""
+"""Faults of a box in an annotation file, and its part inside the image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Corners = Tuple[float, float, float, float]
 
 
 def number(value: Any) -> Optional[float]:
-    """A finite number, also one that is written as text; ``None`` for anything else."""
+    """Return a finite number, parsed if it is written as text; ``None`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -22,7 +22,7 @@ def number(value: Any) -> Optional[float]:
 
 
 def numbers(values: Any) -> Optional[Corners]:
-    """Four finite numbers; ``None`` for anything else."""
+    """Return four finite numbers; ``None`` for anything else."""
     if not isinstance(values, list) or len(values) != 4:
         return None
     first, second, third, fourth = map(number, values)
@@ -32,12 +32,12 @@ def numbers(values: Any) -> Optional[Corners]:
 
 
 def shortest(value: float) -> float:
-    """A number as it is written: without ``.0``."""
+    """Return a number as it is written: without ``.0``."""
     return int(value) if value.is_integer() else value
 
 
 def fault_of(corners: Optional[Corners], width: float, height: float) -> int:
-    """The place of a box's first fault in ``BOX_REASONS``; 0: none."""
+    """Return the index of a box's first fault in ``BOX_REASONS``; 0: none."""
     if corners is None:
         return NOT_FINITE
     left, top, right, bottom = corners
@@ -46,6 +46,6 @@ def fault_of(corners: Optional[Corners], width: float, height: float) -> int:
     return OUTSIDE if right <= 0 or bottom <= 0 or left >= width or top >= height else 0
 
 
-def clamped(corners: Corners, width: float, height: float) -> Corners:
+def clamp(corners: Corners, width: float, height: float) -> Corners:
     left, top, right, bottom = corners
     return max(left, 0), max(top, 0), min(right, width), min(bottom, height)

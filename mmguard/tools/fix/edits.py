@@ -1,19 +1,25 @@
-"""The edits of label files that a scan offers, written by their numbers on the screen."""
+"""Edits of label files that a scan offers, by their numbers; and boxes that must not be clamped."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence
 
 from mmguard.errors import CannotRun
-from mmguard.findings.edits import ALL_SAFE
+from mmguard.findings.edits import ALL_SAFE, Edit
+from mmguard.findings.engine import chosen_rules, search
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import JSON, are_many, describe_format
 from mmguard.findings.finding import INFO
+from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, as_one, first_safe, objection
+from mmguard.labels.instances import BOX_REASONS
 from mmguard.text import quantity
-from mmguard.tools.fix.options import CannotCorrect, FixOptions
+from mmguard.tools.scan.corrections.options import CannotCorrect, FixOptions
 from mmguard.tools.scan.engine import Mapper, scan_here
-from mmguard.tools.scan.plans import Plan
+from mmguard.tools.scan.plans import AnnotationSource, Plan
 from mmguard.tools.scan.processes import LocalProcesses, cores
 from mmguard.tools.scan.run import offers_of, run_plan
 from mmguard.tools.scan.settings import ScanOptions
@@ -21,7 +27,7 @@ from mmguard.tools.scan.target import plan_again, plan_of
 
 
 class Offered(NamedTuple):
-    """A plan that was scanned, and its edits by the numbers that the scan shows."""
+    """Plan that was scanned, and its edits by the numbers that the scan shows."""
 
     plan: Plan
     offers: List[Offer]
@@ -46,11 +52,11 @@ def scan(target: str, options: ScanOptions) -> Offered:
 
 
 def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
-    """Return the edits of some numbers (``'safe'``: all that ask nothing), for each file together, tried together."""
+    """Combine the edits of some numbers (``'safe'``: all without a question) per file, and try them together."""
     chosen: List[Offer] = []
     left: List[str] = []
-    for offer in (_of_number(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):
-        differs = _differing(chosen, offer)
+    for offer in (_find_offer(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):
+        differs = _find_conflict(chosen, offer)
         if differs:
             raise CannotCorrect(f'[{offer.edit.number}] excludes another edit: both write {differs}; one at a time')
         chosen.append(offer)
@@ -60,7 +66,7 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
     for offer in first_safe([offer for offer in offered.offers if offer.edit.files]) if ALL_SAFE in wanted else ():
         if offer.is_of_one_of(chosen):
             continue
-        differs = _differing(chosen, offer)
+        differs = _find_conflict(chosen, offer)
         against = f'another edit writes {differs}, too' if differs else objection([*chosen, offer])
         if against:
             left.append(f'[{offer.edit.number}] is left: {against}; scan the copy again')
@@ -74,8 +80,8 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
     return Chosen(files, left, _apply(offered.plan, *both) if both else '')
 
 
-def _differing(chosen: Sequence[Offer], offer: Offer) -> str:
-    """The options that an edit wants otherwise than those that were chosen."""
+def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
+    """Return the options for which an edit has another value than those already chosen."""
     said = dict(as_one([one.edit for one in chosen]).files)
     return ', '.join(
         f'--{name.replace("_", "-")}'
@@ -85,8 +91,8 @@ def _differing(chosen: Sequence[Offer], offer: Offer) -> str:
     )
 
 
-def scanned_again(plan: Plan, copies: Dict[str, Path]) -> str:
-    """Say what a scan finds in the copies; empty where they cannot simply take the place of the originals."""
+def scan_again(plan: Plan, copies: Dict[str, Path]) -> str:
+    """Describe what a scan finds in the copies; empty if they cannot simply replace the originals."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(copies) != {plan.target}:
         return ''
@@ -96,13 +102,13 @@ def scanned_again(plan: Plan, copies: Dict[str, Path]) -> str:
     return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
 
 
-def _of_number(offered: Offered, number: str) -> Offer:
+def _find_offer(offered: Offered, number: str) -> Offer:
     known = {str(offer.edit.number): offer for offer in offered.offers}
     files = [name for name, offer in known.items() if offer.edit.files]
     plan = offered.plan
     if number not in known:
-        there = f'there is {", ".join(files)}' if files else 'there is none'
-        raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {there}')
+        listed = f'it offers {", ".join(files)}' if files else 'it offers none'
+        raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {listed}')
     if number not in files:
         raise CannotCorrect(f'edit {number} changes the config: `{_apply(plan, number)}`')
     return known[number]
@@ -111,3 +117,52 @@ def _of_number(offered: Offered, number: str) -> Offer:
 def _apply(plan: Plan, *numbers: str) -> str:
     words = ['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.words()]
     return shlex.join([*words, *(word for number in numbers for word in ('--edit', number))])
+
+
+#: Of single boxes, where they are few.
+_SINGLE = ('MG109', 'MG152')
+#: Of boxes in another format, which not every edit converts.
+_FORMATS = (*_SINGLE, 'MG164', 'MG172', 'MG173')
+
+
+def check_boxes(target: str, options: FixOptions) -> None:
+    """Refuse boxes that seem to be in another format, of which some would be clamped or dropped: name the command.
+
+    The rules of the scan look at them, unless the options say how they are written.
+    """
+    if options.boxes:
+        return
+    if target.endswith('.py'):  # a program, of which nothing is copied
+        return
+    try:
+        plan = plan_of(target, ScanOptions())
+        labels = [source.read() for source in plan.sources if isinstance(source, AnnotationSource)]
+    except (CannotRun, OSError, ValueError):
+        return  # why it cannot be copied, who copies says
+    for found in labels:
+        _check(found)
+
+
+def _check(labels: LabelFacts) -> None:
+    found, facts = labels.annotations, Facts(labels)
+    if found is None:
+        return
+    wrong = 0 if found.yolo is None else found.yolo.in_pixels
+    wrong += found.over_edge + found.negative_boxes + sum(labels.reasons.get(name, 0) for name in BOX_REASONS)
+    rules = {rule.code: rule() for rule in chosen_rules()}
+    for finding in search(facts, list(map(type, rules.values()))) if wrong else ():
+        edits = list(rules[finding.code].edits(finding, facts))
+        is_way = finding.code not in _SINGLE or are_many(wrong, found)
+        is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
+        if is_way and all(map(_converts, edits)) and (edits or is_other_format):
+            ways = replace(finding, edits=tuple(edits)).next_step
+            option = 'sizes' if found.format in JSON else 'corners'
+            as_they_are = '' if found.yolo else f' Where they are right as they are, add --boxes {option}.'
+            raise CannotCorrect(
+                f'{finding.title} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
+                f'{ways}{as_they_are}'
+            )
+
+
+def _converts(edit: Edit) -> bool:
+    return any('boxes' in dict(options) for _, options in edit.files)
