@@ -123,8 +123,8 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     if found is None:
         print(f'{name}: no error that ended a training in {log.lines:,} lines', file=out)
         print(f'looked for, and not seen either: {_signs()}', file=out)
-        if log.dice.words:
-            print(visible(f'note: {log.dice.words}. {HARMLESS}'), file=out)
+        if log.classes.words:
+            print(visible(f'note: {log.classes.words}. {HARMLESS}'), file=out)
         return CLEAN
     width = min(shutil.get_terminal_size().columns, 110)
     print(as_text(found, name, args.config or config, width, args.verbose), file=out)
