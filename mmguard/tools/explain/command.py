@@ -27,7 +27,8 @@ def add_to(commands: Any) -> None:
         'causes in order. With --config or --data it looks for them itself. For a code it prints what it means: MG1xx '
         'is what labels show, MG2xx what a config shows, MG3xx what a run or its log shows, MG4xx what an error says. '
         'Without WHAT: all codes, one line each. Exit code: 0 a code, or neither an error nor a sign of one in the '
-        'log; 1 an error or a sign is explained, or not known; 2 an unknown code, or nothing that can be read.',
+        'log, or one that only ends early; 1 an error or a sign is explained, or not known; 2 an unknown code, or '
+        'nothing that can be read.',
     )
     parser.add_argument(
         'what', nargs='?', metavar='WHAT', help='train.log, a notebook, a run folder, - for standard input; or MG102'
@@ -118,8 +119,9 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         found = explain(log, known, names)
     if args.json is not None:
         write_json(args.json, as_json(found, name))
+    code = CLEAN if found is None or found.is_open else FOUND
     if args.json == '-':
-        return CLEAN if found is None else FOUND
+        return code
     if found is None:
         print(f'{name}: no error that ended a training in {log.lines:,} lines', file=out)
         print(f'looked for, and not seen either: {_signs()}', file=out)
@@ -134,14 +136,14 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
             f'are weighed.',
             file=out,
         )
-    return FOUND
+    return code
 
 
 def _signs() -> str:
     from mmguard.findings.signatures import read_signatures
     from mmguard.findings.signatures.signature import SIGN
 
-    signs = [one for one in read_signatures() if one.stage == SIGN or one.code in ('MG442', 'MG400')]
+    signs = [one for one in read_signatures() if one.stage >= SIGN or one.code in ('MG442', 'MG400')]
     return '; '.join(f'{one.code} {one.title.rstrip(".")}' for one in signs)
 
 

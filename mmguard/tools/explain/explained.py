@@ -11,7 +11,7 @@ from typing import Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tupl
 from mmguard.findings.absent import absent_in
 from mmguard.findings.finding import ERROR, INFO, Finding
 from mmguard.findings.signatures import Cause, Signature, choose, read_signatures
-from mmguard.findings.signatures.signature import FOLLOWS, RAISED
+from mmguard.findings.signatures.signature import FOLLOWS, OPEN, RAISED
 from mmguard.findings.unused import unused_in
 from mmguard.tools.explain.log_facts import Facts, find_facts
 from mmguard.tools.explain.reader import Reader
@@ -24,6 +24,8 @@ _LONGEST = 8000
 _RANKS = 256
 #: Characters of error, traceback and facts that the patterns of causes are searched in.
 _SEARCHED = 1 << 17
+#: Findings that need the images next to the labels.
+_OF_IMAGES = ('MG129', 'MG130')
 
 #: What a cause has going for it.
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
@@ -44,7 +46,14 @@ class Weighed(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Facts that are not in the log: ranked findings of `check` and `scan`, whether each ran, ``--num-classes``."""
+    """Facts that are not in the log.
+
+    Args:
+        findings (tuple[Finding]): Findings of `check` and `scan`, the most severe first.
+        config (bool): True if a config was checked.
+        labels (bool): True if labels were scanned, and it is known which are valid.
+        num_classes (int, optional): ``--num-classes``.
+    """
 
     findings: Tuple[Finding, ...] = ()
     config: bool = False
@@ -52,8 +61,8 @@ class Known(NamedTuple):
     num_classes: Optional[int] = None
 
     def decides(self, code: str) -> bool:
-        """Whether a finding with this code would have been seen."""
-        return self.config if code.startswith('MG2') else self.labels
+        """Return True if a finding with this code would have been seen."""
+        return {'MG1': self.labels and code not in _OF_IMAGES, 'MG2': self.config}.get(code[:3], False)
 
 
 @dataclass
@@ -83,6 +92,11 @@ class Explanation:
     framework: str = ''
     late: Optional[Raised] = None
     ranks: List[str] = field(default_factory=list)
+
+    @property
+    def is_open(self) -> bool:
+        """True if it may be no fault: a log that ends early may be of a training that goes on."""
+        return self.signature is not None and self.signature.stage == OPEN
 
     @property
     def is_asynchronous(self) -> bool:
@@ -158,7 +172,8 @@ def weigh(
     """Return the causes of a signature, and those that are refuted.
 
     First is what a finding confirms, the most severe first, then what a line of the log supports, then the rest in the
-    order of how frequent they are; what is frequent in the circumstances that the log shows goes before what is not.
+    order of how frequent they are; what was looked for in vain goes down, and what is frequent in the circumstances
+    that the log shows up.
     """
     text = Text([*pieces, *facts.pieces])
     weighed: List[Weighed] = []
@@ -175,6 +190,7 @@ def weigh(
         key=lambda one: (
             order.index(one.standing),
             min((place[finding.code] for finding in one.findings), default=0),
+            one.standing == POSSIBLE and any(map(known.decides, one.cause.codes)),
             one.evidence is None,
             not one.is_in_context,
         )

@@ -7,7 +7,7 @@ import shlex
 import textwrap
 from typing import Any, Dict, List, Optional, Tuple
 
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import ERROR, Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
@@ -47,7 +47,7 @@ def as_text(
     if config is None and 'mmguard scan CONFIG' in found.command:
         rows.append('      without a config: mmguard scan FOLDER --num-classes N')
     rows += _other_rows(found, width)
-    for finding in found.more[: 3 if verbose else 0] if _is_confirmed(found) else found.more[1 : 3 if verbose else 1]:
+    for finding in found.more[bool(_most_severe(found)) : 3 if verbose else 1]:
         rows += _wrapped(f'also found: {finding.code} {visible(finding.title)}', width, '  ')
     return '\n'.join(rows)
 
@@ -68,13 +68,13 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
     """What was found, else what the log supports, else the causes that nothing separates; how many more there are."""
     first = found.causes[0] if found.causes else None
     rows = [] if _is_confirmed(found) else _wrapped(signature.meaning, width, '  ')
+    rows += _unforeseen_rows(found, width)
     shown = 1
     if first is None:
-        rows += [*_unforeseen_rows(found, width), _NO_CAUSE]
+        rows.append(_NO_CAUSE)
     elif _is_confirmed(found):
         rows += _finding_rows(first.findings[0], width)
-    elif found.more:
-        rows += _unforeseen_rows(found, width)
+    elif _most_severe(found):
         shown = 0
     elif first.evidence is not None:
         rows += _wrapped(f'likely cause: {first.cause.text} [the log points to it]', width, '  ')
@@ -92,10 +92,17 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
 
 
 def _unforeseen_rows(found: Explanation, width: int) -> List[str]:
-    """The most severe finding, where none confirms a cause: it may be one that no cause foresaw."""
-    if _is_confirmed(found) or not found.more:
-        return []
-    return _finding_rows(found.more[0], width)
+    most = _most_severe(found)
+    return _finding_rows(most, width) if most else []
+
+
+def _most_severe(found: Explanation) -> Optional[Finding]:
+    """Return an error that no cause foresaw, where no line of the log supports a cause and no error confirms one."""
+    first = found.causes[0] if found.causes else None
+    is_settled = first is not None and (
+        first.standing == SUPPORTED or any(finding.severity == ERROR for finding in first.findings)
+    )
+    return None if is_settled or not found.more else found.more[0]
 
 
 def _finding_rows(finding: Finding, width: int) -> List[str]:

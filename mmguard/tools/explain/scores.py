@@ -17,7 +17,7 @@ _ENOUGH, _EPOCHS = 3, 10
 _KEPT = 100_000
 _NUMBER = rb'(-?\d{1,9}(?:\.\d{1,20})?(?:e-?\d{1,3})?)(?![\d:])'
 _SCORE = re.compile(
-    rb'(?P<dice>[Pp]seudo dice|[Dd]ice [Ss]core|\b(?:mean|val)_dice|\b(?:mean )?DSC)\s?[:=]?\s{0,3}\[?(?:np\.float32\()?'
+    rb'(?P<dice>[Pp]seudo dice|[Dd]ice [Ss]core|\b(?:mean|val)_dice|\bDSC)\s?[:=]?\s{0,3}\[?(?:np\.float32\()?'
     + _NUMBER
     + rb'|'
     rb'(?P<ap>IoU=0\.50:0\.95 \|[^\]\n]{0,60})\] ?= ?' + _NUMBER + rb'|'
@@ -100,13 +100,13 @@ class Scores:
 
 
 #: Lines that say how a class does: nnU-Net v2 and v1; the table of MMSegmentation has `nan` for one without labels.
-_CLASS_WORDS = (b'seudo dice', b'foreground Dice', b'| nan', b'|  nan', b' Class ')
+_CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ')
 #: nnU-Net validates on patches: of fewer epochs nobody can say that they miss a class always.
 _ENOUGH_EPOCHS = 3
 #: What is said where it comes and goes.
 HARMLESS = (
-    'That is harmless: no patch of these validations held the class, and none was predicted. It would be a fault of '
-    'the labels in every epoch'
+    'That is harmless: no patch of these validations held the class, and none was predicted. In every epoch it would '
+    'be a fault of the labels'
 )
 _LINE = re.compile(rb'(?:[Pp]seudo dice|[Gg]lobal foreground Dice:?)\s*\[([^\]\n]{1,20000})\]')
 _HEAD = re.compile(rb'\|\s{1,99}Class\s{1,99}\|\s{1,9}IoU\s{1,9}\|\s{1,9}Acc\s{1,9}\|')
@@ -159,9 +159,10 @@ class ClassScores:
         score = 'Acc' if self.validations else 'Dice'
         unit = ('validation', 'validations') if self.validations else ('epoch', 'epochs')
         texts = [
-            f'the {score} of class {name} is nan in {"all" if times >= self._all else f"{times:,} of"} '
-            f'{counted(self._all, *unit)}'
-            for name, times in self.nan.items()
+            f'the {score} of class {name} is nan in '
+            + ('all ' if times >= self._all > 1 else 'the only ' if self._all == 1 else f'{times:,} of ')
+            + (unit[0] if self._all == 1 else counted(self._all, *unit))
+            for name, times in sorted(self.nan.items(), key=lambda one: one[0].zfill(9) if one[0].isdigit() else '')
         ]
         more = f'; and of {len(texts) - 8} more' if len(texts) > 8 else ''
         return '; '.join(texts[:8]) + more
