@@ -172,10 +172,17 @@ def test_a_death_in_the_first_iterations_refutes_what_only_shows_later(line: str
 )
 def test_validation_before_a_timeout_refutes_the_losses_of_training(line: str, is_validation: bool) -> None:
     found = explain_log(f'{line}\n{TIMEOUT.format(0)}{TIMEOUT.format(1)}')
-    # It does not tell a slow rank from one that skips a collective: both are named.
-    assert ({*keys(found)[:2]} == {'other-collective', 'slow-rank'}) is is_validation
+    # It does not prove that a rank skipped a collective: one may be slow.
+    assert (keys(found)[0] == 'other-collective') is is_validation
+    assert 'slow-rank' in keys(found)
     assert ('rank-without-targets' in refuted(found)) is is_validation
     assert {one.standing for one in found.causes} == {POSSIBLE}
+
+
+@pytest.mark.parametrize('operation', ['BROADCAST', 'BARRIER', 'ALLREDUCE'])
+def test_ranks_that_gather_nothing_in_a_validation_wait_for_a_slow_one(operation: str) -> None:
+    waits = TIMEOUT.format(1).replace('ALLGATHER', operation)
+    assert keys(explain_log(f'validation: 3/4\n{waits}'))[0] == 'slow-rank'
 
 
 @pytest.mark.parametrize(
@@ -186,7 +193,7 @@ def test_validation_before_a_timeout_refutes_the_losses_of_training(line: str, i
         ('step 9 cls_loss: 0.31 giou_loss: nan dfl_loss: 0.2 loss: nan\n', 'boxes'),
         ('      3/90      2.1G        nan      1.311      0.912         14        512: 100%|##| 9/9\n', 'boxes'),
         ('Epoch [1][50/90]\tlr: 1e-3, loss_cls: nan, loss_bbox: nan, loss: nan\n', 'diverged'),
-        ('      1/90      2.1G        nan        nan        nan         14        512: 100%|##| 9/9\n', 'diverged'),
+        ('      1/90      2.1G        nan        nan        nan         14        512: 100%|##| 9/9\n', 'half-precision'),
         ("{'loss_cls': tensor(nan), 'loss_box_reg': tensor(0.31)}\n", 'diverged'),
         ('AMP: checks passed\n  1/90  2.1G  nan  nan  nan  14  512: 100%|##| 9/9\n', 'half-precision'),
     ],
