@@ -89,7 +89,8 @@ _BOXES = re.compile(
 _MAPS = re.compile(
     r'decode\.|decode_head|acc_seg|segmentation_models_pytorch|[Uu]-?net\b|loss2d|Spatial\w{0,20}NLL|_2d\b'
 )
-_LOSS_FILE = re.compile(r'(?:_head|loss|losses|criterion|matcher|assigner)\.py:\d')
+_LOSS_FILE = re.compile(r'(?:_head|loss|losses|criterion|matcher|assigner)\.py:\d|:\d+ in \w{0,40}loss')
+_BOX = re.compile(r'inv\w{3,4} box \[' + r',\s'.join([r'(-?\d+(?:\.\d+)?)'] * 4))
 _RANGE = re.compile(r'to be in the range .{1,20}, got (?:tensor\()?(-?\d+(?:\.\d+)?)')
 #: Box loss, and the two next to it, in a table of YOLO.
 _TABLE = re.compile(r'\d\d?/\d+\s+\d[\d.]*G\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s')
@@ -220,6 +221,11 @@ def _fact_of_range(pieces: Sequence[Piece]) -> Optional[Piece]:
         if found:
             where = 'just' if -0.5 < float(found.group(1)) < 1.5 else 'far'
             return Piece(piece.line, piece.text, f'fact: {where} outside')
+        box = _BOX.search(piece.searched)
+        if box:
+            x1, y1, x2, y2 = (float(side) for side in box.groups())
+            how = 'corners reversed' if x2 < x1 or y2 < y1 else 'no area'
+            return Piece(piece.line, piece.text, f'fact: {how}')
     return None
 
 

@@ -90,6 +90,7 @@ def test_the_value_alone_refutes_causes(log: str, first: str) -> None:
     [
         'RuntimeError: torch.cat(): expected a non-empty list of Tensors',
         'NotImplementedError: There were no tensor arguments to this function (e.g., you passed an empty list of Tensors)',
+        'RuntimeError: grid_sampler(): expected 4D or 5D input, but got input with sizes [0, 1] and grid with sizes [0, 9]',
     ],
 )
 def test_an_empty_list_in_a_loss_is_not_an_empty_data_set(file: str, error: str) -> None:
@@ -108,7 +109,14 @@ def test_an_empty_list_in_a_loss_is_not_an_empty_data_set(file: str, error: str)
         ('ValueError: Expected y_min for bbox (0.2, 61.5, 0.7, 90.1) to be in the range [0.0, 1.0], got 61.5.', 'box-format', False),
         ('ValueError: Target size (torch.Size([2, 1, 512, 512])) must be the same as input size (torch.Size([2, 1, 128, 128]))', 'not-resized', False),
         ('ValueError: Target size (torch.Size([2, 1, 500, 375])) must be the same as input size (torch.Size([2, 1, 480, 360]))', 'label-size', False),
+        ('AssertionError: All bounding boxes should have positive height and width. Found invalid box [31.5, 90.0, 44.5, 90.0] for target at index 1.', 'boxes-area', False),
+        ('ValueError: All bounding boxes should have positive height and width. Found invaid box [610.0, 80.0, 55.25, 120.0] for target at index 0.', 'box-format', False),
         ('RuntimeError: expected scalar type Long but found Float', 'image-transform', True),
+        ("RuntimeError: Expected object of scalar type Long but got scalar type Int for argument #2 'target'", 'integer-type', True),
+        ("RuntimeError: Expected object of scalar type Long but got scalar type Float for argument #3 'index'", 'image-transform', True),
+        ('IndexError: tensors used as indices must be long, int, byte or bool tensors', 'empty-tensor', False),
+        ('RuntimeError: only batches of spatial targets supported (3D tensors) but got targets of size: : [4, 11, 96, 96]', 'one-hot', False),
+        ('AssertionError: A prediction has class=7, but the dataset only has 3 classes', 'head-classes', True),
         ('KeyError: "Encountered category_id=7 but this id does not exist in \'categories\' of the json file."', 'unlisted-id', True),
         ('AssertionError: A prediction has category_id=12, which is not available in the dataset.', 'head-classes', True),
         ("AssertionError: The number of subfolders (5) doesn't match the number of specified classes (1000).", 'default-classes', True),
@@ -118,6 +126,12 @@ def test_numbers_of_the_message_decide_and_only_what_it_says_is_tagged(error: st
     (first, *_) = explain_log(raised(error, '/w/data/load_coco_json.py')).causes
     assert first.cause.key == key
     assert (first.standing == SUPPORTED) is tagged
+
+
+@pytest.mark.parametrize(('value', 'first'), [(61, 'raw-ids'), (23, 'raw-ids'), (144, 'raw-ids'), (255, 'image-mode')])
+def test_a_table_is_shorter_than_the_values_or_the_file_is_read_as_another(value: int, first: str) -> None:
+    error = f'IndexError: index {value} is out of bounds for axis 0 with size 20'
+    assert keys(explain_log(raised(error, '/w/data.py', 'y = table[ids]')))[0] == first
 
 
 @pytest.mark.parametrize('key', ['bbox', 'segmentation', 'image_id', 'file_name'])
@@ -193,7 +207,10 @@ def test_ranks_that_gather_nothing_in_a_validation_wait_for_a_slow_one(operation
         ('step 9 cls_loss: 0.31 giou_loss: nan dfl_loss: 0.2 loss: nan\n', 'boxes'),
         ('      3/90      2.1G        nan      1.311      0.912         14        512: 100%|##| 9/9\n', 'boxes'),
         ('Epoch [1][50/90]\tlr: 1e-3, loss_cls: nan, loss_bbox: nan, loss: nan\n', 'diverged'),
-        ('      1/90      2.1G        nan        nan        nan         14        512: 100%|##| 9/9\n', 'half-precision'),
+        (
+            '      1/90      2.1G        nan        nan        nan         14        512: 100%|##| 9/9\n',
+            'half-precision',
+        ),
         ("{'loss_cls': tensor(nan), 'loss_box_reg': tensor(0.31)}\n", 'diverged'),
         ('AMP: checks passed\n  1/90  2.1G  nan  nan  nan  14  512: 100%|##| 9/9\n', 'half-precision'),
     ],
