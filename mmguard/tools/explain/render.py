@@ -15,7 +15,7 @@ from mmguard.tools.explain.explained import CONFIRMED, SUPPORTED, Explanation, W
 from mmguard.tools.explain.troubles import Piece, Raised, Trouble
 from mmguard.version import __version__
 
-#: Possible causes of the first screen.
+#: Possible causes of the first screen, where more than one would be left.
 _POSSIBLE = 3
 _TRUE_LINE = (
     'The line that Python shows is only where it waited for the device. The true one: the same command with '
@@ -81,7 +81,7 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
         rows += _evidence_rows(first.evidence, width)
         rows += [row for label, text in _next_of(first) for row in _wrapped(f'{label}: {text}', width, '  ')]
     else:
-        shown = min(len(found.causes), _POSSIBLE)
+        shown = len(found.causes) if len(found.causes) <= _POSSIBLE + 1 else _POSSIBLE
         rows.append('possible causes:' if shown > 1 else 'possible cause:')
         for one in found.causes[:shown]:
             look = f' (to see: {one.cause.look})' if one.cause.look else ''

@@ -128,6 +128,12 @@ def test_numbers_of_the_message_decide_and_only_what_it_says_is_tagged(error: st
     assert (first.standing == SUPPORTED) is tagged
 
 
+@pytest.mark.parametrize('code', ['tp = torch.sum(t * p, dim=(2, 3))', 'x.permute(0, 3, 1, 2)', 'y = pool(x, (1, 3))'])
+def test_numbers_of_the_code_are_not_those_of_a_shape(code: str) -> None:
+    error = 'RuntimeError: The size of tensor a (4) must match the size of tensor b (18) at non-singleton dimension 1'
+    assert {one.standing for one in explain_log(raised(error, '/w/losses.py', code)).causes} == {POSSIBLE}
+
+
 @pytest.mark.parametrize(('value', 'first'), [(61, 'raw-ids'), (23, 'raw-ids'), (144, 'raw-ids'), (255, 'image-mode')])
 def test_a_table_is_shorter_than_the_values_or_the_file_is_read_as_another(value: int, first: str) -> None:
     error = f'IndexError: index {value} is out of bounds for axis 0 with size 20'
