@@ -16,6 +16,12 @@ from mmguard.labels.numbering import FRAMEWORKS
 from mmguard.tools.arguments import add_run_code, add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
+#: Characters of a quoted line.
+_LONGEST = 200
+_UNLABELED = (
+    'Images without a label file train as background. Were they meant to? `mmguard scan data.yaml` names them: a label '
+    'file of another stem or extension is not found.'
+)
 _CODE = re.compile(r'[A-Za-z]{2}\d+')
 
 
@@ -127,6 +133,9 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         print(f'looked for, and not seen either: {_signs()}', file=out)
         if log.classes.words:
             print(visible(f'note: {log.classes.words}. {HARMLESS}'), file=out)
+        for number, line in log.facts.of('unlabeled'):
+            print(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED}'), file=out)
+            break
         return CLEAN
     width = min(shutil.get_terminal_size().columns, 110)
     print(as_text(found, name, args.config or config, width, args.verbose), file=out)

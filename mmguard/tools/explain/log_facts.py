@@ -20,11 +20,14 @@ _LINES = re.compile(
     r'(?P<classes>(?:num_classes|n_classes|out_channels|\bnc)["\']?\s?[:=]\s?\d'
     r'|\b\d{1,6} (?:classes|output channels)\b)'
     r'|(?P<imported>\bimports\b\W{1,40}mmguard\b| - guard: )'
+    r'|(?P<unlabeled>\b[1-9]\d{0,8} (?:missing|backgrounds)\b)'
     r'|(?P<precision>[Mm]ixed [Pp]recision|\bAMP\b|--amp\b|fp16|autocast)'
     r'|(?P<ranks>Distributed training: True|nproc_per_node|torch\.distributed|\bDDP\b|\d ranks|[Rr]ank \d)'
 )
 #: A line without one of these has no fact; of a line that goes on, so many characters of the next.
 _WORDS = (
+    'missing',
+    'backgrounds',
     'classes',
     'channels',
     'nc',
@@ -124,7 +127,11 @@ class FactLines:
             start = end + 1
 
     def has(self, kind: str) -> bool:
-        return any(one[0] == kind for one in self.found)
+        return any(self.of(kind))
+
+    def of(self, kind: str) -> Iterator[Tuple[int, str]]:
+        """Yield the lines of a kind, with their numbers."""
+        return ((number, text) for one, number, text in self.found if one == kind)
 
 
 def find_facts(

@@ -322,6 +322,27 @@ def test_a_log_that_ends_early_may_be_of_a_training_that_goes_on(
     assert main(['explain', str(log)]) == 1
 
 
+@pytest.mark.parametrize(
+    ('line', 'is_noted'),
+    [
+        (
+            "train: Scanning 'data/train' images and labels... 150 found, 50 missing, 0 empty, 0 corrupted: 100%|#| 200/200",
+            True,
+        ),
+        ('val: Scanning /d/birds/labels/val... 31 images, 4 backgrounds, 0 corrupt: 100%|##| 35/35', True),
+        ("train: Scanning 'data/labels/a.cache' images and labels... 90 found, 7 missing, 2 empty, 0 corrupted", True),
+        ('train: Scanning /d/labels... 95 images, 0 backgrounds, 0 corrupt: 100%|##| 95/95', False),
+    ],
+)
+def test_images_without_a_label_file_are_noted(
+    line: str, is_noted: bool, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    log = tmp_path / 'train.log'
+    log.write_text(f'{line}\n99 epochs completed in 0.2 hours.\n')
+    assert main(['explain', str(log)]) == 0
+    assert ('note: ' in capsys.readouterr().out) is is_noted
+
+
 @pytest.mark.parametrize(('log', 'code'), SIGNS)
 def test_signs_without_an_error_are_seen(log: str, code: Optional[str]) -> None:
     assert find_code(log) == code if code else explain_text([log]) is None
