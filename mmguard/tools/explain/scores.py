@@ -27,6 +27,10 @@ _SCORE = re.compile(
 )
 #: An epoch is looked for in so many bytes before a score.
 _NEAR = 1 << 11
+#: Loss of boxes; 0 in all of so many lines, no object is trained on.
+_BOX_WORDS = (b'loss_bbox: ', b'iou_loss: ')
+_BOX_LOSS = re.compile(rb'\b(?:loss_bbox|iou_loss): (nan|\d[\d.]*)')
+_ENOUGH_LINES = 5
 _EPOCH = re.compile(rb'[Ee]poch\W{0,3}(\d{1,6})|^\s{1,9}(\d{1,6})/\d{1,6}\s', re.MULTILINE)
 
 
@@ -65,6 +69,8 @@ class Scores:
         self.values: Dict[str, List[float]] = {}
         self._last: Dict[str, int] = {}
         self._epoch = 0
+        self._box_lines = 0
+        self._has_boxes = False
 
     def take(self, text: bytes, first: int) -> None:
         """Take the scores of a piece of a log that begins in a line."""
@@ -79,9 +85,18 @@ class Scores:
                     for epoch in _EPOCH.finditer(text, max(start - _NEAR, 0), start + len(line)):
                         self._epoch = max(self._epoch, int(epoch.group(1) or epoch.group(2)))
 
+        for start, line in find_lines(text, _BOX_WORDS) if not self._has_boxes else ():
+            found_loss = _BOX_LOSS.search(line)
+            self._box_lines += found_loss is not None
+            self._has_boxes |= found_loss is not None and found_loss.group(1).strip(b'0.') != b''
+            self._last['box loss'] = first + text.count(b'\n', 0, start)
+
     @property
     def sign(self) -> Optional[Sign]:
         """The sign that the scores give; ``None``: none."""
+        if self._box_lines >= _ENOUGH_LINES and not self._has_boxes:
+            text = f'No object in training: the loss of the boxes is 0 in all of {self._box_lines:,} lines'
+            return Sign(text, self._last['box loss'])
         signs = [sign for sign in map(self._sign_of, self.values) if sign is not None]
         # A kind that is well says that another is not what it seems.
         return signs[0] if signs and len(signs) == len(self.values) else None
