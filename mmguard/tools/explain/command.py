@@ -133,7 +133,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         print(f'looked for, and not seen either: {_signs()}', file=out)
         if log.classes.words:
             print(visible(f'note: {log.classes.words}. {HARMLESS}'), file=out)
-        for number, line in log.facts.of('unlabeled'):
+        for number, line in log.facts.find_kind('unlabeled'):
             print(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED}'), file=out)
             break
         return CLEAN

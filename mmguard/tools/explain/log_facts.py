@@ -127,9 +127,9 @@ class FactLines:
             start = end + 1
 
     def has(self, kind: str) -> bool:
-        return any(self.of(kind))
+        return any(self.find_kind(kind))
 
-    def of(self, kind: str) -> Iterator[Tuple[int, str]]:
+    def find_kind(self, kind: str) -> Iterator[Tuple[int, str]]:
         """Yield the lines of a kind, with their numbers."""
         return ((number, text) for one, number, text in self.found if one == kind)
 
