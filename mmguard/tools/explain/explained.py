@@ -27,6 +27,8 @@ _SEARCHED = 1 << 17
 #: Findings that need the images next to the labels.
 _OF_IMAGES = ('MG129', 'MG130')
 
+#: An error of the scan or of the config that no cause has among its codes.
+_UNFORESEEN = Cause('unforeseen', 'An error in labels or config that no known cause of this message foresees.')
 #: What a cause has going for it.
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
@@ -163,7 +165,18 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
         found.causes, found.refuted = weigh(signature, pieces, facts, known)
     taken = {finding.code for weighed in found.causes for finding in weighed.findings}
     found.more = [f for f in known.findings if f.code not in taken and f.severity == ERROR]
+    if signature is not None and found.more and _is_about_data(signature, found.causes):
+        found.causes.insert(0, Weighed(_UNFORESEEN, CONFIRMED, (found.more.pop(0),)))
     return found
+
+
+def _is_about_data(signature: Signature, causes: Sequence[Weighed]) -> bool:
+    """Return True if labels or config may be behind an error, and neither a line nor an error confirms a cause."""
+    first = causes[0] if causes else None
+    is_settled = first is not None and (
+        first.standing == SUPPORTED or any(finding.severity == ERROR for finding in first.findings)
+    )
+    return not is_settled and any(cause.codes for cause in signature.causes)
 
 
 def weigh(

@@ -97,6 +97,7 @@ _BOX = re.compile(r'inv\w{3,4} box \[' + r',\s'.join([r'(-?\d+(?:\.\d+)?)'] * 4)
 _RANGE = re.compile(r'to be in the range .{1,20}, got (?:tensor\()?(-?\d+(?:\.\d+)?)')
 #: Box loss, and the two next to it, in a table of YOLO.
 _TABLE = re.compile(r'\d\d?/\d+\s+\d[\d.]*G\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s')
+_LOSS = re.compile(r'\b(?:total_)?loss["\']?: (\d{1,9}(?:\.\d{1,9})?)\b')
 _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
 
 
@@ -209,6 +210,9 @@ def _facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
         if _LATE.search(text):
             yield Piece(line, text.strip(), 'fact: trained before')
             break
+    losses = [(float(loss.group(1)), line, text) for line, text in before for loss in [_LOSS.search(text)] if loss]
+    if len(losses) > 1 and losses[-1][0] < losses[0][0]:
+        yield Piece(losses[-1][1], losses[-1][2].strip(), 'fact: the loss fell')
 
 
 def _facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Piece]:

@@ -7,7 +7,7 @@ import shlex
 import textwrap
 from typing import Any, Dict, List, Optional, Tuple
 
-from mmguard.findings.finding import ERROR, Finding
+from mmguard.findings.finding import Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
@@ -47,7 +47,7 @@ def as_text(
     if config is None and 'mmguard scan CONFIG' in found.command:
         rows.append('      without a config: mmguard scan FOLDER --num-classes N')
     rows += _other_rows(found, width)
-    for finding in found.more[bool(_most_severe(found)) : 3 if verbose else 1]:
+    for finding in found.more[: 3 if verbose else 1]:
         rows += _wrapped(f'also found: {finding.code} {visible(finding.title)}', width, '  ')
     return '\n'.join(rows)
 
@@ -56,7 +56,6 @@ def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]
     rows = _wrapped(signature.meaning, width)
     if found.is_asynchronous:
         rows += ['', *_wrapped(_TRUE_LINE, width)]
-    rows += _unforeseen_rows(found, width)
     rows += ['', 'Causes:' if found.causes else _NO_CAUSE]
     shown: Dict[Any, int] = {}
     for number, weighed in enumerate(found.causes, 1):
@@ -68,14 +67,13 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
     """What was found, else what the log supports, else the causes that nothing separates; how many more there are."""
     first = found.causes[0] if found.causes else None
     rows = [] if _is_confirmed(found) else _wrapped(signature.meaning, width, '  ')
-    rows += _unforeseen_rows(found, width)
     shown = 1
     if first is None:
         rows.append(_NO_CAUSE)
     elif _is_confirmed(found):
-        rows += _finding_rows(first.findings[0], width)
-    elif _most_severe(found):
-        shown = 0
+        # An error that no cause foresees does not hide what confirms one.
+        shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in found.causes[1:2]) else 1
+        rows += [row for one in found.causes[:shown] for row in _finding_rows(one.findings[0], width)]
     elif first.evidence is not None:
         rows += _wrapped(f'likely cause: {first.cause.text} [the log points to it]', width, '  ')
         rows += _evidence_rows(first.evidence, width)
@@ -89,20 +87,6 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
     rows += _wrapped(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
     return [*rows, f'more with --verbose: {counted(left, "other cause") if left > 0 else "all that is known of it"}']
-
-
-def _unforeseen_rows(found: Explanation, width: int) -> List[str]:
-    most = _most_severe(found)
-    return _finding_rows(most, width) if most else []
-
-
-def _most_severe(found: Explanation) -> Optional[Finding]:
-    """Return an error that no cause foresaw, where no line of the log supports a cause and no error confirms one."""
-    first = found.causes[0] if found.causes else None
-    is_settled = first is not None and (
-        first.standing == SUPPORTED or any(finding.severity == ERROR for finding in first.findings)
-    )
-    return None if is_settled or not found.more else found.more[0]
 
 
 def _finding_rows(finding: Finding, width: int) -> List[str]:

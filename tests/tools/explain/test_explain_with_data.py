@@ -112,11 +112,13 @@ class ErrorBesides(NamedTuple):
 
 
 BUS = format_traceback('RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error.', CALL)
+KILLED = 'epoch 3\nslurmstepd: error: Detected 1 oom_kill event in StepId=7.0\n'
 BOXES = format_traceback('AssertionError', ('/home/me/box_ops.py', 'assert (boxes2[:, 2:] >= boxes2[:, :2]).all()'))
 BESIDES = {
     'a line of the log is nearer than an error that no cause foresaw': ErrorBesides(
         BUS, (('MG103', 'error'),), ['MG465', 'MG103']
     ),
+    'an error of labels does not end a process': ErrorBesides(KILLED, (('MG103', 'error'),), ['MG458', 'MG103']),
     'an error goes before a warning that confirms a cause': ErrorBesides(
         BOXES, (('MG149', 'error'), ('MG172', 'warning')), ['MG445', 'MG149', 'MG172']
     ),

@@ -48,6 +48,10 @@ def test_the_number_of_classes_and_the_value_are_compared(log: str, first: str, 
     assert never in refuted(found)
 
 
+BOXES_LOG = ''.join(
+    f'Epoch [1][{n}/90] lr: 1e-3, loss_cls: {{{k}}}, loss_bbox: {{{k}}}, loss: {{{k}}}\n'
+    for k, n in enumerate([30, 60, 90])
+)
 NOT_CLASSES = {'masks-0-255', 'value-void', 'reading', 'palette-colours', 'void'}
 KERNEL = (
     '/a/Loss.cu:247: nll_loss_forward: block: [0,0,0], thread: [3,0,0] Assertion `t >= 0 && t < n_classes` failed.\n'
@@ -213,6 +217,8 @@ def test_ranks_that_gather_nothing_in_a_validation_wait_for_a_slow_one(operation
         ('step 9 cls_loss: 0.31 giou_loss: nan dfl_loss: 0.2 loss: nan\n', 'boxes'),
         ('      3/90      2.1G        nan      1.311      0.912         14        512: 100%|##| 9/9\n', 'boxes'),
         ('Epoch [1][50/90]\tlr: 1e-3, loss_cls: nan, loss_bbox: nan, loss: nan\n', 'diverged'),
+        (BOXES_LOG.format(3.9, 2.7, 'nan'), 'boxes'),
+        (BOXES_LOG.format(3.9, 81.5, 'nan'), 'diverged'),
         (
             '      1/90      2.1G        nan        nan        nan         14        512: 100%|##| 9/9\n',
             'half-precision',
