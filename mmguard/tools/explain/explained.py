@@ -279,7 +279,7 @@ def _judge(log: Reader) -> List[_Judged]:
         if not trouble.is_harmless and any(r.kind or r.message for r in trouble.chain)
     ]
     if not troubles:
-        pasted = None if log.classes.is_now_and_then else _of_few_lines(log.beginning)
+        pasted = None if log.classes.is_now_and_then or log.classes.always else _of_few_lines(log.beginning)
         troubles = [pasted] if pasted is not None else log.signs
     judged = [(trouble, *_known_of(trouble)) for trouble in troubles]
     return [one for one in judged if one[2] is not None or one[1].frames or len(judged) == 1]

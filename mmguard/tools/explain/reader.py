@@ -34,9 +34,8 @@ _TRIGGERS = (
     b'o labels',
     b'corrupt',
     b'oss: -',
-    b'oss=-',
     b'oss -',
-    b')=-',
+    b'=-',
 )
 #: So much from the beginning is read line by line: a few lines that somebody pasted may hold none of these words.
 _BEGINNING = 1 << 14
@@ -132,10 +131,7 @@ class Reader:
             self._take(b'\n')
         self._open.clear()
         if self.classes.always:
-            said = Trouble(
-                self.lines, '', [Raised('', f'No label of a class: {self.classes.words}', lines=[self.lines])]
-            )
-            self._add(said) if self.classes.epochs else self.signs.append(said)
+            self._add_sign(f'No label of a class: {self.classes.words}', self.lines)
         if self.scores.sign is not None:
             self._add_sign(self.scores.sign.text, self.scores.sign.line)
         ending = ending_of(self._last_lines())
