@@ -55,7 +55,8 @@ def test_planted_faults_are_named_with_file_and_line(tmp_path: Path) -> None:
 SETS = {
     'keypoints': ('keypoints', ['0 0.5 0.5 0.1 0.1', '0 0.5 0.5 0.1 0.1 .5 .5 2 .5 .5 2'], 'MG163'),
     'outlines beyond': ('outlines', ['0 .9 .9 1.3 .9 1.3 1.2'], 'MG164'),
-    'one class too many': ('boxes', ['3 .5 .5 .1 .1'], 'MG102'),
+    'a slip': ('boxes', ['3 .5 .5 .1 .1'], 'MG127'),
+    'one class too many': ('boxes', ['3 .5 .5 .1 .1'] * 5, 'MG102'),
     'over the edge': ('boxes', ['0 .98 .5 .2 .1'], 'MG152'),
     'no size': ('boxes', ['0 .5 .5 0 0'], 'MG109'),
     'byte order mark': ('boxes', ['\ufeff0 .5 .5 .1 .1'], 'MG163'),
@@ -70,6 +71,18 @@ def test_every_edit_followed_leaves_a_clean_set(name: str, tmp_path: Path) -> No
         add(root, number, row)
     assert len(list(followed(root, code, tmp_path))) > 0
     assert len(scanned(root, tmp_path / 'scan.json')[code]) == len(rows)
+
+
+@pytest.mark.parametrize('path', ['set', './set', 'sets/own'])
+def test_copies_of_a_set_below_its_data_yaml_are_read(path: str, tmp_path: Path) -> None:
+    root = make(tmp_path / path)
+    add(root, 3, '9 .5 .5 .1 .1')
+    said = json.loads((root / 'data.yaml').read_text())
+    (root / 'data.yaml').unlink()
+    lines = [f'path: {path}', *(f'{key}: {json.dumps(value)}' for key, value in said.items())]
+    (tmp_path / 'own.yaml').write_text('\n'.join(lines))
+    assert main(['fix', str(tmp_path / 'own.yaml'), '--out', str(tmp_path / 'fixed'), '--num-classes', '3']) == 0
+    assert set(scanned(tmp_path / 'fixed/own.yaml', tmp_path / 'scan.json')) == {'', 'MG100'}
 
 
 @pytest.mark.parametrize('kind', ['outlines', 'oriented'])
@@ -178,10 +191,10 @@ def test_names_of_a_data_yaml_that_leads_nowhere(tmp_path: Path) -> None:
     root = make(tmp_path / 'set')
     (root / 'data.yaml').write_text('nc: 3\nnames:\n- cat\n- dog\n- cow\n')
     assert scanned(root, tmp_path / 'scan.json')[''] == ['0']
-    add(root, 3, '3 0.5 0.5 0.1 0.1')
+    add(root, 3, '7 0.5 0.5 0.1 0.1')
     for target in (root, root / 'labels', root / 'labels/train', root / 'labels/train/03.txt'):
         found = scanned(target, tmp_path / 'scan.json')
-        assert set(found) - {'MG100', 'MG169'} == {'', 'MG102'}, target
+        assert set(found) - {'MG100', 'MG169'} == {'', 'MG107'}, target
     assert 'MG168' in scanned(root / 'data.yaml', tmp_path / 'scan.json')
 
 
