@@ -37,6 +37,7 @@ ORDER: Tuple[str, ...] = (
     'MG160',  # the background has a name
     'MG172',  # corners for x, y, width, height
     'MG168',  # data.yaml
+    'MG176',  # records that readers take for others
     # Numberings of well-known data sets before those that are only counted.
     'MG118',
     'MG101',
@@ -62,7 +63,6 @@ ORDER: Tuple[str, ...] = (
     'MG164',  # pixels for fractions
     'MG132',
     'MG129',
-    'MG176',  # before a count of what is lacking
     'MG174',
     # The config contradicts itself, in the order in which a training comes to it.
     'MG231',
@@ -75,8 +75,8 @@ ORDER: Tuple[str, ...] = (
     'MG202',
     'MG204',
     'MG207',
+    'MG209',  # a class is ignored: no other part agrees with it
     'MG208',
-    'MG209',
     'MG210',
     'MG211',
     'MG232',
@@ -174,6 +174,7 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG160': ('MG102', 'MG107', 'MG108', 'MG115', 'MG201', 'MG202'),
     'MG172': ('MG109', 'MG146', 'MG152'),
     'MG149': ('MG102', 'MG107', 'MG115', 'MG116'),
+    'MG176': ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161'),
     'MG118': ('MG102', 'MG107', 'MG116'),
     'MG101': ('MG102', 'MG106', 'MG107', 'MG116', 'MG125'),
     'MG136': ('MG102', 'MG106', 'MG107', 'MG116', 'MG125'),
@@ -189,6 +190,7 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG130': ('MG152',),
     'MG164': ('MG109', 'MG152', 'MG165', 'MG174'),
     'MG174': ('MG146',),
+    'MG209': ('MG208',),
     'MG250': ('MG252',),
     'MG254': ('MG222',),
     'MG240': ('MG102', 'MG107', 'MG215'),
