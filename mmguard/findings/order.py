@@ -56,9 +56,9 @@ ORDER: Tuple[str, ...] = (
     'MG179',
     'MG153',
     'MG147',  # a name with two ids makes one label too many
+    'MG141',
     'MG161',
     'MG150',
-    'MG141',
     'MG130',  # of another size, the boxes are outside of the image
     'MG164',  # pixels for fractions
     'MG132',
@@ -173,7 +173,7 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG138': ('MG102', 'MG107', 'MG115', 'MG116'),
     'MG160': ('MG102', 'MG107', 'MG108', 'MG115', 'MG201', 'MG202'),
     'MG172': ('MG109', 'MG146', 'MG152'),
-    'MG149': ('MG102', 'MG107', 'MG115', 'MG116'),
+    'MG149': ('MG102', 'MG107', 'MG115', 'MG116', 'MG127'),
     'MG176': ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161'),
     'MG118': ('MG102', 'MG107', 'MG116'),
     'MG101': ('MG102', 'MG106', 'MG107', 'MG116', 'MG125'),
@@ -187,6 +187,7 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG127': ('MG102', 'MG107', 'MG116'),
     'MG133': ('MG102', 'MG104', 'MG107', 'MG116'),
     'MG116': ('MG107',),
+    'MG141': ('MG161',),
     'MG130': ('MG152',),
     'MG164': ('MG109', 'MG152', 'MG165', 'MG174'),
     'MG174': ('MG146',),

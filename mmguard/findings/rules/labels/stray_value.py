@@ -70,9 +70,10 @@ class StrayValue(DataRule):
             return
         void = VOID if labels.ignore_index is None else labels.ignore_index
         question = f'Is {listing(sorted(labels.values))} a slip of the annotator (num_classes is right then)?'
-        if labels.kind == 'pixels':
-            yield from renumber(facts, dict.fromkeys(labels.values, void), ASKS, question)
-        yield from drop_rows(self, facts, question)
-        if set(labels.values) == {labels.num_classes}:
+        is_map = labels.kind == 'pixels'
+        table = dict.fromkeys(labels.values, void)
+        ways = list(renumber(facts, table, ASKS, question) if is_map else drop_rows(self, facts, question))
+        yield from ways
+        if ways and set(labels.values) == {labels.num_classes}:
             lacks = f'Is {labels.num_classes} a class that the list lacks (few files show it)?'
             yield more_classes(facts, labels.num_classes + 1, lacks)
