@@ -95,6 +95,7 @@ ORDER: Tuple[str, ...] = (
     'MG228',
     'MG229',
     'MG245',
+    'MG233',
     'MG230',
     'MG243',
     # What can be said of labels where none of the above explains them.
@@ -197,6 +198,7 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG240': ('MG102', 'MG107', 'MG215'),
     'MG215': ('MG102', 'MG107'),
     'MG251': ('MG223',),
+    'MG233': ('MG146',),
     'MG102': ('MG107',),
     'MG104': ('MG107', 'MG116'),
     'MG105': ('MG107',),

@@ -90,6 +90,8 @@ GUARDED_EVERYWHERE = {
     f'{split}_dataloader.dataset.pipeline': [*LOAD, pack(), seg_guard()] for split in ('train', 'val', 'test')
 }
 EVALUATED = tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test'))
+#: Images without an object are kept, and cut out of.
+CROPS = {f'{TRAIN}.filter_cfg': dict(filter_empty_gt=False), **train(dict(type='RandomCrop', crop_size=(64, 64)))}
 SUBMISSION = {f'{split}_evaluator.format_only': True for split in ('val', 'test')}
 
 CASES = [
@@ -154,6 +156,14 @@ CASES = [
         (f'{STEPS}[2].pad_val.seg',),
     ),
     Case('MG208', PIDNET, {f'{HEAD}.loss_decode[1].ignore_label': 19}),
+    Case('MG233', RETINANET, CROPS, (f'{STEPS}[2].allow_negative_crop',)),
+    Case('MG233', CASCADE, {**CROPS, f'{TRAIN}.filter_cfg.min_size': 8}, (f'{STEPS}[2].allow_negative_crop',)),
+    Case(
+        'MG233',
+        DINO,
+        {f'{TRAIN}.filter_cfg.filter_empty_gt': False, f'{STEPS}[3].transforms[1][1].allow_negative_crop': False},
+        (f'{STEPS}[3].transforms[1][1].allow_negative_crop',),
+    ),
     Case('MG209', PSPNET, {f'{HEAD}.ignore_index': 0}),
     Case('MG210', PSPNET, {f'{STEPS}[1].reduce_zero_label': True}),
     Case(
@@ -294,6 +304,9 @@ SILENT = [
     ('MG223', PSPNET, train(seg_guard(), pack(meta_keys=('img_path', 'label_guard')))),
     ('MG223', PSPNET, train(pack(), seg_guard())),
     ('MG225', RETINANET, GUARDED_DET),
+    ('MG233', RETINANET, {**CROPS, f'{TRAIN}.filter_cfg.filter_empty_gt': True}),
+    ('MG233', RETINANET, {**CROPS, f'{STEPS}[2].allow_negative_crop': True}),
+    ('MG233', DINO, {f'{TRAIN}.filter_cfg.filter_empty_gt': False}),
     ('MG250', PSPNET, {'custom_hooks': [HOOK], 'custom_imports.imports': 'mmguard'}),
     ('MG251', PSPNET, train(seg_guard(), pack(), seg_guard())),
     ('MG252', PSPNET, {'custom_hooks': [dict(HOOK, guard=True)]}),

@@ -27,6 +27,7 @@ from mmguard.findings.rules.config.loss_num_classes import LossNumClasses
 from mmguard.findings.rules.config.mask_interpolation import MaskInterpolation
 from mmguard.findings.rules.config.metric_annotations import MetricAnnotations
 from mmguard.findings.rules.config.missing_input import MissingInput
+from mmguard.findings.rules.config.negative_crop import NegativeCrop
 from mmguard.findings.rules.config.negative_ignore_index import NegativeIgnoreIndex
 from mmguard.findings.rules.config.old_style import OldStyle
 from mmguard.findings.rules.config.one_channel import OneChannelSoftmax
@@ -73,6 +74,7 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     LabelIndexedEarly,
     UnguardedLosses,
     EmptyImagesDetr,
+    NegativeCrop,
     IgnoredAsBackground,
     GuardMisplaced,
     GuardReportMissing,

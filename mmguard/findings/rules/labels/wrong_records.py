@@ -47,10 +47,10 @@ class WrongRecords(DataRule):
     )
     limits = 'It knows what the readers of each format need, not what your own reader allows.'
     advice = (
-        'Correct the places listed (delete hidden folders), or export the file again. In COCO "images", "annotations" and "categories" are '
-        'lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers, names are texts. XML has no '
-        'namespace, and a size. Labelme shapes have a label, and imagePath is relative to the JSON. Where folders are '
-        'the classes, each split has the same.'
+        'Correct the places listed (delete hidden folders), or export the file again. In COCO "images", "annotations" '
+        'and "categories" are lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers, names are texts. '
+        'XML has no namespace, and a size. Labelme shapes have a label, and imagePath is relative to the JSON. Where '
+        'folders are the classes, each split has the same.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
