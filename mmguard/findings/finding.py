@@ -29,7 +29,7 @@ class Finding:
         code (str): Stable code of the rule, ``MG101``.
         title (str): What is (probably) wrong, one line.
         evidence (str): What it rests on: values and counts, or a place of the config and what stands there.
-        advice (str): What to do where no edit is offered.
+        advice (str): What to do where no edit is offered, or the answer to all questions of the edits is no.
         certainty (str): One of ``CERTAINTIES``.
         severity (str): One of ``SEVERITIES``.
         files (tuple[str]): The first files that show it.
@@ -65,7 +65,8 @@ class Finding:
         if not self.edits:
             return self.advice
         edit = self.edits[0]
-        return ' '.join(filter(None, (edit.question, edit.title, '; '.join(edit.steps))))
+        if_not = f'If not: {edit.if_not}' if edit.if_not else ''
+        return ' '.join(filter(None, (edit.question, edit.title, '; '.join(edit.steps), if_not)))
 
 
 def shown(value: Any) -> str:

@@ -42,13 +42,13 @@ ORDER: Tuple[str, ...] = (
     'MG118',
     'MG101',
     'MG136',  # compression or interpolation made values up; a gray level more says nothing
+    'MG133',  # void that was shifted, before void that is not ignored
     'MG125',  # one gray level per class
     'MG115',  # from 1
     'MG108',  # the list is longer than the head
     'MG117',
     'MG119',
     'MG127',  # few files: a slip before a class that was forgotten
-    'MG133',  # void that was shifted, before void that is not ignored
     'MG104',
     'MG106',  # gray levels that nothing above explains
     'MG116',  # gaps, where no known numbering explains them
@@ -167,7 +167,7 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG124': ('MG128', 'MG135'),
     'MG212': ('MG102', 'MG107'),
     'MG126': ('MG102', 'MG107'),
-    'MG203': ('MG102', 'MG107', 'MG108', 'MG140', 'MG201', 'MG202', 'MG204'),
+    'MG203': ('MG102', 'MG107', 'MG108', 'MG140', 'MG154', 'MG201', 'MG202', 'MG204'),
     'MG162': ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174'),
     'MG140': ('MG146', 'MG154', 'MG160', 'MG174', 'MG201', 'MG202', 'MG204'),
     'MG173': ('MG109', 'MG146', 'MG152', 'MG174', 'MG130'),
@@ -186,7 +186,7 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG117': ('MG102', 'MG106', 'MG107', 'MG116'),
     'MG119': ('MG102', 'MG107'),
     'MG127': ('MG102', 'MG107', 'MG116'),
-    'MG133': ('MG102', 'MG104', 'MG107', 'MG116'),
+    'MG133': ('MG102', 'MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135'),
     'MG116': ('MG107',),
     'MG141': ('MG161',),
     'MG130': ('MG152',),

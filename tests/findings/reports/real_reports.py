@@ -173,7 +173,7 @@ SEGMENTATION: Dict[str, Situation] = {
     ),
     'LiheYoung/UniMatch#29': report(('MG103',), masks(blobs(255, 6), 2), FOREGROUND, dict(ignore_index=...)),
     'facebookresearch/Mask2Former#143': report(
-        ('MG103',),
+        ('MG133',),
         masks([np.where(blob(1, seed=s), 0, 255).astype(np.uint8) for s in range(6)], 2),
         dict(label_map={0: 1, 255: 0}),
         dict(num_classes=[1], label_map=[{255: 1}, {0: 0, 255: 1}]),

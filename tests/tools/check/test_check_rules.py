@@ -24,6 +24,7 @@ from changed_configs import (
     SEG_MASK2FORMER,
     changed,
 )
+from questions import assert_answers_lead_on
 from this_stack import IS_ONEDL
 
 from mmguard.config.changes import REMOVED
@@ -92,6 +93,8 @@ GUARDED_EVERYWHERE = {
 EVALUATED = tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test'))
 #: Images without an object are kept, and cut out of.
 CROPS = {f'{TRAIN}.filter_cfg': dict(filter_empty_gt=False), **train(dict(type='RandomCrop', crop_size=(64, 64)))}
+#: Things and stuff in the order of the alphabet.
+MIXED = {META: dict(classes=('bus', 'car', 'sea', 'tug'), thing_classes=('bus', 'car', 'tug'), stuff_classes=('sea',))}
 SUBMISSION = {f'{split}_evaluator.format_only': True for split in ('val', 'test')}
 
 CASES = [
@@ -122,6 +125,9 @@ CASES = [
         },
         ('val_dataloader.dataset.metainfo.classes',),
     ),
+    Case('MG205', PANOPTIC_FPN, MIXED, (CLASSES,)),
+    Case('MG205', PANOPTIC, {META: dict(classes=names(9), thing_classes=names(9)[6:])}, (CLASSES,)),
+    Case('MG205', PANOPTIC, {META: dict(classes=('sky', 'cat'), thing_classes=['cat'])}, (CLASSES,)),
     Case('MG205', RETINANET, {META: dict(classes='person')}, (CLASSES,)),
     Case('MG205', RETINANET, {META: dict(CLASSES=('person',))}, (f'{TRAIN}.metainfo.CLASSES',)),
     Case('MG205', RETINANET, {f'{TRAIN}.classes': ('person',)}),
@@ -270,6 +276,21 @@ SILENT = [
     ('MG201', PSPNET, {'model.auxiliary_head': dict(type='STDCHead', num_classes=2)}),
     ('MG201', CASCADE, {f'{ROI}.mask_head.num_classes': 1, f'{ROI}.mask_head.class_agnostic': True}),
     ('MG201', FASTER_RCNN, {'model.rpn_head.num_classes': 1}),
+    (
+        'MG201',
+        PANOPTIC_FPN,
+        {
+            **MIXED,
+            **{f'{ROI}.{head}.num_classes': 4 for head in ('bbox_head', 'mask_head')},
+            **{
+                f'model.{head}.num_{kind}_classes': number
+                for kind, number in (('things', 3), ('stuff', 1))
+                for head in ('semantic_head', 'panoptic_fusion_head')
+            },
+        },
+    ),
+    ('MG205', PANOPTIC, {META: dict(classes=names(9), thing_classes=names(6))}),
+    ('MG205', PANOPTIC, {META: dict(classes=names(9), thing_classes=names(6)[::-1])}),
     ('MG201', PANOPTIC_FPN, {META: dict(classes=names(80), thing_classes=(), stuff_classes=())}),
     ('MG201', FASTER_RCNN, {META: dict(classes=())}),  # mmdet then takes those of the file
     ('MG202', FASTER_RCNN_VOC, {}),
@@ -390,6 +411,7 @@ def test_with_its_edit_the_finding_is_gone(case):
     for finding in diagnose(config=config, rules=sorted({*chosen_rules(), rule}, key=lambda kind: kind.code)):
         if finding.code != case.code or finding.places[0] not in case.places:
             continue
+        assert_answers_lead_on([finding])
         for edit in finding.edits:
             again = diagnose(config=edited(config, edit.config), rules=[rule])
             assert not {place for found in again for place in found.places} & set(finding.places)

@@ -46,6 +46,6 @@ class EmptyImagesDetr(ConfigRule):
                     if isinstance(filters, dict)
                     else (place, {'filter_empty_gt': True}),
                     question='Does the head return fewer losses for a batch without targets?',
-                    notes=('If not, nothing is to be done.',),
+                    if_not='Nothing needs to change.',
                 )
                 yield self.report_at(place, filters, dict(head=head.name), edits=[edit])

@@ -73,6 +73,26 @@ def test_every_edit_followed_leaves_a_clean_set(name: str, tmp_path: Path) -> No
     assert len(scanned(root, tmp_path / 'scan.json')[code]) == len(rows)
 
 
+#: Rows of another form: no YOLO rows in pixels, and none to clip or to leave out.
+OTHER_FORMS = {
+    'x y w h class': ['12 40 30 18 0', '5 9 61 33 1', '77 20 15 40 0', '31 8 22 22 1'],
+    'x1 y1 x2 y2 class': ['10 12 88 64 3', '200 40 260 90 0', '33 21 58 77 3', '140 5 180 31 2'],
+    'x1 y1 x2 y2 class, fractions': ['10 12.5 88 64 0', '201 40.25 260 90 0', '33 21 58 77.5 0'],
+    'pose of two points': ['0 .5 .5 .2 .2 .45 .5 2 .55 .5 1', '0 .4 .4 .1 .1 .4 .38 2 .41 .4 2'],
+    'pose of three points': ['1 .5 .5 .2 .2 .45 .5 2 .55 .5 0 .5 .5 2'],
+    'pose of 17 points': ['0 .5 .5 .4 .4' + ' .5 .5 2' * 17, '0 .3 .3 .2 .2' + ' .3 .35 2' * 16 + ' 0 0 0'],
+}
+
+
+@pytest.mark.parametrize('name', sorted(OTHER_FORMS))
+def test_rows_of_another_form_are_called_so(name: str, tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f'{number}.txt').write_text('\n'.join(OTHER_FORMS[name]) + '\n')
+    found = scanned(tmp_path, tmp_path / 'scan.json', '--num-classes', '4')
+    assert set(found) - {'MG169'} == {'', 'MG163'}
+    assert not edits(tmp_path / 'scan.json')
+
+
 @pytest.mark.parametrize('path', ['set', './set', 'sets/own'])
 def test_copies_of_a_set_below_its_data_yaml_are_read(path: str, tmp_path: Path) -> None:
     root = make(tmp_path / path)
