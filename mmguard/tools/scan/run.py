@@ -35,8 +35,8 @@ from mmguard.tools.storage.urls import is_url
 OTHER_FILES = 64
 #: Of arrays of another form.
 _NOT_READ = (
-    'label maps are read as (H, W). Save the class of each pixel, `np.argmax(array, axis)` over the axis of classes. If '
-    'labels belong to other images, sort both lists of files, and pair them by name.'
+    'label maps are read as (H, W). Save the class of each pixel, `np.argmax(array, axis)` over the axis of classes. '
+    'If labels belong to other images, sort both lists of files, and pair them by name.'
 )
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, Optional
+from typing import Dict, Iterator, Optional, Sequence
 
 from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
@@ -28,6 +28,8 @@ from mmguard.findings.views import (
 MUCH, MOST_FILES = 0.25, 0.8
 #: Of fewer files a class may be missing by chance.
 SEVERAL_FILES = 5
+#: What 0 and 255 look like; 254 is no gray level.
+OF_GRAY = ('MG106', 'MG125', 'MG135')
 
 
 class ShiftedVoid(DataRule):
@@ -94,6 +96,10 @@ class ShiftedVoid(DataRule):
         if is_whole(facts) and 255 in trained(facts):
             return POSSIBLE
         return PROVEN if len(facts.values) == 1 else LIKELY
+
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
+        codes = super().find_superseded(facts)
+        return codes if self._is_mask(facts) else [code for code in codes if code not in OF_GRAY]
 
     def choose_title(self, facts: LabelFacts) -> str:
         if self._is_mask(facts):
