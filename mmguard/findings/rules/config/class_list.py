@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import counts, has_stuff_among_things
@@ -73,11 +73,11 @@ class ClassList(ConfigRule):
                 twice = sorted(name for name, times in Counter(map(str, classes)).items() if times > 1)
                 if twice:
                     yield self.report_at(place, classes, dict(names=listing(map(repr, twice))), self.title_twice)
-                things = metainfo.get('thing_classes')
+                things = metainfo.get('thing_classes') or ()
                 if config.framework == 'mmdet' and has_stuff_among_things(classes, things):
                     label = next(label for label, name in enumerate(classes) if name not in things)
-                    words = dict(label=label, name=classes[label], things=len(things))
-                    yield self.report_at(place, classes, words, self.title_stuff)
+                    of_stuff: Dict[str, Any] = dict(label=label, name=classes[label], things=len(things))
+                    yield self.report_at(place, classes, of_stuff, self.title_stuff)
 
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
