@@ -115,7 +115,6 @@ ORDER: Tuple[str, ...] = (
     'MG218',
     'MG219',
     'MG220',
-    'MG221',
     # Volumes.
     'MG180',  # without a dataset.json nothing is known
     'MG181',

@@ -10,7 +10,6 @@ from mmguard.findings.rules.config.background_counted import BackgroundCounted
 from mmguard.findings.rules.config.base_hooks_replaced import BaseHooksReplaced
 from mmguard.findings.rules.config.class_list import ClassList
 from mmguard.findings.rules.config.class_weight_length import ClassWeightLength
-from mmguard.findings.rules.config.empty_images_detr import EmptyImagesDetr
 from mmguard.findings.rules.config.foreign_classes import ForeignClasses
 from mmguard.findings.rules.config.guard_misplaced import GuardMisplaced
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
@@ -73,7 +72,6 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     UnguardedOhem,
     LabelIndexedEarly,
     UnguardedLosses,
-    EmptyImagesDetr,
     NegativeCrop,
     IgnoredAsBackground,
     GuardMisplaced,

@@ -32,6 +32,7 @@ class ImagesWithoutTarget(DataRule):
     """Images without an object, where a rank may draw nothing else."""
 
     code = 'MG146'
+    aliases = ('MG221',)
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
@@ -94,10 +95,7 @@ class ImagesWithoutTarget(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         part = 100 * share(_empty(facts), found.images)
-        heads = [path for path, kind in config_of(facts).heads.items() if _denoises(kind)]
-        kept = [f'{path}=False' for path, value in config_of(facts).filter_empty_gt.items() if not value]
-        text = f'{_empty(facts):,} of {found.images:,} images ({part:.3g} %)'
-        return '; '.join([text, *heads, *kept])
+        return f'{_empty(facts):,} of {found.images:,} images ({part:.3g} %)'
 
     def _denoising(self, facts: LabelFacts) -> bool:
         config = config_of(facts)
