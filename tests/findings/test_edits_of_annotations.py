@@ -173,6 +173,19 @@ def test_images_without_an_object_are_not_left_out(codes: List[str], build: Buil
     assert not any('filter' in place for one in written for place in one)
 
 
+@pytest.mark.parametrize(
+    'build',
+    [
+        coco_config(numbered('ship', 'boat', 'raft'), ('ship',), faster(1)),
+        coco_config(PETS, NAMES[:2], retina(2)),
+        voc_config(VOC_GOOD, ('dog',), retina(1)),
+    ],
+)
+def test_classes_that_the_heads_count_were_chosen(build: Build, tmp_path: Path) -> None:
+    found = scan(build, tmp_path / 'set').results[0].findings
+    assert [(one.code, one.edits) for one in found if one.severity != 'info'] == [('MG154', ())]
+
+
 @pytest.mark.parametrize(('code', 'build', 'applicability', 'writes'), OFFERED)
 def test_the_edit_is_offered_and_closes_the_case(
     code: str, build: Build, applicability: str, writes: Dict[str, Any], tmp_path: Path
