@@ -28,7 +28,7 @@ from mmguard.findings.views import (
 MUCH, MOST_FILES = 0.25, 0.8
 #: Of fewer files a class may be missing by chance.
 SEVERAL_FILES = 5
-#: What 0 and 255 look like; 254 is no gray level.
+#: What 0 and 255 look like; 254 is not a gray level.
 OF_GRAY = ('MG106', 'MG125', 'MG135')
 
 
