@@ -186,6 +186,24 @@ def test_classes_that_the_heads_count_were_chosen(build: Build, tmp_path: Path) 
     assert [(one.code, one.edits) for one in found if one.severity != 'info'] == [('MG154', ())]
 
 
+@pytest.mark.parametrize(
+    ('ids', 'options'),
+    [
+        ((1, 2), dict(framework='rf-detr')),
+        ((1, 3, 7, 8), dict(framework='detr')),
+        ((2, 5, 11), dict(framework='torchvision')),
+        ((1, 2, 3, 4, 5), {}),
+    ],
+)
+def test_ids_are_not_changed_for_a_model_whose_classes_nobody_counted(
+    ids: Tuple[int, ...], options: Dict[str, Any], tmp_path: Path
+) -> None:
+    found = scan(with_options(json_alone({i: f'kind {i}' for i in ids}, None), **options), tmp_path / 'set')
+    said = found.results[0].findings
+    assert {one.severity for one in said} == {'info'}
+    assert [edit for one in said for edit in one.edits] == []
+
+
 @pytest.mark.parametrize(('code', 'build', 'applicability', 'writes'), OFFERED)
 def test_the_edit_is_offered_and_closes_the_case(
     code: str, build: Build, applicability: str, writes: Dict[str, Any], tmp_path: Path
