@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.config.parts import Part, assigners, classes_of, datasets, heads, metainfo_of, says_classes
 from mmguard.config.read import ReadConfig
@@ -67,9 +67,25 @@ def data_counts(dataset: Part) -> Dict[str, int]:
         names = (metainfo or {}).get(key)
         if names is None and not says_classes(dataset):
             names = metainfo_of(dataset).get(key)
-        if isinstance(names, (list, tuple)) and names:
+        # Heads take the labels below the number of things for things.
+        if (
+            isinstance(names, (list, tuple))
+            and names
+            and (kind == 'stuff' or not has_stuff_among_things(classes, names))
+        ):
             found[kind] = len(names)
     return found
+
+
+def has_stuff_among_things(classes: Sequence[str], things: Any) -> bool:
+    """True if a class list does not begin with its things.
+
+    Example:
+        >>> has_stuff_among_things(['car', 'sky', 'cat'], ['car', 'cat'])
+        True
+    """
+    listed = isinstance(things, (list, tuple)) and 0 < len(things) < len(classes) and set(things) <= set(classes)
+    return listed and set(classes[: len(things)]) != set(things)
 
 
 def names_more(dataset: Part) -> bool:

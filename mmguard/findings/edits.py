@@ -40,6 +40,7 @@ class Edit:
         lines (tuple[str]): Code to write by hand, where ``config`` does not say it in a line.
         commands (tuple[str]): What to type into a shell.
         notes (tuple[str]): What is worth knowing about it, a sentence each.
+        if_not (str): The next step where the answer is no; the next edit of the finding, where it is empty.
         number (int): By which it is asked for on a command line; 0: it has none.
         unlabelled (tuple[int]): Labels that, where the answer to the question is yes, stand for nothing: they may go.
     """
@@ -55,6 +56,7 @@ class Edit:
     commands: Tuple[str, ...] = ()
     notes: Tuple[str, ...] = ()
     unlabelled: Tuple[int, ...] = ()
+    if_not: str = ''
     number: int = field(default=0, compare=False)
 
     @property

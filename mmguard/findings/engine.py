@@ -60,6 +60,8 @@ def _try_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Seq
         same = not finding.places and any(edit.question == known.question for known in edits)
         if not same and holds(edit, finding, splits, rules):
             edits.append(edit)
+    if edits and edits[-1].question and not edits[-1].if_not:  # no other way is left
+        edits[-1] = replace(edits[-1], if_not=finding.advice)
     return replace(finding, edits=tuple(edits))
 
 

@@ -23,7 +23,7 @@ class Finding:
         code (str): Stable code of the rule, ``MG101``.
         title (str): Description of the mistake, one line.
         evidence (str): Values and counts, or a place of the config and its value.
-        advice (str): What to do if no edit is offered.
+        advice (str): What to do if no edit is offered, or if the answer to all questions of the edits is no.
         certainty (str): One of ``CERTAINTIES``.
         severity (str): One of ``SEVERITIES``.
         files (tuple[str]): The first files that show it.
@@ -58,4 +58,5 @@ class Finding:
         if not self.edits:
             return self.advice
         edit = self.edits[0]
-        return ' '.join(filter(None, (edit.question, edit.title, '; '.join(edit.steps))))
+        if_not = f'If not: {edit.if_not}' if edit.if_not else ''
+        return ' '.join(filter(None, (edit.question, edit.title, '; '.join(edit.steps), if_not)))

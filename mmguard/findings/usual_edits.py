@@ -71,10 +71,11 @@ def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
     return replace(
         edit,
         applicability=ASKS if asks else edit.applicability,
-        question=edit.question or ('Which weight has each class?' if asks else ''),
+        question=edit.question or ('Are the weights in class_weight those that you want?' if asks else ''),
+        if_not=edit.if_not or ('Write the weight of each class in class_weight.' if asks and not edit.question else ''),
         config=(*edit.config, *more),
         lines=(*edit.lines, *config_lines(tuple(more))) if edit.lines else (),
-        notes=(*edit.notes, *['Write the weights that you want in class_weight.'] * asks),
+        notes=(*edit.notes, *['Write the weights that you want in class_weight.'] * (asks and bool(edit.question))),
     )
 
 

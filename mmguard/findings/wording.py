@@ -40,6 +40,7 @@ def _unpack_edit(edit: Edit) -> Dict[str, Any]:
         'notes': list(edit.notes),
         'applicability': edit.applicability,
         'question': edit.question,
+        'if_not': edit.if_not,
         'config': {path: 'removed' if value is REMOVED else plain(value) for path, value in edit.config},
         'options': {name: plain(value) for name, value in edit.options},
         'environment': {name: 'removed' if value is None else value for name, value in edit.environment},
@@ -76,6 +77,7 @@ def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> st
         rows += _wrap(f'{"or" if place else "do"}: {mark}{f"{edit.question} {edit.title}".strip()}', width, '  ')
         rows += [f'      {step}' for step in edit.steps]
         rows += [row for note in edit.notes for row in _wrap(note, width, '      ')] if verbose else []
+        rows += _wrap(f'if not: {edit.if_not}', width, '  ') if edit.if_not else []
     more = '' if verbose else _what_is_left(finding.edits)
     return '\n'.join([*rows, *[f'  more with --verbose: {more}'] * bool(more)])
 

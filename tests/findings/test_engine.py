@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Iterator, List, Optional, Sequence, Type
 
 import pytest
+from questions import assert_answers_lead_on
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
@@ -46,7 +47,7 @@ class TooMany(Rule):
 
 RULES_HERE: List[Type[Rule]] = [OutOfRange, TooMany]
 BEFORE = LabelFacts({2: 5}, 2, 255, histogram={0: 10, 1: 10, 2: 5})
-EDIT = Edit('Write it.', question='Is it so?')
+EDIT = Edit('Write it.', question='Is it so?', if_not='Write nothing.')
 
 
 def is_offered(after: Optional[LabelFacts], before: LabelFacts = BEFORE, edit: Edit = EDIT, **options: Any) -> bool:
@@ -113,6 +114,21 @@ def test_an_edit_must_be_right_in_the_other_splits() -> None:
     for others in ((), (bad,)):
         (found,) = diagnose(BEFORE, rules=RULES_HERE, options=options, reread=lambda *_: CLEAN, others=others)
         assert found.edits == (() if others else (EDIT,))
+
+
+@pytest.mark.parametrize(
+    ('ways', 'if_not'),
+    [
+        ([EDIT], ['Write nothing.']),
+        ([replace(EDIT, if_not='')], [OutOfRange.advice.format(values=2)]),
+        ([replace(EDIT, if_not=''), replace(EDIT, question='Or so?')], ['', 'Write nothing.']),
+        ([replace(EDIT, if_not=''), Edit('Write that.', applicability='safe')], ['', '']),
+    ],
+)
+def test_a_no_leads_to_the_next_edit_to_a_step_of_its_own_or_to_the_advice(ways: List[Edit], if_not: List[str]) -> None:
+    (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': ways}, reread=lambda *_: CLEAN)
+    assert [edit.if_not for edit in found.edits] == if_not
+    assert_answers_lead_on([found])
 
 
 def test_of_edits_that_ask_the_same_the_first_is_offered_and_without_edits_the_advice_stays() -> None:

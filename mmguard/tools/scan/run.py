@@ -33,6 +33,11 @@ from mmguard.tools.storage.urls import is_url
 
 #: Where an edit names other files, or writes some anew, so many are read to try it.
 OTHER_FILES = 64
+#: Of arrays of another form.
+_NOT_READ = (
+    'label maps are read as (H, W). Save the class of each pixel, `np.argmax(array, axis)` over the axis of classes. '
+    'If labels belong to other images, sort both lists of files, and pair them by name.'
+)
 
 
 @dataclass
@@ -75,6 +80,10 @@ def run_plan(
         if isinstance(source, MapSource):
             scanned = scan_maps(source.items(), source.settings, mapper, journal, on_files)
             scanned.summary.merge(source.noticed)
+            shape = _shape_of_all(scanned.summary)
+            if shape:
+                plan.failed.append(f'{source.name}: its arrays have {shape}; {_NOT_READ}')
+                continue
             summaries[source.name] = scanned.summary
             results.append(_of_maps(source, scanned, plan.config))
         elif isinstance(source, CaseSource):
@@ -95,6 +104,12 @@ def run_plan(
             results.append(SetResult(source.name, facts, notes=list(source.notes)))
     _diagnose(results, plan, summaries)
     return results
+
+
+def _shape_of_all(summary: MapSummary) -> str:
+    """Return ``'3 dimensions'`` if that is why no file of a data set can be read: none of them is damaged."""
+    found = [fault for fault in summary.unreadable if fault.endswith(' dimensions')]
+    return found[0] if found and not summary.forms and len(found) == len(summary.unreadable) else ''
 
 
 def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSummary]) -> None:

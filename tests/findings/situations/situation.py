@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 from drawn_scenes import photo, save, save_photos
 from PIL import Image
+from questions import assert_answers_lead_on
 from targets import Build, find_unwritten, scan_sets, target_of, values_of
 
 from mmguard.config.changes import change_config
@@ -49,6 +50,7 @@ def holds(one: Situation, root: Path) -> None:
     """Assert that the first finding names the cause, that no first edit does harm, and that JSON holds all of them."""
     found = (findings_of if one.command == SCAN else checked)(one.build, root)
     json.dumps([unpack(finding) for finding in found])
+    assert_answers_lead_on(found)
     if not one.codes:
         assert found == [], one.truth
         return

@@ -47,7 +47,7 @@ class ClassWeightLength(ConfigRule):
                     'Write a number for all classes, and one for "no object".',
                     *((path, 1.0), (loss.at('bg_cls_weight'), 0.1)),
                     question='May all classes weigh the same?',
-                    notes=('If not, take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',),
+                    if_not='Take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',
                 )
                 yield self.report_at(path, given, title=self.title_list, edits=[edit])
             elif expected is not None and weights.length != expected:
@@ -60,7 +60,7 @@ class ClassWeightLength(ConfigRule):
             (loss.at('class_weight'), new),
             question='' if follows else 'Are these the weights that you want?',
             lines=(f'class_weight={format_weights(new)} at {loss.path}',),
-            notes=() if follows else ('If not, write the weight of each class.',),
+            if_not='' if follows else 'Write the weight of each class.',
         )
         head = loss.owner.name if loss.owner else 'the head'
         words = dict(length=quantity(length, 'entry'), head=head, expected=expected, extra=extra)

@@ -77,5 +77,5 @@ def _tversky(loss: Part, head: Part, path: str) -> Iterator[Edit]:
         (path, new),
         question='' if certain else 'May the scores of a pixel be a softmax over the classes?',
         lines=(f'{as_code(new)} at {path}',),
-        notes=() if certain else ('If not, take another loss.',),
+        if_not='' if certain else 'Take another loss.',
     )

@@ -78,7 +78,7 @@ class LabelMapRange(ConfigRule):
             ((path, mapped),) if owner else (),
             (('label_map', tuple(mapped.items())),),
             lines=(f'label_map={as_map(mapped)}{f" at {owner}" if owner else ""}',),
-            notes=('If not, map each of them to its class.',),
+            if_not='Map each of them to its class.',
         )
         return self.report_at(path, label_map, words, edits=[] if ignored is None else [leave_out])
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional
 
+from mmguard.config.head_classes import counts
+from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import learn
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
@@ -47,10 +49,14 @@ class CategoriesLeftOut(DataRule):
                     f'Is it a slip: {listing(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
                 )
                 yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
-        if facts.labels is not None and facts.config is not None:
+        if facts.labels is not None and facts.config is not None and not self._are_chosen(facts.config, facts.labels):
             question = f'Are {listing(map(repr, self._names(facts.labels)))} to be learnt, too?'
             edit = learn(facts, self._all(facts.labels), ASKS, question)
-            yield replace(edit, notes=(*edit.notes, 'If not, nothing needs to change.'))
+            yield replace(edit, if_not='Nothing needs to change.')
+
+    def _are_chosen(self, config: ReadConfig, facts: LabelFacts) -> bool:
+        """True if every head counts just the classes of the list: somebody left the others out."""
+        return {count.value for count in counts(config) if count.kind == 'all'} == {len(facts.class_names)}
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:
         return {'names': listing(map(repr, self._names(facts))), 'number': len(self._all(facts))}

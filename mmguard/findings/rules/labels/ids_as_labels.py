@@ -28,7 +28,7 @@ class IdsAsLabels(DataRule):
     summary = 'Category ids are used as labels, but they do not fit num_classes.'
     title = 'Category ids are used as labels: they are {ids}, but num_classes={num_classes} means {first}..{last}.'
     title_no_class = 'num_classes={num_classes} leaves no class for an object: the background counts as class 0 here.'
-    title_needed = 'Labels are the category ids, {ids}: the model needs num_classes={enough}; the file has {number}.'
+    title_needed = 'Labels are the category ids, {ids}: the outputs must reach to {highest}; the file has {number}.'
     title_background = 'Category id 0 is trained as background: torchvision keeps label 0 for it.'
     title_unknown = (
         'Category ids may be used as labels: with num_classes={num_classes}, {beyond} would be out of range. They '
@@ -79,8 +79,8 @@ class IdsAsLabels(DataRule):
         return self.title if facts.values else self.title_needed
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
-            return
+        if facts.labels is None or annotations_of(facts.labels).classes_counted:
+            return  # how many classes the model has decides what is wrong
         is_unknown = annotations_of(facts.labels).labelled_by == 'unknown'
         yield from self._fit_ids(facts, facts.labels, _ASKED if is_unknown else '')
         if is_unknown:
@@ -118,6 +118,7 @@ class IdsAsLabels(DataRule):
             'beyond': listing(self._beyond(facts)),
             'number': quantity(len(ids), 'category'),
             'first': annotations_of(facts).min_label,
+            'highest': ids[-1],
             'enough': ids[-1] + 1,
         }
 

@@ -43,7 +43,8 @@ class OutputsNeverTrained(DataRule):
         found, needed = annotations_of(facts), self._count_needed(facts)
         if found.format != 'coco' or found.classes_counted or has_config(facts) or not found.categories:
             return None
-        more = facts.num_classes - needed
+        enough = max(needed, max(found.categories) + 1) if found.labelled_by == 'unknown' else needed
+        more = facts.num_classes - enough
         far = more >= needed * HALF or facts.num_classes in DEFAULTS
         return LIKELY if more >= ENOUGH and far and not facts.values else None
 

@@ -37,8 +37,8 @@ class UnusedParametersSeen(RunRule):
                 'Let DistributedDataParallel find unused parameters.',
                 'Is the branch meant to be skipped?',
             )
-            notes = ('If not, use its output in a loss, or take the branch out of the model.',)
-            edit = propose(title, (place, True), question=question, notes=notes)
+            if_not = 'Use its output in a loss, or take the branch out of the model.'
+            edit = propose(title, (place, True), question=question, if_not=if_not)
             said = find_unused(rank.error for rank in facts.ranks)
             title, evidence = (
                 self.title_model if said.everywhere else '',

@@ -41,20 +41,28 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
     if target.lower().endswith('.txt') and not is_folder:
         raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
     sets = yolo_sets(target)
-    root = target if is_folder else os.path.dirname(target) or os.curdir
+    root = target if is_folder else _root_of(sets[0], os.path.dirname(target) or os.curdir)
     texts = _texts_of(sets, target, root)
     if not texts:
         raise CannotCorrect(f'{target} leads to no label file')
     kpt_shape = sets[0].declared.kpt_shape
-    names = sorted(names_below(root))
-    own = {name for name in names if name in texts or is_data_yaml(os.path.join(root, name))}
+    places = {name: os.path.join(root, name) for name in sorted(names_below(root))}
+    if not is_folder:
+        places[os.path.basename(target)] = target
+    own = {name for name, place in places.items() if name in texts or is_data_yaml(place)}
 
     def correct(data: bytes, name: str) -> Corrected:
         if name in texts:
             return correct_text(data, options, kpt_shape)
         return correct_data_yaml(data, ending_of(name)) if name in own else keep_file(data, name)
 
-    return LabelFiles([(os.path.join(root, name), name) for name in names], correct, frozenset({*names} - own))
+    return LabelFiles([(place, name) for name, place in places.items()], correct, frozenset({*places} - own))
+
+
+def _root_of(one: YoloSet, folder: str) -> str:
+    """Return the folder that ``path`` names, if it is in that of the data.yaml: copies have no ``path``."""
+    inside = one.declared.root.startswith(os.path.join(absolute(folder), ''))
+    return one.declared.root if inside else folder
 
 
 def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:

@@ -70,6 +70,8 @@ def scan_texts(
         found.add(read)
         on_files(read.items)
     columns = found.columns()
+    if _has_class_last(columns):
+        columns = found.refuse(columns, 'the class seems to be the last number, not the first')
     if not len(columns) and not found.refused and not found.faults and not listing.faults:
         counts = f'{len(listing.texts):,} label files (.txt) without a row, {listing.images:,} images'
         raise ValueError(f'nothing was read: {counts}')
@@ -110,6 +112,16 @@ class _Found:
         order = np.argsort(whole[:, 0], kind='stable')
         return whole if (order[1:] > order[:-1]).all() else whole[order]
 
+    def refuse(self, columns: np.ndarray, why: str) -> np.ndarray:
+        """Refuse all rows, which were read; return none."""
+        for row in columns:
+            label, left, top, right, bottom = row[2:7]
+            numbers = (label, (left + right) / 2, (top + bottom) / 2, right - left, bottom - top)
+            text = ' '.join(f'{number:g}' for number in numbers)
+            self.refused.setdefault(why, Examples(NAMED)).add((int(row[0]), int(row[1]), text))
+        self.refused_in |= set(columns[:, 0].astype(int).tolist())
+        return columns[:0]
+
     def short(self, path: str) -> str:
         """A path relative to the root."""
         return path[len(self._root) :] if path.startswith(self._root) else path
@@ -124,6 +136,15 @@ class _Found:
     def lines(self, columns: np.ndarray, flags: np.ndarray) -> List[str]:
         """``'labels/a.txt: line 3: 0 0.5 ...'`` of the first rows."""
         return [f'{self.name(int(row[0]))}: line {int(row[1])}: {_shown(row)}' for row in columns[flags][:NAMED]]
+
+
+def _has_class_last(columns: np.ndarray) -> bool:
+    """True if rows are two corners, or a box, in pixels and then a class: the last number has the fewest values."""
+    if not len(columns) or (columns[:, 7] != BOX).any() or (columns[:, 8].astype(int) & IS_IN_PIXELS == 0).any():
+        return False
+    first, last = columns[:, 2], columns[:, 6] - columns[:, 4]
+    is_number = (last >= 0).all() and (last % 1 == 0).all() and last.max() < first.max()
+    return bool(is_number and len(np.unique(last)) < len(np.unique(first)))
 
 
 def _shown(row: np.ndarray) -> str:

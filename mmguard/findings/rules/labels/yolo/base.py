@@ -18,11 +18,11 @@ def yolo_of(facts: LabelFacts) -> YoloFacts:
     return annotations_of(facts).yolo or YoloFacts()
 
 
-def drop_rows(rule: Rule, facts: Facts) -> Iterator[Edit]:
+def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
     """Leave out the rows of a class that does not exist, where the labels are YOLO label files."""
     labels = facts.labels
     if labels is not None and annotations_of(labels).format == 'yolo':
-        question = f'May the objects of class {listing(sorted(labels.values))} go?'
+        question = question or f'May the objects of class {listing(sorted(labels.values))} go?'
         yield from rewrite(rule, facts, 'Leave these rows out.', ASKS, question, num_classes=labels.num_classes)
 
 
