@@ -35,6 +35,8 @@ class YoloFacts:
         left_out (int): Images that ultralytics leaves out of the training because of a row, with all of their rows.
         files (dict[str, list[str]]): Kind, as above, ``'class'`` and ``'unreadable'`` -> every file that shows it.
         images (int): Images that were found; 0: nobody knows where they are.
+        elsewhere (dict[str, tuple]): Folder of images without label files -> where ultralytics looks for them, where
+            they are, and how many.
     """
 
     task: str = BOXES
@@ -47,3 +49,4 @@ class YoloFacts:
     left_out: int = 0
     files: Dict[str, List[str]] = field(default_factory=dict)
     images: int = 0
+    elsewhere: Dict[str, Tuple[str, str, int]] = field(default_factory=dict)

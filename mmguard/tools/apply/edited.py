@@ -12,7 +12,6 @@ from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import diagnose
 from mmguard.findings.finding import Finding
-from mmguard.findings.ignored_average import lowered_average
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, first_safe, objection
 from mmguard.findings.wording import numbered
@@ -53,8 +52,7 @@ def edit_tree(
     against = objection(chosen)
     if against:
         raise CannotRun(f'{against}; nothing was written. Write one, and look again')
-    averages = dict.fromkeys(lowered_average(offer.facts) for offer in offers)  # of labels: a check has none
-    done = Edited(tree, [], [], [line for line in averages if line])
+    done = Edited(tree, [], [], [])
     for offer in chosen:
         done = _with(done, offer, tree)
         if offer.edit.files:

@@ -13,7 +13,6 @@ from mmguard.errors import CannotRun
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import remembered
 from mmguard.findings.facts import ConfigFacts
-from mmguard.findings.ignored_average import lowered_average
 from mmguard.findings.rule import Facts, FileChanges
 from mmguard.findings.together import Offer
 from mmguard.findings.wording import numbered
@@ -117,7 +116,6 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
         result.findings = [finding for finding in found if (finding.code, finding.places) not in said]
         result.said_before = [finding.code for finding in found if (finding.code, finding.places) in said]
         said.update((finding.code, finding.places) for finding in found if finding.places)
-        result.notes += filter(None, [lowered_average(here)])
     results.sort(key=lambda result: result.is_clean)  # what is wrong is read first
     first = 1
     for result in results:
