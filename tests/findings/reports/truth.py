@@ -136,7 +136,7 @@ def judge_report(truth: Dict[str, Any], answers: Sequence[Dict[str, Any]]) -> Ve
             value = rate(one, allowed)
             half |= value > 0
             if one.key:
-                tags.append(Tag(one.key, is_quoted(one.quote, answer.get('log', '')), value > 0))
+                tags.append(Tag(one.key, is_quoted(one.quote, answer.get('log', one.quote)), value > 0))
             is_first = place == 0
             if is_first and is_forbidden(one, forbidden):
                 harm.append(f'{"/".join([*one.codes[:1], *one.causes])} first')

@@ -9,7 +9,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.finding import INFO, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import as_code, propose
-from mmguard.findings.views import is_trained_on, share
+from mmguard.findings.views import is_trained_on, share, stored
 
 #: Losses of mmseg that train on ignored pixels, whatever their ignore_index is, and as what.
 TRAINS_ON = {
@@ -51,21 +51,22 @@ class IgnoredInLoss(ConfigRule):
         labels, config = facts.labels, facts.config
         if labels is None or config is None or labels.kind != 'pixels' or not is_trained_on(labels):
             return
-        ignored = 0 if labels.ignore_index is None else labels.histogram.get(labels.ignore_index, 0)
+        void = -1 if labels.ignore_index is None else labels.ignore_index
+        ignored = labels.histogram.get(void, 0)
         part = share(ignored, labels.total)
         for found in self.look(config) if part >= MANY else ():
-            evidence = f'{found.evidence}; {100 * part:.3g} % of the pixels are {labels.ignore_index}'
+            evidence = f'{found.evidence}; {100 * part:.3g} % of the pixels are {void}'
             yield replace(found, evidence=evidence)
-        # Where a guard or a label_map ignores invalid pixels, they count as ignored ones.
-        part = share(ignored + sum(labels.values.values()), labels.total)
+        # What a shift or a map ignores was chosen; where a guard ignores invalid pixels, they count as ignored ones.
+        part = share(min(ignored, stored(labels).get(void, 0)) + sum(labels.values.values()), labels.total)
         if part >= MANY_AVERAGED:
             yield from self._find_averages(config, f'{100 * part:.3g} %')
 
     def _find_averages(self, config: ReadConfig, part: str) -> Iterator[Finding]:
         found = [loss for loss in losses(config) if _averages_all(loss)]
-        places = [loss.at('avg_non_ignore') for loss in found]
         if not found:
             return
+        places = [loss.at('avg_non_ignore') for loss in found]
         way = propose(
             'Average over the pixels that are not ignored.',
             *((place, True) for place in places),
