@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 #: Kinds of faults, as keys of ``YoloFacts.faults``.
 ROWS = 'rows'
@@ -18,6 +18,14 @@ UNREADABLE = 'unreadable'
 
 #: What the rows of a set are.
 BOXES, OUTLINES, CORNERS, KEYPOINTS = 'boxes', 'outlines', 'oriented boxes', 'keypoints'
+
+
+class Original(NamedTuple):
+    """A COCO file with the images and as many objects: class -> how many here and there, where they differ."""
+
+    source: str
+    counts: Dict[str, Tuple[int, int]]
+    is_looked_up: bool  #: The labels are its ids, looked up among the 80 of COCO.
 
 
 @dataclass
@@ -37,6 +45,7 @@ class YoloFacts:
         images (int): Images that were found; 0: nobody knows where they are.
         elsewhere (dict[str, tuple]): Folder of images without label files -> where ultralytics looks for them, where
             they are, and how many.
+        original (Original, optional): The file that they seem to be converted from, where it says something else.
     """
 
     task: str = BOXES
@@ -50,3 +59,4 @@ class YoloFacts:
     files: Dict[str, List[str]] = field(default_factory=dict)
     images: int = 0
     elsewhere: Dict[str, Tuple[str, str, int]] = field(default_factory=dict)
+    original: Optional[Original] = None

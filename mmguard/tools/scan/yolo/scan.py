@@ -29,6 +29,7 @@ from mmguard.tools.scan.yolo.declared import (
     unopened_beside,
 )
 from mmguard.tools.scan.yolo.listing import Listing, label_folder, list_images, list_texts
+from mmguard.tools.scan.yolo.originals import find_original
 from mmguard.tools.scan.yolo.settings import (
     BOX,
     COLUMNS,
@@ -76,6 +77,7 @@ def scan_texts(
     facts = _facts(found, columns, declared, num_classes)
     assert facts.annotations is not None
     facts.annotations.yolo = _about_rows(found, columns, declared, facts)
+    facts.annotations.yolo.original = find_original(listing.texts, columns, declared.names, declared.root or root)
     for what, one in sorted(found.faults.items()):
         for number, of_image in one.first:
             listing.faults.add(what, found.name(number, of_image))
