@@ -130,7 +130,7 @@ def _move_to_guard(config: ReadConfig, label_map: Any, *places: str) -> List[Edi
 
 
 def _is_ours(part: Part) -> bool:
-    """True for a guard, which reads from a copy."""
+    """True if it is a guard, which reads from a copy."""
     return part.cls.__module__.partition('.')[0] == 'mmguard'
 
 

@@ -49,8 +49,7 @@ class CocoIdsLookedUp(DataRule):
         return self.title_converted if yolo_of(facts).original else self.summary
 
     def describe(self, facts: LabelFacts) -> Dict[str, Any]:
-        original = yolo_of(facts).original
-        return {'source': original.source} if original else {}
+        return {'source': original.source} if (original := yolo_of(facts).original) else {}
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         original = yolo_of(facts).original

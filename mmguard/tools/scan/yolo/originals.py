@@ -24,7 +24,7 @@ _LARGEST = 1 << 27
 
 
 def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List[str], root: str) -> Optional[Original]:
-    """Return what a COCO file in or next to the data set counts otherwise; ``None``: there is none, or both agree.
+    """Return what a COCO file in or next to the data set counts otherwise; ``None``: both agree, or nothing fits.
 
     Args:
         texts (list): (label file, image).
