@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 #: Kinds of faults, as keys of ``YoloFacts.faults``.
 ROWS = 'rows'
@@ -20,7 +20,8 @@ UNREADABLE = 'unreadable'
 BOXES, OUTLINES, CORNERS, KEYPOINTS = 'boxes', 'outlines', 'oriented boxes', 'keypoints'
 
 
-class Original(NamedTuple):
+@dataclass
+class Original:
     """A COCO file with the images and as many objects: class -> how many here and there, where they differ."""
 
     source: str

@@ -85,4 +85,4 @@ def test_label_files_that_name_other_classes_than_their_original(
     found = [one for one in dataset['findings'] if one['code'] == 'MG162']
     assert (code, len(found)) == ((1, 1) if classes else (0, 0))
     original = dataset['facts']['annotations']['yolo'].get('original')
-    assert sorted(original[1] if original else []) == sorted(classes)
+    assert sorted(original['counts'] if original else []) == sorted(classes)
