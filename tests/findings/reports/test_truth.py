@@ -58,11 +58,11 @@ def scanned(*findings: Dict[str, Any]) -> Dict[str, Any]:
     return dict(args=['scan', 'data'], exit=1, json=dict(datasets=[dict(findings=list(findings))]))
 
 
-def explained(standing: str, *codes: str, quote: str = '', log: str = '', more: Any = ()) -> Dict[str, Any]:
-    cause = dict(
-        key='key', cause='', codes=list(codes), standing=standing, evidence=dict(text=quote) if quote else None
-    )
-    said = dict(error=dict(code='MG413'), causes=[cause], more=list(more))
+def explained(standing: str, *codes: str, quote: str = '', log: str = '', **more: Any) -> Dict[str, Any]:
+    evidence = dict(text=quote) if quote else None
+    cause = dict(key='key', cause='', codes=list(codes), standing=standing, evidence=evidence)
+    cause['findings'] = more.pop('findings', [])
+    said = dict(error=dict(code='MG413'), causes=[cause], **more)
     return dict(args=['explain', 'log'], exit=1, json=said, log=log)
 
 
@@ -88,8 +88,9 @@ FINE = dict(allowed=dict(partial=['MG100']), forbidden=dict(config={'label_map':
         (FINE, [scanned(found('MG103', 'info', [edit(pipeline=[dict(label_map={'3': 1})])]))], 0, ['label_map']),
         (FINE, [explained('supported', 'MG103'), scanned(found('MG100', 'info'))], 0.5, ['blames_labels: MG103']),
         (FINE, [explained('possible', 'MG103')], 0, []),
-        (SLIP, [explained('possible', 'MG102', more=['MG127'])], 1, []),
-        (SLIP, [explained('confirmed', 'MG102', more=['MG127'])], 0.5, ['MG102 first']),
+        (SLIP, [explained('possible', 'MG101', more=['MG127'])], 0.5, []),
+        (SLIP, [explained('confirmed', 'MG102', 'MG107', findings=['MG127'])], 1, []),
+        (SLIP, [explained('confirmed', 'MG127', findings=['MG102'])], 0, ['MG102 first']),
         (FINE, [dict(args=['scan', 'data'], exit=2, json=None)], 0, []),
     ],
 )

@@ -179,22 +179,20 @@ def read_answer(said: Dict[str, Any]) -> Iterator[Said]:
     """Yield what the JSON of a command says, the most severe first; the causes of a log in their order."""
     code = (said.get('error') or {}).get('code')
     causes = said.get('causes', ())
-    # Findings that no cause foresaw are shown before those that none confirms.
-    more = [Said((found,)) for found in said.get('more', ())]
-    is_confirmed = bool(causes) and causes[0]['standing'] == CONFIRMED
-    yield from [] if is_confirmed else more
     for cause in causes:
         claims = tuple(claim for claim, pattern in read_causes().items() if re.search(pattern, str(cause), re.I))
         is_tagged = cause['standing'] == SUPPORTED
+        # What was found is said of a cause that a finding confirms, and not what else could confirm it.
+        codes = cause.get('findings') or cause['codes']
         yield Said(
-            (*cause['codes'], *filter(None, [code])),
+            (*codes, *filter(None, [code])),
             claims,
             edits=tuple(read_edits({'lines': re.findall(r'`([^`]+)`', str(cause))})),
             weight='error' if cause['standing'] in (SUPPORTED, CONFIRMED) else 'info',
             key=cause.get('key') or code or '' if is_tagged else '',
             quote=(cause.get('evidence') or {}).get('text', ''),
         )
-    yield from more if is_confirmed else []
+    yield from (Said((found,)) for found in said.get('more', ()))
     if code and not causes:
         yield Said((code,))
     found = [one for part in [said, *said.get('datasets', ())] for one in part.get('findings', ())]
