@@ -62,10 +62,11 @@ class LabelMapRange(ConfigRule):
         for part in [*datasets(config), *transforms(config)]:
             found = part.config.get('label_map')
             if isinstance(found, dict) and part.cls is not None and takes(part.cls, 'label_map') and not _is_ours(part):
-                again = [f'{old} becomes {new}' for old, new in _map_in_place(found).items() if new != found[old]]
+                again = listing(
+                    f'{old} becomes {new}' for old, new in _map_in_place(found).items() if new != found[old]
+                )
                 if again:
-                    words = dict(pairs=listing(again))
-                    yield self.report_at(part.at('label_map'), found, words, self.title_again, WARNING)
+                    yield self.report_at(part.at('label_map'), found, dict(pairs=again), self.title_again, WARNING)
         for transform in transforms(config):
             found = transform.config.get('label_map')
             classes = _classes(transform, config)
