@@ -61,11 +61,12 @@ class LabelMapRange(ConfigRule):
             yield self.report_at(part.at('label_map'), label_map, words, self.title_argument, edits=ways)
         for part in [*datasets(config), *transforms(config)]:
             found = part.config.get('label_map')
-            if isinstance(found, dict) and part.cls is not None and takes(part.cls, 'label_map') and not _is_ours(part):
+            # A guard reads from a copy.
+            if isinstance(found, dict) and part not in misplaced and not part.name.startswith('Guard'):
                 again = listing(
                     f'{old} becomes {new}' for old, new in _map_in_place(found).items() if new != found[old]
                 )
-                if again:
+                if again and part.cls is not None:
                     yield self.report_at(part.at('label_map'), found, dict(pairs=again), self.title_again, WARNING)
         for transform in transforms(config):
             found = transform.config.get('label_map')
@@ -128,11 +129,6 @@ def _move_to_guard(config: ReadConfig, label_map: Any, *places: str) -> List[Edi
     removed = [(place, REMOVED) for place in places]
     # The edit writes whole pipelines, with what was in them; what it adds there comes after the place.
     return [replace(edit, config=(*edit.config, *removed))]
-
-
-def _is_ours(part: Part) -> bool:
-    """True if it is a guard, which reads from a copy."""
-    return part.cls.__module__.partition('.')[0] == 'mmguard'
 
 
 def _map_in_place(label_map: Dict[Any, Any]) -> Dict[Any, Any]:
