@@ -21,6 +21,15 @@ BOXES, OUTLINES, CORNERS, KEYPOINTS = 'boxes', 'outlines', 'oriented boxes', 'ke
 
 
 @dataclass
+class Original:
+    """A COCO file with the images and as many objects: class -> how many here and there, where they differ."""
+
+    source: str
+    counts: Dict[str, Tuple[int, int]]
+    is_looked_up: bool  #: The labels are its ids, looked up among the 80 of COCO.
+
+
+@dataclass
 class YoloFacts:
     """Statistics of YOLO label files, and of the data.yaml that leads to them.
 
@@ -35,6 +44,9 @@ class YoloFacts:
         left_out (int): Images that ultralytics leaves out of the training because of a row, with all of their rows.
         files (dict[str, list[str]]): Kind, as above, ``'class'`` and ``'unreadable'`` -> every file that shows it.
         images (int): Images that were found; 0: their folder is not known.
+        elsewhere (dict[str, tuple]): Folder of images without label files -> where ultralytics looks for them, where
+            they are, and how many.
+        original (Original, optional): The file that they seem to be converted from, if it differs.
     """
 
     task: str = BOXES
@@ -47,3 +59,5 @@ class YoloFacts:
     left_out: int = 0
     files: Dict[str, List[str]] = field(default_factory=dict)
     images: int = 0
+    elsewhere: Dict[str, Tuple[str, str, int]] = field(default_factory=dict)
+    original: Optional[Original] = None

@@ -11,7 +11,6 @@ from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import diagnose
 from mmguard.findings.finding import Finding
-from mmguard.findings.ignored_average import describe_lowered_average
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, first_safe, objection
 from mmguard.findings.wording import number_edits
@@ -52,8 +51,7 @@ def edit_tree(
     against = objection(chosen)
     if against:
         raise CannotRun(f'{against}; nothing was written. Write one, and look again')
-    averages = dict.fromkeys(describe_lowered_average(offer.facts) for offer in offers)  # of labels: a check has none
-    done = Edited(tree, [], [], [line for line in averages if line])
+    done = Edited(tree, [], [], [])
     for offer in chosen:
         done = _apply_edit(done, offer, tree)
         if offer.edit.files:

@@ -14,7 +14,6 @@ from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.engine import remember
 from mmguard.findings.facts import ConfigFacts
-from mmguard.findings.ignored_average import describe_lowered_average
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer
 from mmguard.findings.wording import number_edits
@@ -132,7 +131,6 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
         result.findings = [finding for finding in found if (finding.code, finding.places) not in said]
         result.said_before = [finding.code for finding in found if (finding.code, finding.places) in said]
         said.update((finding.code, finding.places) for finding in found if finding.places)
-        result.notes += filter(None, [describe_lowered_average(here)])
     results.sort(key=lambda result: result.is_clean)  # what is wrong is read first
     first = 1
     for result in results:

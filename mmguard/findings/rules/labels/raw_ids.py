@@ -7,7 +7,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import COCO_STUFF_CLASSES
-from mmguard.findings.map_edits import renumber
+from mmguard.findings.map_edits import renumber, shift_down
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import VOID, config_of, ids_of, is_whole, listing, maps_of, stored, subtracts_one, trained
 
@@ -127,3 +127,73 @@ class RawCocoIds(DataRule):
         if shift is not None:
             return {'span': f'{shift}..{181 + shift}', 'contiguous': len(COCO_STUFF_CLASSES)}
         return {'span': '0..181' if facts.num_classes == 171 else '1..90', 'contiguous': facts.num_classes}
+
+
+class RawBratsIds(DataRule):
+    """Raw numbers of BraTS, 1, 2 and 4, where 0..3 are expected."""
+
+    code = 'MG118'
+    needs = ('values', 'histogram')
+    summary = 'The labels look like raw BraTS labels: 0, 1, 2 and 4, without 3.'
+    why = 'Enhancing tumour, 4, is out of range for the four classes; where it is ignored it is never learnt.'
+    example = Example(
+        wrong='num_classes=4, labels 0, 1, 2, 4',
+        right='label_map={4: 3}',
+    )
+    limits = 'Three classes of your own numbered 1, 2 and 4 look the same.'
+    advice = (
+        'BraTS numbers the parts of a tumour 1, 2 and 4. If these are your classes, map enhancing '
+        'tumour: `label_map={{4: 3}}` in GuardSegLabels, or save the files with 0..3. If you train other regions, '
+        'write the table from these numbers to yours.'
+    )
+    pytorch = 'Renumber: target = target.masked_fill(target == 4, 3).'
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        yield from renumber(facts, {4: 3}, SAFE)
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        ids = ids_of(trained(facts))
+        fits = {1, 2, 4} <= ids <= {0, 1, 2, 4} and facts.num_classes in (3, 4)
+        return PROVEN if is_whole(facts) and fits else None
+
+
+#: How its list of classes begins.
+ADE = ('wall', 'building', 'sky')
+
+
+class AdeNotReduced(DataRule):
+    """ADE20K's raw ids, 0..150, where 0 is outside the 150 classes."""
+
+    code = 'MG119'
+    needs = ()
+    summary = 'These look like raw ADE20K ids (0..150): 0 is "other", the classes are 1..150.'
+    why = 'Every class is trained as its neighbour, "other" as class 0 (wall), and 150 is out of range.'
+    example = Example(wrong='reduce_zero_label=False  # files: 0..150', right='reduce_zero_label=True')
+    limits = 'Without the class list of ADE20K it cannot tell other data with ids 0..150: its edit asks.'
+    advice = (
+        'Look at a file of each split: in those of ADE20K 0 is "other" and 1 is the wall. If so, write '
+        '`reduce_zero_label=True` in the dataset and in LoadAnnotations, as `ADE20KDataset` does. If not, a split was '
+        'converted already, or 150 is one more class: do not reduce it.'
+    )
+    pytorch = 'If 0 is "other" and 1 the wall: target = target - 1, ignore_index=-1. If not, find where 150 is from.'
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        known = facts.labels is not None and tuple(facts.labels.class_names[:3]) == ADE
+        question = '' if known else 'Is 0 "other" in these files (1 is the first class)?'
+        yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
+
+    def evidence(self, facts: LabelFacts) -> str:
+        stored = ids_of(maps_of(facts).raw)
+        if facts.values or not stored:
+            return facts.evidence
+        return f'values {min(stored)}..{max(stored)} and no 255, with the class list of ADE20K and no reduce_zero_label'
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        ids = set(facts.values) - {VOID}
+        if subtracts_one(facts):
+            return None
+        # In a few files 150 need not occur. Whoever shifted them by hand has 255 for "other".
+        stored = set(maps_of(facts).raw)
+        if tuple(facts.class_names[:3]) == ADE and not ids and 0 in stored and VOID not in stored:
+            return PROVEN
+        return PROVEN if facts.num_classes == 150 and ids == {150} and not subtracts_one(facts) else None
