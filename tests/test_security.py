@@ -509,7 +509,7 @@ def check_settings(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 @line('links')
 def check_links(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     write(folder, secret_key='PRIVATE')
-    write_yolo(folder / 'set', label='0 .5 .5 .1 2.1\n')
+    write_yolo(folder / 'set', label='0 .5 .5 .1 1.1\n')
     (folder / 'set/images/b.png').symlink_to(folder / 'secret.key')
     (folder / 'set/labels/b.txt').symlink_to(folder / 'secret.key')
     main(['fix', 'set', '-o', 'out'])

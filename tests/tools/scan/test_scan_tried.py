@@ -128,7 +128,7 @@ def test_a_fault_of_the_writer_is_raised(tmp_path: Path, monkeypatch: pytest.Mon
     def raise_it(*_: Any) -> None:
         raise KeyError('x')
 
-    monkeypatch.setattr('mmguard.tools.scan.corrections.coco.with_changes', raise_it)
+    monkeypatch.setattr('mmguard.tools.scan.corrections.coco._apply_options', raise_it)
     with pytest.raises(KeyError), copies_of([(annotations(tmp_path), ())]):
         pass
 
