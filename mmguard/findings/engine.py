@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, List, Mapping, Optional, Sequence, Type
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Type
 
+from mmguard.config.changes import changed
 from mmguard.config.read import ReadConfig
 from mmguard.findings.config_facts import facts_of_config
 from mmguard.findings.edits import Edit, Split, holds
@@ -14,6 +15,9 @@ from mmguard.findings.rule import Facts, Reread, Rule
 from mmguard.findings.rules import RULES
 from mmguard.findings.search import search
 from mmguard.findings.usual_edits import guard_evaluation
+
+#: Compares a program before and after an edit: has ``state`` (``'verified'``, ``'broken'``, ...) and ``reason``.
+Verifier = Callable[[ReadConfig, ReadConfig], Any]
 
 
 def diagnose(
@@ -59,6 +63,38 @@ def _with_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Se
         if not same and holds(edit, finding, splits, rules):
             edits.append(edit)
     return replace(finding, edits=tuple(edits))
+
+
+def verify_edits(
+    findings: Sequence[Finding], config: ReadConfig, verifier: Optional[Verifier], doubt: str = ''
+) -> List[Finding]:
+    """Keep the edits of a config that break nothing of the program, and mark those that could not be verified.
+
+    Numbers stay: `mmguard apply --edit N` writes what was shown as ``[N]``. Edits of label files were read on copies.
+
+    Args:
+        findings (list[Finding]): With numbered edits.
+        config (ReadConfig): What the edits change.
+        verifier (callable, optional): Compares the program before and after an edit. ``None``: nothing is built.
+        doubt (str): Why there is no verifier.
+    """
+    return [_with_verdicts(finding, config, verifier, doubt) for finding in findings]
+
+
+def _with_verdicts(finding: Finding, config: ReadConfig, verifier: Optional[Verifier], doubt: str) -> Finding:
+    kept: List[Edit] = []
+    for edit in finding.edits:
+        if edit.files:
+            kept.append(replace(edit, verified=True))
+        elif not edit.config:
+            kept.append(edit)
+        elif verifier is None:
+            kept.append(replace(edit, verified=False, doubt=doubt))
+        else:
+            verdict = verifier(config, changed(config, edit.config))
+            if verdict.state != 'broken':
+                kept.append(replace(edit, verified=verdict.state == 'verified', doubt=verdict.reason))
+    return replace(finding, edits=tuple(kept))
 
 
 def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everything: bool = False) -> List[Type[Rule]]:
