@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from mmguard.config.load import is_data
 from mmguard.config.read import ReadConfig
+from mmguard.config.tree import walk
 from mmguard.properties.worker import MEMORY, Failure, Worker
 
 #: Seconds that a command may spend on trying its edits.
 BUDGET = 20.0
-#: Samples of the training set that are loaded; how many of them train, two by two, and the side that they get.
-LOADED, TRAINED, SIDE = 8, 4, 128
+#: Share of the time left that a part may take after an edit: the rest is for the same part before it.
+SHARE = 0.6
+#: Samples of the training set that are loaded, those of a batch, and the side that they get.
+LOADED, BATCH, SIDE = 4, 2, 64
+#: Bytes of an annotation file that takes longer to read than there is time.
+LARGE = 64 << 20
 
 VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
 
@@ -59,13 +65,15 @@ PARTS: Dict[str, Tuple[str, ...]] = {
     'training data': ('train_dataloader',),
     'model': ('model', 'data_preprocessor'),
     'losses': ('model', 'data_preprocessor', 'train_dataloader'),
+    'predictions': ('model', 'data_preprocessor'),
     'validation data': ('val_dataloader',),
     'metrics': ('val_evaluator', 'val_dataloader'),
-    'predictions': ('model', 'data_preprocessor', 'val_dataloader'),
     'test data': ('test_dataloader',),
 }
 #: Keys that every part depends on.
 _EVERYWHERE = ('default_scope', 'custom_imports')
+#: Exceptions that a program raises where it is not complete, whatever its config says.
+_INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError')
 
 
 class Builder:
@@ -79,28 +87,30 @@ class Builder:
     def __init__(self, seconds: float = BUDGET, memory: int = MEMORY) -> None:
         self._ends: Optional[float] = None
         self._seconds = seconds
-        self._worker = Worker(memory)
+        self._worker = Worker(memory, forks=True)
         self._known: Dict[bytes, Outcome] = {}
 
-    def call(self, config: ReadConfig, part: str) -> Outcome:
-        """Build a part of a config and call it once; what was tried before is not tried again."""
-        tree = {key: config.written.get(key) for key in (*PARTS[part], *_EVERYWHERE)}
+    def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Outcome:
+        """Build a part of a config and call it once; what was tried before is not tried again.
+
+        Args:
+            config (ReadConfig): It, or it with an edit.
+            part (str): A key of ``PARTS``.
+            share (float): Share of the time left that it may take.
+        """
         try:
-            key = pickle.dumps((part, tree))
+            key = pickle.dumps((part, {key: config.written.get(key) for key in (*PARTS[part], *_EVERYWHERE)}))
         except Exception as error:  # functions and objects of the config's own
             return Outcome(part, untried=f'the config holds what cannot be handed to a process ({error})')
         if key not in self._known:
             if self._ends is None:
                 self._ends = time.monotonic() + self._seconds
             left = self._ends - time.monotonic()
-            if left <= 0:
-                return Outcome(part, untried=f'the time for trying edits ({self._seconds:.0f} s) was up')
-            reply = self._worker.ask(call_part, dict(config.written), part, seconds=left)
-            if reply.failure is not None and reply.failure.kind == 'hang':
-                self._known[key] = Outcome(part, untried=f'it {reply.failure.message}')
-            else:
-                self._known[key] = Outcome(part, reply.failure, reply.value or '')
-        return self._known[key]
+            if left > 0:
+                reply = self._worker.ask(call_part, dict(config.written), part, seconds=share * left)
+                if reply.failure is None or reply.failure.kind != 'hang':
+                    self._known[key] = Outcome(part, reply.failure, reply.value or '')
+        return self._known.get(key) or Outcome(part, untried=f'the {self._seconds:.0f} s for trying edits were up')
 
     def close(self) -> None:
         """End the process."""
@@ -132,16 +142,21 @@ class Verifier:
         tried: List[str] = []
         doubts: List[str] = []
         for part in touched:
-            now = self._builder.call(after, part)
+            now = self._builder.call(after, part, SHARE)
             if now.works:
                 tried.append(part)
-            elif now.failure is not None and self._builder.call(before, part).failure is None:
-                return Verdict(BROKEN, f'the {part} worked before, or there was no time to see it; now: {now.failure}')
+            elif now.failure is not None and self._worked(before, now):
+                return Verdict(BROKEN, f'{part}: {now.failure}')
             elif now.untried != ABSENT:
                 doubts.append(f'{part}: {now.untried or now.failure}')
         if doubts or not tried:
             return Verdict(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
         return Verdict(VERIFIED, parts=tuple(tried))
+
+    def _worked(self, before: ReadConfig, now: Outcome) -> bool:
+        """Return True if a part worked before, or where the time was up, may have."""
+        then = self._builder.call(before, now.part)
+        return then.works or bool(then.untried and now.failure and now.failure.kind not in _INCOMPLETE)
 
 
 @contextmanager
@@ -178,9 +193,14 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
     Raises:
         Exception: Whatever the program raises.
     """
+    from mmguard.properties.result import Unavailable
+
     if not tree.get(PARTS[part][0]):
         return ABSENT
-    _CALLS[part](_program(tree))
+    try:
+        _CALLS[part](_program(tree))
+    except Unavailable as reason:
+        return str(reason)
     return ''
 
 
@@ -189,8 +209,11 @@ _programs: Dict[bytes, Any] = {}
 
 def _program(tree: Mapping[str, Any]) -> Any:
     """Return the program of a config: the last two are kept, those before and after an edit."""
+    import torch
+
     from mmguard.properties.program import Program
 
+    torch.set_num_threads(1)  # a pool of threads does not survive a fork
     key = pickle.dumps(tree)
     if key not in _programs:
         while len(_programs) > 1:
@@ -201,56 +224,91 @@ def _program(tree: Mapping[str, Any]) -> Any:
 
 def _load(split: str) -> Callable[[Any], None]:
     def load(program: Any) -> None:
-        program.load(split, 2)
+        _check_size(program, split)
+        program.load(split, BATCH)
 
     return load
 
 
+def _check_size(program: Any, split: str) -> None:
+    """Raise ``Unavailable`` where an annotation file of a split is too large."""
+    from mmguard.properties.result import Unavailable
+
+    for _, node in walk(program.dataset_config(split)):
+        path = os.path.join(str(node.get('data_root') or ''), str(node.get('ann_file') or ''))
+        if os.path.isfile(path) and os.path.getsize(path) > LARGE:
+            raise Unavailable(f'{path} is too large to be read in {BUDGET:.0f} s')
+
+
 def _train(program: Any) -> None:
+    """Call the model with samples of the data, and with a made one for the labels that these do not show."""
     import torch
 
     from mmguard.properties.program import total
     from mmguard.properties.samples import labels_of, shrink
 
-    samples = [sample for sample in program.load('train', LOADED) if sample is not None]
-    samples = [sample for sample in samples if torch.is_tensor(sample.get('inputs'))]
-    if not samples:
-        raise ValueError('the pipeline leaves no sample with an image')
-    labelled = [(labels_of(sample['data_samples']), sample) for sample in samples]
-    chosen = [shrink(sample, SIDE) for sample in _choose_samples(labelled, TRAINED)]
-    chosen += chosen[:1] * (len(chosen) % 2)  # BatchNorm needs two
-    for first in range(0, len(chosen), 2):
-        with torch.no_grad():
-            loss = total(program.losses(chosen[first : first + 2], SIDE))
-        if not torch.isfinite(loss):
-            raise ValueError(f'the loss is {float(loss)}')
+    _check_size(program, 'train')
+    try:
+        samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]
+        problem: Exception = ValueError('the pipeline leaves no sample with an image')
+    except Exception as raised:  # a package or an image is missing, but the annotations may be here
+        samples, problem = [], raised
+    labels = program.annotated_labels().union(*(labels_of(sample, program.kind) for sample in samples))
+    if not samples and not labels:
+        raise problem
+    space = program.spaces().of(program.kind)
+    outside = [label for label in sorted(labels) if space is not None and not space.is_valid(label)]
+    if outside and space is not None and (program.kind == 'instances' or set(outside) != {program.ignore_index}):
+        raise ValueError(f'no output of {space.place} for the labels {outside[:8]}')
+
+    def train(side: int) -> None:
+        batch = [shrink(sample, side) for sample in samples[:BATCH]]
+        batches = [(batch * BATCH)[:BATCH]] if batch else []  # BatchNorm needs two
+        if labels - set().union(*(labels_of(sample, program.kind) for sample in batch)):
+            batches.append(program.samples_of(sorted(labels), side, BATCH))
+        for batch in batches:
+            with torch.no_grad():
+                loss = total(program.losses(batch, side))
+            if not torch.isfinite(loss):
+                raise ValueError(f'the loss is {float(loss)}')
+
+    _call_small(program, train)
 
 
-def _choose_samples(left: List[Tuple[Set[int], Any]], most: int) -> List[Any]:
-    """Choose samples that hold, together, as many labels as possible: large ones before small ones."""
-    chosen: List[Any] = []
-    seen: Set[int] = set()
-    while left and len(chosen) < most:
-        best = max(left, key=lambda one: sum(1 + label for label in one[0] - seen))
-        left = [one for one in left if one is not best]
-        seen |= best[0]
-        chosen.append(best[1])
-    return chosen
+def _call_small(program: Any, call: Callable[[int], None]) -> None:
+    """Call the model with small images, or where it takes none that small with the smallest that it takes."""
+    from mmguard.properties.result import Unavailable
+
+    try:
+        call(SIDE)
+    except Exception as error:
+        try:
+            side = program.side()
+        except Unavailable:
+            raise error from None
+        if side <= SIDE:
+            raise
+        call(side)
+
+
+def _measure(program: Any) -> None:
+    _check_size(program, 'val')
+    program.metrics('val')
 
 
 def _predict(program: Any) -> None:
     import torch
     from mmengine.dataset import pseudo_collate
 
-    from mmguard.properties.samples import shrink
+    def predict(side: int) -> None:
+        model = program.model().eval()
+        try:
+            with torch.no_grad(), program.scope():
+                model.test_step(pseudo_collate([program.plain_sample(0, side)]))
+        finally:
+            model.train()
 
-    sample = next(filter(None, program.load('val', 1)))
-    model = program.model().eval()
-    try:
-        with torch.no_grad(), program.scope():
-            model.test_step(pseudo_collate([shrink(sample, SIDE)]))
-    finally:
-        model.train()
+    _call_small(program, predict)
 
 
 def _hooks(program: Any) -> None:
@@ -270,6 +328,6 @@ _CALLS: Dict[str, Callable[[Any], Any]] = {
     'model': lambda program: program.model(),
     'losses': _train,
     'predictions': _predict,
-    'metrics': lambda program: program.metrics('val'),
+    'metrics': _measure,
     'hooks': _hooks,
 }

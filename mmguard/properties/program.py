@@ -19,6 +19,7 @@ from typing import (
     Mapping,
     Optional,
     Sequence,
+    Set,
     Tuple,
     TypeVar,
     cast,
@@ -50,6 +51,8 @@ from mmguard.properties.samples import make_instances, make_template
 
 #: Sides of images that are tried, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
+#: Annotations of a training set that are asked for their labels.
+ANNOTATED = 1000
 #: Value of ignored pixels where no head says so.
 VOID = 255
 
@@ -153,12 +156,16 @@ class Program:
         """Build the data sets and their pipelines without reading any file."""
         for split in ('train', 'val', 'test'):
             if self.config.get(f'{split}_dataloader'):
-                node = copy.deepcopy(self.dataset_config(split))
-                for _, inner in walk(node):
-                    if 'type' in inner and {'pipeline', 'dataset', 'datasets', 'data_prefix'} & set(inner):
-                        inner['lazy_init'] = True
-                with self.scope():
-                    DATASETS.build(node)
+                self._construct_dataset(split, {'pipeline', 'dataset', 'datasets', 'data_prefix'}, lazy_init=True)
+
+    def _construct_dataset(self, split: str, keys: Set[str], **arguments: Any) -> Any:
+        """Build a data set with other arguments in all parts of it that have one of these keys."""
+        node = copy.deepcopy(self.dataset_config(split))
+        for _, inner in walk(node):
+            if 'type' in inner and keys & set(inner):
+                inner.update(arguments)
+        with self.scope():
+            return DATASETS.build(node)
 
     def leaves(self, split: str) -> List[Any]:
         """Return the data sets inside of all wrappers, which load the samples."""
@@ -170,6 +177,21 @@ class Program:
         with self.scope():
             seed_all(0)
             return [dataset[number] for number in spread(len(dataset), most)]
+
+    def annotated_labels(self) -> Set[int]:
+        """Return the labels of instances in up to ``ANNOTATED`` annotations of the training set; no pipeline is run."""
+        found: Set[int] = set()
+        try:
+            dataset = self.dataset('train')
+        except ImportError:  # a step of the pipeline needs a package that is missing
+            dataset = self._construct_dataset('train', {'pipeline'}, pipeline=[])
+        for leaf in innermost(dataset):
+            for number in spread(len(leaf), ANNOTATED if hasattr(leaf, 'get_data_info') else 0):
+                instances = leaf.get_data_info(number).get('instances') or ()
+                found.update(
+                    one['bbox_label'] for one in instances if 'bbox_label' in one and not one.get('ignore_flag')
+                )
+        return found
 
     # ---- the model
 
@@ -279,6 +301,21 @@ class Program:
         if 'ignored_instances' in known:
             sample['data_samples'].ignored_instances = make_instances(known.ignored_instances, [], [], side)
         return sample
+
+    def samples_of(self, labels: Sequence[int], side: int, number: int) -> List[Any]:
+        """Return packed samples that hold these labels, or as many of them as fit, together."""
+        if self.kind == 'pixels':
+            blocks = np.resize([labels[n] for n in spread(len(labels), 256)], (16, 16))
+            return [
+                self.pixels(np.kron(blocks, np.ones((side // 16, side // 16), blocks.dtype)), n) for n in range(number)
+            ]
+        cell = side / 4
+        boxes = [
+            (x * cell + 2, y * cell + 2, (x + 1) * cell - 2, (y + 1) * cell - 2) for y in range(4) for x in range(4)
+        ]
+        chosen = [*labels[-1:], *(labels[n] for n in spread(len(labels) - 1, 16 * number - 1))]
+        parts = [chosen[n::number] for n in range(number)]
+        return [self.instances(boxes[: len(part)], part, side, n) for n, part in enumerate(parts)]
 
     def _blank(self, side: int, seed: int) -> Any:
         template = self.template()

@@ -78,15 +78,12 @@ def make_masks(known: Any, boxes: Sequence[Box], height: int, width: int) -> Any
     return type(known)(planes, height, width)
 
 
-def labels_of(data_sample: Any) -> Set[int]:
-    """Return the labels of a packed sample: of its instances and of its label map."""
-    found: Set[int] = set()
-    if 'gt_instances' in data_sample and 'labels' in data_sample.gt_instances:
-        found.update(data_sample.gt_instances.labels.tolist())
-    if 'gt_sem_seg' in data_sample:
-        for plane in data_sample.gt_sem_seg.values():
-            found.update(torch.unique(plane).tolist())
-    return found
+def labels_of(sample: Any, kind: str) -> Set[int]:
+    """Return the labels of a packed sample: of its instances (``kind='instances'``) or of its label map."""
+    labels = sample['data_samples']
+    if kind == 'instances':
+        return set(labels.gt_instances.labels.tolist()) if 'labels' in labels.get('gt_instances', {}) else set()
+    return {label for plane in labels.gt_sem_seg.values() for label in torch.unique(plane).tolist()}
 
 
 def shrink(sample: Any, side: int) -> Any:
