@@ -44,7 +44,8 @@ class Edit:
         notes (tuple[str]): What is worth knowing about it, a sentence each.
         number (int): By which it is asked for on a command line; 0: it has none.
         unlabelled (tuple[int]): Labels that, where the answer to the question is yes, stand for nothing: they may go.
-        verified (bool, optional): True if what it touches was built and called with it. ``None``: nobody asked.
+        verified (bool, optional): True if what it touches was built and called with it, or for labels if what it would
+            write was read. ``None``: nobody asked.
         doubt (str): Why it is not verified.
     """
 

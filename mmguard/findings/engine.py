@@ -61,39 +61,33 @@ def _with_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Se
         # About labels: of those that mean the same (in all splits, in this alone) the first.
         same = not finding.places and any(edit.question == known.question for known in edits)
         if not same and holds(edit, finding, splits, rules):
-            edits.append(edit)
+            was_read = bool(edit.files or (edit.options and not edit.config))
+            edits.append(replace(edit, verified=was_read or None))
     return replace(finding, edits=tuple(edits))
 
 
-def verify_edits(
-    findings: Sequence[Finding], config: ReadConfig, verifier: Optional[Verifier], doubt: str = ''
-) -> List[Finding]:
+def verify_edits(findings: Sequence[Finding], config: ReadConfig, verifier: Verifier) -> List[Finding]:
     """Keep the edits of a config that break nothing of the program, and mark those that could not be verified.
 
-    Numbers stay: `mmguard apply --edit N` writes what was shown as ``[N]``. Edits of label files were read on copies.
+    Numbers stay: `mmguard apply --edit N` writes what was shown as ``[N]``.
 
     Args:
         findings (list[Finding]): With numbered edits.
         config (ReadConfig): What the edits change.
-        verifier (callable, optional): Compares the program before and after an edit. ``None``: nothing is built.
-        doubt (str): Why there is no verifier.
+        verifier (callable): Compares the program before and after an edit.
     """
-    return [_with_verdicts(finding, config, verifier, doubt) for finding in findings]
+    return [_with_verdicts(finding, config, verifier) for finding in findings]
 
 
-def _with_verdicts(finding: Finding, config: ReadConfig, verifier: Optional[Verifier], doubt: str) -> Finding:
+def _with_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> Finding:
     kept: List[Edit] = []
     for edit in finding.edits:
-        if edit.files:
-            kept.append(replace(edit, verified=True))
-        elif not edit.config:
+        # A config for other files cannot be built before they are written.
+        verdict = verifier(config, changed(config, edit.config)) if edit.config and not edit.files else None
+        if verdict is None:
             kept.append(edit)
-        elif verifier is None:
-            kept.append(replace(edit, verified=False, doubt=doubt))
-        else:
-            verdict = verifier(config, changed(config, edit.config))
-            if verdict.state != 'broken':
-                kept.append(replace(edit, verified=verdict.state == 'verified', doubt=verdict.reason))
+        elif verdict.state != 'broken':
+            kept.append(replace(edit, verified=verdict.state == 'verified', doubt=verdict.reason))
     return replace(finding, edits=tuple(kept))
 
 

@@ -44,6 +44,7 @@ def _unpack_edit(edit: Edit) -> Dict[str, Any]:
         'options': {name: plain(value) for name, value in edit.options},
         'environment': {name: 'removed' if value is None else value for name, value in edit.environment},
         'verified': edit.verified,
+        'doubt': edit.doubt,
         'files': {path: {name: plain(_table(value)) for name, value in changes} for path, changes in edit.files},
     }
 

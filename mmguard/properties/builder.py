@@ -18,8 +18,10 @@ from mmguard.properties.worker import MEMORY, Failure, Worker
 BUDGET = 20.0
 #: Share of the time left that a part may take after an edit: the rest is for the same part before it.
 SHARE = 0.6
-#: Samples of the training set that are loaded, those of a batch, and the side that they get.
-LOADED, BATCH, SIDE = 4, 2, 64
+#: Samples of the training set that are loaded, and those of a batch.
+LOADED, BATCH = 4, 2
+#: Sides of the images that a model gets; the second one where it fails with the first, whatever the edit.
+SIDES = (64, 256)
 #: Bytes of an annotation file that takes longer to read than there is time.
 LARGE = 64 << 20
 
@@ -90,16 +92,17 @@ class Builder:
         self._worker = Worker(memory, forks=True)
         self._known: Dict[bytes, Outcome] = {}
 
-    def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Outcome:
+    def call(self, config: ReadConfig, part: str, side: int = SIDES[0], share: float = 1.0) -> Outcome:
         """Build a part of a config and call it once; what was tried before is not tried again.
 
         Args:
             config (ReadConfig): It, or it with an edit.
             part (str): A key of ``PARTS``.
+            side (int): Of the images that a model gets.
             share (float): Share of the time left that it may take.
         """
         try:
-            key = pickle.dumps((part, {key: config.written.get(key) for key in (*PARTS[part], *_EVERYWHERE)}))
+            key = pickle.dumps((part, side, {key: config.written.get(key) for key in (*PARTS[part], *_EVERYWHERE)}))
         except Exception as error:  # functions and objects of the config's own
             return Outcome(part, untried=f'the config holds what cannot be handed to a process ({error})')
         if key not in self._known:
@@ -107,7 +110,7 @@ class Builder:
                 self._ends = time.monotonic() + self._seconds
             left = self._ends - time.monotonic()
             if left > 0:
-                reply = self._worker.ask(call_part, dict(config.written), part, seconds=share * left)
+                reply = self._worker.ask(call_part, dict(config.written), part, side, seconds=share * left)
                 if reply.failure is None or reply.failure.kind != 'hang':
                     self._known[key] = Outcome(part, reply.failure, reply.value or '')
         return self._known.get(key) or Outcome(part, untried=f'the {self._seconds:.0f} s for trying edits were up')
@@ -142,10 +145,10 @@ class Verifier:
         tried: List[str] = []
         doubts: List[str] = []
         for part in touched:
-            now = self._builder.call(after, part, SHARE)
+            now, worked = self._compare(before, after, part)
             if now.works:
                 tried.append(part)
-            elif now.failure is not None and self._worked(before, now):
+            elif worked:
                 return Verdict(BROKEN, f'{part}: {now.failure}')
             elif now.untried != ABSENT:
                 doubts.append(f'{part}: {now.untried or now.failure}')
@@ -153,31 +156,34 @@ class Verifier:
             return Verdict(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
         return Verdict(VERIFIED, parts=tuple(tried))
 
-    def _worked(self, before: ReadConfig, now: Outcome) -> bool:
-        """Return True if a part worked before, or where the time was up, may have."""
-        then = self._builder.call(before, now.part)
-        return then.works or bool(then.untried and now.failure and now.failure.kind not in _INCOMPLETE)
+    def _compare(self, before: ReadConfig, after: ReadConfig, part: str) -> Tuple[Outcome, bool]:
+        """Return how a part goes after an edit, and where it fails whether it worked, or may have worked, before."""
+        for side in SIDES if part in ('losses', 'predictions') else SIDES[:1]:
+            now = self._builder.call(after, part, side, SHARE)
+            if now.failure is None:
+                break
+            then = self._builder.call(before, part, side)
+            if then.works or (then.untried and now.failure.kind not in _INCOMPLETE):
+                return now, True
+        return now, False
 
 
 @contextmanager
-def verifier_of(config: ReadConfig, run_code: bool = False, verify: bool = True) -> Iterator[Tuple[Any, str]]:
-    """Make the verifier of a command.
+def verifier_of(config: ReadConfig, run_code: bool = False, verify: bool = True) -> Iterator[Callable[..., Verdict]]:
+    """Make the verifier of a command; where nothing is to be built it says why.
 
     Args:
         config (ReadConfig): As the user named it: YAML and JSON are data, and are not run.
         run_code (bool): Whether they may be, too.
         verify (bool): Whether the user wants it.
-
-    Yields:
-        tuple: the verifier, or ``None`` and the reason.
     """
     if not verify:
-        yield None, 'left out by --no-verify'
+        yield lambda *_: Verdict(NOT_VERIFIED, 'left out by --no-verify')
     elif is_data(config.file) and not run_code:
-        yield None, 'YAML and JSON are data, and are not run without --run-code'
+        yield lambda *_: Verdict(NOT_VERIFIED, 'YAML and JSON are data, and are not run without --run-code')
     else:
         with Builder() as builder:
-            yield Verifier(builder), ''
+            yield Verifier(builder)
 
 
 #: Why a part was not tried that the config does not have.
@@ -187,8 +193,8 @@ ABSENT = 'the config has none'
 # ---- in the process
 
 
-def call_part(tree: Mapping[str, Any], part: str) -> str:
-    """Build a part and call it once. Returns why it was not tried; empty: it works.
+def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
+    """Build a part and call it once, with images of this side. Returns why it was not tried; empty: it works.
 
     Raises:
         Exception: Whatever the program raises.
@@ -198,7 +204,7 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
     if not tree.get(PARTS[part][0]):
         return ABSENT
     try:
-        _CALLS[part](_program(tree))
+        _CALLS[part](_program(tree), side)
     except Unavailable as reason:
         return str(reason)
     return ''
@@ -222,8 +228,8 @@ def _program(tree: Mapping[str, Any]) -> Any:
     return _programs[key]
 
 
-def _load(split: str) -> Callable[[Any], None]:
-    def load(program: Any) -> None:
+def _load(split: str) -> Callable[[Any, int], None]:
+    def load(program: Any, _: int) -> None:
         _check_size(program, split)
         program.load(split, BATCH)
 
@@ -240,7 +246,7 @@ def _check_size(program: Any, split: str) -> None:
             raise Unavailable(f'{path} is too large to be read in {BUDGET:.0f} s')
 
 
-def _train(program: Any) -> None:
+def _train(program: Any, side: int) -> None:
     """Call the model with samples of the data, and with a made one for the labels that these do not show."""
     import torch
 
@@ -261,57 +267,35 @@ def _train(program: Any) -> None:
     if outside and space is not None and (program.kind == 'instances' or set(outside) != {program.ignore_index}):
         raise ValueError(f'no output of {space.place} for the labels {outside[:8]}')
 
-    def train(side: int) -> None:
-        batch = [shrink(sample, side) for sample in samples[:BATCH]]
-        batches = [(batch * BATCH)[:BATCH]] if batch else []  # BatchNorm needs two
-        if labels - set().union(*(labels_of(sample, program.kind) for sample in batch)):
-            batches.append(program.samples_of(sorted(labels), side, BATCH))
-        for batch in batches:
-            with torch.no_grad():
-                loss = total(program.losses(batch, side))
-            if not torch.isfinite(loss):
-                raise ValueError(f'the loss is {float(loss)}')
-
-    _call_small(program, train)
+    batch = [shrink(sample, side) for sample in samples[:BATCH]]
+    batches = [(batch * BATCH)[:BATCH]] if batch else []  # BatchNorm needs two
+    if labels - set().union(*(labels_of(sample, program.kind) for sample in batch)):
+        batches.append(program.samples_of(sorted(labels), side, BATCH))
+    for batch in batches:
+        with torch.no_grad():
+            loss = total(program.losses(batch, side))
+        if not torch.isfinite(loss):
+            raise ValueError(f'the loss is {float(loss)}')
 
 
-def _call_small(program: Any, call: Callable[[int], None]) -> None:
-    """Call the model with small images, or where it takes none that small with the smallest that it takes."""
-    from mmguard.properties.result import Unavailable
-
-    try:
-        call(SIDE)
-    except Exception as error:
-        try:
-            side = program.side()
-        except Unavailable:
-            raise error from None
-        if side <= SIDE:
-            raise
-        call(side)
-
-
-def _measure(program: Any) -> None:
+def _measure(program: Any, _: int) -> None:
     _check_size(program, 'val')
     program.metrics('val')
 
 
-def _predict(program: Any) -> None:
+def _predict(program: Any, side: int) -> None:
     import torch
     from mmengine.dataset import pseudo_collate
 
-    def predict(side: int) -> None:
-        model = program.model().eval()
-        try:
-            with torch.no_grad(), program.scope():
-                model.test_step(pseudo_collate([program.plain_sample(0, side)]))
-        finally:
-            model.train()
-
-    _call_small(program, predict)
+    model = program.model().eval()
+    try:
+        with torch.no_grad(), program.scope():
+            model.test_step(pseudo_collate([program.plain_sample(0, side)]))
+    finally:
+        model.train()
 
 
-def _hooks(program: Any) -> None:
+def _hooks(program: Any, _: int) -> None:
     from mmengine.registry import HOOKS
 
     with program.scope():
@@ -320,12 +304,12 @@ def _hooks(program: Any) -> None:
                 HOOKS.build(copy.deepcopy(hook))
 
 
-_CALLS: Dict[str, Callable[[Any], Any]] = {
-    'data sets': lambda program: program.construct_datasets(),
+_CALLS: Dict[str, Callable[[Any, int], Any]] = {
+    'data sets': lambda program, _: program.construct_datasets(),
     'training data': _load('train'),
     'validation data': _load('val'),
     'test data': _load('test'),
-    'model': lambda program: program.model(),
+    'model': lambda program, _: program.model(),
     'losses': _train,
     'predictions': _predict,
     'metrics': _measure,

@@ -22,6 +22,8 @@ _PACE = 0.2
 MEMORY = 8 << 30
 #: Environment of the process: hubs are not asked.
 _ENVIRONMENT = {'HF_HUB_OFFLINE': '1', 'TRANSFORMERS_OFFLINE': '1', 'HF_DATASETS_OFFLINE': '1'}
+#: The lines of mmguard, which call the program.
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 #: Of Linux: flags of unshare(2), and the option of prctl(2) that makes a process the parent of its orphans.
 _NEW_USER, _NEW_NETWORK, _SUBREAPER = 0x10000000, 0x40000000, 36
 
@@ -56,15 +58,14 @@ class Failure(NamedTuple):
 
     @classmethod
     def describe(cls, error: BaseException) -> Failure:
-        """Describe an exception, with the last line that is not one of torch's."""
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if not _is_library(frame.filename)] or list(frames)
+        """Describe an exception, with the last line of it that is not one of an installed package."""
+        own = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)]
         place = f'{own[-1].filename}:{own[-1].lineno}' if own else ''
         return cls(type(error).__name__, words_of(error), place)
 
 
-def _is_library(file: str) -> bool:
-    return os.path.join('site-packages', 'torch', '') in file or file.startswith('<')
+def _is_own(file: str) -> bool:
+    return 'site-packages' not in file and not file.startswith(('<', _HERE))
 
 
 class Worker:

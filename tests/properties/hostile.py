@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 import time
 
@@ -63,6 +64,26 @@ class Allocates(Plain):
         held = []
         while True:
             held.append(bytearray(64 << 20))
+
+
+@DATASETS.register_module()
+class StartsPrograms(Plain):
+    """Starts ``program`` twice, once detached, writes both ids to ``ids``, and goes on or waits."""
+
+    def __init__(self, program, ids, waits=False, **kwargs):
+        command = [sys.executable, '-c', program]
+        started = [subprocess.Popen(command, start_new_session=detached) for detached in (True, False)]
+        with open(ids, 'w', encoding='utf-8') as file:
+            file.write(' '.join(str(one.pid) for one in started))
+        if waits:
+            print([one.wait() for one in started])
+        self.codes = [one.poll() for one in started]
+        super().__init__(**kwargs)
+
+    def load_data_list(self):
+        if any(self.codes):
+            raise ConnectionError(f'exit codes {self.codes}')
+        return super().load_data_list()
 
 
 @DATASETS.register_module()

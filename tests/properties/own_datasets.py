@@ -1,9 +1,10 @@
-"""Data sets of a user's own that pass an argument on themselves."""
+"""Data sets of a user's own that pass an argument on themselves, and a step that needs a missing package."""
 
 from __future__ import annotations
 
 from mmdet.datasets import CocoDataset
 from mmdet.registry import DATASETS as DET_DATASETS
+from mmdet.registry import TRANSFORMS
 from mmseg.datasets import BaseSegDataset
 from mmseg.registry import DATASETS
 
@@ -24,3 +25,9 @@ class SetsFilter(CocoDataset):
 class SetsSeed(CocoDataset):
     def __init__(self, **kwargs):
         super().__init__(serialize_data=True, **kwargs)
+
+
+@TRANSFORMS.register_module()
+class NeedsPackage:
+    def __init__(self):
+        import package_that_is_missing  # noqa: F401

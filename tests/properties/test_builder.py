@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
+import socket
+import subprocess
+import sys
 
 import pytest
 from programs import tree_of
@@ -24,12 +27,12 @@ def builder():
         yield builder
 
 
-def config_with(dataset):
+def config_with(dataset, **arguments):
     return ReadConfig(
         dict(
             custom_imports=dict(imports=['hostile']),
             default_scope='mmengine',
-            train_dataloader=dict(dataset=dict(type=dataset, pipeline=[])),
+            train_dataloader=dict(dataset=dict(type=dataset, pipeline=[], **arguments)),
         )
     )
 
@@ -57,7 +60,7 @@ def test_a_flood_of_output_goes_nowhere(builder, capfd):
 
 
 def test_what_hangs_is_ended_and_not_blamed():
-    with Builder(seconds=15) as builder:
+    with Builder(seconds=4) as builder:
         outcome = builder.call(config_with('Hangs'), 'training data')
         assert outcome.untried
         assert outcome.failure is None
@@ -65,10 +68,50 @@ def test_what_hangs_is_ended_and_not_blamed():
         assert builder.call(config_with('Quiet'), 'training data').untried
 
 
-@pytest.mark.skipif(not os.path.exists('/proc/self/statm'), reason='the system does not say how much a process holds')
+linux = pytest.mark.skipif(sys.platform != 'linux', reason='other systems do not say what a process started')
+
+
+@linux
 def test_memory_is_bounded():
     with Builder(seconds=100, memory=2 << 30) as builder:
         assert builder.call(config_with('Allocates'), 'training data').failure.kind == 'memory'
+
+
+@linux
+def test_memory_of_what_it_starts_counts(tmp_path):
+    program = 'import time; held = bytearray(900 << 20); time.sleep(600)'
+    config = config_with('StartsPrograms', program=program, ids=str(tmp_path / 'ids'), waits=True)
+    with Builder(seconds=100, memory=2 << 30) as builder:
+        assert builder.call(config, 'training data').failure.kind == 'memory'
+
+
+@linux
+def test_what_it_starts_is_ended_with_it(tmp_path):
+    config = config_with('StartsPrograms', program='import time; time.sleep(600)', ids=str(tmp_path / 'ids'))
+    with Builder(seconds=100) as builder:
+        assert builder.call(config, 'training data').works
+        started = [int(number) for number in (tmp_path / 'ids').read_text().split()]
+        assert all(is_running(number) for number in started)
+    assert not any(is_running(number) for number in started)
+
+
+def is_running(number):
+    try:
+        with open(f'/proc/{number}/stat', encoding='ascii') as file:
+            return file.read().rsplit(')', 1)[1].split()[0] not in 'ZX'
+    except OSError:
+        return False
+
+
+@linux
+def test_what_it_starts_has_no_network(tmp_path, builder):
+    if os.system('unshare -n true') != 0:
+        pytest.skip('the system does not let us leave the network')
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        program = f'import socket; socket.create_connection({server.getsockname()})'
+        assert subprocess.run([sys.executable, '-c', program], check=False).returncode == 0
+        config = config_with('StartsPrograms', program=program, ids=str(tmp_path / 'ids'), waits=True)
+        assert builder.call(config, 'training data').failure.kind == 'ConnectionError'
 
 
 def test_the_line_of_the_user_is_named(builder):
@@ -93,14 +136,6 @@ def test_a_keyword_that_the_class_sets_itself(builder):
     tree = config_with('KeywordTwice').written
     assert verdict_on(builder, tree, ('train_dataloader.dataset.test_mode', True)).state == BROKEN
     assert verdict_on(builder, tree, ('train_dataloader.dataset.indices', 2)).state == VERIFIED
-
-
-def test_fewer_outputs_than_the_labels_need(builder):
-    tree = tree_of(FASTER_RCNN)
-    assert verdict_on(builder, tree, ('model.roi_head.bbox_head.num_classes', 4)).state == BROKEN
-    verdict = verdict_on(builder, tree, ('model.roi_head.bbox_head.num_classes', 81))
-    assert verdict.state == VERIFIED
-    assert 'losses' in verdict.parts
 
 
 def test_a_step_that_the_labels_need(builder):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import shutil
 
+import own_datasets
 import pytest
 from programs import tree_of
 
 from mmguard.cli import main
-from mmguard.config.changes import changed
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
 from mmguard.findings.engine import verify_edits
@@ -38,25 +40,63 @@ def set_heads(heads, number):
 @pytest.mark.parametrize(
     ('config', 'heads', 'few', 'enough'),
     [
-        (
-            'mmdet::mask_rcnn/mask-rcnn_r50_fpn_1x_coco.py',
-            ('model.roi_head.bbox_head', 'model.roi_head.mask_head'),
-            9,
-            85,
-        ),
-        ('mmdet::fcos/fcos_r50-caffe_fpn_gn-head_1x_coco.py', ('model.bbox_head',), 3, 90),
-        (
-            'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py',
-            ('model.decode_head', 'model.auxiliary_head'),
-            12,
-            24,
-        ),
+        ('mmdet::faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py', ('model.roi_head.bbox_head',), 9, 85),
+        # The last label is the number of classes: the loss trains it as background and says nothing.
+        ('mmdet::fcos/fcos_r50-caffe_fpn_gn-head_1x_coco.py', ('model.bbox_head',), 19, 90),
+        ('mmseg::segformer/segformer_mit-b0_8xb2-160k_ade20k-512x512.py', ('model.decode_head',), 120, 160),
     ],
 )
 def test_heads_that_the_labels_do_not_fit(config, heads, few, enough):
     edits = verified(tree_of(config), set_heads(heads, few), set_heads(heads, enough))
     assert [edit.config[0][1] for edit in edits] == [enough]
     assert edits[0].verified is True
+
+
+@pytest.mark.parametrize(
+    ('config', 'heads'),
+    [
+        ('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py', ('model.bbox_head',)),
+        ('mmdet::faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py', ('model.roi_head.bbox_head',)),
+        ('mmdet::yolox/yolox_s_8xb8-300e_coco.py', ('model.bbox_head',)),
+    ],
+)
+def test_labels_are_known_where_a_step_cannot_be_built(config, heads):
+    tree = tree_of(config)
+    tree['custom_imports'] = dict(imports=['own_datasets'])
+    tree['train_dataloader']['dataset']['pipeline'].append(dict(type='NeedsPackage'))
+    edits = verified(tree, set_heads(heads, 13), set_heads(heads, 80))
+    assert [edit.config[0][1] for edit in edits] == [80]
+
+
+# ---- losses
+
+
+@pytest.mark.parametrize(
+    ('config', 'path', 'wrong', 'right'),
+    [
+        (
+            'mmseg::segformer/segformer_mit-b0_8xb2-160k_ade20k-512x512.py',
+            'model.decode_head.loss_decode',
+            dict(type='CrossEntropyLoss', class_weight=[1.0] * 140),
+            dict(type='CrossEntropyLoss', avg_non_ignore=True),
+        ),
+        (
+            'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py',
+            'model.bbox_head.loss_cls',
+            dict(type='FocalLoss', use_sigmoid=False),
+            dict(type='FocalLoss', use_sigmoid=True, gamma=1.0),
+        ),
+        (
+            'mmdet::faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py',
+            'model.roi_head.bbox_head.loss_cls',
+            dict(type='CrossEntropyLoss', class_weight=[1.0] * 80),
+            dict(type='CrossEntropyLoss', class_weight=[1.0] * 81),
+        ),
+    ],
+)
+def test_a_loss_that_does_not_fit(config, path, wrong, right):
+    edits = [Edit('Set it.', config=((path, loss),)) for loss in (wrong, right)]
+    assert [edit.config[0][1] for edit in verified(tree_of(config), *edits)] == [right]
 
 
 # ---- arguments that the data set sets itself
@@ -95,20 +135,11 @@ def test_the_same_where_the_data_are_not_here():
     assert left.doubt
 
 
-def test_numbers_stay_and_label_edits_count_as_read():
-    files = Edit('Renumber.', files=(('a.json', (('to', 1),)),), number=1)
-    lines = Edit('Write it.', lines=('x = 1',))
+def test_numbers_stay_and_what_is_no_config_is_not_built():
+    files = Edit('Renumber.', files=(('a.json', (('to', 1),)),), config=(('train_dataloader', None),), verified=True)
+    lines = Edit('Write it.', lines=('x = 1',), number=2)
     left = verified({'train_dataloader': {}}, files, lines)
-    assert [(edit.number, edit.verified) for edit in left] == [(1, True), (0, None)]
-
-
-def test_without_a_verifier_all_are_marked():
-    edit = set_heads(('model.head',), 3)
-    finding = Finding('MG201', 'title', 'evidence', 'advice', 0.5, edits=(edit,))
-    config = ReadConfig({'model': {'head': {}}})
-    (found,) = verify_edits([finding], config, None, 'left out')
-    assert (found.edits[0].verified, found.edits[0].doubt) == (False, 'left out')
-    assert changed(config, edit.config).data['model']['head'] == {'num_classes': 3}
+    assert [(edit.number, edit.verified) for edit in left] == [(0, True), (2, None)]
 
 
 # ---- the command
@@ -120,14 +151,48 @@ def write_config(folder, tree):
     return str(path)
 
 
-def test_check_verifies(tmp_path, capsys):
+@pytest.fixture
+def broken_edit(tmp_path, monkeypatch):
+    """Return a config with two edits: of a data set that passes the argument itself, and of the number of classes."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(own_datasets.__file__, tmp_path)
     tree = tree_of('mmseg::segformer/segformer_mit-b0_8xb2-160k_ade20k-512x512.py')
+    tree['custom_imports'] = dict(imports=['own_datasets'])
+    for split in ('train', 'val', 'test'):
+        node = tree[f'{split}_dataloader']['dataset']
+        node['type'] = 'SetsReduceZero'
+        del node['reduce_zero_label']
     tree['model']['decode_head']['num_classes'] = 160
-    path, report = write_config(tmp_path, tree), tmp_path / 'found.json'
-    states = []
-    for words in ([], ['--no-verify']):
-        assert main(['check', path, '--json', str(report), *words]) == 1
-        record = json.loads(report.read_text())
-        states += [edit['verified'] for found in record['findings'] for edit in found['edits'] if edit['config']]
-    assert states == [True, False]
-    capsys.readouterr()
+    return write_config(tmp_path, tree)
+
+
+def edits_of(*words):
+    main([*words, '--json', 'found.json'])
+    with open('found.json', encoding='utf-8') as file:
+        record = json.load(file)
+    findings = [one for part in record.get('datasets', [record]) for one in part['findings']]
+    return {edit['number']: edit for one in findings for edit in one['edits'] if edit['config']}
+
+
+@pytest.mark.parametrize('command', ['check', 'scan'])
+def test_commands_offer_only_what_breaks_nothing(broken_edit, command, capsys):
+    left_out, offered = edits_of(command, broken_edit, '--no-verify'), edits_of(command, broken_edit)
+    broken = {
+        number for number, edit in left_out.items() if any('reduce_zero_label' in path for path in edit['config'])
+    }
+    assert broken or command == 'scan'  # which offers no edit there
+    assert set(offered) == set(left_out) - broken
+    assert {edit['verified'] for edit in left_out.values()} == {False}
+    assert all(edit['doubt'] for edit in left_out.values())
+    assert [(edit['verified'], edit['doubt']) for edit in offered.values()] == [(True, '')] * len(offered)
+
+
+def test_apply_writes_only_what_breaks_nothing(broken_edit, capsys):
+    left_out = edits_of('check', broken_edit, '--no-verify')
+    broken = next(n for n, edit in left_out.items() if any('reduce_zero_label' in path for path in edit['config']))
+    right = next(n for n, edit in left_out.items() if not any('reduce_zero_label' in path for path in edit['config']))
+    apply = ['apply', broken_edit, '-o', 'out.py', '--edit']
+    assert main([*apply, str(broken)]) == 2
+    assert not os.path.exists('out.py')
+    assert main([*apply, str(broken), '--no-verify']) == 0
+    assert main([*apply, str(right), '--force']) == 0

@@ -73,8 +73,8 @@ def run(args: argparse.Namespace) -> int:
         else:
             config = read_config(args.config, args.run_code)
         findings = numbered(diagnose(config=config, rules=rules))
-        with verifier_of(config, args.run_code, not args.no_verify) as (verifier, doubt):
-            findings = verify_edits(findings, config, verifier, doubt)
+        with verifier_of(config, args.run_code, not args.no_verify) as verifier:
+            findings = verify_edits(findings, config, verifier)
     record = _as_json(config, findings, [rule.code for rule in rules])
     if args.json != '-':
         print(visible(_as_text(config, findings, len(rules), args.verbose)))

@@ -171,9 +171,9 @@ def run(args: argparse.Namespace) -> int:
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
         if plan.tree is not None:
-            verifier, doubt = stack.enter_context(verifier_of(plan.tree, args.run_code, not args.no_verify))
+            verifier = stack.enter_context(verifier_of(plan.tree, args.run_code, not args.no_verify))
             for result in results:
-                result.findings = verify_edits(result.findings, plan.tree, verifier, doubt)
+                result.findings = verify_edits(result.findings, plan.tree, verifier)
     if args.json:
         write_json(args.json, as_json(args.target, results, plan.failed))
     if args.html:
