@@ -7,12 +7,14 @@ import os
 import pickle
 import time
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from mmguard.config.load import is_data
 from mmguard.config.read import ReadConfig
 from mmguard.config.tree import walk
-from mmguard.properties.worker import MEMORY, Failure, Worker
+from mmguard.properties.result import Unavailable
+from mmguard.properties.worker import MEMORY, Reply, Worker
 
 #: Seconds that a command may spend on trying its edits.
 BUDGET = 20.0
@@ -26,24 +28,12 @@ SIDES = (64, 256)
 LARGE = 64 << 20
 
 VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
-
-
-class Outcome(NamedTuple):
-    """Record of a part that was built and called.
-
-    Attributes:
-        part (str): Its name, one of ``PARTS``.
-        failure (Failure, optional): Why it does not work.
-        untried (str): Why it could not be tried: it is missing, or the time was up.
-    """
-
-    part: str
-    failure: Optional[Failure] = None
-    untried: str = ''
-
-    @property
-    def works(self) -> bool:
-        return self.failure is None and not self.untried
+#: Reply about a part that the config does not have.
+ABSENT = 'the config has none'
+#: Keys of a config that every part depends on.
+_EVERYWHERE = {'default_scope', 'custom_imports'}
+#: Exceptions that a program raises where it is not complete, whatever its config says.
+_INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError')
 
 
 class Verdict(NamedTuple):
@@ -52,30 +42,12 @@ class Verdict(NamedTuple):
     Attributes:
         state (str): ``'verified'``, ``'broken'`` or ``'not verified'``.
         reason (str): What breaks, or why it could not be verified.
-        parts (tuple[str]): What was built and called before and after.
+        parts (tuple[str]): What was built and called with the edit.
     """
 
     state: str
     reason: str = ''
     parts: Tuple[str, ...] = ()
-
-
-#: Part -> the keys of the config that it is built of, in the order in which an edit is tried.
-PARTS: Dict[str, Tuple[str, ...]] = {
-    'data sets': ('train_dataloader', 'val_dataloader', 'test_dataloader'),
-    'hooks': ('custom_hooks',),
-    'training data': ('train_dataloader',),
-    'model': ('model', 'data_preprocessor'),
-    'losses': ('model', 'data_preprocessor', 'train_dataloader'),
-    'predictions': ('model', 'data_preprocessor'),
-    'validation data': ('val_dataloader',),
-    'metrics': ('val_evaluator', 'val_dataloader'),
-    'test data': ('test_dataloader',),
-}
-#: Keys that every part depends on.
-_EVERYWHERE = ('default_scope', 'custom_imports')
-#: Exceptions that a program raises where it is not complete, whatever its config says.
-_INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError')
 
 
 class Builder:
@@ -90,9 +62,41 @@ class Builder:
         self._ends: Optional[float] = None
         self._seconds = seconds
         self._worker = Worker(memory, forks=True)
-        self._known: Dict[bytes, Outcome] = {}
+        self._known: Dict[bytes, Reply] = {}
 
-    def call(self, config: ReadConfig, part: str, side: int = SIDES[0], share: float = 1.0) -> Outcome:
+    def compare(self, before: ReadConfig, after: ReadConfig) -> Verdict:
+        """Return ``broken`` where anything fails that is not known to have failed before."""
+        if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
+            return Verdict(NOT_VERIFIED, 'MMEngine cannot build this config')
+        keys = {key for key in {*before.written, *after.written} if before.written.get(key) != after.written.get(key)}
+        tried: List[str] = []
+        doubts: List[str] = []
+        for part in PARTS:
+            if not keys & {*PARTS[part].keys, *_EVERYWHERE}:
+                continue
+            now, worked = self._compare_part(before, after, part)
+            if now.works:
+                tried.append(part)
+            elif worked:
+                return Verdict(BROKEN, f'{part}: {now.failure}')
+            elif now.value != ABSENT:
+                doubts.append(f'{part}: {now.value or now.failure}')
+        if doubts or not tried:
+            return Verdict(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
+        return Verdict(VERIFIED, parts=tuple(tried))
+
+    def _compare_part(self, before: ReadConfig, after: ReadConfig, part: str) -> Tuple[Reply, bool]:
+        """Return how a part goes after an edit, and where it fails whether it worked, or may have worked, before."""
+        for side in SIDES if PARTS[part].has_sides else SIDES[:1]:
+            now = self.call(after, part, side, SHARE)
+            if now.failure is None:
+                break
+            then = self.call(before, part, side)
+            if then.works or (then.value and now.failure.kind not in _INCOMPLETE):
+                return now, True
+        return now, False
+
+    def call(self, config: ReadConfig, part: str, side: int = SIDES[0], share: float = 1.0) -> Reply:
         """Build a part of a config and call it once; what was tried before is not tried again.
 
         Args:
@@ -100,11 +104,14 @@ class Builder:
             part (str): A key of ``PARTS``.
             side (int): Of the images that a model gets.
             share (float): Share of the time left that it may take.
+
+        Returns:
+            Reply: its value says why the part could not be tried.
         """
         try:
-            key = pickle.dumps((part, side, {key: config.written.get(key) for key in (*PARTS[part], *_EVERYWHERE)}))
+            key = pickle.dumps((part, side, config.written))
         except Exception as error:  # functions and objects of the config's own
-            return Outcome(part, untried=f'the config holds what cannot be handed to a process ({error})')
+            return Reply(f'the config holds what cannot be handed to a process ({error})')
         if key not in self._known:
             if self._ends is None:
                 self._ends = time.monotonic() + self._seconds
@@ -112,8 +119,8 @@ class Builder:
             if left > 0:
                 reply = self._worker.ask(call_part, dict(config.written), part, side, seconds=share * left)
                 if reply.failure is None or reply.failure.kind != 'hang':
-                    self._known[key] = Outcome(part, reply.failure, reply.value or '')
-        return self._known.get(key) or Outcome(part, untried=f'the {self._seconds:.0f} s for trying edits were up')
+                    self._known[key] = reply
+        return self._known.get(key) or Reply(f'the {self._seconds:.0f} s for trying edits were up')
 
     def close(self) -> None:
         """End the process."""
@@ -126,50 +133,10 @@ class Builder:
         self.close()
 
 
-class Verifier:
-    """Compares the parts that an edit touches before and after it.
-
-    Args:
-        builder (Builder): Builds them.
-    """
-
-    def __init__(self, builder: Builder) -> None:
-        self._builder = builder
-
-    def __call__(self, before: ReadConfig, after: ReadConfig) -> Verdict:
-        """Return ``broken`` where anything fails that is not known to have failed before."""
-        if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
-            return Verdict(NOT_VERIFIED, 'MMEngine cannot build this config')
-        keys = {key for key in {*before.written, *after.written} if before.written.get(key) != after.written.get(key)}
-        touched = [part for part, of in PARTS.items() if keys & {*of, *_EVERYWHERE}]
-        tried: List[str] = []
-        doubts: List[str] = []
-        for part in touched:
-            now, worked = self._compare(before, after, part)
-            if now.works:
-                tried.append(part)
-            elif worked:
-                return Verdict(BROKEN, f'{part}: {now.failure}')
-            elif now.untried != ABSENT:
-                doubts.append(f'{part}: {now.untried or now.failure}')
-        if doubts or not tried:
-            return Verdict(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
-        return Verdict(VERIFIED, parts=tuple(tried))
-
-    def _compare(self, before: ReadConfig, after: ReadConfig, part: str) -> Tuple[Outcome, bool]:
-        """Return how a part goes after an edit, and where it fails whether it worked, or may have worked, before."""
-        for side in SIDES if part in ('losses', 'predictions') else SIDES[:1]:
-            now = self._builder.call(after, part, side, SHARE)
-            if now.failure is None:
-                break
-            then = self._builder.call(before, part, side)
-            if then.works or (then.untried and now.failure.kind not in _INCOMPLETE):
-                return now, True
-        return now, False
-
-
 @contextmanager
-def verifier_of(config: ReadConfig, run_code: bool = False, verify: bool = True) -> Iterator[Callable[..., Verdict]]:
+def verifier_of(
+    config: ReadConfig, run_code: bool = False, verify: bool = True
+) -> Iterator[Callable[[ReadConfig, ReadConfig], Verdict]]:
     """Make the verifier of a command; where nothing is to be built it says why.
 
     Args:
@@ -183,11 +150,7 @@ def verifier_of(config: ReadConfig, run_code: bool = False, verify: bool = True)
         yield lambda *_: Verdict(NOT_VERIFIED, 'YAML and JSON are data, and are not run without --run-code')
     else:
         with Builder() as builder:
-            yield Verifier(builder)
-
-
-#: Why a part was not tried that the config does not have.
-ABSENT = 'the config has none'
+            yield builder.compare
 
 
 # ---- in the process
@@ -199,47 +162,27 @@ def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
     Raises:
         Exception: Whatever the program raises.
     """
-    from mmguard.properties.result import Unavailable
+    import torch
 
-    if not tree.get(PARTS[part][0]):
+    from mmguard.properties.program import program_of
+
+    torch.set_num_threads(1)  # a pool of threads does not survive a fork
+    if not tree.get(PARTS[part].keys[0]):
         return ABSENT
     try:
-        _CALLS[part](_program(tree), side)
+        PARTS[part].call(program_of(tree), side)
     except Unavailable as reason:
         return str(reason)
     return ''
 
 
-_programs: Dict[bytes, Any] = {}
-
-
-def _program(tree: Mapping[str, Any]) -> Any:
-    """Return the program of a config: the last two are kept, those before and after an edit."""
-    import torch
-
-    from mmguard.properties.program import Program
-
-    torch.set_num_threads(1)  # a pool of threads does not survive a fork
-    key = pickle.dumps(tree)
-    if key not in _programs:
-        while len(_programs) > 1:
-            _programs.pop(next(iter(_programs)))
-        _programs[key] = Program(tree)
-    return _programs[key]
-
-
-def _load(split: str) -> Callable[[Any, int], None]:
-    def load(program: Any, _: int) -> None:
-        _check_size(program, split)
-        program.load(split, BATCH)
-
-    return load
+def _load(split: str, program: Any, _: int) -> None:
+    _check_size(program, split)
+    program.load(split, BATCH)
 
 
 def _check_size(program: Any, split: str) -> None:
     """Raise ``Unavailable`` where an annotation file of a split is too large."""
-    from mmguard.properties.result import Unavailable
-
     for _, node in walk(program.dataset_config(split)):
         path = os.path.join(str(node.get('data_root') or ''), str(node.get('ann_file') or ''))
         if os.path.isfile(path) and os.path.getsize(path) > LARGE:
@@ -259,17 +202,19 @@ def _train(program: Any, side: int) -> None:
         problem: Exception = ValueError('the pipeline leaves no sample with an image')
     except Exception as raised:  # a package or an image is missing, but the annotations may be here
         samples, problem = [], raised
-    labels = program.annotated_labels().union(*(labels_of(sample, program.kind) for sample in samples))
+    kind = program.kind
+    labels = program.annotated_labels().union(*(labels_of(sample, kind) for sample in samples))
     if not samples and not labels:
         raise problem
-    space = program.spaces().of(program.kind)
-    outside = [label for label in sorted(labels) if space is not None and not space.is_valid(label)]
-    if outside and space is not None and (program.kind == 'instances' or set(outside) != {program.ignore_index}):
+    space = program.spaces().of(kind)
+    void = program.ignore_index if kind == 'pixels' else None
+    outside = [label for label in sorted(labels) if space and not space.is_valid(label) and label != void]
+    if outside:
         raise ValueError(f'no output of {space.place} for the labels {outside[:8]}')
 
     batch = [shrink(sample, side) for sample in samples[:BATCH]]
     batches = [(batch * BATCH)[:BATCH]] if batch else []  # BatchNorm needs two
-    if labels - set().union(*(labels_of(sample, program.kind) for sample in batch)):
+    if labels.difference(*(labels_of(sample, kind) for sample in batch)):
         batches.append(program.samples_of(sorted(labels), side, BATCH))
     for batch in batches:
         with torch.no_grad():
@@ -295,7 +240,7 @@ def _predict(program: Any, side: int) -> None:
         model.train()
 
 
-def _hooks(program: Any, _: int) -> None:
+def _make_hooks(program: Any, _: int) -> None:
     from mmengine.registry import HOOKS
 
     with program.scope():
@@ -304,14 +249,23 @@ def _hooks(program: Any, _: int) -> None:
                 HOOKS.build(copy.deepcopy(hook))
 
 
-_CALLS: Dict[str, Callable[[Any, int], Any]] = {
-    'data sets': lambda program, _: program.construct_datasets(),
-    'training data': _load('train'),
-    'validation data': _load('val'),
-    'test data': _load('test'),
-    'model': lambda program, _: program.model(),
-    'losses': _train,
-    'predictions': _predict,
-    'metrics': _measure,
-    'hooks': _hooks,
+class Part(NamedTuple):
+    """A part of a program: the keys of a config that it is built of, the call, and whether that takes images."""
+
+    keys: Tuple[str, ...]
+    call: Callable[[Any, int], Any]
+    has_sides: bool = False
+
+
+#: In the order in which an edit is tried: what takes longer comes later.
+PARTS: Dict[str, Part] = {
+    'data sets': Part(('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p, _: p.construct_datasets()),
+    'hooks': Part(('custom_hooks',), _make_hooks),
+    'training data': Part(('train_dataloader',), partial(_load, 'train')),
+    'model': Part(('model', 'data_preprocessor'), lambda program, _: program.model()),
+    'losses': Part(('model', 'data_preprocessor', 'train_dataloader'), _train, has_sides=True),
+    'predictions': Part(('model', 'data_preprocessor'), _predict, has_sides=True),
+    'validation data': Part(('val_dataloader',), partial(_load, 'val')),
+    'metrics': Part(('val_evaluator', 'val_dataloader'), _measure),
+    'test data': Part(('test_dataloader',), partial(_load, 'test')),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import pickle
 import random
 import sys
 import time
@@ -377,6 +378,19 @@ class Program:
         for metric in built:
             metric.dataset_meta = getattr(self.dataset(split), 'metainfo', None)
         return built
+
+
+_programs: Dict[bytes, Program] = {}
+
+
+def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
+    """Return the program of a config: the last two are kept, those before and after an edit."""
+    key = pickle.dumps((tree, device, samples))
+    if key not in _programs:
+        while len(_programs) > 1:
+            _programs.pop(next(iter(_programs)))
+        _programs[key] = Program(tree, device, samples)
+    return _programs[key]
 
 
 def total(losses: Mapping[str, Tensor]) -> Tensor:

@@ -39,6 +39,11 @@ class Reply(NamedTuple):
     value: Any = None
     failure: Optional[Failure] = None
 
+    @property
+    def works(self) -> bool:
+        """True if the function returned, and nothing that is to be said."""
+        return self.failure is None and not self.value
+
 
 class Failure(NamedTuple):
     """Exception of a program, or the end of its process.

@@ -13,7 +13,7 @@ from programs import tree_of
 
 from mmguard.config.changes import changed
 from mmguard.config.read import ReadConfig
-from mmguard.properties.builder import BROKEN, NOT_VERIFIED, VERIFIED, Builder, Verifier
+from mmguard.properties.builder import BROKEN, NOT_VERIFIED, VERIFIED, Builder
 
 pytestmark = pytest.mark.slow
 
@@ -62,10 +62,10 @@ def test_a_flood_of_output_goes_nowhere(builder, capfd):
 def test_what_hangs_is_ended_and_not_blamed():
     with Builder(seconds=4) as builder:
         outcome = builder.call(config_with('Hangs'), 'training data')
-        assert outcome.untried
+        assert outcome.value
         assert outcome.failure is None
         # The time is up for all that comes after it.
-        assert builder.call(config_with('Quiet'), 'training data').untried
+        assert builder.call(config_with('Quiet'), 'training data').value
 
 
 linux = pytest.mark.skipif(sys.platform != 'linux', reason='other systems do not say what a process started')
@@ -129,7 +129,7 @@ def test_a_part_is_called_once(builder):
 
 def verdict_on(builder, tree, *changes):
     before = ReadConfig(copy.deepcopy(tree))
-    return Verifier(builder)(before, changed(before, changes))
+    return builder.compare(before, changed(before, changes))
 
 
 def test_a_keyword_that_the_class_sets_itself(builder):

@@ -16,7 +16,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
 from mmguard.findings.engine import verify_edits
 from mmguard.findings.finding import Finding
-from mmguard.properties.builder import Builder, Verifier
+from mmguard.properties.builder import Builder
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ def verified(tree, *edits, code='MG201'):
     config = ReadConfig(copy.deepcopy(tree))
     finding = Finding(code, 'title', 'evidence', 'advice', 0.5, edits=edits)
     with Builder(seconds=200) as builder:
-        (found,) = verify_edits([finding], config, Verifier(builder))
+        (found,) = verify_edits([finding], config, builder.compare)
     return found.edits
 
 
