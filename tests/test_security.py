@@ -220,10 +220,12 @@ def check_program(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     }
     config = '\n'.join(f'{key} = {value!r}' for key, value in parts.items())
     write(folder, marking_py=module, config_py=config, config_json=json.dumps(parts))
-    for words in (['dry-run', 'config.json'], ['check', 'config.json'], ['check', 'config.py', '--no-verify']):
+    apply = ['apply', 'config.py', '-o', 'out.py', '--edit', '1']
+    data = (['dry-run', 'config.json'], ['check', 'config.json'])
+    for words in (*data, ['check', 'config.py', '--no-verify'], [*apply, '--no-verify']):
         main(words)
         assert not mark.exists()
-    for words in (['check', 'config.py'], ['dry-run', 'config.py', '--only', 'samples-survive']):
+    for words in (['check', 'config.py'], [*apply, '--force'], ['dry-run', 'config.py', '--only', 'samples-survive']):
         main(words)
         assert mark.exists()
         mark.unlink()

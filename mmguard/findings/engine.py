@@ -8,7 +8,7 @@ from typing import Any, Callable, List, Mapping, Optional, Sequence, Type
 from mmguard.config.changes import changed
 from mmguard.config.read import ReadConfig
 from mmguard.findings.config_facts import facts_of_config
-from mmguard.findings.edits import Edit, Split, holds
+from mmguard.findings.edits import MANUAL, Edit, Split, holds
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts, Reread, Rule
@@ -82,12 +82,14 @@ def verify_edits(findings: Sequence[Finding], config: ReadConfig, verifier: Veri
 def _with_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> Finding:
     kept: List[Edit] = []
     for edit in finding.edits:
-        # A config for other files cannot be built before they are written.
-        verdict = verifier(config, changed(config, edit.config)) if edit.config and not edit.files else None
-        if verdict is None:
+        if not edit.config or edit.files:  # a config for other files cannot be built before they are written
             kept.append(edit)
-        elif verdict.state != 'broken':
-            kept.append(replace(edit, verified=verdict.state == 'verified', doubt=verdict.reason))
+        elif edit.applicability == MANUAL:
+            kept.append(replace(edit, verified=False, doubt='its values are yours to write'))
+        else:
+            verdict = verifier(config, changed(config, edit.config))
+            if verdict.state != 'broken':
+                kept.append(replace(edit, verified=verdict.state == 'verified', doubt=verdict.reason))
     return replace(finding, edits=tuple(kept))
 
 
