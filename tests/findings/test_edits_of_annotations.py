@@ -28,7 +28,8 @@ from volume_sets import LIVER, organs, volumes
 from mmguard.cli import main
 from mmguard.config.read import read_config
 from mmguard.findings import Finding
-from mmguard.findings.edits import Edit, trained_classes
+from mmguard.findings.edits import Edit
+from mmguard.findings.engine import count_trained_classes
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.run import SetResult
 
@@ -214,8 +215,8 @@ def test_the_edit_is_offered_and_closes_the_case(
     assert (edit.applicability, find_unwritten(edit, writes)) == (applicability, {})
     after = follow(before, edit, tmp_path)
     assert [finding.code for finding in after.results[0].findings if finding.severity != 'info'] == []
-    named = trained_classes(after.labels)
-    assert sum(named.values()) >= sum(trained_classes(before.labels).values())
+    named = count_trained_classes(after.labels)
+    assert sum(named.values()) >= sum(count_trained_classes(before.labels).values())
     assert set(named) == set(range(after.labels.num_classes)), 'every class still has its labels'
 
 
@@ -313,7 +314,7 @@ def test_ambiguous_images_get_no_edit(code: str, build: Build, tmp_path: Path) -
 
 
 def test_a_file_too_large_to_copy_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('mmguard.tools.scan.tried.LARGEST', 100)
+    monkeypatch.setattr('mmguard.tools.scan.trial_copies.LARGEST', 100)
     first = scan(json_alone(THREE, 3, corners(GOOD)), tmp_path / 'set').first
     assert first.code == 'MG172'
     assert not first.edits

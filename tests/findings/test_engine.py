@@ -13,10 +13,10 @@ from questions import assert_answers_lead_on
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings import RULES
-from mmguard.findings.edits import Edit, Split, holds, remembered, trained_classes
-from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.edits import Edit, format_value
+from mmguard.findings.engine import Split, apply_edit, chosen_rules, count_trained_classes, diagnose, holds, remember
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
-from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding, shown
+from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts, Rule
 
 
@@ -152,7 +152,7 @@ def test_labels_are_read_again_once_for_each_edit() -> None:
         return BEFORE
 
     config = ReadConfig({'a': 1})
-    again = remembered(reread)
+    again = remember(reread)
     for files in ((), (), (('a', ()),)):
         assert again(config, {'x': 1}, files) is BEFORE
     assert asked == [(config, {'x': 1}, ()), (config, {'x': 1}, (('a', ()),))]
@@ -164,9 +164,9 @@ def test_labels_are_read_again_once_for_each_edit() -> None:
 
 def test_what_teaches_a_class() -> None:
     facts = LabelFacts({3: 1, 1: 2}, 3, 2, histogram={-1: 1, 0: 4, 1: 2, 2: 9, 3: 1})
-    assert trained_classes(facts) == {0: 4}
+    assert count_trained_classes(facts) == {0: 4}
     facts.annotations = AnnotationFacts(usable={0: 0, 2: 7})
-    assert trained_classes(replace(facts, ignore_index=None)) == {2: 7}
+    assert count_trained_classes(replace(facts, ignore_index=None)) == {2: 7}
 
 
 def test_a_finding_names_files_by_what_they_hold() -> None:
@@ -199,7 +199,7 @@ def apply_where_reading_raises(error: Exception) -> Any:
     def reread(*_: Any) -> LabelFacts:
         raise error
 
-    return EDIT.apply(Facts(labels=LabelFacts({}, 2), reread=reread))
+    return apply_edit(EDIT, Facts(labels=LabelFacts({}, 2), reread=reread))
 
 
 @pytest.mark.parametrize('error', [CannotRun('x'), OSError('no space left'), UnicodeError('x')])
@@ -216,19 +216,19 @@ def test_a_fault_of_the_reader_is_raised(kind: Type[Exception]) -> None:
 @pytest.mark.parametrize('path', ['model.head[3].num_classes', 'model.type.name', 'model.head[0].x.y.z'])
 def test_a_place_that_a_config_does_not_have_is_no_edit(path: str) -> None:
     config = ReadConfig({'model': {'type': 'A', 'head': [{'x': 5}]}}, Path('config.py'))
-    assert replace(EDIT, config=((path, 2),)).apply(Facts(config=config)) is None
+    assert apply_edit(replace(EDIT, config=((path, 2),)), Facts(config=config)) is None
 
 
 def test_a_place_that_is_there_is_changed() -> None:
     config = ReadConfig({'model': {'head': [{'x': 5}]}}, Path('config.py'))
-    changed = replace(EDIT, config=(('model.head[0].x', 2),)).apply(Facts(config=config))
+    changed = apply_edit(replace(EDIT, config=(('model.head[0].x', 2),)), Facts(config=config))
     assert changed is not None
     assert changed.config is not None
     assert changed.config.data == {'model': {'head': [{'x': 2}]}}
 
 
 def test_a_list_is_shown_by_its_ends() -> None:
-    assert shown(list(range(1000))) == '[0, ..., 999] (1,000 entries)'
+    assert format_value(list(range(1000))) == '[0, ..., 999] (1,000 entries)'
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason='prints integers of any length')
@@ -238,4 +238,4 @@ def test_a_list_is_shown_by_its_ends() -> None:
     ids=['number', 'list'],
 )
 def test_what_python_does_not_print_is_named(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert format_value(value) == text

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.config.read import from_mmengine
     from mmguard.errors import CannotRun
     from mmguard.labels.spaces import from_options
-    from mmguard.text.console import Console
+    from mmguard.tools.console import Console
     from mmguard.tools.outputs import write_json
     from mmguard.tools.samples import load_config
     from mmguard.tools.trace.render import as_json, invalid_in, print_story, ranges
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     if found:
         console.print(f'invalid, at one step or another: {"; ".join(found)}', style='bold red')
         return FOUND
-    console.print('every value is valid at every step' if spaces.by_kind() else '')
+    console.print('every value is valid at every step' if spaces.to_dict() else '')
     return CLEAN
 
 

@@ -6,11 +6,9 @@ import math
 from dataclasses import asdict
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from mmguard.labels.spaces import LabelSpaces
-from mmguard.labels.spaces.space import KINDS
-from mmguard.text.console import Table, Text
-from mmguard.text.visible import visible_name
-from mmguard.text.words import counted
+from mmguard.labels.spaces import KINDS, LabelSpaces
+from mmguard.text import quantity, visible_name
+from mmguard.tools.console import Table, Text
 from mmguard.tools.trace.changes import Change
 from mmguard.tools.trace.snapshot import Instance
 from mmguard.tools.trace.tracer import Leg, Story
@@ -119,7 +117,7 @@ def _summary(leg: Leg, spaces: LabelSpaces) -> str:
 
 def amount(count: int, kind: str) -> str:
     """``1,204 px``, ``1 instance``."""
-    return counted(count, 'px' if kind == 'pixels' else 'instance')
+    return quantity(count, 'px' if kind == 'pixels' else 'instance')
 
 
 def ranges(values: List[int]) -> str:
@@ -136,7 +134,7 @@ def ranges(values: List[int]) -> str:
 
 def is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:
     """Whether a label is known to be none."""
-    space = spaces.of(kind)
+    space = spaces.get(kind)
     return space is not None and not space.is_valid(value)
 
 

@@ -11,7 +11,7 @@ from mmguard.files.regular import open_regular
 from mmguard.labels.samples import file_of
 from mmguard.labels.space import NO_LABEL, value_counts
 from mmguard.labels.tally import Tally, tallies_of
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def take(step: str, results: Any) -> Snapshot:
         return shot
     sample = results.get('data_samples')
     if isinstance(sample, (list, tuple)):
-        shot.note = f'{counted(len(sample), "sample")}: not looked at'
+        shot.note = f'{quantity(len(sample), "sample")}: not looked at'
     elif sample is not None:
         _take_packed(shot, results, sample)
     else:
@@ -177,7 +177,7 @@ def _mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[
         return []
     faults = []
     if len(masks) != len(instances):
-        return [f'{counted(len(masks), "mask")} for {counted(len(instances), "instance")}']
+        return [f'{quantity(len(masks), "mask")} for {quantity(len(instances), "instance")}']
     size, image = (int(masks.height), int(masks.width)), _size_of(None, img_shape)
     if image is not None and len(masks) and size != image:
         faults.append(f'masks are {size[0]} x {size[1]}, the image {image[0]} x {image[1]}')

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Iterator, List, Set
 
 from mmguard.errors import CannotRun
-from mmguard.text.failures import words_of
-from mmguard.tools.samples import Sample, Samples, build_dataset, in_scope, innermost, seed_all
+from mmguard.text import describe_error
+from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, innermost, seed_all
 from mmguard.tools.trace.changes import Change, changes
 from mmguard.tools.trace.snapshot import Recorder, Run, Snapshot, Step, take
 
@@ -43,13 +43,13 @@ class Tracer:
         recorder.runs.clear()
         seed_all(self._seed + number)
         error, results = '', None
-        with in_scope(self._config), warnings.catch_warnings():
+        with enter_scope(self._config), warnings.catch_warnings():
             warnings.simplefilter('ignore')
             self._watch(sample)
             try:
                 results = sample.load()
             except Exception as raised:
-                error = words_of(raised)
+                error = describe_error(raised)
             if not recorder.runs:
                 raise CannotRun(f'sample {number}: {error or "its pipeline was not run"}')
             run = recorder.runs[0]
@@ -92,7 +92,7 @@ def _preprocessor_of(config: Any) -> Any:
     from mmengine.registry import MODELS
 
     preprocessor = (config.get('model') or {}).get('data_preprocessor') or config.get('data_preprocessor')
-    with in_scope(config):
+    with enter_scope(config):
         try:
             return MODELS.build(preprocessor) if preprocessor else None
         except Exception:  # the model's affair; the data can be traced without

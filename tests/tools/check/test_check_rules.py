@@ -28,11 +28,11 @@ from questions import assert_answers_lead_on
 from this_stack import IS_ONEDL
 
 from mmguard.config.changes import REMOVED
-from mmguard.config.changes import changed as edited
+from mmguard.config.changes import change_config as edited
 from mmguard.findings.edits import SAFE
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.rules.config import CONFIG_RULES as RULES
-from mmguard.text.words import short
+from mmguard.text import shorten
 
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')
@@ -428,7 +428,7 @@ def test_what_the_edits_write(snapshot):
             lines.append(f'{finding.code} {" and ".join(finding.places)}')
             for edit in finding.edits:
                 written = (
-                    f'{path} = {"(removed)" if value is REMOVED else short(value)}' for path, value in edit.config
+                    f'{path} = {"(removed)" if value is REMOVED else shorten(value)}' for path, value in edit.config
                 )
                 lines.append('  - ' + '\n    '.join(written))
     snapshot('check', 'what the edits of each rule over configs write', '\n'.join(lines))

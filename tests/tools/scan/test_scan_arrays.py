@@ -13,7 +13,7 @@ from label_files import BLOCKS
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.text.failures import REPORT_IT
+from mmguard.text import REPORT_IT
 
 #: Labels 0 to 4.
 CLEAN = BLOCKS.astype(np.int64)

@@ -1,4 +1,4 @@
-"""The rules that read a config. One rule, one file; adding one touches this list alone.
+"""The rules that read a config. A rule, or a few of a kind, a file; adding one touches only this list.
 
 Imports what findings may; no rules but its own.
 """
@@ -37,8 +37,7 @@ from mmguard.findings.rules.config.sampler_one_channel import SamplerOneChannel
 from mmguard.findings.rules.config.shift_and_map import ShiftAndMap
 from mmguard.findings.rules.config.split_classes import SplitClasses
 from mmguard.findings.rules.config.unguarded_evaluation import UnguardedEvaluation
-from mmguard.findings.rules.config.unguarded_losses import UnguardedLosses
-from mmguard.findings.rules.config.unguarded_ohem import UnguardedOhem
+from mmguard.findings.rules.config.unguarded_losses import UnguardedLosses, UnguardedOhem
 from mmguard.findings.rules.config.unused_parameters import UnusedParameters
 from mmguard.findings.rules.config.weighted_ignored import WeightedIgnored
 from mmguard.findings.rules.config.wrapper_metainfo import WrapperMetainfo

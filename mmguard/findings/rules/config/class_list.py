@@ -7,12 +7,13 @@ from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import counts, has_stuff_among_things
 from mmguard.config.parts import Part, classes_of, datasets, metainfo_of
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import move_class_list
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import move_class_list, propose
+from mmguard.findings.usual_edits import propose
 from mmguard.findings.views import listing
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class ClassList(ConfigRule):
@@ -52,7 +53,7 @@ class ClassList(ConfigRule):
             colours = _palette_of(dataset)
             if colours is not None:
                 number = len(classes_of(dataset) or [])
-                words = dict(colours=counted(colours, 'colour'), classes=counted(number, 'class'), kind=dataset.name)
+                words = dict(colours=quantity(colours, 'colour'), classes=quantity(number, 'class'), kind=dataset.name)
                 ways = [_drop_palette(config, dataset, number)]
                 yield self.report_at(f'{at}.palette', colours, words, self.title_palette, edits=ways)
             if not isinstance(metainfo, dict):

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
-from mmguard.config.losses import class_weights, expected_weights, fitting, written
+from mmguard.config.losses import class_weights, count_expected_weights, fit_weights, format_weights
 from mmguard.config.parts import Part, losses
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class ClassWeightLength(ConfigRule):
@@ -38,7 +38,7 @@ class ClassWeightLength(ConfigRule):
             if weights.problem:
                 words = dict(problem=weights.problem)
                 yield self.report_at(path, given, words, self.title_unreadable, WARNING)
-            expected, extra = expected_weights(loss)
+            expected, extra = count_expected_weights(loss)
             if weights.length is None:
                 continue
             head = loss.owner
@@ -54,14 +54,14 @@ class ClassWeightLength(ConfigRule):
                 yield self._other_length(loss, given, weights.length, expected, extra)
 
     def _other_length(self, loss: Part, given: Any, length: int, expected: int, extra: str) -> Finding:
-        new, follows = fitting(() if isinstance(given, str) else given, expected, extra)
+        new, follows = fit_weights(() if isinstance(given, str) else given, expected, extra)
         edit = propose(
             'Write as many weights as the head needs.',
             (loss.at('class_weight'), new),
             question='' if follows else 'Are these the weights that you want?',
-            lines=(f'class_weight={written(new)} at {loss.path}',),
+            lines=(f'class_weight={format_weights(new)} at {loss.path}',),
             if_not='' if follows else 'Write the weight of each class.',
         )
         head = loss.owner.name if loss.owner else 'the head'
-        words = dict(length=counted(length, 'entry'), head=head, expected=expected, extra=extra)
+        words = dict(length=quantity(length, 'entry'), head=head, expected=expected, extra=extra)
         return self.report_at(loss.at('class_weight'), given, words, edits=[edit])

@@ -4,9 +4,10 @@ from typing import Iterator
 
 from mmguard.config.parts import classes_of, datasets, metainfo_of, says_classes
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import use_base_dataset
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import propose, use_base_dataset
+from mmguard.findings.usual_edits import propose
 from mmguard.findings.views import listing
 
 

@@ -8,10 +8,11 @@ from mmguard.config.head_classes import counts
 from mmguard.config.losses import one_channel_softmax, output_channels
 from mmguard.config.parts import classes_of, datasets
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import name_classes
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import add_followers, name_classes, propose
+from mmguard.findings.usual_edits import add_followers, propose
 
 
 class OneChannelSoftmax(ConfigRule):

@@ -5,10 +5,11 @@ from typing import Any, Iterator, List
 from mmguard.config.changes import REMOVED, Changes
 from mmguard.config.parts import Part, classes_of, datasets, says_classes
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import move_class_list
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import move_class_list, propose
+from mmguard.findings.usual_edits import propose
 
 
 class WrapperMetainfo(ConfigRule):

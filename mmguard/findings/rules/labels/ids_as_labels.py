@@ -9,14 +9,14 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, certainty_of_share, config_of, label_share, listing
-from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, titles
-from mmguard.text.words import counted
+from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, framework_titles
+from mmguard.text import quantity
 
 #: Models have outputs for ids up to here.
 _MOST = 1000
 #: Whoever looks ids up in COCO's table trains other classes, often without an error.
 _OWN_IDS = 'RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False` for it.'
-_ASKED = f'Does the training take ids as labels ({titles(IDS)}, loops of your own)?'
+_ASKED = f'Does the training take ids as labels ({framework_titles(IDS)}, loops of your own)?'
 
 
 class IdsAsLabels(DataRule):
@@ -35,7 +35,8 @@ class IdsAsLabels(DataRule):
         'are fine if the categories are renumbered.'
     )
     why = (
-        f'{titles(POSITIONS)} renumber the categories to 0..N-1, whatever the ids are. {titles(IDS)} take category_id '
+        f'{framework_titles(POSITIONS)} renumber the categories to 0..N-1, whatever the ids are. '
+        f'{framework_titles(IDS)} take category_id '
         'as the label: in DETR and its like label num_classes means "no object" and is trained so without an error, a '
         'larger one ends the run; in torchvision num_classes counts the background, 0.'
     )
@@ -84,7 +85,7 @@ class IdsAsLabels(DataRule):
         yield from self._fit_ids(facts, facts.labels, _ASKED if is_unknown else '')
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
-            question = f'Are positions the labels ({titles(POSITIONS)})?'
+            question = f'Are positions the labels ({framework_titles(POSITIONS)})?'
             yield Edit(title, ASKS, question, options=(('labels', POSITIONS),))
 
     def _fit_ids(self, facts: Facts, labels: LabelFacts, question: str) -> Iterator[Edit]:
@@ -115,7 +116,7 @@ class IdsAsLabels(DataRule):
         return {
             'ids': listing(ids),
             'beyond': listing(self._beyond(facts)),
-            'number': counted(len(ids), 'category'),
+            'number': quantity(len(ids), 'category'),
             'first': annotations_of(facts).min_label,
             'highest': ids[-1],
             'enough': ids[-1] + 1,
@@ -126,9 +127,9 @@ class IdsAsLabels(DataRule):
         if self.severity_of(facts) == 'error':
             return facts.evidence
         if annotations_of(facts).labelled_by != 'unknown':
-            return f'category ids {ids} in {counted(facts.files, "image")}'
-        classes = f'{counted(facts.num_classes, "class")}, 0..{facts.num_classes - 1}'
-        number = counted(sum(beyond.values()), 'annotation')
+            return f'category ids {ids} in {quantity(facts.files, "image")}'
+        classes = f'{quantity(facts.num_classes, "class")}, 0..{facts.num_classes - 1}'
+        number = quantity(sum(beyond.values()), 'annotation')
         raw = ' (those of COCO, with gaps)' if self._are_raw(self._ids(facts)) else ''
         return f'category ids {ids}{raw}; as labels of {classes}, {listing(beyond)} would be out of range ({number})'
 

@@ -13,7 +13,7 @@ from mmguard.findings.views import (
     share,
     trained,
 )
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class LabelsFine(Verdict):
@@ -56,7 +56,7 @@ class LabelsFine(Verdict):
         """Yield the values that were seen, and how many of them."""
         found, counts = annotations_of(facts), trained(facts)
         if facts.histogram:
-            where = f' in {counted(facts.files, "file")}' if facts.files else ''
+            where = f' in {quantity(facts.files, "file")}' if facts.files else ''
             ignored = f', or {facts.ignore_index}' if facts.ignore_index is not None else ''
             valid = f'all of them {found.min_label}..{facts.num_classes - 1}{ignored}'
             seen = valid if knows_classes(facts) else f'values {listing(sorted(counts), 24)}'
@@ -68,15 +68,15 @@ class LabelsFine(Verdict):
             if never and knows_classes(facts):
                 yield f'never seen: {listing(never)}'
         if found.images:
-            yield f'{counted(found.annotations, "annotation")} in {counted(found.images, "image")}'
+            yield f'{quantity(found.annotations, "annotation")} in {quantity(found.images, "image")}'
 
 
 def _means(facts: LabelFacts) -> Iterator[str]:
     """Yield by which means the labels were checked, and what was not."""
     loader = facts.loader or LoaderFacts()
     files = len(annotations_of(facts).sources) or facts.files
-    asked = f', the loader of the config asked for {counted(loader.files, "file")}' if loader.files else ''
-    yield f'checked: {counted(files, "file")} read{asked}'
+    asked = f', the loader of the config asked for {quantity(loader.files, "file")}' if loader.files else ''
+    yield f'checked: {quantity(files, "file")} read{asked}'
     left = ['what comes after the loading']
     if loader.unknown or not loader.files:
         left = [f'what the loader and later steps make of them{f" ({loader.unknown})" if loader.unknown else ""}']

@@ -3,14 +3,14 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from mmguard.findings.class_edits import set_classes
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import set_classes
 from mmguard.findings.views import annotations_of, class_lists, has_config, is_trained_on, listing
-from mmguard.text.words import short
+from mmguard.text import shorten
 
 
 class OrderDiffers(DataRule):
@@ -78,7 +78,8 @@ class OrderDiffers(DataRule):
             return f'category ids in the file: {listing(list(annotations_of(facts).categories))}'
         path, names, ordered = displaced
         wrong = [
-            f'label {i} is {short(b)} in the file, {short(a)} in {path}' for i, (a, b) in enumerate(zip(names, ordered))
+            f'label {i} is {shorten(b)} in the file, {shorten(a)} in {path}'
+            for i, (a, b) in enumerate(zip(names, ordered))
         ]
         texts = '; the file lists its ids as texts are sorted: 1, 10, 2' if _is_sorted_as_texts(facts) else ''
         if ordered == sorted(ordered) and _are_in_number_order(names):

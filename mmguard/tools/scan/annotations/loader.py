@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Sequence
 
 import numpy as np
 
-from mmguard.files.whole import temporary_folder
+from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import LabelFacts, LoaderFacts
-from mmguard.text.failures import words_of
+from mmguard.text import describe_error
 from mmguard.tools.scan.annotations.coco_file import CocoFile
 from mmguard.tools.scan.sources.config import spread
 
@@ -69,9 +69,9 @@ def ask_dataset(
             try:
                 labels = _labels(dataset, path)
             except ImportError as error:
-                return LoaderFacts(unknown=words_of(error, 160))
+                return LoaderFacts(unknown=describe_error(error, 160))
             except Exception as error:  # a class of the user's may raise anything
-                facts.failed[sample.image] = words_of(error, 240)
+                facts.failed[sample.image] = describe_error(error, 240)
                 continue
             facts.files += 1
             if labels != counted:

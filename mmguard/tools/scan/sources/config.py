@@ -14,8 +14,7 @@ import numpy as np
 from mmguard.config.classes import name_of
 from mmguard.findings.facts import LoaderFacts
 from mmguard.labels.space import value_counts
-from mmguard.text.failures import words_of
-from mmguard.text.words import counted
+from mmguard.text import describe_error, quantity
 from mmguard.tools.scan.engine import MapSource
 from mmguard.tools.scan.faults import printable
 from mmguard.tools.scan.read import read_map
@@ -60,7 +59,7 @@ def ask_loader(
             warnings.simplefilter('ignore')
             steps = _up_to_the_loader(pipeline)
     except Exception as error:  # a class of the user's may raise anything
-        return LoaderFacts(unknown=f'its pipeline cannot be built ({words_of(error, 160)})')
+        return LoaderFacts(unknown=f'its pipeline cannot be built ({describe_error(error, 160)})')
     if not steps:
         return LoaderFacts(unknown='no transform of its pipeline loads annotations')
     facts = LoaderFacts()
@@ -88,7 +87,7 @@ def _compare(
             results = step(results)
         loaded = value_counts(np.asarray(results['gt_seg_map']))
     except Exception as error:  # as above
-        facts.failed[name] = masked(words_of(error, 240))
+        facts.failed[name] = masked(describe_error(error, 240))
         return
     facts.files += 1
     if loaded != counted:
@@ -244,7 +243,7 @@ class ConfigSource(MapSource):
         without = len(dataset.data_list) - len(self._files)
         if without:
             self.notes.append(
-                f'{split.name}: {counted(without, "image has", "images have")} no label map in the config'
+                f'{split.name}: {quantity(without, "image has", "images have")} no label map in the config'
             )
 
     def items(self) -> Iterator[MapItem]:

@@ -28,7 +28,8 @@ from mmguard.tools.scan.yolo.declared import (
     read_data_yaml,
     unopened_beside,
 )
-from mmguard.tools.scan.yolo.listing import Listing, list_images, list_texts
+from mmguard.tools.scan.yolo.listing import Listing, label_folder, list_images, list_texts
+from mmguard.tools.scan.yolo.originals import find_original
 from mmguard.tools.scan.yolo.settings import (
     BOX,
     COLUMNS,
@@ -72,12 +73,13 @@ def scan_texts(
     columns = found.columns()
     if _has_class_last(columns):
         columns = found.refuse(columns, 'the class seems to be the last number, not the first')
-    if not len(columns) and not found.refused and not found.faults and not listing.faults:
+    if not (len(columns) or found.refused or found.faults or listing.faults or listing.elsewhere):
         counts = f'{len(listing.texts):,} label files (.txt) without a row, {listing.images:,} images'
         raise ValueError(f'nothing was read: {counts}')
     facts = _facts(found, columns, declared, num_classes)
     assert facts.annotations is not None
     facts.annotations.yolo = _about_rows(found, columns, declared, facts)
+    facts.annotations.yolo.original = find_original(listing.texts, columns, declared.names, declared.root or root)
     for what, one in sorted(found.faults.items()):
         for number, of_image in one.first:
             listing.faults.add(what, found.name(number, of_image))
@@ -234,6 +236,10 @@ def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: L
         before[at] += 1
     named = [text for *_, text in sorted(ranked)[:NAMED]]
     bare = [found.short(path) for path in listing.bare[:NAMED]]
+    about.elsewhere = {
+        found.short(folder): (found.short(label_folder(folder)), found.short(place), number)
+        for folder, (place, number) in listing.elsewhere.items()
+    }
     alone = [found.short(path) for path in listing.without_image.first]
     for kind, count, places in (
         (yolo.ROWS, refused, named),

@@ -14,7 +14,7 @@ from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optiona
 import numpy as np
 
 from mmguard.files.regular import open_regular
-from mmguard.text.words import short
+from mmguard.text import shorten
 from mmguard.tools.scan.faults import CRASHES, NAMED, Examples
 from mmguard.tools.scan.record import HEAD
 from mmguard.tools.scan.yolo.listing import TextItem
@@ -58,7 +58,7 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
         except ValueError:
             values, why = [], _no_number(words[0])
         if why:
-            shown = short(b' '.join(words[:8]).decode('utf-8', 'replace'))
+            shown = shorten(b' '.join(words[:8]).decode('utf-8', 'replace'))
             into.refused.setdefault(why, Examples()).add((number, line, shown))
             into.refused_in.add(number)
             continue

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Dict
+from typing import Dict, List, Optional
 
 import pytest
 from scans import edits, followed
 from texts import add, make, picture, rows_of, scanned
 
 from mmguard.cli import main
-from mmguard.text.failures import REPORT_IT
+from mmguard.text import REPORT_IT
 
 #: What is planted: number of the text, row -> the code that names it.
 PLANTED = {
@@ -162,6 +162,37 @@ def test_label_files_of_other_names_than_the_images_are_an_error(tmp_path: Path)
     assert len(scanned(root / 'data.yaml', tmp_path / 'scan.json')['MG169']) == 5
     (finding,) = json.loads((tmp_path / 'scan.json').read_text())['datasets'][0]['findings'][:1]
     assert (finding['code'], finding['severity']) == ('MG169', 'error')
+
+
+@pytest.mark.parametrize(
+    ('images', 'texts', 'files', 'found'),
+    [
+        ('image', 'labels', 5, ['MG168']),
+        ('pictures/train', 'labels/train', 3, ['MG168']),
+        ('some/images', 'some/images', 7, ['MG168']),
+        ('photos', 'photos/labels', 4, ['MG168']),
+        ('some/images/train', 'some/labels/train', 3, []),
+        ('photos', 'photos', 6, []),
+        ('photos', 'annotations', 6, None),
+    ],
+)
+def test_label_files_where_ultralytics_does_not_look(
+    images: str, texts: str, files: int, found: Optional[List[str]], tmp_path: Path
+) -> None:
+    root = make(tmp_path / 'set', files=files)
+    for old, new, ending in (('images', images, 'jpg'), ('labels', texts, 'txt')):
+        (root / 'moved' / new).mkdir(parents=True, exist_ok=True)
+        for path in (root / old / 'train').glob(f'*.{ending}'):
+            path.rename(root / 'moved' / new / path.name)
+    (root / 'data.yaml').write_text(f'train: moved/{images}\nval: moved/{images}\nnames: [cat, dog, bird]\n')
+    code = main(['scan', str(root / 'data.yaml'), '--json', str(tmp_path / 'scan.json')])
+    if found is None:  # nowhere near
+        assert code == 2
+        return
+    (dataset,) = json.loads((tmp_path / 'scan.json').read_text())['datasets']
+    wrong = [one for one in dataset['findings'] if one['severity'] != 'info']
+    assert [one['code'] for one in wrong] == found
+    assert [place for one in wrong for place in one['places']] == [f'moved/{images}' for _ in found]
 
 
 # ---- nothing wrong

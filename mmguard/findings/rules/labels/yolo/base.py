@@ -11,7 +11,7 @@ from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import DataRule, Facts, Rule
 from mmguard.findings.views import annotations_of, listing
 from mmguard.findings.yolo import YoloFacts
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 def yolo_of(facts: LabelFacts) -> YoloFacts:
@@ -52,7 +52,7 @@ class YoloRule(DataRule):
         return yolo_of(facts).counts.get(self.fault, 0)
 
     def evidence(self, facts: LabelFacts) -> str:
-        return f'{self.count(facts):,} of {counted(yolo_of(facts).rows, "row")}'
+        return f'{self.count(facts):,} of {quantity(yolo_of(facts).rows, "row")}'
 
     def files(self, facts: LabelFacts) -> List[str]:
         return yolo_of(facts).faults.get(self.fault, [])

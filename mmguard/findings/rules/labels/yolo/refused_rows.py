@@ -10,7 +10,7 @@ from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.yolo.base import YoloRule, yolo_of
 from mmguard.findings.views import MOST, listing, share
 from mmguard.findings.yolo import ROWS
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class RefusedRows(YoloRule):
@@ -44,4 +44,4 @@ class RefusedRows(YoloRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         parts = listing(f'{why} ({number:,})' for why, number in yolo_of(facts).reasons.items())
-        return f'{super().evidence(facts)}: {parts}; {counted(yolo_of(facts).left_out, "image")} left out'
+        return f'{super().evidence(facts)}: {parts}; {quantity(yolo_of(facts).left_out, "image")} left out'
