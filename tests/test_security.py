@@ -415,25 +415,25 @@ def check_credentials(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert not [secret for secret in secrets for text in shown if secret in text]
 
 
-@line('a label file behind a URL')
+@line('a label file at a URL')
 def check_label_file(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert f'{LARGEST >> 20} MiB' in row
     with serve() as server:
         assert count_unreadable(scan_facts(f'{server.url}/{LARGEST + 1}', folder, '--num-classes', 3)) == 1
 
 
-@line('a JSON file behind a URL')
+@line('a JSON file at a URL')
 def check_json_file(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert f'{LARGEST_FILE >> 30} GiB' in row
     with serve() as server, pytest.raises(requests.Refused):
-        FILES.open(urls.entered(f'{server.url}/{LARGEST_FILE + 1}/train.json'))
+        FILES.open(urls.enter(f'{server.url}/{LARGEST_FILE + 1}/train.json'))
 
 
 @line('a listing of a server')
 def check_listing(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert f'{systems.LARGEST_PAGE >> 20} MiB' in row
     with serve() as server, pytest.raises(requests.Refused):
-        systems.list_folder(urls.entered(f'{server.url}/long'))
+        systems.list_folder(urls.enter(f'{server.url}/long'))
 
 
 @line('a request')

@@ -40,7 +40,7 @@ class Edit:
         lines (tuple[str]): Code to write by hand, where ``config`` does not say it in a line.
         commands (tuple[str]): What to type into a shell.
         notes (tuple[str]): What is worth knowing about it, a sentence each.
-        if_not (str): The next step where the answer is no; the next edit of the finding, where it is empty.
+        if_not (str): The next step for the answer "no"; empty: the next edit of the finding.
         number (int): By which it is asked for on a command line; 0: it has none.
         unlabelled (tuple[int]): Labels that, where the answer to the question is yes, stand for nothing: they may go.
         verified (bool, optional): True if what it touches was built and called with it, or for labels if what it would

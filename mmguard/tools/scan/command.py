@@ -87,14 +87,14 @@ def add_reading(group: Any) -> None:
 def options_of(args: argparse.Namespace) -> ScanOptions:
     """What a command line says."""
     from mmguard.tools.scan.settings import ScanOptions, as_pairs
-    from mmguard.tools.storage.urls import entered
+    from mmguard.tools.storage.urls import enter
 
     return ScanOptions(
         num_classes=args.num_classes,
         ignore_index=args.ignore_index,
         reduce_zero_label=args.reduce_zero_label,
         label_map=as_pairs(args.label_map),
-        images=None if args.images is None else entered(args.images),
+        images=None if args.images is None else enter(args.images),
         suffix=args.suffix,
         splits=tuple(args.split),
         labels=args.labels,
@@ -153,11 +153,11 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.scan.output import ScanProgress, as_json, show, show_failed, write_page
     from mmguard.tools.scan.run import run_plan
     from mmguard.tools.scan.target import plan_of
-    from mmguard.tools.storage.urls import entered
+    from mmguard.tools.storage.urls import enter
 
     if args.html:
         import mmguard.tools.page.html  # noqa: F401  what it needs is missed before hours of reading
-    args.target = entered(args.target)
+    args.target = enter(args.target)
     options = options_of(args)
     # Standard output belongs to the JSON where it was asked for.
     console = Console(stderr=args.json == '-', soft_wrap=True, highlight=False)

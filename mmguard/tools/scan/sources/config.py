@@ -21,7 +21,7 @@ from mmguard.tools.scan.read import read_map
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
 from mmguard.tools.storage.files import check_backend
-from mmguard.tools.storage.urls import common_folder, masked, without_secrets
+from mmguard.tools.storage.urls import common_folder, mask_secrets, strip_secrets
 
 #: So many files are decoded once more: the scan must not take longer for it.
 SAMPLE = 4
@@ -72,7 +72,7 @@ def ask_loader(
 def _compare(
     facts: LoaderFacts, info: Mapping[str, Any], steps: Sequence[Step], settings: MapSettings, root: Optional[str]
 ) -> None:
-    path = without_secrets(str(info['seg_map_path']))
+    path = strip_secrets(str(info['seg_map_path']))
     record = read_map(MapItem(path), settings, np.array(settings.invalid_values()))
     if record.fault:
         return  # another rule names the files that cannot be read
@@ -87,7 +87,7 @@ def _compare(
             results = step(results)
         loaded = value_counts(np.asarray(results['gt_seg_map']))
     except Exception as error:  # as above
-        facts.failed[name] = masked(describe_error(error, 240))
+        facts.failed[name] = mask_secrets(describe_error(error, 240))
         return
     facts.files += 1
     if loaded != counted:
@@ -205,8 +205,8 @@ class ConfigSource(MapSource):
         # Pairs of names: the rest of what the class lists would take ten times the memory.
         self._files = [
             MapItem(
-                without_secrets(str(info['seg_map_path'])),
-                None if info.get('img_path') is None else without_secrets(str(info['img_path'])),
+                strip_secrets(str(info['seg_map_path'])),
+                None if info.get('img_path') is None else strip_secrets(str(info['img_path'])),
             )
             for info in dataset.data_list
             if info.get('seg_map_path')
