@@ -44,7 +44,7 @@ class Edit:
         number (int): By which it is asked for on a command line; 0: it has none.
         unlabelled (tuple[int]): Labels that, where the answer to the question is yes, stand for nothing: they may go.
         verified (bool, optional): True if what it touches was built and called with it, or for labels if what it would
-            write was read. ``None``: nobody asked.
+            write was read. ``None``: not tried.
         doubt (str): Why it is not verified.
     """
 

@@ -79,10 +79,10 @@ def verify_edits(findings: Sequence[Finding], config: ReadConfig, verifier: Veri
         config (ReadConfig): What the edits change.
         verifier (callable): Compares the program before and after an edit.
     """
-    return [_with_verdicts(finding, config, verifier) for finding in findings]
+    return [_add_verdicts(finding, config, verifier) for finding in findings]
 
 
-def _with_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> Finding:
+def _add_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> Finding:
     kept: List[Edit] = []
     for edit in finding.edits:
         if not edit.config or edit.files:  # a config for other files cannot be built before they are written
