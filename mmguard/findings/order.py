@@ -80,7 +80,6 @@ ORDER: Tuple[str, ...] = (
     'MG210',
     'MG211',
     'MG232',
-    'MG213',
     'MG214',
     'MG240',
     'MG215',
@@ -114,7 +113,6 @@ ORDER: Tuple[str, ...] = (
     'MG218',
     'MG219',
     'MG220',
-    'MG221',
     # Volumes.
     'MG180',  # without a dataset.json nothing is known
     'MG181',

@@ -10,7 +10,6 @@ from mmguard.findings.rules.config.background_counted import BackgroundCounted
 from mmguard.findings.rules.config.base_hooks_replaced import BaseHooksReplaced
 from mmguard.findings.rules.config.class_list import ClassList
 from mmguard.findings.rules.config.class_weight_length import ClassWeightLength
-from mmguard.findings.rules.config.empty_images_detr import EmptyImagesDetr
 from mmguard.findings.rules.config.foreign_classes import ForeignClasses
 from mmguard.findings.rules.config.guard_misplaced import GuardMisplaced
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
@@ -24,7 +23,6 @@ from mmguard.findings.rules.config.ignored_labels_agree import IgnoredLabelsAgre
 from mmguard.findings.rules.config.label_indexed_early import LabelIndexedEarly
 from mmguard.findings.rules.config.label_map_range import LabelMapRange
 from mmguard.findings.rules.config.loss_num_classes import LossNumClasses
-from mmguard.findings.rules.config.mask_interpolation import MaskInterpolation
 from mmguard.findings.rules.config.metric_annotations import MetricAnnotations
 from mmguard.findings.rules.config.missing_input import MissingInput
 from mmguard.findings.rules.config.negative_ignore_index import NegativeIgnoreIndex
@@ -64,7 +62,6 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     ReducedBackground,
     ShiftAndMap,
     LabelMapRange,
-    MaskInterpolation,
     WeightedIgnored,
     SamplerOneChannel,
     OneChannelSoftmax,
@@ -72,7 +69,6 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     UnguardedOhem,
     LabelIndexedEarly,
     UnguardedLosses,
-    EmptyImagesDetr,
     IgnoredAsBackground,
     GuardMisplaced,
     GuardReportMissing,
