@@ -221,7 +221,7 @@ def assert_nnunet(trainer: Any, tries: int = 8) -> None:
         trainer.network.train(), loss, lambda label: (images, label), outputs, lambda found: next(tensors_in(found))
     )
     wrong = {label: output for label, output in reached.items() if output not in (None, label)}
-    _require(not wrong, f'labels train the outputs of others: {wrong}')
+    _require(not wrong, f'labels train other outputs: {wrong}')
 
 
 def _require(condition: Any, message: str) -> None:

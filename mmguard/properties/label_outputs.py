@@ -64,7 +64,7 @@ def _judge(place: str, outputs: Dict[int, Optional[int]], names: Tuple[str, ...]
 
 
 def _sum_gradients(program: Program, classes: List[int], seed: int) -> Dict[str, Tensor]:
-    """Return, for each tensor of scores, the gradient of its outputs (columns) for each class (rows)."""
+    """Return the gradient of the outputs (columns) of each tensor of scores for each class (rows)."""
     side, rows = program.side(), {}  # type: Tuple[int, Dict[str, List[Tensor]]]
     if program.kind == 'pixels':
         heads = find_pixel_heads(program)
@@ -114,7 +114,7 @@ def _check_names(names: Tuple[str, ...], outputs: int) -> List[Result]:
 
 
 def _check_things(program: Program) -> List[Result]:
-    """Panoptic heads take the first labels for things: compare their number with the order of the class names."""
+    """Compare the number of things of panoptic heads, their first labels, with the order of the class names."""
     try:
         known = program.dataset('train').metainfo
     except Exception:  # the data are not here

@@ -51,7 +51,7 @@ def names_of(dataset: Any) -> Tuple[str, ...]:
 
 
 def compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there: str) -> str:
-    """Say which is the first label with two names; empty: there is none, or one side has no names."""
+    """Say which is the first label with two names; empty: no label has two, or one side has no names."""
     if not ours or not theirs or tuple(ours) == tuple(theirs):
         return ''
     at = next((n for n, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), min(len(ours), len(theirs)))
