@@ -12,6 +12,8 @@ import numpy as np
 
 #: What a property can say of a program, the worst first.
 OUTCOMES = BROKEN, SETTING, HOLDS, NOT_TESTED = ('broken', 'setting', 'holds', 'not tested')
+#: Longest side of a picture.
+LONGEST = 480
 
 
 class Unavailable(Exception):
@@ -54,10 +56,12 @@ def encode_picture(values: np.ndarray, outlined: Optional[np.ndarray] = None) ->
     """
     from PIL import Image
 
-    shown = values.astype(np.float64)
+    thin = -(-max(values.shape[:2]) // LONGEST)
+    shown = values[::thin, ::thin].astype(np.float64)
     shown = (shown - shown.min()) * 255 / max(float(np.ptp(shown)), 1e-12)
     pixels = (shown if shown.ndim == 3 else shown[..., None].repeat(3, -1)).astype(np.uint8)
-    if outlined is not None and outlined.shape == pixels.shape[:2]:
+    if outlined is not None and outlined.shape == values.shape[:2]:
+        outlined = outlined[::thin, ::thin].astype(np.int64)
         rows, columns = np.diff(outlined, axis=0) != 0, np.diff(outlined, axis=1) != 0
         pixels[1:][rows] = pixels[:, 1:][columns] = (255, 0, 170)
     buffer = io.BytesIO()
