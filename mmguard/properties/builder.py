@@ -50,8 +50,8 @@ class Verdict(NamedTuple):
     parts: Tuple[str, ...] = ()
 
 
-class Builder:
-    """Builds and calls parts of configs in a process of its own, and remembers how that went.
+class Builder(Worker):
+    """Process that builds and calls parts of configs, and remembers how that went.
 
     Args:
         seconds (float): Time for all calls together.
@@ -59,9 +59,9 @@ class Builder:
     """
 
     def __init__(self, seconds: float = BUDGET, memory: int = MEMORY) -> None:
+        super().__init__(memory, forks=True)
         self._ends: Optional[float] = None
         self._seconds = seconds
-        self._worker = Worker(memory, forks=True)
         self._known: Dict[bytes, Reply] = {}
 
     def compare(self, before: ReadConfig, after: ReadConfig) -> Verdict:
@@ -117,20 +117,10 @@ class Builder:
                 self._ends = time.monotonic() + self._seconds
             left = self._ends - time.monotonic()
             if left > 0:
-                reply = self._worker.ask(call_part, dict(config.written), part, side, seconds=share * left)
+                reply = self.ask(call_part, dict(config.written), part, side, seconds=share * left)
                 if reply.failure is None or reply.failure.kind != 'hang':
                     self._known[key] = reply
         return self._known.get(key) or Reply(f'the {self._seconds:.0f} s for trying edits were up')
-
-    def close(self) -> None:
-        """End the process."""
-        self._worker.close()
-
-    def __enter__(self) -> Builder:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
 
 
 @contextmanager
@@ -203,7 +193,7 @@ def _train(program: Any, side: int) -> None:
     except Exception as raised:  # a package or an image is missing, but the annotations may be here
         samples, problem = [], raised
     kind = program.kind
-    labels = program.annotated_labels().union(*(labels_of(sample, kind) for sample in samples))
+    labels = program.collect_labels().union(*(labels_of(sample, kind) for sample in samples))
     if not samples and not labels:
         raise problem
     space = program.spaces().of(kind)

@@ -177,7 +177,7 @@ class Program:
             seed_all(0)
             return [dataset[number] for number in spread(len(dataset), most)]
 
-    def annotated_labels(self) -> Set[int]:
+    def collect_labels(self) -> Set[int]:
         """Return the labels of instances in up to ``ANNOTATED`` annotations of the training set; no pipeline is run."""
         found: Set[int] = set()
         try:

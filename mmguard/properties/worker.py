@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 import traceback
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, TypeVar
 
 from mmguard.text.failures import words_of
 
@@ -26,6 +26,8 @@ _ENVIRONMENT = {'HF_HUB_OFFLINE': '1', 'TRANSFORMERS_OFFLINE': '1', 'HF_DATASETS
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 #: Of Linux: flags of unshare(2), and the option of prctl(2) that makes a process the parent of its orphans.
 _NEW_USER, _NEW_NETWORK, _SUBREAPER = 0x10000000, 0x40000000, 36
+
+Self = TypeVar('Self', bound='Worker')
 
 
 class Reply(NamedTuple):
@@ -126,7 +128,7 @@ class Worker:
             self._connection.close()
             self._process = self._connection = None
 
-    def __enter__(self) -> Worker:
+    def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(self, *_: Any) -> None:
