@@ -30,7 +30,7 @@ def check(program: Program) -> List[Result]:
     if not found[0]:
         raise Unavailable('no head returns a score per class that its classification losses train')
     for place, table in tables[0].items():
-        seen = [raised[place] for raised in found if place in raised]
+        seen = [raised.get(place, [None] * len(classes)) for raised in found]
         agreed = [one[0] if len(set(one)) == 1 else None for one in zip(*seen)]
         results.append(_judge(place, dict(zip(classes, agreed)), program.class_names(), table))
     return results
@@ -90,7 +90,8 @@ def _sum_gradients(program: Program, classes: List[int], seed: int) -> Dict[str,
 
 
 def _sum_outputs(program: Program, gradient: Tensor, head: Any, is_map: bool) -> Optional[Tensor]:
-    """Sum a gradient up to one value for each output; ``None`` where the scores have no axis of outputs."""
+    """Sum up what a gradient raises, by output; ``None`` where the scores have no axis of outputs."""
+    gradient = gradient.clamp(max=0)  # what it lowers differs with the anchors that are chosen
     classes = program.num_classes
     outputs = getattr(head, 'cls_out_channels', classes)
     outputs = outputs if isinstance(outputs, int) else classes
@@ -124,7 +125,7 @@ def _check_things(program: Program) -> List[Result]:
     for name, head in program.model().named_modules():
         number = getattr(head, 'num_things_classes', 0)
         wrong = [label for label, one in enumerate(names) if (one in things) != (label < number)]
-        if things and number and wrong:
+        if name and things and number and wrong:
             is_thing = names[wrong[0]] in things
             words = f'label {wrong[0]} ({names[wrong[0]]}) is {"a thing" if is_thing else "stuff"}'
             results.append(
