@@ -12,19 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from mmguard.properties.alignment import displacement, draw_boxes, draw_field, fill_boxes, has_third_values
-from mmguard.properties.outputs import find_raised_outputs
+from mmguard.properties.alignment import describe_difference, draw_boxes, draw_field, fill_boxes
+from mmguard.properties.scores import ROUNDING, find_raised_outputs, measure_ignored_share, tensors_in
 
 __all__ = [
     'assert_full_marks',
     'assert_ignores',
     'assert_moves_together',
+    'assert_nnunet',
     'assert_trains_on_empty',
     'label_to_output',
 ]
-
-#: Share of the largest gradient that rounding may leave.
-_ROUNDING = 1e-6
 
 
 def assert_moves_together(
@@ -63,12 +61,9 @@ def assert_moves_together(
         moved, label = transform(image, figure * np.uint8(20) if labels == 'mask' else boxes)
         shown = _as_image(moved)
         drawn = np.asarray(label).squeeze() if labels == 'mask' else fill_boxes(label, *shown.shape[:2])
-        _require(drawn.shape == shown.shape[:2], f'seed {seed}: image {shown.shape[:2]}, {labels} {drawn.shape}')
-        between = has_third_values(drawn) if labels == 'mask' else ()
-        _require(len(between) < 2, f'seed {seed}: the mask was interpolated: it holds {between[:5]}')
-        found = displacement(shown, drawn, drawn != 255 if labels == 'mask' else None)
-        _require(not found.is_clear, f'seed {seed}: the image is {found} against its {labels}')
-        seen += found.is_known
+        difference = describe_difference(shown, drawn, labels, labels == 'mask')
+        _require(not difference, f'seed {seed}: {difference}')
+        seen += difference is not None
     _require(seen, f'the transform leaves nothing of the figure in the image, in {tries} tries')
 
 
@@ -84,14 +79,12 @@ def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int =
         >>> assert_ignores(nn.CrossEntropyLoss(ignore_index=255))
     """
     generator = torch.Generator().manual_seed(0)
-    scores = torch.randn((2, num_classes, 8, 8), generator=generator).requires_grad_()
-    labels = torch.randint(0, num_classes, (2, 8, 8), generator=generator)
-    labels[:, :, :4] = ignore_index
+    scores = torch.randn((2, num_classes, 16, 16), generator=generator).requires_grad_()
+    labels = torch.randint(0, num_classes, (2, 16, 16), generator=generator)
+    labels[..., :8] = ignore_index
     (gradient,) = torch.autograd.grad(loss(scores, labels), scores)
-    inside, outside = float(gradient[..., :4].abs().max()), float(gradient[..., 4:].abs().max())
-    _require(outside > 0, 'the loss trains no score at all')
-    share = inside / outside
-    _require(share <= _ROUNDING, f'ignored pixels have up to {share:.2g} times the gradient of the others')
+    share = measure_ignored_share(gradient)
+    _require(share <= ROUNDING, f'ignored pixels have up to {share:.2g} times the gradient of the others')
 
 
 def label_to_output(
@@ -171,6 +164,64 @@ def assert_full_marks(
     _require(pairs, 'the data set gives nothing')
     value = float(metric([one for one, _ in pairs], [one for _, one in pairs]))
     _require(abs(value - full) <= 1e-3 * abs(full), f'the truth gets {value:g} of {full:g}')
+
+
+def assert_nnunet(trainer: Any, tries: int = 8) -> None:
+    """Assert that nnU-Net's augmentation moves image and labels alike, and that each label, or region, has its output.
+
+    Args:
+        trainer (nnUNetTrainer): Of any class; ``initialize()`` was called. Its data are not read.
+        tries (int): Seeds that are tried for each plane of a volume.
+    """
+    manager, configuration = trainer.label_manager, trainer.configuration_manager
+    rotation, dummy, initial, mirror = trainer.configure_rotation_dummyDA_mirroring_and_inital_patch_size()
+    transforms = trainer.get_training_transforms(
+        configuration.patch_size,
+        rotation,
+        trainer._get_deep_supervision_scales(),
+        mirror,
+        dummy,
+        use_mask_for_norm=configuration.use_mask_for_norm,
+        is_cascaded=False,
+        foreground_labels=manager.foreground_labels,
+        regions=manager.foreground_regions if manager.has_regions else None,
+        ignore_label=manager.ignore_label,
+    )
+    for depth in (0, 2) if len(initial) == 3 else (None,):
+        plane = [int(size) for axis, size in enumerate(initial) if axis != depth]
+
+        def move(image: np.ndarray, mask: np.ndarray, depth: Optional[int] = depth) -> Tuple[Any, Any]:
+            volumes = [image[..., 0], (mask > 0) * int(manager.foreground_labels[-1])]
+            if depth is not None:
+                volumes = [np.moveaxis(np.stack([one] * int(initial[depth])), 0, depth) for one in volumes]
+            shown = torch.from_numpy(volumes[0]).float().expand(trainer.num_input_channels, *initial).clone()
+            found = transforms(image=shown, segmentation=torch.from_numpy(volumes[1])[None].to(torch.int16))
+            target = found['segmentation']
+            target = (target[0] if isinstance(target, (list, tuple)) else target).float().amax(0)
+            moved = [found['image'][0], target.where(target >= 0, torch.tensor(255.0))]
+            moved = moved if depth is None else [one.select(depth, one.shape[depth] // 2) for one in moved]
+            return moved[0].numpy(), moved[1].numpy()
+
+        assert_moves_together(move, size=(plane[0], plane[1]), tries=tries)
+
+    images = torch.rand(2, trainer.num_input_channels, *configuration.patch_size, device=trainer.device)
+    outputs = len(manager.foreground_regions) if manager.has_regions else manager.num_segmentation_heads
+
+    def loss(found: Any, label: int) -> Tensor:
+        levels = found if isinstance(found, (list, tuple)) else [found]
+        targets = [one.new_full((2, 1, *one.shape[2:]), label) for one in levels]
+        if manager.has_regions:
+            targets = [
+                torch.zeros_like(one).index_fill(1, torch.tensor(label, device=one.device), 1.0) for one in levels
+            ]
+        value: Tensor = trainer.loss(found, targets if levels is found else targets[0])
+        return value
+
+    reached = label_to_output(
+        trainer.network.train(), loss, lambda label: (images, label), outputs, lambda found: next(tensors_in(found))
+    )
+    wrong = {label: output for label, output in reached.items() if output not in (None, label)}
+    _require(not wrong, f'labels train other outputs: {wrong}')
 
 
 def _require(condition: Any, message: str) -> None:

@@ -21,14 +21,7 @@ FLIPS: Dict[str, Tuple[int, ...]] = {'': (), 'left-right': (1,), 'top-bottom': (
 
 
 class Displacement(NamedTuple):
-    """Flip and offset that move an image onto its label.
-
-    Attributes:
-        flip (str): One of ``FLIPS``.
-        offset (tuple[int, int]): Pixels down and to the right.
-        strength (float): Absolute correlation there.
-        at_rest (float): Absolute correlation without any displacement.
-    """
+    """Flip (of ``FLIPS``) and offset (pixels down, right) of an image, the correlation there, and without both."""
 
     flip: str
     offset: Tuple[int, int]
@@ -110,6 +103,25 @@ def _peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[int, i
     for values in (np.where(near, window, 0), np.where(near, 0, window)):
         row, column = np.unravel_index(int(values.argmax()), values.shape)
         yield (int(rows[row]), int(columns[column])), float(values[row, column])
+
+
+def describe_difference(
+    image: np.ndarray, figure: np.ndarray, kind: str, is_map: bool, ignored: Sequence[int] = (255,)
+) -> Optional[str]:
+    """Say how an image (H, W[, C]) and the figure (H, W) of its label differ.
+
+    Returns:
+        str, optional: Empty: they do not differ; ``None``: nothing can be seen.
+    """
+    if figure.shape != image.shape[:2]:
+        return f'the image is {image.shape[:2]} and its {kind} {figure.shape}'
+    between = has_third_values(figure, ignored) if is_map else ()
+    if len(between) > 1:
+        return f'the {kind} was interpolated: it holds values that it had not, as {", ".join(map(str, between[:4]))}'
+    found = displacement(image, figure, ~np.isin(figure, ignored) if is_map else None)
+    if not found.is_known:
+        return None
+    return f'the image is {found} against its {kind}' if found.is_clear else ''
 
 
 def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:

@@ -195,7 +195,7 @@ def _train(program: Any, side: int) -> None:
     labels = program.collect_labels().union(*(labels_of(sample, kind) for sample in samples))
     if not samples and not labels:
         raise problem
-    space = program.spaces().of(kind)
+    space = program.spaces().get(kind)
     void = program.ignore_index if kind == 'pixels' else None
     outside = [label for label in sorted(labels) if space and not space.is_valid(label) and label != void]
     if outside:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 import torch
 from mmengine.structures import InstanceData, PixelData
-from PIL import Image
 
 from mmguard.properties.program import VOID, Program, spread
 from mmguard.properties.result import Result, broken, holds, not_tested
-from mmguard.properties.same_labels import label_of, labels_by_name
+from mmguard.properties.same_labels import compare_names, label_of, labels_by_name, read_label_file
+from mmguard.properties.worker import Failure
 
+#: Gives a sample predictions that are the truth of its files.
+Predict = Callable[[Any, Dict[str, Any]], None]
 #: Detections per image that COCO counts.
 MOST_DETECTIONS = 100
 
 
 class Marks(NamedTuple):
-    """Best values of a kind of metric.
-
-    Attributes:
-        full (float): The value.
-        names (tuple[str]): Ends of the names of the values that are looked at.
-    """
+    """Best value of a kind of metric, and the ends of the names of the values that are looked at."""
 
     full: float
     names: Sequence[str]
@@ -38,158 +35,153 @@ KNOWN = {
 }
 
 
+class _Missing(Exception):
+    """Reason why no truth can be predicted for a sample."""
+
+
 def check(program: Program) -> List[Result]:
-    """Give each metric of the validation the truth as predictions."""
+    """Give each metric of the validation the truth as predictions; compare its class names with the data set's."""
     metrics = program.metrics('val')
-    found = [one for metric in metrics for one in (_check_order(metric), _check_metric(program, metric))]
-    return [result for result in found if result is not None]
-
-
-def marks_of(metric: Any) -> Optional[Marks]:
-    """Return the full marks of a metric; ``None`` where they are not known."""
-    return next((KNOWN[base.__name__] for base in type(metric).__mro__ if base.__name__ in KNOWN), None)
+    return [result for metric in metrics for result in (*_check_names(metric), _check_metric(program, metric))]
 
 
 def _check_metric(program: Program, metric: Any) -> Result:
     name = type(metric).__name__
-    marks = marks_of(metric)
-    if marks is None:
-        return not_tested(name, 'it is not known what its full marks are')
-    if getattr(metric, 'format_only', False):
-        return not_tested(name, 'it writes files only (format_only)')
+    marks = next((KNOWN[base.__name__] for base in type(metric).__mro__ if base.__name__ in KNOWN), None)
     dataset = program.dataset('val')
     leaf, *others = program.leaves('val')
-    if others:
-        return not_tested(name, 'several data sets are evaluated together')
-    predict: Any = _Pixels(program, leaf) if 'mIoU' in marks.names else _Instances(program, leaf, metric)
-    given = []
+    if marks is None:
+        return not_tested(name, 'it is not known what its full marks are')
+    if others or getattr(metric, 'format_only', False):
+        return not_tested(name, 'several data sets are evaluated' if others else 'it writes files only (format_only)')
+    with_masks = 'segm' in (getattr(metric, 'metrics', None) or ())
+    is_pixels = 'mIoU' in marks.names
+    predict = _predict_pixels(program) if is_pixels else _predict_instances(program, leaf, with_masks)
+    given, reason = [], 'no sample has labels'
     for index in spread(len(dataset), program.samples):
         with program.scope():
             sample = dataset[index]['data_samples']
-        if predict(sample, index):
+        try:
+            predict(sample, leaf.get_data_info(index))
             given.append(sample)
+        except _Missing as error:
+            reason = str(error)
     if not given:
-        return not_tested(name, predict.reason or 'no sample has labels')
+        return not_tested(name, reason)
     if getattr(metric, '_coco_api', None) is not None:
         metric.img_ids = [sample.metainfo['img_id'] for sample in given]
-    with program.scope():
-        metric.process({}, [sample.to_dict() for sample in given])
-        values = metric.evaluate(len(given))
+        unknown = [number for number in metric.img_ids if number not in metric._coco_api.imgs]
+        if unknown:
+            return broken(name, f'image {unknown[0]} of the data set is not in its file')
+    try:
+        with program.scope():
+            metric.process({}, [sample.to_dict() for sample in given])
+            values = metric.evaluate(len(given))
+    except ImportError:
+        raise
+    except Exception as error:
+        return broken(name, f'fails on the truth: {Failure.describe(error)}')
     looked_at = {
         key: float(value)
         for key, value in values.items()
         if key.split('/')[-1] in marks.names and np.isfinite(float(value)) and float(value) >= 0
     }
-    low = {key: value for key, value in looked_at.items() if value < marks.full - 1e-3}
+    low = [f'{key} {value:g}' for key, value in looked_at.items() if value < marks.full - 1e-3]
+    data = dict(samples=len(given), values=looked_at)
     if not looked_at:
         return not_tested(name, f'it gives none of {", ".join(marks.names)}')
-    if low:
-        words = ', '.join(f'{key} {value:g}' for key, value in low.items())
-        return broken(name, f'gives the truth {words} of {marks.full:g}', values=looked_at)
-    return holds(name, samples=len(given), values=looked_at)
+    return broken(name, f'gives the truth {", ".join(low)} of {marks.full:g}', data) if low else holds(name, '', data)
 
 
-class _Pixels:
-    """Predicts the label maps of the files, labelled as the training labels them."""
+def _predict_pixels(program: Program) -> Predict:
+    """Predict the label maps of the files, labelled as the training labels them."""
+    label_for = lru_cache(maxsize=None)(lambda value: label_of(program, program.leaves('train')[0], value))
 
-    def __init__(self, program: Program, leaf: Any) -> None:
-        self._program = program
-        self._leaf = leaf
-        self._known: Dict[int, Optional[int]] = {}
-        self.reason = ''
-
-    def __call__(self, sample: Any, index: int) -> bool:
-        path = self._leaf.get_data_info(index).get('seg_map_path')
-        if not isinstance(path, str) or not os.path.isfile(path):
-            self.reason = 'its label files are not here'
-            return False
-        with Image.open(path) as image:
-            raw = np.asarray(image)
-        if raw.ndim != 2 or raw.dtype != np.uint8:
-            self.reason = 'its label files are not images of one channel'
-            return False
+    def predict(sample: Any, info: Dict[str, Any]) -> None:
+        raw = read_label_file(info)
+        if raw is None:
+            raise _Missing('its label files are not here, or not PNG of one channel')
         truth = np.full(raw.shape, VOID, np.int64)
         for value in np.unique(raw).tolist():
-            label = self._label_of(value)
+            label = label_for(value)
             if label is None:
-                self.reason = 'the training does not load a label map of one value'
-                return False
+                raise _Missing('the training does not load a label map of one value')
             truth[raw == value] = label
         label_map = sample.gt_sem_seg.data.squeeze().numpy()
         if label_map.shape != truth.shape:
-            self.reason = f'the validation evaluates at {label_map.shape}, not at the size of the file'
-            return False
+            raise _Missing(f'the validation evaluates at {label_map.shape}, not at the size of the file')
         # What the training ignores no model can learn: another property compares the two.
         truth = np.where(truth == VOID, np.where(label_map == VOID, 0, label_map), truth)
         sample.pred_sem_seg = PixelData(data=torch.as_tensor(truth)[None])
-        return True
 
-    def _label_of(self, value: int) -> Optional[int]:
-        if value not in self._known:
-            self._known[value] = label_of(self._program, self._program.leaves('train')[0], value)
-        return self._known[value]
+    return predict
 
 
-class _Instances:
-    """Predicts the annotated objects, with the labels that the training gives their categories."""
+def _predict_instances(program: Program, leaf: Any, with_masks: bool) -> Predict:
+    """Predict the annotated objects, with the labels that the training gives their categories."""
+    labels = labels_by_name(program.leaves('train')[0])
+    names_here = {label: name for name, label in labels_by_name(leaf).items()}
 
-    def __init__(self, program: Program, leaf: Any, metric: Any) -> None:
-        self._leaf = leaf
-        self._labels = labels_by_name(program.leaves('train')[0])
-        self._names = {label: name for name, label in labels_by_name(leaf).items()}
-        self._masks = 'segm' in (getattr(metric, 'metrics', None) or ())
-        self.reason = ''
-
-    def __call__(self, sample: Any, index: int) -> bool:
-        info = self._leaf.get_data_info(index)
+    def predict(sample: Any, info: Dict[str, Any]) -> None:
         objects = [one for one in info.get('instances') or () if not one.get('ignore_flag')]
         boxes = np.array([one['bbox'] for one in objects], np.float64).reshape(-1, 4)
         if len(boxes) > MOST_DETECTIONS or (boxes[:, 2:] - boxes[:, :2] < 1).any():
-            self.reason = 'every image has more objects than are counted, or boxes below one pixel'
-            return False
-        names = [self._names.get(one['bbox_label']) for one in objects]
-        if any(name not in self._labels for name in names):
-            self.reason = 'the training does not know its categories'
-            return False
+            raise _Missing('every image has more objects than are counted, or boxes below one pixel')
+        names = [names_here.get(one['bbox_label'], '') for one in objects]
+        if any(name not in labels for name in names):
+            raise _Missing('the training does not know its categories')
         found = InstanceData(
             bboxes=torch.as_tensor(boxes, dtype=torch.float32),
-            labels=torch.tensor([self._labels[str(name)] for name in names], dtype=torch.int64),
+            labels=torch.tensor([labels[name] for name in names], dtype=torch.int64),
             scores=torch.ones(len(objects)),
         )
-        if self._masks:
-            from pycocotools import mask as coco_mask
-
-            height, width = sample.metainfo['ori_shape'][:2]
-            planes = []
-            for one in objects:
-                outline = one.get('mask')
-                if outline is None:
-                    self.reason = 'its objects have no masks'
-                    return False
-                if isinstance(outline, list):
-                    outline = coco_mask.merge(coco_mask.frPyObjects(outline, height, width))
-                elif isinstance(outline.get('counts'), list):
-                    outline = coco_mask.frPyObjects(outline, height, width)
-                planes.append(torch.as_tensor(coco_mask.decode(outline), dtype=torch.bool))
-            found.masks = torch.stack(planes) if planes else torch.zeros((0, height, width), dtype=torch.bool)
+        if with_masks:
+            size = sample.metainfo['ori_shape'][:2]
+            planes = [_decode_mask(one.get('mask'), *size) for one in objects]
+            found.masks = torch.stack(planes) if planes else torch.zeros((0, *size), dtype=torch.bool)
         sample.pred_instances = found
-        return True
+
+    return predict
 
 
-def _check_order(metric: Any) -> Optional[Result]:
-    """Compare the names of classes in a metric's file and in the data set: marks stay full under a swap."""
-    api = getattr(metric, '_coco_api', None)
-    names = tuple((metric.dataset_meta or {}).get('classes') or ())
-    if api is None or not names or not hasattr(api, 'cats') or not hasattr(api, 'get_cat_ids'):
-        return None
-    numbers = api.get_cat_ids(cat_names=names)
-    theirs = [str(api.cats[number]['name']) for number in numbers]
-    missing = [name for name in names if name not in theirs]
-    subject = f'{type(metric).__name__}, class names'
-    if missing:
-        evidence = f'its file has no category {", ".join(missing[:5])}: later labels are counted for other classes'
-        return broken(subject, evidence)
-    other = next((n for n, pair in enumerate(zip(names, theirs)) if pair[0] != pair[1]), None)
-    if other is not None:
-        return broken(subject, f'label {other} is {names[other]} in the data set and {theirs[other]} in its file')
-    return None
+def _decode_mask(outline: Any, height: int, width: int) -> torch.Tensor:
+    from pycocotools import mask as coco_mask
+
+    if outline is None:
+        raise _Missing('its objects have no masks')
+    if isinstance(outline, list):
+        outline = coco_mask.merge(coco_mask.frPyObjects(outline, height, width))
+    elif isinstance(outline.get('counts'), list):
+        outline = coco_mask.frPyObjects(outline, height, width)
+    return torch.as_tensor(coco_mask.decode(outline), dtype=torch.bool)
+
+
+def _check_names(metric: Any) -> List[Result]:
+    """Compare class names in a metric, or in its file, with the data set's: marks stay full under a swap."""
+    names = tuple(map(str, (metric.dataset_meta or {}).get('classes') or ()))
+    subject, results = f'{type(metric).__name__}, class names', []
+    for where, theirs in _name_lists(metric, names):
+        missing = [name for name in names if name not in theirs]
+        differing = compare_names(names, theirs, 'in the data set', where)
+        if missing:
+            words = f'no {", ".join(missing[:5])} {where}: later labels are counted for other classes'
+            results.append(broken(subject, words))
+        elif differing:
+            results.append(broken(subject, differing))
+    return results
+
+
+def _name_lists(metric: Any, names: Tuple[str, ...]) -> List[Tuple[str, Tuple[str, ...]]]:
+    """Return the lists of class names that a metric holds, each with where it is."""
+    lists = []
+    for key, value in vars(metric).items():
+        cats = getattr(value, 'cats', None)
+        if isinstance(cats, dict) and cats and names:
+            try:
+                ids = value.get_cat_ids(cat_names=names)
+            except TypeError:  # LVIS takes all
+                ids = value.get_cat_ids()
+            lists.append(('in its file', tuple(str(cats[number]['name']) for number in ids)))
+        elif isinstance(value, (list, tuple)) and len(set(names) & set(map(str, value))) > len(names) / 2:
+            lists.append((f'in its {key}', tuple(map(str, value))))
+    return lists

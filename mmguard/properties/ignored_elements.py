@@ -1,144 +1,105 @@
-"""Ignored elements weigh nothing: no score under an ignored pixel has a gradient."""
+"""Ignored elements weigh nothing: no score under an ignored pixel, or in an ignored box, has a gradient."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from mmguard.properties.program import Program, watched
-from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested
+from mmguard.properties.program import Program
+from mmguard.properties.result import Result, Unavailable, broken, encode_picture, holds, not_tested
+from mmguard.properties.samples import make_instances
+from mmguard.properties.scores import ROUNDING, find_pixel_heads, is_score_map, measure_ignored_share, train_on
 from mmguard.properties.worker import Failure
-
-#: Share of the largest gradient elsewhere that rounding may leave.
-ROUNDING = 1e-6
-#: Cells next to the border of the ignored half that an interpolation reaches.
-MARGIN = 2
 
 
 def check(program: Program) -> List[Result]:
     """Ignore the left half of images, and look at the gradients of the scores there, loss by loss."""
-    if 'gt_sem_seg' not in program.template()['data_samples']:
-        raise Unavailable('the samples carry no label map, and ignored instances are not tested')
-    heads = pixel_heads(program)
-    if not heads:
-        raise Unavailable('no head has a score for each class and pixel')
-    results: Dict[str, Result] = {}
-    for side in (program.side(), 2 * program.side(), 4 * program.side()):
-        for result in _check_at(program, heads, side):
-            known = results.get(result.subject)
+    results = _check_boxes(program) if program.kind == 'instances' else []
+    heads = find_pixel_heads(program) if 'gt_sem_seg' in program.template()['data_samples'] else {}
+    if not heads and not results:
+        raise Unavailable('no head has a score for each class and pixel, and no assigner ignores (ignore_iof_thr)')
+    found: Dict[str, Result] = {}
+    for side in (program.side(), 2 * program.side(), 4 * program.side()) if heads else ():
+        for result in _check_pixels(program, heads, side):
+            known = found.get(result.subject)
             if known is None or known.outcome == 'not tested':
-                results[result.subject] = result
-        if all(result.outcome != 'not tested' for result in results.values()):
+                found[result.subject] = result
+        if found and all(result.outcome != 'not tested' for result in found.values()):
             break
-    if not results:
+    if not found and not results:
         raise Unavailable('no loss trains a score for each class and pixel')
-    return list(results.values())
+    return [*results, *found.values()]
 
 
-def pixel_heads(program: Program) -> Dict[str, Any]:
-    """Return the modules that score each class at each pixel, by their names.
-
-    Others have targets of their own, as the head of STDC that learns edges: its number of classes or outputs differs.
-    """
-    heads = {
-        name: module
-        for name, module in program.model().named_modules()
-        if name and isinstance(getattr(module, 'num_classes', None), int)
-        if 'semantic' in name or (program.kind == 'pixels' and module.num_classes == program.num_classes)
-    }
-    first = next(iter(heads.values()), None)
-    return {name: module for name, module in heads.items() if _outputs(module) == _outputs(first)}
-
-
-def _outputs(head: Any) -> Tuple[int, Any]:
-    return head.num_classes, getattr(head, 'out_channels', head.num_classes)
-
-
-def _check_at(program: Program, heads: Dict[str, Any], side: int) -> List[Result]:
-    samples = []
-    for seed in (0, 1):
-        sample = program.plain_sample(seed, side)
-        plane = next(iter(sample['data_samples'].gt_sem_seg.values()))
-        plane[..., : side // 2] = program.ignore_index
-        samples.append(sample)
+def _check_pixels(program: Program, heads: Dict[str, Any], side: int) -> List[Result]:
+    samples = [program.plain_sample(seed, side) for seed in (0, 1)]
+    for sample in samples:
+        next(iter(sample['data_samples'].gt_sem_seg.values()))[..., : side // 2] = program.ignore_index
     try:
-        with watched(heads) as seen:
-            losses = program.losses(samples, side)
+        trained = train_on(program, heads, samples, side)
     except Exception as error:
         if side > program.side():
             return []  # larger than the model was tried with
         return [broken('the losses', f'fail where pixels are ignored: {Failure.describe(error)}')]
     results = []
-    for name, _, term, scores, gradient in find_trained_scores(seen, losses):
-        if not is_score_map(scores, heads[name], len(samples)):
+    for one in trained:
+        head = heads[one.head]
+        is_mask = program.kind == 'pixels' and one.scores.dim() > 3 and ('mask' in one.loss or 'dice' in one.loss)
+        if not is_score_map(one.scores, head, len(samples)) and not is_mask:
             continue
-        subject, share = f'{name}, {term}', measure_ignored_share(gradient)
-        ignored = getattr(heads[name], 'ignore_index', program.ignore_index)
+        subject, ignored = f'{one.head}, {one.loss}', getattr(head, 'ignore_index', program.ignore_index)
         if ignored != program.ignore_index:
             results.append(not_tested(subject, f'this head ignores {ignored}, the first one {program.ignore_index}'))
-        elif share < 0:
-            results.append(not_tested(subject, f'its scores are too coarse ({tuple(scores.shape[-2:])})'))
-        elif share > ROUNDING:
-            evidence = f'scores under ignored pixels have up to {share:.2g} times the gradient of the others'
-            results.append(broken(subject, evidence, share=share))
         else:
-            results.append(holds(subject))
+            results.append(_judge(subject, 'under ignored pixels', measure_ignored_share(one.gradient), one.gradient))
     return results
 
 
-def find_trained_scores(
-    seen: Sequence[Tuple[str, Tensor]], losses: Mapping[str, Tensor]
-) -> Iterator[Tuple[str, int, str, Tensor, Tensor]]:
-    """Yield what each loss trains directly: no later output hangs on it that the loss reaches, too.
-
-    Where a head takes earlier scores for its features (OCRNet, PointRend, K-Net), the gradient of these says nothing of
-    the loss.
-
-    Args:
-        seen (list): The head's name and a tensor that it returned, in the order in which they were returned.
-        losses (dict): Name -> loss.
-
-    Yields:
-        tuple: head, number of the tensor among those of this head, loss, tensor, its gradient.
-    """
-    tensors = [(name, tensor) for name, tensor in seen if tensor.requires_grad and tensor.dim() > 1]
-    feeds = {}
-    for term, loss in losses.items():
-        if not loss.requires_grad or not tensors:
-            continue
-        gradients = torch.autograd.grad(loss, [tensor for _, tensor in tensors], retain_graph=True, allow_unused=True)
-        reached = [n for n, gradient in enumerate(gradients) if gradient is not None and bool(gradient.any())]
-        for place, n in enumerate(reached):
-            name, tensor = tensors[n]
-            for later in reached[place + 1 :]:
-                if (n, later) not in feeds:
-                    feeds[n, later] = _hangs_on(tensors[later][1], tensor)
-            if not any(feeds[n, later] for later in reached[place + 1 :]):
-                yield name, sum(other == name for other, _ in tensors[:n]), term, tensor, gradients[n]
+def _judge(subject: str, where: str, share: float, gradient: Tensor) -> Result:
+    if share < 0:
+        return not_tested(subject, f'its scores are too coarse ({tuple(gradient.shape[-2:])})')
+    if share <= ROUNDING:
+        return holds(subject)
+    picture = encode_picture(gradient.abs().flatten(0, -3).sum(0).cpu().numpy())
+    evidence = f'scores {where} have up to {share:.2g} times the gradient of the others'
+    return broken(subject, evidence, dict(share=share, picture=picture))
 
 
-def _hangs_on(output: Tensor, tensor: Tensor) -> bool:
-    (gradient,) = torch.autograd.grad(output.sum(), tensor, retain_graph=True, allow_unused=True)
-    return gradient is not None
+def _check_boxes(program: Program) -> List[Result]:
+    """Ignore a box that covers the left half, for heads on anchors whose assigner is asked to ignore."""
+    heads = {
+        name: module
+        for name, module in program.model().named_modules()
+        if hasattr(module, 'prior_generator') and getattr(getattr(module, 'assigner', None), 'ignore_iof_thr', -1) > 0
+    }
+    if not heads:
+        return []
+    plain, ignoring = (_train_levels(program, heads, is_ignored) for is_ignored in (False, True))
+    results = []
+    for subject, gradient in ignoring.items():
+        height, width = gradient.shape[-2:]
+        inside = (..., slice(height // 8, -(height // 8) or None), slice(width // 8, width * 3 // 8))
+        if not bool(plain[subject][inside].any()):
+            results.append(not_tested(subject, 'it trains nothing there, ignored or not'))
+        else:
+            share = float(gradient[inside].abs().max() / gradient.abs().max().clamp(min=1e-30))
+            results.append(_judge(subject, 'in an ignored box', share, gradient))
+    return results
 
 
-def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
-    """Return True for scores of shape (N, C, H, W) with a channel per class."""
-    return scores.requires_grad and scores.dim() == 4 and scores.shape[:2] in {(batch, size) for size in _outputs(head)}
-
-
-def measure_ignored_share(gradient: Tensor) -> float:
-    """Return the largest gradient in the left, ignored half of scores as a share of that in the other.
-
-    Returns:
-        float: -1 where the scores have too few columns.
-    """
-    half = gradient.shape[-1] // 2
-    if half <= MARGIN:
-        return -1.0
-    inside = float(gradient[..., : half - MARGIN].abs().max())
-    outside = float(gradient[..., half:].abs().max())
-    return inside / outside if outside else np.inf
+def _train_levels(program: Program, heads: Dict[str, Any], is_ignored: bool) -> Dict[str, Tensor]:
+    """Return the gradients of the scores of the finest level, where anchors are smaller than the box."""
+    side = 2 * program.side()
+    samples = [
+        program.instances([(side * 0.6, side * 0.3, side * 0.9, side * 0.7)], [0], side, seed) for seed in (0, 1)
+    ]
+    for sample in samples if is_ignored else ():
+        labels = sample['data_samples']
+        labels.ignored_instances = make_instances(labels.gt_instances, [(0, 0, side / 2, side)], [0], side)
+    trained = train_on(program, heads, samples, side)
+    return {
+        f'{one.head}, {one.loss}': one.gradient
+        for one in trained
+        if 'cls' in one.loss and one.scores.dim() == 4 and one.number == 0
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import os
 import pickle
@@ -15,7 +14,6 @@ from typing import (
     Callable,
     ContextManager,
     Dict,
-    Iterator,
     List,
     Mapping,
     Optional,
@@ -436,38 +434,3 @@ def drop_pretrained(node: Any) -> Any:
             kept['init_cfg'] = left or None
         return ConfigDict(kept) if isinstance(node, ConfigDict) else kept
     return type(node)(map(drop_pretrained, node)) if type(node) in (list, tuple) else copy.deepcopy(node)
-
-
-@contextlib.contextmanager
-def watched(modules: Mapping[str, Any]) -> Iterator[List[Tuple[str, Tensor]]]:
-    """Collect the tensors that modules return while they run, with the modules' names.
-
-    ``forward`` is replaced, since heads of mmseg call it themselves, past the hooks of PyTorch.
-    """
-    seen: List[Tuple[str, Tensor]] = []
-
-    def watch(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(forward)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            output = forward(*args, **kwargs)
-            seen.extend((name, tensor) for tensor in tensors_in(output))
-            return output
-
-        return run
-
-    for name, module in modules.items():
-        module.forward = watch(name, module.forward)
-    try:
-        yield seen
-    finally:
-        for module in modules.values():
-            del module.forward
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Walk the tensors in nested lists, tuples and dicts."""
-    if torch.is_tensor(value):
-        yield value
-    elif isinstance(value, (list, tuple, dict)):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from tensors_in(inner)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import os
 import tempfile
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 from PIL import Image
 
 from mmguard.properties.moves_together import look
 from mmguard.properties.program import VOID, Program, seed_all, spread
-from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested
+from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 
 #: Label files whose values are taken, and how many values are tried.
 FILES, VALUES = 6, 24
@@ -34,23 +34,29 @@ def check(program: Program) -> List[Result]:
     for number, one in enumerate(train):
         for other in val:
             subject = type(one).__name__ if len(train) == 1 else f'{type(one).__name__} {number}'
-            results += _check_names(subject, one, other)
+            differing = compare_names(names_of(one), names_of(other), 'in the training', 'in the validation')
+            results += [broken(f'{subject}, class names', differing)] if differing else []
             values = sorted(_values_of(one) | _values_of(other))[:VALUES]
             if values:
                 results.append(_compare_values(program, subject, one, other, values))
-            elif not results:
+            elif not differing:
                 results.append(_compare_categories(subject, one, other))
     return results
 
 
-def _check_names(subject: str, train: Any, val: Any) -> List[Result]:
-    ours, theirs = (tuple((getattr(one, 'metainfo', None) or {}).get('classes') or ()) for one in (train, val))
-    if not ours or not theirs or ours == theirs:
-        return []
+def names_of(dataset: Any) -> Tuple[str, ...]:
+    """Return what a data set calls its classes; empty where it does not say it."""
+    names = (getattr(dataset, 'metainfo', None) or {}).get('classes')
+    return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
+
+
+def compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there: str) -> str:
+    """Say which is the first label with two names; empty: no label has two, or one side has no names."""
+    if not ours or not theirs or tuple(ours) == tuple(theirs):
+        return ''
     at = next((n for n, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), min(len(ours), len(theirs)))
     names = [one[at] if at < len(one) else 'no class' for one in (ours, theirs)]
-    evidence = f'label {at} is {names[0]} in the training and {names[1]} in the validation'
-    return [broken(f'{subject}, class names', evidence)]
+    return f'label {at} is {names[0]} {here} and {names[1]} {there}'
 
 
 def _compare_categories(subject: str, train: Any, val: Any) -> Result:
@@ -59,12 +65,11 @@ def _compare_categories(subject: str, train: Any, val: Any) -> Result:
     common = sorted(set(ours) & set(theirs))
     if not common:
         return not_tested(subject, 'its data sets do not say which category gets which label')
-    other = [name for name in common if ours[name] != theirs[name]]
-    if other:
-        name = other[0]
-        evidence = f'{name} is label {ours[name]} in the training and label {theirs[name]} in the validation'
-        return broken(subject, evidence)
-    return holds(subject, categories=len(common))
+    for name in common:
+        if ours[name] != theirs[name]:
+            evidence = f'{name} is label {ours[name]} in the training and label {theirs[name]} in the validation'
+            return broken(subject, evidence)
+    return holds(subject, '', dict(categories=len(common)))
 
 
 def labels_by_name(dataset: Any) -> Dict[str, int]:
@@ -73,25 +78,21 @@ def labels_by_name(dataset: Any) -> Dict[str, int]:
     labels = getattr(dataset, 'cat2label', None)
     if isinstance(labels, dict) and hasattr(api, 'cats'):
         return {str(api.cats[number]['name']): label for number, label in labels.items() if number in api.cats}
-    names = (getattr(dataset, 'metainfo', None) or {}).get('classes') or ()
-    return {str(name): label for label, name in enumerate(names)}
+    return {name: label for label, name in enumerate(names_of(dataset))}
 
 
-# ---- label maps
+def read_label_file(info: Dict[str, Any]) -> Optional[np.ndarray]:
+    """Return the values of the label map of a sample; ``None`` where it is not an image of one channel, 8 bits deep."""
+    path = info.get('seg_map_path')
+    if not isinstance(path, str) or not os.path.isfile(path) or not path.endswith('.png'):
+        return None
+    with Image.open(path) as image:
+        return np.asarray(image) if image.mode in ('L', 'P') else None
 
 
 def _values_of(dataset: Any) -> Set[int]:
-    """Return the values in a few label files; empty where they are not images of one channel."""
-    found: Set[int] = set()
-    for index in spread(len(dataset), FILES):
-        path = dataset.get_data_info(index).get('seg_map_path')
-        if not isinstance(path, str) or not os.path.isfile(path) or not path.endswith('.png'):
-            return set()
-        with Image.open(path) as image:
-            if image.mode not in ('L', 'P'):
-                return set()
-            found.update(np.unique(np.asarray(image)).tolist())
-    return found
+    maps = [read_label_file(dataset.get_data_info(index)) for index in spread(len(dataset), FILES)]
+    return {value for one in maps if one is not None for value in np.unique(one).tolist()}
 
 
 def _compare_values(program: Program, subject: str, train: Any, val: Any, values: List[int]) -> Result:
@@ -103,19 +104,21 @@ def _compare_values(program: Program, subject: str, train: Any, val: Any, values
     known = {value: pair for value, pair in table.items() if None not in pair}
     if not known:
         return not_tested(subject, 'its pipelines do not load a label map of one value')
-    wrong = {value: pair for value, pair in known.items() if pair[0] != pair[1]}
-    data = {str(value): list(pair) for value, pair in known.items()}
-    if not wrong:
-        return holds(subject, labels=data)
+    data = dict(labels={str(value): list(pair) for value, pair in known.items()})
     words = [
-        f'{value} is {_word(one)} in the training and {_word(other)} in the validation'
-        for value, (one, other) in wrong.items()
+        'value {} is {} in the training and {} in the validation'.format(
+            value, *('ignored' if label == VOID else f'label {label}' for label in pair)
+        )
+        for value, pair in known.items()
+        if pair[0] != pair[1]
     ]
-    return broken(subject, f'value {"; ".join(words[:3])}', labels=data)
-
-
-def _word(label: Optional[int]) -> str:
-    return 'ignored' if label == VOID else f'label {label}'
+    if words:
+        return broken(subject, '; '.join(words[:3]), data)
+    ignored = [value for value, pair in known.items() if pair[0] == VOID != value]
+    unused = [one for label, one in enumerate(names_of(train)) if label not in {pair[0] for pair in known.values()}]
+    if ignored and unused and len(set(known) - {VOID}) == len(names_of(train)):
+        return setting(subject, f'value {ignored[0]} is ignored, and no value becomes {unused[0]}', data)
+    return holds(subject, '', data)
 
 
 def label_of(program: Program, dataset: Any, value: int) -> Optional[int]:
@@ -130,10 +133,11 @@ def label_of(program: Program, dataset: Any, value: int) -> Optional[int]:
             info.update(img_path=image, seg_map_path=label, sample_idx=0)
             seed_all(seed)
             try:
-                seen = look('', dataset.pipeline(info), ())
+                seen = look('', dataset.pipeline(info))
             except Exception:  # another property names it
                 return None
-            if seen is not None and seen.label is not None:
-                values, counts = np.unique(seen.label[seen.label != VOID], return_counts=True)
+            if seen and 'label map' in seen[0].figures:
+                found = seen[0].figures['label map']
+                values, counts = np.unique(found[found != VOID], return_counts=True)
                 return int(values[counts.argmax()]) if len(values) else VOID
     return None

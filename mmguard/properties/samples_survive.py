@@ -28,27 +28,27 @@ def check(program: Program) -> List[Result]:
                 raise Unavailable(f'the {split} data set: {error}') from error
             continue
         for leaf in leaves:
-            results += _check_leaf(program, leaf, split, tries)
+            if not hasattr(leaf, 'prepare_data') or not hasattr(leaf, 'get_data_info'):
+                raise Unavailable(f'{type(leaf).__name__} is not a data set of MMEngine')
+            subject = f'{split} ({type(leaf).__name__})'
+            found = _describe_filtered(leaf, subject) + _check_leaf(program, leaf, subject, tries)
+            results += found or [holds(subject, '', dict(samples=min(len(leaf), program.samples)))]
     return results
 
 
-def _check_leaf(program: Program, leaf: Any, split: str, tries: int) -> List[Result]:
-    if not hasattr(leaf, 'prepare_data') or not hasattr(leaf, 'get_data_info'):
-        raise Unavailable(f'{type(leaf).__name__} is not a data set of MMEngine')
-    subject = f'{split} ({type(leaf).__name__})'
-    results = _describe_filtered(leaf, subject)
+def _check_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Result]:
     dropped: Counter = Counter()
-    loads, files = 0, spread(len(leaf), program.samples)
-    for index in files:
+    loads = 0
+    for index in spread(len(leaf), program.samples):
         asked = leaf.get_data_info(index)
-        drops: Dict[str, int] = {}
+        file = os.path.basename(str(asked.get('img_path') or asked.get('img_id') or 'a sample'))
+        drops: List[str] = []
         for seed in range(tries):
             left: List[str] = []
             failed: List[str] = []
 
             def on_step(name: str, found: Any, left: List[str] = left) -> Any:
-                if found is None and not left:
-                    left.append(name)
+                left.extend([name] * (found is None))
                 return found
 
             with program.scope(), watched_steps(leaf, on_step, failed):
@@ -56,34 +56,27 @@ def _check_leaf(program: Program, leaf: Any, split: str, tries: int) -> List[Res
                 try:
                     sample = leaf.prepare_data(index)
                 except Exception as error:
-                    where = failed[0] if failed else 'the data set'
-                    return [
-                        *results,
-                        broken(f'{subject}, {where}', f'{_file(asked)}: {Failure.describe(error)}', step=where),
-                    ]
+                    step = (failed or ['the data set'])[0]
+                    return [broken(f'{subject}, {step}', f'{file}: {Failure.describe(error)}', dict(step=step))]
             loads += 1
             if sample is None:
-                where = left[0] if left else 'the data set'
-                drops[where] = drops.get(where, 0) + 1
+                drops.append((left or ['the data set'])[0])
             elif _is_other(asked, sample):
-                return [*results, broken(subject, f'{_file(asked)} was asked for, another image was returned')]
+                return [broken(subject, f'{file} was asked for, another image was returned')]
             if program.seconds_left() < 0:
                 break
-        if sum(drops.values()) == tries and tries > 1:
-            step = max(drops, key=lambda name: drops[name])
-            evidence = f'{_file(asked)} was dropped in {tries} of {tries} loads: it is never trained on'
-            return [*results, broken(f'{subject}, {step}', evidence, step=step)]
+        if len(drops) == tries > 1:
+            step = Counter(drops).most_common(1)[0][0]
+            evidence = f'{file} was dropped in {tries} of {tries} loads: it is never trained on'
+            return [broken(f'{subject}, {step}', evidence, dict(step=step))]
         dropped.update(drops)
         if program.seconds_left() < 0:
             break
-    for step, count in dropped.items():
-        blame = broken if split == 'val' else setting
-        results.append(blame(f'{subject}, {step}', f'drops a sample in {count} of {loads} loads', step=step))
-    return results or [holds(subject, samples=len(files))]
-
-
-def _file(info: Dict[str, Any]) -> str:
-    return os.path.basename(str(info.get('img_path') or info.get('img_id') or 'a sample'))
+    blame = broken if tries == 1 else setting
+    return [
+        blame(f'{subject}, {step}', f'drops a sample in {count} of {loads} loads', dict(step=step))
+        for step, count in dropped.items()
+    ]
 
 
 def _is_other(asked: Dict[str, Any], sample: Any) -> bool:
@@ -101,6 +94,5 @@ def _describe_filtered(leaf: Any, subject: str) -> List[Result]:
         listed = len(leaf.load_data_list())
     except Exception:  # its annotations may not be read twice
         return []
-    if listed <= len(leaf):
-        return []
-    return [setting(f'{subject}, filter_cfg', f'leaves out {listed - len(leaf):,} of {listed:,} images')]
+    words = f'leaves out {listed - len(leaf):,} of {listed:,} images'
+    return [setting(f'{subject}, filter_cfg', words)] if listed > len(leaf) else []

@@ -10,29 +10,26 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 from mmguard.properties.result import OUTCOMES, Result, not_tested, worst
 from mmguard.properties.worker import Failure, Worker
 
-#: Name, as ``--only`` takes it -> its module, and what must hold.
+#: Name, as ``--only`` takes it -> what tests it, and what must hold.
 PROPERTIES: Dict[str, Tuple[str, str]] = {
-    'move-together': ('moves_together', 'image and label move together'),
-    'samples-survive': ('samples_survive', 'every sample survives'),
-    'labels-reach-outputs': ('label_outputs', 'each label reaches its output'),
-    'ignored-weigh-nothing': ('ignored_elements', 'ignored elements weigh nothing'),
-    'same-labels': ('same_labels', 'training and validation see the same labels'),
-    'empty-batch': ('empty_batch', 'an empty batch is a batch'),
-    'loader-batches': ('loader_batches', 'the batches that the loader can deliver'),
-    'full-marks': ('full_marks', 'the evaluator gives full marks to the truth'),
+    'move-together': ('moves_together.check', 'image and label move together'),
+    'samples-survive': ('samples_survive.check', 'every sample survives'),
+    'labels-reach-outputs': ('label_outputs.check', 'each label reaches its output'),
+    'ignored-weigh-nothing': ('ignored_elements.check', 'ignored elements weigh nothing'),
+    'averages': ('loss_terms.check_averages', 'averages leave ignored elements out'),
+    'class-weights': ('loss_terms.check_weights', 'class weights act on their own class'),
+    'same-labels': ('same_labels.check', 'training and validation see the same labels'),
+    'empty-batch': ('batches.check_empty', 'an empty batch is a batch'),
+    'loader-batches': ('batches.check_sizes', 'the batches that the loader can deliver'),
+    'full-marks': ('full_marks.check', 'the evaluator gives full marks to the truth'),
+    'learns-one-batch': ('batches.check_learning', 'it can learn one batch'),
 }
+#: The one that takes long: only where it is asked for.
+OVERFIT = 'learns-one-batch'
 
 
 class Tested(NamedTuple):
-    """Record of a property.
-
-    Attributes:
-        name (str): As ``--only`` takes it.
-        summary (str): What must hold.
-        outcome (str): The worst of its results.
-        results (list[Result]): One for each part that it is about, the broken ones first.
-        seconds (float): How long it took.
-    """
+    """Record of a property: the worst outcome, and a result for each part that it is about, the broken ones first."""
 
     name: str
     summary: str
@@ -51,12 +48,12 @@ def run_property(
         tree (dict): The config as plain dicts, lists and values.
         name (str): A key of ``PROPERTIES``.
         seconds (float): Time that it may take.
-        samples (int): How many samples of each data set it may load.
-        device (str): Where the model runs.
+        samples (int): Samples of each data set that it may load.
+        device (str): Device of the model.
     """
-    module, summary = PROPERTIES[name]
+    test, summary = PROPERTIES[name]
     began = time.monotonic()
-    reply = worker.ask(_check, dict(tree), module, samples, device, seconds, seconds=seconds)
+    reply = worker.ask(_check, dict(tree), test, samples, device, seconds, seconds=seconds)
     if reply.failure is not None:
         results = [not_tested('', f'the program {reply.failure}')]
     else:
@@ -70,7 +67,7 @@ def run_property(
 _programs: Dict[bytes, Any] = {}
 
 
-def _check(tree: Mapping[str, Any], module: str, samples: int, device: str, seconds: float) -> List[Result]:
+def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, seconds: float) -> List[Result]:
     from mmguard.properties.program import Program
     from mmguard.properties.result import Unavailable
 
@@ -81,7 +78,8 @@ def _check(tree: Mapping[str, Any], module: str, samples: int, device: str, seco
             _programs[key] = Program(tree, device, samples)
         # What a property leaves is killed with its process: it ends by itself before.
         _programs[key].ends = time.monotonic() + 0.7 * seconds
-        found: List[Result] = importlib.import_module(f'mmguard.properties.{module}').check(_programs[key])
+        module, _, function = test.partition('.')
+        found: List[Result] = getattr(importlib.import_module(f'mmguard.properties.{module}'), function)(_programs[key])
     except Unavailable as reason:
         found = [not_tested('', str(reason))]
     except Exception as error:

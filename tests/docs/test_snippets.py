@@ -31,6 +31,7 @@ RUN_ELSEWHERE = (
     'from nnunetv2.training',  # tests/nnunet/test_example_nnunet.py
     'import torch.nn.functional as F\nfrom nnunetv2',
     'import mmguard\n\nlog = mmguard.read_log(',  # test_log_page.py
+    '# test_trainer.py\nimport json\n',  # tests/nnunet/test_nnunet_properties.py
     '# test_data.py\nimport torch\n',  # torchvision and a project of the reader's; the functions: tests/properties
 )
 #: What a line in a shell starts with, beside mmguard: tools that are not installed with it.

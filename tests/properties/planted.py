@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from mmcv.transforms import BaseTransform
-from mmdet.models import FCOSHead, RetinaHead, Shared2FCBBoxHead
+from mmdet.models import DINOHead, FCNMaskHead, FCOSHead, RetinaHead, Shared2FCBBoxHead
 from mmdet.registry import MODELS as DET_MODELS
 from mmdet.registry import TRANSFORMS as DET_TRANSFORMS
 from mmengine.registry import TRANSFORMS
@@ -270,4 +270,194 @@ class MetricWithoutIgnore(IoUMetric):
 class FlipBoxesOnly(BaseTransform):
     def transform(self, results):
         results['gt_bboxes'].flip_(results['img'].shape[:2], 'horizontal')
+        return results
+
+
+# ---- class weights and averages
+
+
+def weighted(weights, order):
+    """Return class weights in another order."""
+    return [weights[place] for place in order(len(weights))]
+
+
+@MODELS.register_module()
+class ReversedWeights(nn.Module):
+    loss_name = 'loss_reversed'
+
+    def __init__(self, class_weight=None, order=lambda number: range(number)[::-1]):
+        super().__init__()
+        self.class_weight = torch.tensor(weighted(class_weight, order))
+
+    def forward(self, scores, target, weight=None, ignore_index=255, **kwargs):
+        return F.cross_entropy(scores, target, self.class_weight.to(scores), ignore_index=ignore_index)
+
+
+@MODELS.register_module()
+class RolledWeights(ReversedWeights):
+    """Takes the first entry for the background."""
+
+    def __init__(self, class_weight=None):
+        super().__init__(class_weight, lambda number: [number - 1, *range(number - 1)])
+
+
+@MODELS.register_module()
+class WeightsUnused(ReversedWeights):
+    def forward(self, scores, target, weight=None, ignore_index=255, **kwargs):
+        return F.cross_entropy(scores, target, ignore_index=ignore_index)
+
+
+@DET_MODELS.register_module()
+class SwappedWeights(nn.Module):
+    """Swaps the weights of the first and the last class; the background's stays."""
+
+    custom_activation = False
+
+    def __init__(self, class_weight=None, loss_weight=1.0, use_sigmoid=False):
+        super().__init__()
+        first, *rest, last, background = class_weight
+        self.class_weight, self.loss_weight = torch.tensor([last, *rest, first, background]), loss_weight
+
+    def forward(self, cls_score, label, weight=None, avg_factor=None, **kwargs):
+        return self.loss_weight * F.cross_entropy(cls_score, label, self.class_weight.to(cls_score))
+
+
+@MODELS.register_module()
+class AverageOfAll(nn.Module):
+    """Says that it leaves ignored pixels out of its average, and does not."""
+
+    loss_name = 'loss_average'
+
+    def __init__(self, avg_non_ignore=True):
+        super().__init__()
+        self.avg_non_ignore = avg_non_ignore
+
+    def forward(self, scores, target, weight=None, ignore_index=255, **kwargs):
+        return F.cross_entropy(scores, target, ignore_index=ignore_index, reduction='none').mean()
+
+
+@MODELS.register_module()
+class SumOverSize(AverageOfAll):
+    def forward(self, scores, target, weight=None, ignore_index=255, **kwargs):
+        return F.cross_entropy(scores, target, ignore_index=ignore_index, reduction='sum') / target.numel()
+
+
+# ---- ignored boxes
+
+
+@DET_MODELS.register_module()
+class ForgetsIgnored(RetinaHead):
+    def loss_by_feat(self, scores, boxes, instances, metas, ignored=None):
+        return super().loss_by_feat(scores, boxes, instances, metas, None)
+
+
+@DET_MODELS.register_module()
+class IgnoredAsBackground(RetinaHead):
+    """Gives anchors that were neither positive nor negative the weight of the background."""
+
+    def get_targets(self, *args, **kwargs):
+        labels, weights, *rest = super().get_targets(*args, **kwargs)
+        return (labels, [torch.ones_like(one) for one in weights], *rest)
+
+
+# ---- batches
+
+
+@MODELS.register_module()
+class OverflowsInHalf(nn.Module):
+    loss_name = 'loss_half'
+
+    def forward(self, scores, target, weight=None, ignore_index=255, **kwargs):
+        usual = F.cross_entropy(scores.float(), target, ignore_index=ignore_index)
+        return usual / torch.tensor(0.0 if torch.is_autocast_cpu_enabled() else 1.0)
+
+
+@DET_MODELS.register_module()
+class DisconnectedMaskHead(FCNMaskHead):
+    """Returns an empty sum of its own where nothing is positive."""
+
+    def loss_and_target(self, mask_preds, sampling_results, batch_gt_instances, rcnn_train_cfg):
+        found = super().loss_and_target(mask_preds, sampling_results, batch_gt_instances, rcnn_train_cfg)
+        if not any(len(one) for one in batch_gt_instances):
+            found['loss_mask']['loss_mask'] = torch.zeros((), requires_grad=True)
+        return found
+
+
+@DET_MODELS.register_module()
+class NoDenoisingWithoutTargets(DINOHead):
+    def loss(self, hidden_states, references, *args, **kwargs):
+        found = super().loss(hidden_states, references, *args, **kwargs)
+        samples = kwargs.get('batch_data_samples', args[2] if len(args) > 2 else None)
+        if not any(len(one.gt_instances) for one in samples):
+            found = {name: loss for name, loss in found.items() if 'dn_' not in name}
+        return found
+
+
+# ---- learning
+
+
+@MODELS.register_module()
+class DetachedHead(FCNHead):
+    """Trains nothing but a bias that all classes share."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.shared = nn.Parameter(torch.zeros(()))
+
+    def forward(self, inputs):
+        return super().forward([one.detach() for one in inputs]).detach() + self.shared
+
+
+@MODELS.register_module()
+class RandomTargets(FCNHead):
+    def _stack_batch_gt(self, samples):
+        label = super()._stack_batch_gt(samples)
+        return torch.randint_like(label, self.num_classes)
+
+
+@MODELS.register_module()
+class Climbs(nn.Module):
+    """Has the sign of a score, not of a loss."""
+
+    loss_name = 'loss_climbs'
+
+    def forward(self, scores, target, weight=None, ignore_index=255, **kwargs):
+        return F.log_softmax(scores, 1).gather(1, target[:, None]).mean()
+
+
+# ---- metrics and steps of reports
+
+
+@METRICS.register_module()
+class MapsAgain(IoUMetric):
+    """Applies a map that was applied when the label was loaded."""
+
+    def __init__(self, label_map, **kwargs):
+        super().__init__(**kwargs)
+        self.label_map = label_map
+
+    def process(self, batch, samples):
+        for sample in samples:
+            data = sample['gt_sem_seg']['data']
+            sample['gt_sem_seg']['data'] = torch.as_tensor(np.vectorize(lambda v: self.label_map.get(v, v))(data))
+        super().process(batch, samples)
+
+
+@METRICS.register_module()
+class NamesOfItsOwn(IoUMetric):
+    def __init__(self, class_names, **kwargs):
+        super().__init__(**kwargs)
+        self.class_names = class_names
+
+
+@TRANSFORMS.register_module()
+class FlipsByKeymap(BaseTransform):
+    """Flips what its key map names, as Albu does: what is missing in it stays as it was."""
+
+    def __init__(self, keymap):
+        self.keymap = keymap
+
+    def transform(self, results):
+        for key in set(self.keymap) & set(results):
+            results[key] = np.ascontiguousarray(results[key][:, ::-1])
         return results

@@ -7,7 +7,7 @@ import json
 import os
 import os.path as osp
 import tempfile
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Sequence
 
 import numpy as np
 from mmengine.config import Config
@@ -114,3 +114,18 @@ def coco_root() -> str:
             os.makedirs(folder, exist_ok=True)
             Image.fromarray(np.full((96, 96), 3, np.uint8)).save(path)
     return root
+
+
+def coco_file(split: str, shift: int = 0, empty: Sequence[int] = ()) -> str:
+    """Write an annotation file with other ids of images, or with images whose objects are left out."""
+    with open(osp.join(coco_root(), 'annotations', f'instances_{split}2017.json'), encoding='utf-8') as file:
+        record = json.load(file)
+    record['annotations'] = [one for one in record['annotations'] if one['image_id'] not in empty]
+    for image in record['images']:
+        image['id'] += shift
+    for annotation in record['annotations']:
+        annotation['image_id'] += shift
+    path = osp.join(tempfile.mkdtemp(prefix='coco'), 'instances.json')
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump(record, file)
+    return path

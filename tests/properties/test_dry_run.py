@@ -9,7 +9,7 @@ import pytest
 from programs import tree_of
 
 from mmguard.cli import main
-from mmguard.properties.suite import PROPERTIES, run_property
+from mmguard.properties.suite import OVERFIT, PROPERTIES, run_property
 from mmguard.properties.worker import Worker
 
 pytestmark = pytest.mark.slow
@@ -35,9 +35,9 @@ def test_official_configs_have_nothing_broken(config, tmp_path, monkeypatch):
     before = sorted(os.listdir(tmp_path))
     assert main(['dry-run', path, '--json', str(report), '--seconds', '500']) == 0
     found = outcomes_of(report)
-    assert list(found) == list(PROPERTIES)
+    assert [*found, OVERFIT] == list(PROPERTIES)
     pixels_only = {'ignored-weigh-nothing'} if config == RETINANET else set()
-    assert {name for name, outcome in found.items() if outcome == 'not tested'} == pixels_only
+    assert {name for name, outcome in found.items() if outcome == 'not tested'} == {'class-weights', *pixels_only}
     assert 'broken' not in found.values()
     assert sorted(os.listdir(tmp_path)) == sorted([*before, 'found.json'])
 
@@ -45,10 +45,16 @@ def test_official_configs_have_nothing_broken(config, tmp_path, monkeypatch):
 def test_a_broken_property_is_exit_code_1(tmp_path, capsys):
     tree = tree_of(FCN)
     tree['model']['decode_head']['num_classes'] = 12
-    path, report = write_config(tmp_path, tree), tmp_path / 'found.json'
-    words = ['dry-run', path, '--only', 'labels-reach-outputs', '--json', str(report)]
+    tree['model']['auxiliary_head'].update(type='SwappedHead', num_classes=12)
+    tree['custom_imports'] = dict(imports=['planted'])
+    path, report, page = write_config(tmp_path, tree), tmp_path / 'found.json', tmp_path / 'found.html'
+    words = ['dry-run', path, '--only', 'labels-reach-outputs', '--json', str(report), '--html', str(page)]
     assert main(words) == 1
     assert outcomes_of(report) == {'labels-reach-outputs': 'broken'}
+    (tested,) = json.loads(report.read_text())['properties']
+    broken = [one['subject'] for one in tested['results'] if one['outcome'] == 'broken']
+    assert broken == ['class names', 'auxiliary_head[0], aux.loss_ce']
+    assert page.read_text().count('<img ') == 1
 
 
 def test_without_data_the_model_is_tested_all_the_same(tmp_path):
@@ -69,6 +75,31 @@ def test_guards_are_part_of_the_program():
         tree['custom_imports'] = dict(imports=['mmguard'])
         tree['custom_hooks'] = [dict(type='LabelGuardHook', guard=True)]
         assert run_property(worker, tree, 'ignored-weigh-nothing', 200).outcome == 'holds'
+
+
+@pytest.fixture(scope='module')
+def worker():
+    with Worker() as worker:
+        yield worker
+
+
+@pytest.mark.parametrize(
+    ('name', 'loss', 'outcome'),
+    [
+        ('class-weights', dict(type='ReversedWeights', class_weight=[1.0] * 19), 'broken'),
+        ('class-weights', dict(type='WeightsUnused', class_weight=[1.0] * 19), 'broken'),
+        ('class-weights', dict(type='CrossEntropyLoss', class_weight=[1.0] * 19), 'holds'),
+        ('averages', dict(type='AverageOfAll'), 'broken'),
+        ('averages', dict(type='AverageOfAll', avg_non_ignore=False), 'setting'),
+        ('averages', dict(type='CrossEntropyLoss', avg_non_ignore=True), 'holds'),
+    ],
+)
+def test_losses_called_by_themselves(worker, name, loss, outcome):
+    tree = tree_of(FCN)
+    tree['model']['decode_head']['loss_decode'] = loss
+    tree['model']['auxiliary_head'] = None
+    tree['custom_imports'] = dict(imports=['planted'])
+    assert run_property(worker, tree, name, 200).outcome == outcome
 
 
 @pytest.mark.parametrize('words', [['--only', 'no-such'], ['--seconds', '0'], ['--samples', 'many']])

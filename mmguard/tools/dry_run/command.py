@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from contextlib import redirect_stdout
-from typing import Any, Dict, Iterator, List
+from typing import Any, Iterator, List
 
 from mmguard.tools.arguments import add_run_code, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
@@ -16,7 +16,7 @@ _LEAST = 5.0
 
 
 def add_to(commands: Any) -> None:
-    from mmguard.properties.suite import PROPERTIES
+    from mmguard.properties.suite import OVERFIT, PROPERTIES
 
     parser = commands.add_parser(
         'dry-run',
@@ -38,7 +38,9 @@ def add_to(commands: Any) -> None:
         '--seconds', type=positive, default=120, metavar='N', help='time for all properties; default: %(default)s'
     )
     parser.add_argument('--device', default='cpu', metavar='NAME', help='where the model runs; default: %(default)s')
+    parser.add_argument('--overfit', action='store_true', help=f'test also whether {PROPERTIES[OVERFIT][1]}')
     parser.add_argument('--json', metavar='FILE', help='write the results as JSON (-: to standard output)')
+    parser.add_argument('--html', metavar='FILE', help='write them as a page, with a picture of what is broken')
     add_run_code(parser)
     parser.set_defaults(run=run)
 
@@ -48,11 +50,11 @@ def run(args: argparse.Namespace) -> int:
 
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
-    from mmguard.properties.suite import PROPERTIES, Tested, run_property
+    from mmguard.properties.suite import OVERFIT, PROPERTIES, Tested, run_property
     from mmguard.properties.worker import Worker
     from mmguard.tools.console import Console
-    from mmguard.tools.dry_run.render import as_json, show, show_total
-    from mmguard.tools.outputs import write_json
+    from mmguard.tools.dry_run.render import as_json, as_page, show, show_total
+    from mmguard.tools.outputs import write_json, write_output
 
     console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False)
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
@@ -60,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
         check_may_build(args.config, args.run_code)
     if config.is_old or not config.part('model'):
         raise CannotRun(f'{args.config}: only configs of MMEngine with a model can be built')
-    names = [name for name in PROPERTIES if not args.only or name in args.only]
+    asked = args.only or [name for name in PROPERTIES if name != OVERFIT]
+    names = [name for name in PROPERTIES if name in asked or (args.overfit and name == OVERFIT)]
     tested: List[Tested] = []
     with Worker() as worker:
         for name, seconds in _shares(names, args.seconds):
@@ -69,9 +72,10 @@ def run(args: argparse.Namespace) -> int:
             tested.append(found)
             show(console, found)
     show_total(console, tested)
-    record: Dict[str, Any] = as_json(args.config, tested)
     if args.json is not None:
-        write_json(args.json, record)
+        write_json(args.json, as_json(args.config, tested))
+    if args.html is not None:
+        write_output(args.html, as_page(args.config, tested).encode('utf-8'))
     return FOUND if any(one.outcome == 'broken' for one in tested) else CLEAN
 
 

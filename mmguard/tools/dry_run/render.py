@@ -1,9 +1,12 @@
-"""Results of properties on the screen and as JSON."""
+"""Results of properties on the screen, as JSON and as a page."""
 
 from __future__ import annotations
 
+import html
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence
 
+import mmguard.tools.page as page
 from mmguard.text import visible
 from mmguard.tools.console import Text
 from mmguard.version import __version__
@@ -12,8 +15,15 @@ if TYPE_CHECKING:
     from mmguard.properties.suite import Tested
 
 _STYLES = {'broken': 'bold red', 'setting': 'bold yellow', 'holds': 'bold green', 'not tested': 'dim'}
+_TONES = {'broken': 'error', 'setting': 'warning', 'holds': 'fine', 'not tested': 'info'}
 #: Parts of a property that are shown.
 _SHOWN = 8
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>mmguard: dry-run of {config}</title><style>{style}</style></head>
+<body><main><h1>{config}</h1><p class="soft small">mmguard {version}</p>{parts}</main></body></html>
+"""
 
 
 def show(console: Any, tested: Tested) -> None:
@@ -40,18 +50,32 @@ def show_total(console: Any, tested: Sequence[Tested]) -> None:
 
 
 def as_json(config: str, tested: Sequence[Tested]) -> Dict[str, Any]:
-    """Return the same for programs."""
+    """Return the same for programs, without pictures."""
     properties: List[Dict[str, Any]] = [
         {
-            'name': one.name,
-            'summary': one.summary,
-            'outcome': one.outcome,
+            **one._asdict(),
             'seconds': round(one.seconds, 2),
             'results': [
-                {'outcome': r.outcome, 'subject': r.subject, 'evidence': r.evidence, 'data': dict(r.data)}
-                for r in one.results
+                {**found._asdict(), 'data': {key: value for key, value in found.data.items() if key != 'picture'}}
+                for found in one.results
             ],
         }
         for one in tested
     ]
     return {'mmguard': __version__, 'config': config, 'properties': properties}
+
+
+def as_page(config: str, tested: Sequence[Tested]) -> str:
+    """Return the same as one HTML document, with a picture of what is broken where there is one."""
+    parts = []
+    for one in tested:
+        parts.append(f'<div class="card verdict {_TONES[one.outcome]}"><strong>{one.outcome}</strong> {one.summary}')
+        for found in one.results:
+            words = html.escape(visible(f'{found.outcome}: {found}'))
+            picture = str(found.data.get('picture', ''))
+            figure = f'<img class="pixels" width="480" src="{html.escape(picture)}" alt="">' if picture else ''
+            parts.append(f'<p class="small">{words}</p>{figure}')
+        parts.append('</div>')
+    style = (Path(str(page.__file__)).parent / 'templates' / 'page.css').read_text(encoding='utf-8')
+    name = html.escape(visible(config))
+    return _PAGE.format(config=name, style=style, version=__version__, parts=''.join(parts))

@@ -200,18 +200,6 @@ CASES = [
     Case('MG212', PSPNET, {META: dict(label_map={7: 0})}, (f'{TRAIN}.metainfo.label_map',)),
     Case('MG212', PSPNET, {f'{TRAIN}.label_map': {7: 0}}),
     Case('MG212', PSPNET, {STEPS: [LOAD[0], {**LOAD[1], 'label_map': {7: 0}}, pack()]}, (f'{STEPS}[1].label_map',)),
-    Case(
-        'MG213',
-        PSPNET,
-        {
-            STEPS: [
-                *LOAD,
-                dict(type='Albu', transforms=[dict(type='Resize', height=9, width=9, mask_interpolation=1)]),
-                pack(),
-            ]
-        },
-        (f'{STEPS}[2].transforms[0].mask_interpolation',),
-    ),
     Case('MG214', PSPNET, {WEIGHT: EYE}),
     Case('MG214', PSPNET, {LOSS: dict(type='CrossEntropyLoss', class_weight=EYE, avg_non_ignore=True)}, (WEIGHT,)),
     Case('MG215', PSPNET, {f'{HEAD}.num_classes': 2, CHANNELS: 1}, (CHANNELS,)),
@@ -310,7 +298,6 @@ SILENT = [
     ('MG232', PSPNET, {META: dict(classes=('car', 'road'))}),
     ('MG211', 'mmseg/pspnet/pspnet_r50-d8_4xb4-80k_loveda-512x512.py', {}),
     ('MG212', PSPNET, train(pack(), seg_guard(label_map={7: 0, 33: 18, '0': 255}))),
-    ('MG213', PSPNET, train(dict(type='Albu', transforms=[dict(type='Resize', interpolation=1)]), pack())),
     ('MG214', PSPNET, {LOSS: dict(type='GuardedCrossEntropyLoss', class_weight=EYE)}),
     ('MG214', PSPNET, {LOSS: dict(type='OhemCrossEntropy', class_weight=EYE)}),
     ('MG214', PSPNET, {LOSS: dict(type='CrossEntropyLoss', class_weight=EYE, use_sigmoid=True)}),

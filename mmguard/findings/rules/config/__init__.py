@@ -23,7 +23,6 @@ from mmguard.findings.rules.config.ignored_labels_agree import IgnoredLabelsAgre
 from mmguard.findings.rules.config.label_indexed_early import LabelIndexedEarly
 from mmguard.findings.rules.config.label_map_range import LabelMapRange
 from mmguard.findings.rules.config.loss_num_classes import LossNumClasses
-from mmguard.findings.rules.config.mask_interpolation import MaskInterpolation
 from mmguard.findings.rules.config.metric_annotations import MetricAnnotations
 from mmguard.findings.rules.config.missing_input import MissingInput
 from mmguard.findings.rules.config.negative_crop import NegativeCrop
@@ -63,7 +62,6 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     ReducedBackground,
     ShiftAndMap,
     LabelMapRange,
-    MaskInterpolation,
     WeightedIgnored,
     SamplerOneChannel,
     OneChannelSoftmax,

@@ -1,0 +1,184 @@
+"""Batches of a training, empty ones and of every size: same losses, same parameters, finite values; and it learns."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from typing import Any, ContextManager, Dict, FrozenSet, List, NamedTuple, Tuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mmguard.config.changes import walk
+from mmguard.config.classes import name_of
+from mmguard.properties.program import Program, seed_all, total
+from mmguard.properties.result import Result, broken, holds, not_tested, setting
+from mmguard.properties.worker import Failure
+
+#: Larger batches do not behave otherwise.
+LARGEST = 4
+#: Steps on one batch, the learning rate, and what is left of a loss that is learned.
+STEPS, RATE, LEARNED = 30, 1e-3, 0.8
+
+
+class Reached(NamedTuple):
+    """Trace of one backward pass: the losses in their order, those not finite, the parameters with a gradient."""
+
+    names: Tuple[str, ...]
+    infinite: Tuple[str, ...]
+    parameters: FrozenSet[str]
+
+
+def check_empty(program: Program) -> List[Result]:
+    """Compare batches of which one image, and all images, have no target with an ordinary one."""
+    full = [program.plain_sample(seed, program.side()) for seed in (0, 1)]
+    empty = [_make_empty(program, seed) for seed in (0, 1)]
+    usual = _reach(program, full)
+    cases = (('one image without targets', [full[0], empty[1]]), ('no image with targets', empty))
+    return [_judge_empty(program, subject, usual, samples) for subject, samples in cases]
+
+
+def check_sizes(program: Program) -> List[Result]:
+    """Train on each size of batch that the loader delivers, with autocast where the config asks for it."""
+    results = []
+    for size, reason in find_sizes(program):
+        subject = f'batch of {size} ({reason})'
+        samples = [program.plain_sample(seed, program.side()) for seed in range(min(size, LARGEST))]
+        try:
+            with _autocast(program):
+                infinite = _reach(program, samples).infinite
+        except Exception as error:
+            results.append(broken(subject, str(Failure.describe(error)), dict(size=size)))
+        else:
+            bad = f'not finite: {", ".join(infinite)}'
+            results.append(broken(subject, bad, dict(size=size)) if infinite else holds(subject))
+    return results
+
+
+def check_learning(program: Program) -> List[Result]:
+    """Take some steps on one batch: the loss falls, and the predictions move to the labels."""
+    model = program.model()
+    state = copy.deepcopy(model.state_dict())
+    samples = [program.plain_sample(seed, program.side()) for seed in (0, 1)]
+    optimizer = torch.optim.AdamW(model.parameters(), RATE)
+    values: List[float] = []
+    try:
+        before = _agreement(program, samples)
+        while len(values) < STEPS and (len(values) < 3 or program.seconds_left() > 0):
+            optimizer.zero_grad()
+            loss = total(program.losses(samples))
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 10.0)
+            optimizer.step()
+            values.append(float(loss))
+        after = _agreement(program, samples)
+    finally:
+        model.load_state_dict(state)
+        model.zero_grad(set_to_none=True)
+    data = dict(losses=values, agreement=[before, after])
+    words = f'{values[0]:.3g} -> {values[-1]:.3g} in {len(values)} steps, {before:.0%} -> {after:.0%} of the labels met'
+    if len(values) < STEPS:
+        return [not_tested('the loss', f'there was no time for {STEPS} steps: {words}')]
+    if not values[-1] < LEARNED * values[0]:
+        return [broken('the loss', f'does not fall: {words}', data)]
+    learned = min(1.0, (values[0] - values[-1]) / abs(values[0]))
+    is_met = after - before > learned / 4 or program.kind == 'instances'
+    return [holds('the loss', words, data) if is_met else broken('predictions', f'do not move: {words}', data)]
+
+
+def find_sizes(program: Program) -> List[Tuple[int, str]]:
+    """Return the sizes of batches of a training, each with where it comes from."""
+    loader: Dict[str, Any] = program.config.get('train_dataloader') or {}
+    size = loader.get('batch_size') or 1
+    sizes = [(size, 'batch_size')]
+    sampler = name_of((loader.get('sampler') or {}).get('type'))
+    if loader.get('drop_last') or 'Infinite' in sampler or loader.get('batch_sampler') or size == 1:
+        return sizes
+    try:
+        length = len(program.dataset('train'))
+    except Exception:
+        return sizes
+    # DistributedSampler and DefaultSampler fill up to whole rounds: on one GPU the rest is the last batch.
+    return [*sizes, (length % size, f'the last of an epoch over {length:,} samples')] if length % size else sizes
+
+
+def _autocast(program: Program) -> ContextManager[Any]:
+    if name_of((program.config.get('optim_wrapper') or {}).get('type')) != 'AmpOptimWrapper':
+        return contextlib.nullcontext()
+    # Half precision lacks kernels on the CPU.
+    dtype = torch.bfloat16 if program.device == 'cpu' else torch.float16
+    return torch.autocast(program.device.partition(':')[0], dtype=dtype)
+
+
+def _make_empty(program: Program, seed: int) -> Any:
+    side = program.side()
+    if program.kind == 'pixels':
+        return program.pixels(np.full((side, side), program.ignore_index), seed)
+    sample = program.instances([], [], side, seed)
+    if 'gt_sem_seg' in sample['data_samples']:
+        for plane in sample['data_samples'].gt_sem_seg.values():
+            plane[:] = program.ignore_index
+    return sample
+
+
+def _reach(program: Program, samples: List[Any]) -> Reached:
+    model = program.model()
+    model.zero_grad(set_to_none=True)
+    try:
+        losses = program.losses(samples)
+        whole = total(losses)
+        if whole.requires_grad:
+            seed_all(0)
+            whole.backward()
+        infinite = tuple(name for name, loss in losses.items() if not bool(torch.isfinite(loss)))
+        parameters = frozenset(name for name, one in model.named_parameters() if one.grad is not None)
+    finally:
+        model.zero_grad(set_to_none=True)
+    return Reached(tuple(losses), infinite, parameters)
+
+
+def _judge_empty(program: Program, subject: str, usual: Reached, samples: List[Any]) -> Result:
+    loader: Dict[str, Any] = program.config.get('train_dataloader') or {}
+    filters = [node.get('filter_cfg') for _, node in walk(loader) if 'pipeline' in node and 'ann_file' in node]
+    is_filtered = bool(filters) and all(one and one.get('filter_empty_gt') for one in filters)
+    blame, until = broken, ''
+    if program.kind == 'instances' and is_filtered:
+        blame, until = setting, '; filter_empty_gt keeps such images out'
+    try:
+        found = _reach(program, samples)
+    except Exception as error:
+        return blame(subject, f'the losses fail: {type(error).__name__}: {error}{until}')
+    missing = sorted(usual.parameters - found.parameters)
+    if found.infinite:
+        return blame(subject, f'not finite: {", ".join(found.infinite)}{until}')
+    if found.names != usual.names:
+        other = ', '.join(sorted(set(found.names) ^ set(usual.names))) or 'in another order'
+        return blame(subject, f'other losses than with targets ({other}): ranks of a distributed training hang{until}')
+    if not missing:
+        return holds(subject)
+    count = f'{len(missing)} parameters get no gradient'
+    if program.config.get('find_unused_parameters'):
+        return setting(subject, f'{count}; find_unused_parameters=True allows it')
+    evidence = f'{count}, as {missing[0]}: DistributedDataParallel hangs or fails{until}'
+    return blame(subject, evidence, dict(parameters=missing[:20]))
+
+
+def _agreement(program: Program, samples: List[Any]) -> float:
+    """Return the share of pixels, or of objects, that the model predicts with their labels."""
+    data = program.batch(samples)
+    with torch.no_grad(), program.scope():
+        seed_all(0)
+        found = program.model().eval()(**data, mode='predict')
+    program.model().train()
+    shares: List[Tensor] = []
+    for labels in found:
+        if program.kind == 'pixels':
+            shares.append((labels.pred_sem_seg.data == labels.gt_sem_seg.data).float().mean())
+            continue
+        known, seen = labels.gt_instances, labels.pred_instances
+        boxes = known.bboxes if torch.is_tensor(known.bboxes) else known.bboxes.tensor
+        corners = (seen.bboxes[None] - boxes[:, None]).abs().amax(-1) < program.side() / 8
+        is_met = corners & (seen.labels[None] == known.labels[:, None]) & (seen.scores[None] > 0.05)
+        shares.append(is_met.any(1).float().mean())
+    return float(torch.stack(shares).mean())

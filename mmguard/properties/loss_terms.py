@@ -1,0 +1,210 @@
+"""Losses called by themselves: class weights act on their own class, averages leave ignored elements out or say so."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import torch
+from mmengine.registry import MODELS
+from torch import Tensor
+
+from mmguard.config.changes import join_path, walk
+from mmguard.properties.label_outputs import choose_classes
+from mmguard.properties.program import SIDES, Program, spread
+from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
+from mmguard.properties.scores import Call, recorded
+from mmguard.properties.worker import Failure
+
+#: Weight of the class that is asked; the growth, compared with the other classes, that no rounding explains.
+HEAVY, GROWN = 4.0, 1.5
+#: Share that the average of a half-ignored batch has at least of that of its valid half, where only this is counted.
+UNDILUTED = 0.75
+
+
+def check_weights(program: Program) -> List[Result]:
+    """Build each weighted loss with another weight per class, and see the scores of which class it trains more."""
+    modules = dict(program.model().named_modules())
+    results, weighted = [], {}
+    for path, node in walk(program.config.model):
+        name = join_path(path).replace('[', '.').replace(']', '')
+        if isinstance(node.get('class_weight'), (list, tuple, str)):
+            place = next((place for place in (name, f'{name}.0') if place in modules), None)
+            if place is None:
+                results.append(not_tested(name, 'the model has no module of this name'))
+            else:
+                weighted[place] = node
+    if not weighted and not results:
+        raise Unavailable('no loss has class weights')
+    classes = choose_classes(program.num_classes)
+    try:
+        side = program.side()
+    except Unavailable:  # the losses fail, perhaps because of the weights
+        side = SIDES['mmdet'][0]
+    try:
+        calls = _record(program, {place: modules[place] for place in weighted}, program.samples_of(classes, side, 2))
+    except Exception as error:  # raised before a loss was called: heads look weights up, too
+        _grow_weights(program)
+        evidence = f'fails with these class weights, and trains with an entry more: {Failure.describe(error)}'
+        return [*results, *(broken(place, evidence) for place in weighted)]
+    for place, node in weighted.items():
+        with program.scope():
+            results.append(_judge_weights(place, node, modules[place], calls.get(place), classes))
+    return results
+
+
+def _grow_weights(program: Program) -> None:
+    """Build a program with an entry more in all class weights; :class:`Unavailable` where it does not train, either."""
+    tree = program.config.to_dict()
+    for _, node in walk(tree['model']):
+        if isinstance(node.get('class_weight'), (list, tuple)):
+            node['class_weight'] = [*node['class_weight'], 1.0]
+    Program(tree, program.device, program.samples).side()
+
+
+class LossCall(NamedTuple):
+    """Call of a loss with scores of shape (N, C, ...) and integer labels of shape (N, ...)."""
+
+    call: Call
+    scores: Tensor
+    labels: Tensor
+
+    def repeat(self, loss: Any, columns: slice = slice(None)) -> Tuple[Tensor, Tensor]:
+        """Call another loss with a part of the columns. Returns its sum and the gradient of the scores."""
+        leaf = self.scores[..., columns].detach().requires_grad_()
+
+        def change(value: Any) -> Any:
+            if value is self.scores:
+                return leaf
+            is_map = torch.is_tensor(value) and columns != slice(None) and value.shape[-2:] == self.labels.shape[-2:]
+            return value[..., columns] if is_map else value
+
+        value = loss(*map(change, self.call.args), **{key: change(one) for key, one in self.call.kwargs.items()}).sum()
+        return value, torch.autograd.grad(value, leaf)[0]
+
+
+def _record(program: Program, modules: Dict[str, Any], samples: List[Any]) -> Dict[str, LossCall]:
+    """Return the last call of each loss that takes scores and integer labels; one that failed is among them."""
+    with recorded(modules) as calls:
+        try:
+            program.losses(samples, samples[0]['inputs'].shape[-1])
+        except Exception:
+            if not calls:
+                raise
+    found = {}
+    for call in calls:
+        tensors = [one for one in (*call.args, *call.kwargs.values()) if torch.is_tensor(one) and one.numel()]
+        for scores in [one for one in tensors if one.is_floating_point() and one.dim() > 1][:1]:
+            shape = (scores.shape[0], *scores.shape[2:])
+            for labels in [one for one in tensors if not one.is_floating_point() and one.shape == shape][:1]:
+                found[call.name] = LossCall(call, scores, labels)
+    return found
+
+
+def _judge_weights(place: str, node: Any, module: Any, called: Optional[LossCall], classes: List[int]) -> Result:
+    if called is None:
+        return not_tested(place, 'it is not called with scores and integer labels')
+    scores, labels = called.scores, called.labels
+    known = getattr(module, 'class_weight', None)
+    known = node['class_weight'] if known is None or isinstance(known, (str, float)) else known
+    number, outputs = len(known), scores.shape[1]
+    present = [label for label in classes if label < outputs and bool((labels == label).any())]
+
+    def train(heavy: Optional[int]) -> Tensor:
+        weights = [HEAVY if label == heavy else 1.0 for label in range(number)]
+        _, gradient = called.repeat(MODELS.build({**copy.deepcopy(node), 'class_weight': weights}))
+        own = [gradient.movedim(1, -1)[labels == label][:, label].abs().sum() for label in present]
+        return torch.stack(own).double().clamp(min=1e-30)
+
+    try:
+        usual = train(None)
+        grown = {label: train(label) / usual for label in present if label < number}
+    except Exception as error:
+        return broken(place, f'{number} class weights for {outputs} outputs: {Failure.describe(error)}')
+    if len(present) < 2:
+        return not_tested(place, 'its labels are of one class')
+    acts: Dict[str, Optional[int]] = {}
+    for label, ratios in grown.items():
+        ordered = ratios.sort(descending=True)
+        is_clear = ordered.values[0] > GROWN * ordered.values[1]
+        acts[str(label)] = present[int(ordered.indices[0])] if is_clear else None
+    wrong = [f'the weight of label {a} acts on label {b}' for a, b in acts.items() if b is not None and str(b) != a]
+    if wrong:
+        return broken(place, '; '.join(wrong), dict(acts=acts))
+    if all(bool((ratios - 1).abs().max() < 1e-6) for ratios in grown.values()):
+        return broken(place, 'class_weight changes nothing', dict(acts=acts))
+    if None in acts.values():
+        return not_tested(place, 'its weights act on several classes at once')
+    if number < outputs:
+        return setting(place, f'{number} class weights for {outputs} outputs', dict(acts=acts))
+    return holds(place, '', dict(acts=acts))
+
+
+def check_averages(program: Program) -> List[Result]:
+    """Compare the loss of a half-ignored batch with that of its valid half; count what the data ignore."""
+    results = _check_crowds(program) if program.kind == 'instances' else []
+    if 'gt_sem_seg' in program.template()['data_samples']:
+        results += _check_pixels(program)
+    if not results:
+        raise Unavailable('no loss takes scores and a label map, and no assigner looks at ignored boxes')
+    return results
+
+
+def _check_pixels(program: Program) -> List[Result]:
+    modules = {
+        name: module
+        for name, module in program.model().named_modules()
+        if 'loss' in name and type(module).forward is not torch.nn.Module.forward and not list(module.children())
+    }
+    side = program.side()
+    samples = [program.plain_sample(seed, side) for seed in (0, 1)]
+    for sample in samples:
+        next(iter(sample['data_samples'].gt_sem_seg.values()))[..., : side // 2] = program.ignore_index
+    ignored = None
+    results = []
+    for name, called in _record(program, modules, samples).items():
+        is_map = called.scores.dim() == 4 and bool((called.labels == program.ignore_index).any())
+        if called.call.output is None or not is_map:
+            continue
+        whole, half = (called.repeat(modules[name], slice(first, None))[0] for first in (0, side // 2))
+        if half <= 0 or whole >= UNDILUTED * half:
+            results.append(holds(name))
+            continue
+        if ignored is None:
+            ignored = _measure_ignored(program)
+        words = f'ignored pixels count in its average; they are {ignored:.1%} of the pixels of the training'
+        if getattr(modules[name], 'avg_non_ignore', None):
+            results.append(broken(name, f'{words}, and avg_non_ignore=True asks for another average'))
+        else:
+            way = ' (avg_non_ignore=True leaves them out)' if hasattr(modules[name], 'avg_non_ignore') else ''
+            results.append(setting(name, words + way, dict(ignored=ignored)) if ignored else holds(name))
+    return results
+
+
+def _measure_ignored(program: Program) -> float:
+    """Return the share of ignored pixels in a few samples of the training."""
+    maps = [
+        next(iter(sample['data_samples'].gt_sem_seg.values()))
+        for sample in program.load('train', program.samples)
+        if sample is not None
+    ]
+    return float(torch.cat([(one == program.ignore_index).flatten() for one in maps]).float().mean()) if maps else 0.0
+
+
+def _check_crowds(program: Program) -> List[Result]:
+    """Say what becomes of crowds: anchors in them train as background unless the assigner ignores them."""
+    crowds = sum(_count_ignored(leaf) for leaf in program.leaves('train'))
+    results = []
+    for name, module in program.model().named_modules():
+        for assigner in (getattr(module, 'assigner', None), getattr(module, 'bbox_assigner', None)):
+            for one in assigner if isinstance(assigner, list) else [assigner]:
+                asked = getattr(one, 'ignore_iof_thr', None)
+                words = f'{crowds} ignored objects train as background (ignore_iof_thr={asked})'
+                if asked is not None:
+                    results.append(setting(name, words) if crowds and asked <= 0 else holds(name))
+    return results
+
+
+def _count_ignored(leaf: Any) -> int:
+    infos: Iterator[Any] = (leaf.get_data_info(index) for index in spread(len(leaf), 1000))
+    return sum(bool(one.get('ignore_flag')) for info in infos for one in info.get('instances') or ())

@@ -1,0 +1,170 @@
+"""Scores of heads, the losses that train them, and the gradients between both."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from mmguard.properties.program import Program
+
+#: Share of the best margin below which an output is not separable from the next one.
+CLEAR = 0.2
+#: Share of the gradients that rounding may leave.
+ROUNDING = 1e-6
+#: Cells next to the border of the ignored half that an interpolation reaches.
+MARGIN = 2
+
+
+class Call(NamedTuple):
+    """Call of a module: its name, the arguments and, unless it raised, what it returned."""
+
+    name: str
+    args: Tuple[Any, ...]
+    kwargs: Dict[str, Any]
+    output: Any
+
+
+class Trained(NamedTuple):
+    """Tensor number n that a head returned and that a loss trains directly, with its gradient."""
+
+    head: str
+    number: int
+    loss: str
+    scores: Tensor
+    gradient: Tensor
+
+
+@contextlib.contextmanager
+def recorded(modules: Mapping[str, Any]) -> Iterator[List[Call]]:
+    """Record the calls of modules, in the order in which they end.
+
+    ``forward`` is replaced, since heads of mmseg call it themselves, past the hooks of PyTorch.
+    """
+    calls: List[Call] = []
+
+    def record(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(forward)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            output = None
+            try:
+                output = forward(*args, **kwargs)
+                return output
+            finally:
+                calls.append(Call(name, args, kwargs, output))
+
+        return run
+
+    for name, module in modules.items():
+        module.forward = record(name, module.forward)
+    try:
+        yield calls
+    finally:
+        for module in modules.values():
+            del module.forward
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Walk the tensors in nested lists, tuples and dicts."""
+    if torch.is_tensor(value):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from tensors_in(inner)
+
+
+def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any], side: int = 0) -> List[Trained]:
+    """Return the scores of heads that the losses of a batch train directly."""
+    with recorded(heads) as calls:
+        losses = program.losses(samples, side or None)
+    seen = [(call.name, tensor) for call in calls for tensor in tensors_in(call.output)]
+    return list(find_trained_scores(seen, losses))
+
+
+def find_trained_scores(seen: Sequence[Tuple[str, Tensor]], losses: Mapping[str, Tensor]) -> Iterator[Trained]:
+    """Yield what each loss trains directly: no later output hangs on it that the loss reaches, too.
+
+    Where a head takes earlier scores for its features (OCRNet, PointRend, K-Net), the gradient of these says nothing of
+    the loss. ``seen`` holds the names of heads with a tensor each, in the order in which they were returned.
+    """
+    tensors = [(name, tensor) for name, tensor in seen if tensor.requires_grad and tensor.dim() > 1]
+    feeds = {}
+    for term, loss in losses.items():
+        if not loss.requires_grad or not tensors:
+            continue
+        gradients = torch.autograd.grad(loss, [tensor for _, tensor in tensors], retain_graph=True, allow_unused=True)
+        reached = [n for n, gradient in enumerate(gradients) if gradient is not None and bool(gradient.any())]
+        for place, n in enumerate(reached):
+            name, tensor = tensors[n]
+            for later in reached[place + 1 :]:
+                if (n, later) not in feeds:
+                    feeds[n, later] = _hangs_on(tensors[later][1], tensor)
+            if not any(feeds[n, later] for later in reached[place + 1 :]):
+                number = sum(other == name for other, _ in tensors[:n])
+                yield Trained(name, number, term, tensor.detach(), gradients[n])  # without the graph, which is large
+
+
+def _hangs_on(output: Tensor, tensor: Tensor) -> bool:
+    (gradient,) = torch.autograd.grad(output.sum(), tensor, retain_graph=True, allow_unused=True)
+    return gradient is not None
+
+
+def find_pixel_heads(program: Program) -> Dict[str, Any]:
+    """Return the modules that score each class at each pixel, by their names.
+
+    Others have targets of their own, as the head of STDC that learns edges: its number of classes or outputs differs.
+    """
+    heads = {
+        name: module
+        for name, module in program.model().named_modules()
+        if name and isinstance(getattr(module, 'num_classes', None), int)
+        if 'semantic' in name or (program.kind == 'pixels' and module.num_classes == program.num_classes)
+    }
+    first = next(iter(heads.values()), None)
+    return {name: module for name, module in heads.items() if _outputs(module) == _outputs(first)}
+
+
+def _outputs(head: Any) -> Tuple[int, Any]:
+    return head.num_classes, getattr(head, 'out_channels', head.num_classes)
+
+
+def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
+    """Return True for scores of shape (N, C, H, W) with a channel per class."""
+    return scores.dim() == 4 and scores.shape[:2] in {(batch, size) for size in _outputs(head)}
+
+
+def measure_ignored_share(gradient: Tensor) -> float:
+    """Return the largest gradient in the left, ignored half as a share of the other's; -1: too few columns."""
+    half = gradient.shape[-1] // 2
+    if half <= MARGIN:
+        return -1.0
+    inside = float(gradient[..., : half - MARGIN].abs().max())
+    outside = float(gradient[..., half:].abs().max())
+    return inside / outside if outside else float('inf')
+
+
+def find_raised_outputs(gradients: Tensor) -> List[Optional[int]]:
+    """Return the output that each label raises, ``None`` where no output is clearly raised most.
+
+    Args:
+        gradients (Tensor): Summed gradient of each output (columns) for a target of each label (rows).
+
+    Example:
+        >>> import torch
+        >>> find_raised_outputs(torch.tensor([[-1.0, 0.5, 0.5], [0.5, 0.5, -1.0]]))
+        [0, 2]
+    """
+    raised = gradients - gradients.mean(0, keepdim=True)
+    lowest, outputs = raised.sort(dim=1)
+    scale = float(raised.abs().max())
+    if scale <= 10 * ROUNDING * gradients.abs().max():
+        return [None] * len(gradients)  # no label makes a difference
+    found: List[Optional[int]] = []
+    for values, order in zip(lowest.tolist(), outputs.tolist()):
+        is_clear = values[1] - values[0] > CLEAR * abs(values[0]) and -values[0] > CLEAR * scale
+        found.append(order[0] if is_clear else None)
+    return found
