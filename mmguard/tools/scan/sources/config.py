@@ -46,15 +46,19 @@ def spread(items: Sequence[_Any], most: int = SAMPLE) -> List[_Any]:
 
 
 def ask_loader(
-    infos: Sequence[Mapping[str, Any]],
+    dataset: Any,
     pipeline: Sequence[Mapping[str, Any]],
     settings: MapSettings,
     root: Optional[str] = None,
+    copies: Mapping[str, str] = MappingProxyType({}),
 ) -> LoaderFacts:
-    """Run the pipeline up to the loading of the annotations, and compare with what the scan makes of the values.
+    """Take all samples of a built data set, its pipeline run to the loading of the annotations, and compare their
+    values with what the scan makes of the files.
 
-    ``infos`` is what the data set's class hands to its pipeline, of the sampled files.
+    ``copies`` are read in the place of files.
     """
+    from mmengine.dataset import Compose
+
     try:
         with warnings.catch_warnings():  # each edit that is tried would say them again
             warnings.simplefilter('ignore')
@@ -65,15 +69,21 @@ def ask_loader(
         return LoaderFacts(unknown='no transform of its pipeline loads annotations')
     facts = LoaderFacts()
     settings = replace(settings, guard_map=())  # what a guard maps comes after the loader
-    for info in infos:
-        _compare(facts, info, steps, settings, root)
+    loading = copy.copy(dataset)
+    loading.pipeline = Compose(steps)
+    loading.get_data_info = lambda place: _with_copy(dataset.get_data_info(place), copies)
+    for place in range(len(dataset)):
+        _compare(facts, loading, place, settings, root)
     return facts
 
 
-def _compare(
-    facts: LoaderFacts, info: Mapping[str, Any], steps: Sequence[Step], settings: MapSettings, root: Optional[str]
-) -> None:
-    path = without_secrets(str(info['seg_map_path']))
+def _with_copy(info: Mapping[str, Any], copies: Mapping[str, str]) -> Dict[str, Any]:
+    path = str(info['seg_map_path'])
+    return {**info, 'seg_map_path': copies.get(path, path)}
+
+
+def _compare(facts: LoaderFacts, dataset: Any, place: int, settings: MapSettings, root: Optional[str]) -> None:
+    path = without_secrets(dataset.get_data_info(place)['seg_map_path'])
     record = read_map(MapItem(path), settings, np.array(settings.invalid_values()))
     if record.fault:
         return  # another rule names the files that cannot be read
@@ -83,10 +93,7 @@ def _compare(
     for value, count in record.as_loaded.items():
         counted[table[value]] = counted.get(table[value], 0) + count
     try:
-        results: Any = copy.deepcopy(dict(info))
-        for step in steps:
-            results = step(results)
-        loaded = value_counts(np.asarray(results['gt_seg_map']))
+        loaded = value_counts(np.asarray(dataset[place]['gt_seg_map']))
     except Exception as error:  # as above
         facts.failed[name] = masked(words_of(error, 240))
         return
@@ -204,13 +211,14 @@ class ConfigSource(MapSource):
         classes = [named] if isinstance(named, str) else list(named)
         loading = _loading(split.pipeline)
         # Pairs of names: the rest of what the class lists would take ten times the memory.
+        infos = [dataset.get_data_info(place) for place in range(len(dataset))]
+        labelled = [place for place, info in enumerate(infos) if info.get('seg_map_path')]
         self._files = [
             MapItem(
-                without_secrets(str(info['seg_map_path'])),
-                None if info.get('img_path') is None else without_secrets(str(info['img_path'])),
+                without_secrets(str(infos[place]['seg_map_path'])),
+                None if infos[place].get('img_path') is None else without_secrets(str(infos[place]['img_path'])),
             )
-            for info in dataset.data_list
-            if info.get('seg_map_path')
+            for place in labelled
         ]
         settings = MapSettings(
             num_classes=num_classes or len(classes) or 256,
@@ -227,11 +235,10 @@ class ConfigSource(MapSource):
             ending = str(getattr(dataset, 'seg_map_suffix', None) or '')
             # The ending of a kind of file alone says nothing, and a copy is a PNG.
             self.suffix = ending if not ending.startswith('.') else ''
-        if not dataset.data_list:
+        if not infos:
             raise ValueError(f'it lists no file: {_places(dataset)}')
-        labelled = [place for place, info in enumerate(dataset.data_list) if info.get('seg_map_path')]
-        self._sampled = [dataset.get_data_info(place) for place in spread(labelled)]
-        self._pipeline = split.pipeline
+        self._dataset, self._pipeline = dataset, split.pipeline
+        dataset.data_list = [dataset.data_list[place] for place in spread(labelled)]
         if loading.loader not in ('LoadAnnotations', ''):
             self.notes.append(
                 f'{split.name}: {loading.loader} is not a loader that this scan knows; files are read as label maps'
@@ -241,7 +248,7 @@ class ConfigSource(MapSource):
                 f'{split.name}: metainfo.classes is a text, and each of its letters a class: the comma of a tuple of '
                 f'one is missing. Write classes=({named!r},)'
             )
-        without = len(dataset.data_list) - len(self._files)
+        without = len(infos) - len(self._files)
         if without:
             self.notes.append(
                 f'{split.name}: {counted(without, "image has", "images have")} no label map in the config'
@@ -257,14 +264,10 @@ class ConfigSource(MapSource):
         return len(self._files)
 
     def sample(self) -> List[str]:
-        return [str(info['seg_map_path']) for info in self._sampled]
+        return [str(info['seg_map_path']) for info in self._dataset.data_list]
 
     def ask_loader(self, copies: Mapping[str, str] = MappingProxyType({})) -> Optional[LoaderFacts]:
-        infos = [
-            {**info, 'seg_map_path': copies.get(str(info['seg_map_path']), info['seg_map_path'])}
-            for info in self._sampled
-        ]
-        return ask_loader(infos, self._pipeline, self.settings, self.root)
+        return ask_loader(self._dataset, self._pipeline, self.settings, self.root, copies)
 
 
 def _places(dataset: Any) -> str:
@@ -275,14 +278,10 @@ def _places(dataset: Any) -> str:
 
 
 def _build(config: Mapping[str, Any]) -> Any:
-    """Builds a data set without its pipeline, and lets it list its files."""
+    """Build a data set as training does, its pipeline aside, and let it list its files."""
     import mmseg.datasets  # noqa: F401  registers the classes
     from mmseg.registry import DATASETS
 
-    light = copy.deepcopy(dict(config))
-    # Neither is needed to list files, and both take time or memory.
-    light.update(pipeline=[], lazy_init=True)
-    dataset = DATASETS.build(light)
-    dataset.serialize_data = False
+    dataset = DATASETS.build({**copy.deepcopy(dict(config)), 'pipeline': [], 'serialize_data': False})
     dataset.full_init()
     return dataset
