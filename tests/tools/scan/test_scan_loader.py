@@ -19,7 +19,9 @@ from mmguard.tools.scan.sources.config import SAMPLE, ConfigSource, split_sets
 #: As mmseg 1.0.0rc3 did: the label map of the data set first, the shift of 0 after it.
 OWN_LOADERS = """
 from mmdet.datasets import CocoDataset
+from mmdet.datasets.transforms import LoadAnnotations as DetLoadAnnotations
 from mmdet.registry import DATASETS
+from mmdet.registry import TRANSFORMS as DET_TRANSFORMS
 from mmseg.datasets import BaseSegDataset
 from mmseg.datasets.transforms import LoadAnnotations
 from mmseg.registry import DATASETS as SEG_DATASETS
@@ -57,6 +59,14 @@ class LoadNoAnnotations(LoadAnnotations):
 @SEG_DATASETS.register_module(name='FiveDataset', force=True)
 class FiveDataset(BaseSegDataset):
     METAINFO = dict(classes=tuple('abcde'))
+
+
+@DET_TRANSFORMS.register_module(name='LoadIdsAnnotations', force=True)
+class LoadIdsAnnotations(DetLoadAnnotations):
+    def transform(self, results):
+        results = super().transform(results)
+        results['gt_bboxes_labels'] = results['gt_bboxes_labels'] * 6 + 2
+        return results
 
 
 @DATASETS.register_module(name='IdsDataset', force=True)
@@ -153,9 +163,17 @@ def test_a_data_set_that_lists_no_file_is_code_2(tmp_path: Path, capsys: pytest.
     assert "img_suffix='.jpg'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(('kind', 'agrees'), [('CocoDataset', True), ('IdsDataset', False)])
+@pytest.mark.parametrize(
+    ('kind', 'loader', 'agrees'),
+    [
+        ('CocoDataset', '', True),
+        ('IdsDataset', '', False),
+        ('CocoDataset', 'LoadAnnotations', True),
+        ('CocoDataset', 'LoadIdsAnnotations', False),
+    ],
+)
 def test_the_data_set_of_a_detection_config_is_asked_too(
-    kind: str, agrees: bool, tmp_path: Path, capsys: pytest.CaptureFixture
+    kind: str, loader: str, agrees: bool, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     categories = [dict(id=number, name=name) for number, name in ((3, 'cat'), (9, 'dog'))]
     images = [dict(id=number, file_name=f'{number}.jpg', width=64, height=64) for number in range(1, 11)]
@@ -175,6 +193,9 @@ def test_the_data_set_of_a_detection_config_is_asked_too(
     dataset: Dict[str, Any] = dict(
         type=kind, data_root=str(tmp_path), ann_file='a.json', metainfo=metainfo, pipeline=[]
     )
+    if loader:
+        steps = [dict(type='LoadImageFromFile'), dict(type='Resize', scale=(32, 32), keep_ratio=True)]
+        dataset['pipeline'] = [*steps, dict(type=loader, with_bbox=True)]
     dataset['data_prefix'] = dict(img='')
     head = dict(type='RetinaHead', num_classes=2)
     config = write_config(

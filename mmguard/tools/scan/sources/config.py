@@ -24,6 +24,7 @@ from mmguard.tools.scan.settings import DEFAULT_BACKEND, SPLITS, MapSettings, as
 from mmguard.tools.storage.files import check_backend
 from mmguard.tools.storage.urls import common_folder, masked, without_secrets
 
+_FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
 #: So many files are decoded once more: the scan must not take longer for it.
 SAMPLE = 4
 
@@ -58,11 +59,12 @@ def ask_loader(
     ``copies`` are read in the place of files.
     """
     from mmengine.dataset import Compose
+    from mmseg.registry import TRANSFORMS
 
     try:
         with warnings.catch_warnings():  # each edit that is tried would say them again
             warnings.simplefilter('ignore')
-            steps = _up_to_the_loader(pipeline)
+            steps = up_to_the_loader(pipeline, TRANSFORMS)
     except Exception as error:  # a class of the user's may raise anything
         return LoaderFacts(unknown=f'its pipeline cannot be built ({words_of(error, 160)})')
     if not steps:
@@ -102,17 +104,17 @@ def _compare(facts: LoaderFacts, dataset: Any, place: int, settings: MapSettings
         facts.differing[name] = (dict(sorted(loaded.items())), dict(sorted(counted.items())))
 
 
-def _up_to_the_loader(pipeline: Sequence[Mapping[str, Any]]) -> List[Step]:
-    """The transforms, built; images are not decoded. None where no transform loads annotations."""
-    from mmseg.registry import TRANSFORMS
+def up_to_the_loader(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> List[Step]:
+    """Build the transform that loads annotations, and those of the user's before it; none where nothing loads them.
 
+    The frameworks' own steps before it only work on the image, which is not decoded.
+    """
     steps: List[Step] = []
     for transform in pipeline:
-        name = name_of(transform.get('type'))
-        loads = 'Load' in name
-        if loads and 'Annotation' not in name:
-            continue
-        steps.append(TRANSFORMS.build(copy.deepcopy(dict(transform))))
+        step = transforms.build(copy.deepcopy(dict(transform)))
+        loads = 'Load' in type(step).__name__ and 'Annotation' in type(step).__name__
+        if loads or type(step).__module__.split('.')[0] not in _FRAMEWORKS:
+            steps.append(step)
         if loads:
             return steps
     return []
