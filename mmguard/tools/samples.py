@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import posixpath
 import random
 from dataclasses import dataclass
@@ -72,6 +73,11 @@ def seed_all(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
+
+
+def random_state() -> Tuple[Any, ...]:
+    """Return what random transforms draw from, to tell whether anything was drawn."""
+    return random.getstate(), pickle.dumps(np.random.get_state()), torch.get_rng_state().numpy().tobytes()
 
 
 @dataclass(frozen=True)
