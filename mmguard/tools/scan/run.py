@@ -14,6 +14,7 @@ from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import remembered
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.ignored_average import lowered_average
+from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts, FileChanges
 from mmguard.findings.together import Offer
 from mmguard.findings.wording import numbered
@@ -118,6 +119,9 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
         result.said_before = [finding.code for finding in found if (finding.code, finding.places) in said]
         said.update((finding.code, finding.places) for finding in found if finding.places)
         result.notes += filter(None, [lowered_average(here)])
+    if not all(any(finding.code in VERDICTS for finding in result.findings) for result in results):
+        for result in results:  # an all-clear for one split would be read as one for all
+            result.findings = [finding for finding in result.findings if finding.code not in VERDICTS]
     results.sort(key=lambda result: result.is_clean)  # what is wrong is read first
     first = 1
     for result in results:

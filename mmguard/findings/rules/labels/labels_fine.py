@@ -23,7 +23,7 @@ class LabelsFine(Verdict):
     kinds = ('pixels', 'instances')
     needs = ()
     summary = 'Your labels are fine.'
-    title_not_asked = 'Every label that was read is valid; the loader of the config was not asked.'
+    title_not_asked = 'Every label that was read is valid; what loads them was not asked.'
     title_not_judged = (
         'Every file can be read, but whether the labels are valid was not checked: num_classes is not known.'
     )
@@ -47,7 +47,8 @@ class LabelsFine(Verdict):
     def choose_title(self, facts: LabelFacts) -> str:
         if not knows_classes(facts):
             return self.title_not_judged
-        return self.title_not_asked if facts.loader is not None and facts.loader.unknown else self.summary
+        loader = facts.loader or LoaderFacts()
+        return self.summary if loader.files and not loader.unknown else self.title_not_asked
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join([*self._counts(facts), *_means(facts)])
