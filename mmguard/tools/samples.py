@@ -15,6 +15,7 @@ from mmguard import register
 from mmguard.config.load import check_may_build, import_scope
 from mmguard.config.load import load_config as load_file
 from mmguard.config.read import ReadConfig
+from mmguard.config.recognized import CHECK_TARGET
 from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
 from mmguard.labels.samples import POINTS
@@ -178,8 +179,8 @@ def _holders(dataset: Any) -> Iterator[Tuple[Any, int]]:
         yield dataset, len(dataset)
     else:
         raise CannotRun(
-            f'{type(dataset).__name__}: no data set of mmengine (without get_data_info and prepare_data), so its '
-            f'samples cannot be found by their files'
+            f'{type(dataset).__name__} is not a BaseDataset of mmengine (without get_data_info and prepare_data), so its '
+            f'samples cannot be found by their files: {CHECK_TARGET}'
         )
 
 

@@ -22,6 +22,7 @@ from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.options import FixOptions
 from mmguard.tools.scan.converted import converted
 from mmguard.tools.scan.engine import Mapper, MapSource, Scanned, scan_maps
+from mmguard.tools.scan.forms import words_of_unread
 from mmguard.tools.scan.nnunet.source import CaseSource
 from mmguard.tools.scan.plans import AnnotationSource, Plan, Source
 from mmguard.tools.scan.record import Journal, MapItem
@@ -76,6 +77,10 @@ def run_plan(
         if isinstance(source, MapSource):
             scanned = scan_maps(source.items(), source.settings, mapper, journal, on_files)
             scanned.summary.merge(source.noticed)
+            unread = '' if scanned.summary.forms else words_of_unread(scanned.summary.unreadable)
+            if unread:
+                plan.failed.append(f'{source.name}: nothing was read. {unread}')
+                continue
             summaries[source.name] = scanned.summary
             results.append(_of_maps(source, scanned, plan.config))
         elif isinstance(source, CaseSource):

@@ -11,7 +11,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 import numpy as np
 
-from mmguard.config.classes import name_of
+from mmguard.config.classes import class_of, name_of
+from mmguard.config.recognized import CHECK_TARGET
 from mmguard.findings.facts import LoaderFacts
 from mmguard.labels.space import value_counts
 from mmguard.text.failures import words_of
@@ -27,6 +28,12 @@ from mmguard.tools.storage.urls import common_folder, masked, without_secrets
 _FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
 #: So many files are decoded once more: the scan must not take longer for it.
 SAMPLE = 4
+
+#: Of a data set whose files are not read.
+TAKE_SAMPLES = (
+    '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of mmengine; '
+    f'of another {CHECK_TARGET}'
+)
 
 _Any = TypeVar('_Any')
 Step = Callable[[Dict[str, Any]], Optional[Dict[str, Any]]]
@@ -282,8 +289,12 @@ def _places(dataset: Any) -> str:
 def _build(config: Mapping[str, Any]) -> Any:
     """Build a data set as training does, its pipeline aside, and let it list its files."""
     import mmseg.datasets  # noqa: F401  registers the classes
+    from mmengine.dataset import BaseDataset
     from mmseg.registry import DATASETS
 
+    cls = class_of(config.get('type'), 'DATASETS', 'mmseg')
+    if cls is not None and not issubclass(cls, BaseDataset):
+        raise ValueError(f'{cls.__name__} is not a BaseDataset of mmengine. {TAKE_SAMPLES}')
     dataset = DATASETS.build({**copy.deepcopy(dict(config)), 'pipeline': [], 'serialize_data': False})
     dataset.full_init()
     return dataset
