@@ -179,7 +179,7 @@ def _holders(dataset: Any) -> Iterator[Tuple[Any, int]]:
         yield dataset, len(dataset)
     else:
         raise CannotRun(
-            f'{type(dataset).__name__} is not a BaseDataset of mmengine (without get_data_info and prepare_data), so its '
+            f'{type(dataset).__name__} is not a BaseDataset of mmengine (it lacks get_data_info), so its '
             f'samples cannot be found by their files: {CHECK_TARGET}'
         )
 

@@ -34,7 +34,6 @@ class IdsAsLabels(DataRule):
         'Category ids may be used as labels: with num_classes={num_classes}, {beyond} would be out of range. They '
         'are fine if the categories are renumbered.'
     )
-    title_zero = 'Category id 0 may have no class: some trainers keep label 0 for the background, or count ids from 1.'
     why = (
         f'{titles(POSITIONS)} renumber the categories to 0..N-1, whatever the ids are. {titles(IDS)} take category_id '
         'as the label: in DETR and its like label num_classes means "no object" and is trained so without an error, a '
@@ -46,7 +45,7 @@ class IdsAsLabels(DataRule):
         'Say what the training takes as labels: `--labels positions` (nothing needs to change then), `--labels ids` or '
         '`--framework NAME`. With ids, write the highest id + 1, `num_classes={enough}`, or renumber the ids from '
         '{first} without gaps. Torchvision trains id 0 as background (RetinaNet and FCOS do not): number from 1, and '
-        'count the background. A map from id to label in your code needs every id as a key.'
+        'count the background.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -55,7 +54,7 @@ class IdsAsLabels(DataRule):
         if not found.categories or config_of(facts).framework == 'mmdet':
             return None
         if found.labelled_by == 'unknown':
-            return POSSIBLE if self._beyond(facts) or annotations_of(facts).instances_of.get('0') else None
+            return POSSIBLE if self._beyond(facts) else None
         if found.labelled_by != 'category id':
             return None
         if self._is_background(facts):
@@ -71,7 +70,7 @@ class IdsAsLabels(DataRule):
 
     def choose_title(self, facts: LabelFacts) -> str:
         if annotations_of(facts).labelled_by == 'unknown':
-            return self.title_unknown if self._beyond(facts) else self.title_zero
+            return self.title_unknown
         if self._is_background(facts):
             return self.title_background
         if facts.values and facts.num_classes <= annotations_of(facts).min_label:
@@ -82,8 +81,6 @@ class IdsAsLabels(DataRule):
         if facts.labels is None:
             return
         is_unknown = annotations_of(facts.labels).labelled_by == 'unknown'
-        if is_unknown and not self._beyond(facts.labels):
-            return
         yield from self._fit_ids(facts, facts.labels, _ASKED if is_unknown else '')
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
@@ -127,7 +124,7 @@ class IdsAsLabels(DataRule):
         ids, beyond = listing(self._ids(facts)), self._beyond(facts)
         if self.severity_of(facts) == 'error':
             return facts.evidence
-        if not beyond or annotations_of(facts).labelled_by != 'unknown':
+        if annotations_of(facts).labelled_by != 'unknown':
             return f'category ids {ids} in {counted(facts.files, "image")}'
         classes = f'{counted(facts.num_classes, "class")}, 0..{facts.num_classes - 1}'
         number = counted(sum(beyond.values()), 'annotation')

@@ -32,7 +32,7 @@ class PaletteReadAsColours(DataRule):
     summary = 'Palette PNGs are read as colours, or were saved so, without their indices.'
     title = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
     title_black = 'The palette of the files is all black: a loader of indices sees labels, a loader of colours only 0.'
-    title_reader = 'The files are palette PNGs: they hold labels only where their indices are read.'
+    title_reader = 'The files have a palette: they hold labels only where their indices are read.'
     title_gray = 'The files hold the gray of the colours of a palette: its indices are gone.'
     title_batch = (
         'The values look like the colours of a palette ({name}), or their gray, instead of its indices: {levels}.'
