@@ -1,6 +1,6 @@
 """Answers of the commands to the rebuilt reports: collect them, compare two commits, judge them by truth.json.
 
-    python tools/answers.py collect OUT.json --reports rebuilt --bin .venv/bin [--lab LAB/bin] ["DATA --num-classes 11"]
+    python tools/answers.py collect OUT.json --bin .venv/bin [--lab LAB/bin] [--reports DIR] ["DATA --num-classes 11"]
     python tools/answers.py compare BEFORE.json AFTER.json [--texts]
     python tools/answers.py judge ANSWERS.json
 
@@ -61,9 +61,9 @@ def collect(args: argparse.Namespace, targets: List[str]) -> int:
     python = {'venv': args.bin, 'lab': args.lab or args.bin}
     for name, folder in python.items():
         write_tools(root / name, folder.absolute(), args.limit)
-    made = [*args.reports.glob('set*/*/gen.py'), *args.reports.glob('[bc]*/*/run.sh')]
-    names = fnmatch.filter(sorted(f'{path.parents[1].name}/{path.parent.name}' for path in made), args.only)
     reports = truth.read_truth()
+    found = {name: parent / name for parent in args.reports for name in reports if (parent / name).is_dir()}
+    names = fnmatch.filter(sorted(found), args.only)
 
     def answer(name: str) -> List[Dict[str, Any]]:
         work = root / 'work' / name.replace('/', '-')
@@ -79,15 +79,15 @@ def collect(args: argparse.Namespace, targets: List[str]) -> int:
         for made in ('record', 'tmp'):
             (work / made).mkdir(parents=True)
         if name in names:
-            folder, commands = work / 'set' / Path(name).name, reports.get(name, {}).get('commands', CONFIGS)
-            run(copy_report(args.reports / name, work, commands), folder, environ, 20 * args.limit)
+            folder, commands = work / 'set' / Path(name).name, reports[name].get('commands', CONFIGS)
+            run(copy_report(found[name], work, commands), folder, environ, 20 * args.limit)
             run(edit_script(work / 'record'), folder, environ, 20 * args.limit)
         else:
             run(f'mmguard scan {name}', work, environ, args.limit)
-        found = list(read_record(work / 'record', str(work)))
+        recorded = list(read_record(work / 'record', str(work)))
         shutil.rmtree(work)
-        print(f'{name}: {" ".join(str(one["exit"]) for one in found)}', flush=True)
-        return found
+        print(f'{name}: {" ".join(str(one["exit"]) for one in recorded)}', flush=True)
+        return recorded
 
     with ThreadPoolExecutor(2) as pool:
         wanted = [*names, *targets]
@@ -123,13 +123,15 @@ def copy_report(report: Path, work: Path, commands: Any) -> str:
     if typed:
         # What the report's own training says is of no interest unless a command reads it.
         return '\n'.join(line.replace('| head -30', '') for line in typed.splitlines() if re.search(NEEDED, line))
-    lab = any(word in (report / 'gen.py').read_text() for word in ('nibabel', 'nnUNet_raw'))
-    make = ' || '.join(f'{"$LAB/" if lab else ""}python gen.py{option}' for option in ('', ' data', ' --data'))
+    code = (report / 'gen.py').read_text() if (report / 'gen.py').exists() else ''
+    lab = any(word in code for word in ('nibabel', 'nnUNet_raw'))
+    # A report may be a log and nothing else.
+    made = [f'{"$LAB/" if lab else ""}python gen.py{option}' for option in ('', ' data', ' --data') if code]
     # A pattern of files stands for one command each.
     split = [[*words.split(' ', 2), ''][:3] for words in commands]
     tool = '$LAB/mmguard' if lab else 'mmguard'
     return '\n'.join(
-        [make, *(f'for file in {path}; do {tool} {name} $file {more}; done' for name, path, more in split)]
+        [' || '.join(made), *(f'for file in {path}; do {tool} {name} $file {more}; done' for name, path, more in split)]
     )
 
 
@@ -228,7 +230,13 @@ def main() -> int:
     commands = parser.add_subparsers(dest='command', required=True)
     one = commands.add_parser('collect', help='further arguments: TARGETs to scan, each with its options')
     one.add_argument('out', type=Path)
-    one.add_argument('--reports', type=Path, required=True)
+    one.add_argument(
+        '--reports',
+        type=Path,
+        action='append',
+        default=[truth.REBUILT],
+        help='a folder of more reports; may be repeated',
+    )
     one.add_argument('--bin', type=Path, required=True, help='bin folder of the environment to measure')
     one.add_argument('--lab', type=Path, help='bin folder of one with nibabel, for the reports that need it')
     one.add_argument('--only', default='*', help='a pattern of reports, set0/*')

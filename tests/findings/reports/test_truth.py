@@ -19,7 +19,7 @@ SCHEMA: Dict[str, Any] = {
 @pytest.mark.parametrize('name', REPORTS)
 def test_a_report_keeps_the_schema(name: str) -> None:
     report = REPORTS[name]
-    assert re.fullmatch(r'(set[0-3]|b[0-2]|c0)/[\w.-]+', name)
+    assert re.fullmatch(r'(set[0-3]|b[0-2]|[cd]0)/[\w.-]+', name)
     assert set(report) - {'commands', 'in_scope'} == {'id', *SCHEMA}
     for command in report.get('commands', ()):
         assert command.split()[0] in ('check', 'scan', 'explain')

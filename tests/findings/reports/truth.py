@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 TRUTH = Path(__file__).with_name('truth.json')
+REBUILT = Path(__file__).with_name('rebuilt')
 CLAIMS = ('labels_fine', 'blames_labels', 'trace_valid')
 CLEAN = ('MG100', 'MG195')
 
