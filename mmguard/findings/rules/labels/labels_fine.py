@@ -10,6 +10,7 @@ from mmguard.findings.views import (
     ids_of,
     knows_classes,
     listing,
+    maps_of,
     share,
     trained,
 )
@@ -59,30 +60,29 @@ class LabelsFine(Verdict):
         """Yield the values that were seen, and how many of them."""
         found, counts = annotations_of(facts), trained(facts)
         if facts.histogram:
-            where = f' in {counted(facts.files, "file")}' if facts.files else ''
             ignored = f', or {facts.ignore_index}' if facts.ignore_index is not None else ''
             valid = f'all of them {found.min_label}..{facts.num_classes - 1}{ignored}'
             seen = valid if knows_classes(facts) else f'values {listing(sorted(counts), 24)}'
-            yield f'{sum(facts.histogram.values()):,} {facts.kind}{where}, {seen}'
+            yield f'{sum(facts.histogram.values()):,} {facts.kind}, {seen}'
             void = counts.get(facts.ignore_index, 0) if facts.ignore_index is not None else 0
             if void:
                 yield f'{100 * share(void, sum(counts.values())):.3g} % of them ignored'
             never = sorted(set(range(found.min_label, min(facts.num_classes, 10_000))) - ids_of(counts))
             if never and knows_classes(facts):
                 yield f'never seen: {listing(never)}'
-        if found.images:
-            yield f'{counted(found.annotations, "annotation")} in {counted(found.images, "image")}'
 
 
 def _means(facts: LabelFacts) -> Iterator[str]:
-    """Yield by which means the labels were checked, and what was not."""
-    loader = facts.loader or LoaderFacts()
-    files = len(annotations_of(facts).sources) or facts.files
-    asked = f', the loader of the config asked for {counted(loader.files, "file")}' if loader.files else ''
-    yield f'checked: {counted(files, "file")} read{asked}'
-    left = ['what comes after the loading']
+    """Yield what was checked, on how many files and by which means, and what was not."""
+    loader, found = facts.loader or LoaderFacts(), annotations_of(facts)
+    read = counted(len(found.sources) or facts.files, 'file')
+    objects = f' (labels and boxes of {counted(found.annotations, "annotation")} in {counted(found.images, "image")})'
+    asked = f', {counted(loader.files, "sample")} of the built data set' if loader.files else ''
+    yield f'checked: {read} read{objects if found.images else ""}{asked}'
+    left = [] if knows_classes(facts) else ['the class range']
+    left += ['masks (--masks)'] if found.format == 'coco' and not found.masks_read else []
+    compared = maps_of(facts).image_forms or found.images or facts.loader
+    left += [] if compared else ['the images (--images DIR)']
     if loader.unknown or not loader.files:
-        left = [f'what the loader and later steps make of them{f" ({loader.unknown})" if loader.unknown else ""}']
-    if not knows_classes(facts):
-        left = ['the class range', *left]
-    yield f'not checked: {listing(left)}'
+        left.append(f'what the loader makes of them{f" ({loader.unknown})" if loader.unknown else ""}')
+    yield f'not checked: {listing([*left, "what comes after the loading"])}'

@@ -248,10 +248,6 @@ class ConfigSource(MapSource):
             raise ValueError(f'it lists no file: {_places(dataset)}')
         self._dataset, self._pipeline = dataset, split.pipeline
         dataset.data_list = [dataset.data_list[place] for place in spread(labelled)]
-        if loading.loader not in ('LoadAnnotations', ''):
-            self.notes.append(
-                f'{split.name}: {loading.loader} is not a loader that this scan knows; files are read as label maps'
-            )
         if isinstance(named, str):
             self.notes.append(
                 f'{split.name}: metainfo.classes is a text, and each of its letters a class: the comma of a tuple of '

@@ -168,29 +168,22 @@ _ALONE = (
     ),
     ('.label', '', f'labels of points of SemanticKITTI, {_NO_CONVERTER}'),
 )
+_OF_TOOLS = r'"(shape_attributes|_via_\w+|from_name|\w+labels|box2d|poly2d)"|"coordinates"\s*:\s*\{'
 #: Files that are named where nothing was read.
 _OTHERS = (
-    ('.json', '"shape_attributes"|"_via_', f'JSON of VIA: {_EXPORT}'),
-    ('.json', '"(from_name|(rectangle|polygon|brush)labels)"', f'JSON of Label Studio: {_EXPORT}'),
+    ('.json', _OF_TOOLS, f'JSON of VIA, Label Studio, BDD100K or CreateML: {_EXPORT}'),
     ('json', '"FeatureCollection"', f'GeoJSON: draw it, `rasterio.features.rasterize`, and {_AS_MAPS}'),
-    ('.json', '"(box2d|poly2d)"', f'JSON of BDD100K: {_AS_COCO}'),
-    ('.json', r'"coordinates"\s*:\s*\{', f'JSON of CreateML: {_AS_COCO}'),
     ('.json', '"(architectures|_target_|network_def)"', f'a config of another framework: {IN_THE_LOOP}'),
     ('.txt', r'\A\d+(,-?[\d.]+){8,9}\s', f'text of MOT: {_BY_DATUMARO.format("mot_seq")}'),
     ('.txt', r'\A\S+\.jpg\s*\n\d+\s*\n(\d+ ){4}', f'text of WIDER FACE: {_BY_DATUMARO.format("wider_face")}'),
     ('.txt', r'\A\S+\.(jpe?g|png|bmp)( \d+(,\d+){4})+', f'a list of images with boxes: {_AS_COCO}'),
     (
         '.txt',
-        r'\A[^\W\d]\S*( [\d.]+){4}\s',
-        'text with a name and a box: YOLO needs the number of the class, not its name',
+        r'\A([^\W\d]\S*|\d+,)[ \d.,]+\n',
+        'rows that are not of YOLO: it needs numbers with blanks, the class first',
     ),
-    ('.txt', r'\A\d+(,[\d.]+){4}\s', 'text with commas: YOLO needs blanks between the numbers'),
     ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, and {_AS_MAPS}'),
-    (
-        '.csv',
-        '',
-        f'a table: if it holds boxes, {_AS_COCO}; if it holds classes of images, sort these into a folder a class',
-    ),
+    ('.csv', '', f'a table: if it holds boxes, {_AS_COCO}; if classes of images, sort these into a folder a class'),
     *((ending, '', f'JSON lines: {_AS_COCO}') for ending in ('.jsonl', '.ndjson')),
     ('.tfrecord', '', f'a TFRecord: {_BY_DATUMARO.format("tf_detection_api")}'),
     *((end, '', f'{end}: {_AS_MAPS}') for end in ('.h5', '.hdf5', '.npz', '.pt', '.pth', '.pkl', '.mdb', '.zarray')),
