@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from contextlib import redirect_stdout
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Sequence
 
 import numpy as np
@@ -17,7 +18,7 @@ from mmguard.files.whole import temporary_folder
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.text.failures import words_of
 from mmguard.tools.scan.annotations.coco_file import CocoFile
-from mmguard.tools.scan.sources.config import spread, up_to_the_loader
+from mmguard.tools.scan.sources.config import compare, spread, up_to_the_loader
 
 if TYPE_CHECKING:
     from mmguard.tools.scan.annotations.datasets import DetDataset
@@ -64,6 +65,8 @@ def ask_dataset(
     facts = LoaderFacts()
     try:
         steps = _up_to_the_loader(dataset)
+    except ImportError as error:
+        return LoaderFacts(unknown=words_of(error, 160))
     except Exception as error:  # a class of the user's may raise anything
         steps, facts.unknown = [], f'its pipeline cannot be built ({words_of(error, 160)})'
     with temporary_folder() as folder:
@@ -71,17 +74,8 @@ def ask_dataset(
             path = os.path.join(folder, f'{number}{os.path.splitext(dataset.ann_file)[1]}')
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(sample.text)
-            counted = dict(sorted(scan(replace(dataset, ann_file=path)).histogram.items()))
-            try:
-                labels = _labels(dataset, path, steps)
-            except ImportError as error:
-                return LoaderFacts(unknown=words_of(error, 160))
-            except Exception as error:  # as above
-                facts.failed[sample.image] = words_of(error, 240)
-                continue
-            facts.files += 1
-            if labels != counted:
-                facts.differing[sample.image] = (labels, counted)
+            counts = scan(replace(dataset, ann_file=path)).histogram
+            compare(facts, sample.image, counts, partial(_labels, dataset, path, steps))
     return facts
 
 
@@ -116,4 +110,4 @@ def _labels(dataset: DetDataset, path: str, steps: Sequence[Any]) -> Dict[int, i
             counts.update(np.asarray(results['gt_bboxes_labels'])[~results['gt_ignore_flags']].tolist())
         else:
             counts.update(one['bbox_label'] for one in results['instances'] if not one['ignore_flag'])
-    return dict(sorted(counts.items()))
+    return counts

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections import Counter
 from dataclasses import replace
+from functools import partial
 from random import Random
 from types import MappingProxyType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
@@ -78,11 +80,18 @@ def ask_loader(
         return LoaderFacts(unknown='no transform of its pipeline loads annotations')
     facts = LoaderFacts()
     settings = replace(settings, guard_map=())  # what a guard maps comes after the loader
+    table, invalid = settings.table(), np.array(settings.invalid_values())
     loading = copy.copy(dataset)
     loading.pipeline = Compose(steps)
     loading.get_data_info = lambda place: _with_copy(dataset.get_data_info(place), copies)
     for place in range(len(dataset)):
-        _compare(facts, loading, place, settings, root)
+        path = without_secrets(loading.get_data_info(place)['seg_map_path'])
+        record = read_map(MapItem(path), settings, invalid)
+        counts: Counter = Counter()
+        for value, count in record.as_loaded.items():
+            counts[table[value]] += count
+        if not record.fault:  # another rule names the files that cannot be read
+            compare(facts, printable(path, root), counts, partial(_load_values, loading, place))
     return facts
 
 
@@ -91,24 +100,20 @@ def _with_copy(info: Mapping[str, Any], copies: Mapping[str, str]) -> Dict[str, 
     return {**info, 'seg_map_path': copies.get(path, path)}
 
 
-def _compare(facts: LoaderFacts, dataset: Any, place: int, settings: MapSettings, root: Optional[str]) -> None:
-    path = without_secrets(dataset.get_data_info(place)['seg_map_path'])
-    record = read_map(MapItem(path), settings, np.array(settings.invalid_values()))
-    if record.fault:
-        return  # another rule names the files that cannot be read
-    name = printable(path, root)
-    table = settings.table()
-    counted: Dict[int, int] = {}
-    for value, count in record.as_loaded.items():
-        counted[table[value]] = counted.get(table[value], 0) + count
+def _load_values(dataset: Any, place: int) -> Dict[int, int]:
+    return value_counts(np.asarray(dataset[place]['gt_seg_map']))
+
+
+def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Callable[[], Mapping[int, int]]) -> None:
+    """Load a sample, and compare its values with what the scan counts in its file."""
     try:
-        loaded = value_counts(np.asarray(dataset[place]['gt_seg_map']))
-    except Exception as error:  # as above
+        loaded = load()
+    except Exception as error:  # a class of the user's may raise anything
         facts.failed[name] = masked(words_of(error, 240))
         return
     facts.files += 1
-    if loaded != counted:
-        facts.differing[name] = (dict(sorted(loaded.items())), dict(sorted(counted.items())))
+    if dict(loaded) != dict(counts):
+        facts.differing[name] = (dict(sorted(loaded.items())), dict(sorted(counts.items())))
 
 
 def up_to_the_loader(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> List[Step]:
