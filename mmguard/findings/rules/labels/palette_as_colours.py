@@ -119,7 +119,7 @@ class PaletteReadAsColours(DataRule):
         return INFO if self._depends_on_reader(facts) else ERROR
 
     def _depends_on_reader(self, facts: LabelFacts) -> bool:
-        """True if the indices are labels, and nobody said what reads the files."""
+        """True if the indices are labels, and what reads the files is not known."""
         return 'palette8' in maps_of(facts).forms and not has_config(facts) and not set(facts.values) - {VOID}
 
     def _is_black(self, facts: LabelFacts) -> bool:

@@ -288,7 +288,7 @@ def _places(dataset: Any) -> str:
 
 
 def _build(config: Mapping[str, Any]) -> Any:
-    """Build a data set as training does, its pipeline aside, and let it list its files."""
+    """Build a data set as training does, but for its pipeline, and let it list its files."""
     import mmseg.datasets  # noqa: F401  registers the classes
     from mmengine.dataset import BaseDataset
     from mmseg.registry import DATASETS
