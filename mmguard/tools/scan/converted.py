@@ -6,10 +6,10 @@ from copy import copy
 from typing import Dict, Optional
 
 from mmguard.labels.space import mapped_by
-from mmguard.tools.fix.options import Colour, FixOptions
+from mmguard.tools.fix.options import FixOptions
 from mmguard.tools.scan.faults import Examples
 from mmguard.tools.scan.read import FEW_FRACTIONS
-from mmguard.tools.scan.summary import MAX_COLOURS, MapSummary
+from mmguard.tools.scan.summary import MAX_COLOURS, MapSummary, as_colour
 
 _COLOURED = ('rgb', 'rgba')
 
@@ -51,7 +51,7 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
         if summary.uncounted or len(summary.colours) >= MAX_COLOURS or not apart:
             return None
         for name, count in summary.colours.items():
-            index = options.colours.get(_rgb(name))
+            index = options.colours.get(as_colour(name))
             if index is None:
                 return None
             index = mapped_by(options.label_map, index, options.ignore_index)
@@ -84,8 +84,3 @@ def _scaled(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]
             index = options.label_of(round(scaled))
             counts[index] = counts.get(index, 0) + count
     return counts
-
-
-def _rgb(name: str) -> Colour:
-    red, green, blue = map(int, name.split(','))
-    return red, green, blue

@@ -47,10 +47,6 @@ else:
         counts: Union[List[int], str]
 
 
-#: A mask as JSON may hold it rightly.
-Mask = Union[None, List[List[float]], 'Rle']
-
-
 class Runs(NamedTuple):
     """What the run lengths of K masks add up to."""
 
@@ -59,7 +55,7 @@ class Runs(NamedTuple):
 
 
 def mask_column(masks: Sequence[Any]) -> np.ndarray:
-    """The column of some masks, each a :data:`Mask` or the code of its fault. Of type :data:`MASK`."""
+    """The column of some masks: polygons, an :class:`Rle`, ``None``, or the code of a fault. Of type :data:`MASK`."""
     column = np.zeros(len(masks), MASK)
     column['span'] = column['size'] = np.nan
     polygons, runs = [], []
