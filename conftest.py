@@ -18,7 +18,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'hooks',
         'log/test_flight_record.py',
         'log/test_loop_stats.py',
-        'log/unreported.py',
         'losses',
     ),
     'mmcv': (
@@ -124,7 +123,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
 #: Commands that print with colours, and what they print with.
 NEEDS['rich'] = (
     *NEEDS['PIL'],
-    'text/console.py',
+    'tools/console.py',
     'text/test_texts.py',
     'tools/explain/test_explain_with_data.py',
     'tools/explain/test_pseudo_dice.py',

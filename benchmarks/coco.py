@@ -46,7 +46,7 @@ def rows(device: str, rounds: int) -> List[Row]:
     """Interleaved: every round runs each side in a process of its own."""
     table = []
     with tempfile.TemporaryDirectory() as folder:
-        for what, points in (('polygons', POINTS), ('boxes alone', 0)):
+        for what, points in (('polygons', POINTS), ('only boxes', 0)):
             path = os.path.join(folder, 'instances.json')
             with open(path, 'w', encoding='utf-8') as file:
                 write_coco(file, ANNOTATIONS, points)

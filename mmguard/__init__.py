@@ -11,8 +11,7 @@ import warnings as _warnings
 from typing import Any as _Any
 
 from mmguard.compat.after_import import call_after_import as _call_after_import
-from mmguard.labels.errors import LabelGuardError
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.version import __version__
 
 __all__ = ['LabelGuardError', 'Tally', '__version__', 'read_log', 'register']

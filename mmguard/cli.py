@@ -12,10 +12,9 @@ import sys
 import traceback
 from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence, Tuple
 
-from mmguard.compat.stack import install_words
+from mmguard.compat.stack import install_command
 from mmguard.errors import CannotRun
-from mmguard.text.failures import REPORT_IT, broken_import, ended_by, words_of
-from mmguard.text.visible import visible
+from mmguard.text import REPORT_IT, describe_broken_import, describe_error, describe_exit, visible
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, INTERRUPTED, READER_GONE
 from mmguard.tools.outputs import check_outputs
 from mmguard.version import __version__
@@ -120,12 +119,14 @@ def _said_of(error: BaseException, args: argparse.Namespace) -> str:
         return str(how_to_install(error))
     file = next((f'{getattr(args, name)}: ' for name in _TARGETS if getattr(args, name, None)), '')
     if isinstance(error, SystemExit):
-        return f'{file}something that it imports or runs {ended_by(error)}'
-    if broken_import(error):
-        return broken_import(error)
+        return f'{file}something that it imports or runs {describe_exit(error)}'
+    if describe_broken_import(error):
+        return describe_broken_import(error)
     if isinstance(error, OSError):
         return f'{error.filename}: {error.strerror}' if error.filename and error.strerror else f'{file}{error}'
-    return f'{file}{words_of(error)}. This should not happen: {REPORT_IT}, and what this command shows with --debug'
+    return (
+        f'{file}{describe_error(error)}. This should not happen: {REPORT_IT}, and what this command shows with --debug'
+    )
 
 
 class Parser(argparse.ArgumentParser):
@@ -169,7 +170,7 @@ _SCAN = 'pip install pillow rich msgspec jinja2'
 
 #: Module -> what to type.
 INSTALL: Dict[str, str] = {
-    **{module: install_words(module) for module in ('mmengine', 'mmcv', 'mmseg', 'mmdet')},
+    **{module: install_command(module) for module in ('mmengine', 'mmcv', 'mmseg', 'mmdet')},
     **dict.fromkeys(('PIL', 'rich', 'jinja2', 'msgspec'), _SCAN),
     'cv2': 'pip install opencv-python-headless',
     'matplotlib': 'pip install matplotlib',

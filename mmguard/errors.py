@@ -1,4 +1,4 @@
-"""The exception of commands. That of invalid labels is :class:`mmguard.labels.errors.LabelGuardError`."""
+"""The exception of commands. That of invalid labels is :class:`mmguard.labels.tally.LabelGuardError`."""
 
 from __future__ import annotations
 

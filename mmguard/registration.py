@@ -1,13 +1,16 @@
-"""Puts the classes into the registries of mmengine and of the frameworks that are installed."""
+"""Registration of mmguard's classes with mmengine and the installed frameworks."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import warnings
+from functools import partial
 from types import ModuleType
 from typing import Dict, Optional
 
+from mmengine.logging import MessageHub, print_log
 from mmengine.registry import HOOKS, MODELS, TRANSFORMS, Registry
 
 import mmguard.losses
@@ -15,17 +18,22 @@ import mmguard.losses.mmdet
 import mmguard.losses.mmpretrain
 import mmguard.losses.mmseg
 from mmguard.hooks import FlightRecorderHook, LabelGuardHook, RankGuardHook
+from mmguard.log.messages import Run, set_run_finder
+
+#: Name of the message hub that mmengine creates outside of a Runner.
+_NO_RUN = 'mmengine'
 
 
 def register_all() -> None:
-    """Registers transforms and hooks in mmengine's root, losses in the root and in every scope that is there.
+    """Register transforms and hooks in mmengine's root, losses in the root and in every installed scope.
 
     A registry that is asked with its own scope (``mmseg.GuardedLoss`` inside an mmseg config) does not look in its
-    parent, so the losses stand in each.
+    parent, so the losses are registered in each.
     """
+    set_run_finder(_find_run)
     for hook in (FlightRecorderHook, LabelGuardHook, RankGuardHook):
         HOOKS.register_module(module=hook, force=True)
-    transforms = _load('mmguard.transforms', needs='mmcv', effect='the transforms are not there')
+    transforms = _load('mmguard.transforms', needs='mmcv', effect='the transforms are missing')
     if transforms is not None:
         for name in transforms.__all__:
             TRANSFORMS.register_module(module=getattr(transforms, name), force=True)
@@ -42,6 +50,12 @@ def register_all() -> None:
             _register_losses(registry.MODELS, losses.LOSSES)
 
 
+def _find_run() -> Optional[Run]:
+    """Return the current run of mmengine's Runner."""
+    name = MessageHub.get_current_instance().instance_name
+    return None if name == _NO_RUN else (name, partial(print_log, logger='current', level=logging.WARNING))
+
+
 def _register_losses(registry: Registry, losses: Dict[str, type]) -> None:
     for name, loss in losses.items():
         registry.register_module(name=name, module=loss, force=True)
@@ -52,6 +66,6 @@ def _load(module: str, needs: str, effect: str) -> Optional[ModuleType]:
         return None
     try:
         return importlib.import_module(module)
-    except Exception as error:  # an install that does not import must not take the rest down
+    except Exception as error:  # a broken install must not take the rest down
         warnings.warn(f'mmguard: {needs} is installed but cannot be imported ({error}); {effect}', stacklevel=3)
         return None

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 import pytest
 
 from mmguard.cli import main
-from mmguard.text.failures import REPORT_IT
+from mmguard.text import REPORT_IT
 
 Scanned = Tuple[int, Dict[str, str], Dict[str, Any]]
 

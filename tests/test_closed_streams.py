@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmguard.text.failures import REPORT_IT
+from mmguard.text import REPORT_IT
 
 SCAN = 'scan maps --num-classes 5 --processes 1 --journal journal.jsonl'
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from mmguard.compat.stack import ONEDL, base_source, stacks_among
+from mmguard.compat.stack import ONEDL, base_source, find_stacks
 
 #: The onedl forks are here, not OpenMMLab's packages.
-IS_ONEDL = ONEDL in stacks_among(str(found.metadata['Name']) for found in metadata.distributions())
+IS_ONEDL = ONEDL in find_stacks(str(found.metadata['Name']) for found in metadata.distributions())
 
 
 def weighted_cases_that_fail(shape: str, ignored: str) -> int:

@@ -38,11 +38,13 @@ CONFIGS = ['check config*.py', 'scan config*.py']
 #: Lines of a run.sh that call mmguard, set a variable, generate files, or write a log.
 NEEDED = r'mmguard|\$G|gen|\.log|env\.sh|export|msd'
 
-#: The mmguard on the path of a report: it runs the real one, and writes arguments, exit code, JSON and the output file.
+#: The mmguard on the path of a report: it runs the real one, and writes arguments, exit code, JSON, the log that is
+#: explained and the output file.
 RECORDER = r"""#!/bin/sh
 n=$(ls "$RECORD" | grep -c args)
 for word; do printf '%s\0' "$word"; done > "$RECORD/$n.args"
 command=$1
+[ "$command" = explain ] && [ -f "$2" ] && cp "$2" "$RECORD/$n.log"
 [ "$command" = apply ] || set -- "$@" --json "$RECORD/$n.json"
 PYTHONPATH=$CODE:$PYTHONPATH timeout {limit} {python} -c 'from mmguard.cli import main; raise SystemExit(main())' "$@"
 code=$?
@@ -165,10 +167,10 @@ def run(script: str, folder: Path, environ: Dict[str, str], limit: int) -> None:
 
 
 def read_record(record: Path, work: str) -> Iterator[Dict[str, Any]]:
-    """Yield every recorded call: arguments, exit code, JSON, written file."""
+    """Yield every recorded call: arguments, exit code, JSON, the log that is explained, written file."""
 
     def text(path: Path) -> str:
-        return path.read_text().replace(work, 'WORK') if path.exists() else ''
+        return path.read_text(errors='replace').replace(work, 'WORK') if path.exists() else ''
 
     for path in sorted(record.glob('*.args'), key=lambda one: int(one.stem)):
         code, said = text(path.with_suffix('.code')), text(path.with_suffix('.json'))
@@ -176,6 +178,7 @@ def read_record(record: Path, work: str) -> Iterator[Dict[str, Any]]:
             'args': text(path).split('\0')[:-1],
             'exit': int(code) if code else None,
             'json': json.loads(said) if said else None,
+            'log': text(path.with_suffix('.log')),
             'written': text(path.with_suffix('.out')),
         }
 

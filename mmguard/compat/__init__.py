@@ -1,4 +1,4 @@
-"""Where releases of torch, and OpenMMLab and its forks, differ.
+"""Differences between releases of torch, and between OpenMMLab and its forks.
 
 Imports nothing else of mmguard.
 """

@@ -1,13 +1,13 @@
-"""OpenMMLab's packages and their onedl forks: the same modules, from other distributions.
+"""OpenMMLab's packages and their onedl forks: the same modules from other distributions.
 
-All in which the two differ for mmguard stands here, or asks here:
+Everything in which the two differ for mmguard is here, or asks here:
 
 - the names of the distributions, and which versions accept each other (:mod:`mmguard.tools.env`);
-- how a config that ships with a framework is named: the forks' mmengine looks ``'mmseg::...'`` up under OpenMMLab's
-  distribution and finds none (:func:`config_file`, :func:`base_source`);
+- the name of a config that ships with a framework: the forks' mmengine looks ``'mmseg::...'`` up under OpenMMLab's
+  distribution, which is missing (:func:`config_file`, :func:`base_source`);
 - class weights together with ignored labels in mmseg's cross entropy. OpenMMLab's averages by ``class_weight[label]``
-  of all labels, and fails where an ignored one is no class; the fork's leaves the ignored ones out, and fails with
-  ``avg_non_ignore=True`` (:func:`ignored_labels_weigh`).
+  of all labels, and fails if an ignored one is not a class; the fork's excludes ignored ones, and fails with
+  ``avg_non_ignore=True`` (:func:`weighs_ignored_labels`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STACKS: Dict[str, Dict[str, Tuple[str, ...]]] = {
     },
 }
 
-#: Stack -> module -> what to type.
+#: Stack -> module -> install command.
 INSTALL: Dict[str, Dict[str, str]] = {
     OPENMMLAB: {
         'mmengine': 'pip install mmengine',
@@ -46,24 +46,24 @@ INSTALL: Dict[str, Dict[str, str]] = {
     ONEDL: {module: f'pip install {names[0]}' for module, names in STACKS[ONEDL].items()},
 }
 
-#: Below the folder of a framework.
+#: Path inside the folder of a framework.
 SHIPPED = '/.mim/configs/'
 
 
-def install_words(module: str, stacks: Sequence[str] = ()) -> str:
-    """How to install a module, from one stack or, where none is named or both are, from either.
+def install_command(module: str, stacks: Sequence[str] = ()) -> str:
+    """Return how to install a module: from the given stacks, or from any.
 
     Example:
-        >>> install_words('mmdet')
+        >>> install_command('mmdet')
         'pip install mmdet, or pip install onedl-mmdetection'
-        >>> install_words('mmdet', ['onedl'])
+        >>> install_command('mmdet', ['onedl'])
         'pip install onedl-mmdetection'
     """
     return ', or '.join(INSTALL[stack][module] for stack in stacks or STACKS)
 
 
 def distributions_of(module: str) -> Tuple[str, ...]:
-    """Those of all stacks that provide a module.
+    """Return the distributions of all stacks that provide a module.
 
     Example:
         >>> distributions_of('mmseg')
@@ -72,11 +72,11 @@ def distributions_of(module: str) -> Tuple[str, ...]:
     return tuple(name for modules in STACKS.values() for name in modules[module])
 
 
-def stacks_among(installed: Iterable[str]) -> Dict[str, List[str]]:
-    """Stack -> its distributions among those that are installed; stacks without any are left out.
+def find_stacks(installed: Iterable[str]) -> Dict[str, List[str]]:
+    """Find the installed distributions of each stack; stacks without any are left out.
 
     Example:
-        >>> stacks_among(['numpy', 'onedl-mmengine', 'mmdet'])
+        >>> find_stacks(['numpy', 'onedl-mmengine', 'mmdet'])
         {'OpenMMLab': ['mmdet'], 'onedl': ['onedl-mmengine']}
     """
     there = set(installed)
@@ -88,7 +88,7 @@ def stacks_among(installed: Iterable[str]) -> Dict[str, List[str]]:
 
 
 def is_onedl(module: str) -> bool:
-    """Whether a module was installed from its onedl fork."""
+    """Return True if a module was installed from its onedl fork."""
     for name in STACKS[ONEDL][module]:
         try:
             metadata.version(name)
@@ -99,7 +99,7 @@ def is_onedl(module: str) -> bool:
 
 
 def folder_of(module: str) -> Optional[Path]:
-    """Where a module lies, without importing it; ``None`` where it is not installed."""
+    """Find the folder of a module without importing it; ``None`` if it is not installed."""
     try:
         spec = importlib.util.find_spec(module)
     except Exception:  # a broken path entry
@@ -113,7 +113,7 @@ def folder_of(module: str) -> Optional[Path]:
 
 
 def config_file(name: str) -> str:
-    """The file of a config that ships with a framework, in either stack; a name without ``::`` as it is.
+    """Return the file of a config that ships with a framework, in either stack; a name without ``::`` as it is.
 
     Args:
         name (str): ``'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'``, or a path.
@@ -130,12 +130,12 @@ def config_file(name: str) -> str:
         raise ModuleNotFoundError(f'{name}: {package} is not installed', name=package)
     path = folder / '.mim' / 'configs' / inner
     if not path.is_file():
-        raise FileNotFoundError(f'{name}: {package} ships no such config, there is no {path}')
+        raise FileNotFoundError(f'{name}: {package} does not ship this config: {path} is missing')
     return str(path)
 
 
 def base_source(name: str) -> str:
-    """What ``_base_`` may say in either stack for a config that ships with a framework: mmengine evaluates it.
+    """Return the ``_base_`` expression, valid in either stack, for a config that ships with a framework.
 
     Example:
         >>> base_source('mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py')
@@ -145,6 +145,6 @@ def base_source(name: str) -> str:
     return f'__import__({package!r}).__path__[0] + {SHIPPED + inner!r}'
 
 
-def ignored_labels_weigh() -> bool:
-    """Whether mmseg's cross entropy, averaging by class weights, counts an ignored label that is a class."""
+def weighs_ignored_labels() -> bool:
+    """Return True if mmseg's cross entropy, averaging by class weights, counts an ignored label that is a class."""
     return not is_onedl('mmseg')

@@ -1,4 +1,4 @@
-"""The one place for what PyTorch has no public name for, on some release or on all.
+"""Names that PyTorch has not made public, on some release or on all.
 
 Each name has a fallback for a release without it; ``tests/compat/test_compat.py`` takes the names away.
 """
@@ -19,26 +19,26 @@ except ImportError:
     except ImportError:  # torch 1.13 has no compiler
 
         def is_compiling() -> bool:
-            """Whether ``torch.compile`` traces this call."""
+            """Return True if ``torch.compile`` traces this call."""
             return False
 
 
 try:
-    # No public name tells a tensor that carries shape and dtype alone (export, shape propagation) from a real one.
+    # No public name distinguishes a tensor with only shape and dtype (export, shape propagation) from a real one.
     from torch._subclasses.fake_tensor import FakeTensor
 except ImportError:
     FakeTensor = ()  # type: ignore[assignment,misc]
 
 
 def is_fake(tensor: Tensor) -> bool:
-    """Whether ``tensor`` carries shape and dtype alone."""
+    """Return True if ``tensor`` has a shape and dtype, but no data."""
     return isinstance(tensor, FakeTensor)
 
 
 def outlives_call(tensor: Tensor) -> bool:
-    """Whether ``tensor`` can be kept for the next call: not a fake one, nor one of a ``torch.func`` transform.
+    """Return True if ``tensor`` can be kept for the next call: it is not fake, nor from a ``torch.func`` transform.
 
-    In a graph that ``torch.compile`` traces it can: there it stands for the real one.
+    A tensor in a graph that ``torch.compile`` traces can be kept: it represents the real one.
     """
     if is_fake(tensor):
         return False
@@ -51,10 +51,10 @@ def outlives_call(tensor: Tensor) -> bool:
 
 
 def is_recomputed() -> bool:
-    """Whether activation checkpointing (``use_reentrant=False``) runs this call again, for the backward pass.
+    """Return True if activation checkpointing (``use_reentrant=False``) repeats this call for the backward pass.
 
-    With ``use_reentrant=True`` the call in the backward pass is the first one with gradient. PyTorch answers neither by
-    a public name; the second call comes from the hook that unpacks a saved tensor.
+    With ``use_reentrant=True`` the call in the backward pass is the first one with gradient. PyTorch has no public name
+    for either; the second call comes from the hook that unpacks a saved tensor.
     """
     if is_compiling():
         return False
@@ -66,8 +66,8 @@ def is_recomputed() -> bool:
     return False
 
 
-def not_compiled(call: Callable[..., Any]) -> Callable[..., Any]:
-    """``call``, left out of what ``torch.compile`` compiles: it stands between two graphs."""
+def exclude_from_compile(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Exclude ``call`` from what ``torch.compile`` compiles: it runs between two graphs."""
     if hasattr(torch, 'compiler'):
         return torch.compiler.disable(call)
     # torch 2.0 has no public name yet; torch 1.13 has no compiler
@@ -76,13 +76,13 @@ def not_compiled(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def default_store() -> Any:
-    """The store over which the ranks of the process group found each other.
+    """Return the store over which the ranks of the process group found each other.
 
     Raises:
-        Exception: There is none.
+        Exception: The store does not exist.
     """
-    # No public name gives it, and a second one would need an address and a port that every rank reaches.
+    # No public name returns it, and a second store would need an address and a port that every rank reaches.
     return torch.distributed.distributed_c10d._get_default_store()
 
 
-__all__ = ['default_store', 'is_compiling', 'is_fake', 'is_recomputed', 'not_compiled', 'outlives_call']
+__all__ = ['default_store', 'is_compiling', 'is_fake', 'is_recomputed', 'exclude_from_compile', 'outlives_call']

@@ -1,1 +1,1 @@
-"""Configs, read without building anything of them; only ``load`` imports mmengine, when it is called."""
+"""Readers of configs that build nothing; only ``load`` imports mmengine, when it is called."""

@@ -1,50 +1,51 @@
-"""Changes a config that was read: a copy with other values at some places."""
+"""Walks over a config as plain dicts and lists, and changes to it: a copy with other values at some places."""
 
 from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
-from typing import Any, Iterable, List, Mapping, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union
 
+from mmguard.config.classes import MISSING, class_of, default_of, full_name
 from mmguard.config.read import ReadConfig
 
 #: Places of a config and what they become: (path, value).
 Changes = Tuple[Tuple[str, Any], ...]
-#: In place of a value: the key goes.
+#: In place of a value: the key is removed.
 REMOVED = object()
 
 
-def changed(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> ReadConfig:
-    """A copy of a config with what stands at these places replaced, added or removed.
+def change_config(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> ReadConfig:
+    """Return a copy of a config with what is at these places replaced, added or removed.
 
     Args:
-        config (ReadConfig): Never written to.
-        changes: (path, value), the path as in findings, ``model.decode_head.loss_decode[0].class_weight``. What stands
-            around a place is made where it is missing.
+        config (ReadConfig): The config, which is not modified.
+        changes: (path, value), the path as in findings, ``model.decode_head.loss_decode[0].class_weight``. Missing
+            dicts on the way are created.
 
     Raises:
-        LookupError, TypeError: No such place.
+        LookupError, TypeError: The config has no such place.
     """
-    return ReadConfig(changed_data(config.written, changes), config.file, list(config.notes))
+    return ReadConfig(change_data(config.written, changes), config.file, list(config.notes))
 
 
-def changed_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> Any:
-    """The same of the plain dicts and lists of a config."""
-    copy = _copied(data)
+def change_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> Any:
+    """Return a copy of the plain dicts and lists of a config with the same changes."""
+    copy = _copy(data)
     for path, value in changes:
         *way, last = steps(path)
         place: Any = copy
         for step in way:
             place = place.setdefault(step, {}) if isinstance(place, dict) else place[step]
         if value is not REMOVED:
-            place[last] = _copied(value)
+            place[last] = _copy(value)
         else:
             del place[last]
     return copy
 
 
 def steps(path: str) -> List[Union[str, int]]:
-    """The keys and positions of a path.
+    """Split a path into its keys and positions.
 
     Example:
         >>> steps('model.decode_head[1].num_classes')
@@ -53,31 +54,31 @@ def steps(path: str) -> List[Union[str, int]]:
     return [int(step) if step.isdigit() else step for step in re.findall(r'[^.\[\]]+', path)]
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     # Not deepcopy: parts of a config that are one object are not meant to change together.
     if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
+        return {key: _copy(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_copied, value)) if type(value) in (list, tuple) else value
+        return type(value)(map(_copy, value)) if type(value) in (list, tuple) else value
     return value
 
 
-#: In place of what one of them does not have.
+#: In place of a value that one side does not have.
 _MISSING = object()
 
 
 class Conflict(ValueError):
-    """Both changed the same place, each in another way; its text is the path."""
+    """Contradictory changes of one place; the text is the path."""
 
 
-def merged(base: Any, one: Any, other: Any, path: str = '') -> Any:
+def merge(base: Any, one: Any, other: Any, path: str = '') -> Any:
     """Merge what two edits made of a config, or of the part at a path.
 
     Raises:
         Conflict: They contradict each other.
 
     Example:
-        >>> merged([1, 2, 3], [0, 1, 2, 3], [1, 2, 4])
+        >>> merge([1, 2, 3], [0, 1, 2, 3], [1, 2, 4])
         [0, 1, 2, 4]
     """
     if _is_same(one, other) or _is_same(other, base):
@@ -87,31 +88,31 @@ def merged(base: Any, one: Any, other: Any, path: str = '') -> Any:
     known = {} if base is _MISSING else base
     if all(isinstance(part, dict) for part in (known, one, other)):
         both = {
-            key: merged(
+            key: merge(
                 known.get(key, _MISSING), one.get(key, _MISSING), other.get(key, _MISSING), f'{path}.{key}'.lstrip('.')
             )
             for key in {**known, **one, **other}
         }
         return {key: value for key, value in both.items() if value is not _MISSING}
     if all(isinstance(part, (list, tuple)) for part in (base, one, other)):
-        return type(base)(_merged_lists(base, one, other, path))
+        return type(base)(_merge_lists(base, one, other, path))
     raise Conflict(path)
 
 
-def _merged_lists(base: Sequence[Any], one: Sequence[Any], other: Sequence[Any], path: str) -> List[Any]:
-    kept, before = _aligned(base, one)
-    also_kept, also_before = _aligned(base, other)
+def _merge_lists(base: Sequence[Any], one: Sequence[Any], other: Sequence[Any], path: str) -> List[Any]:
+    kept, before = _align(base, one)
+    also_kept, also_before = _align(base, other)
     found = []
     for place in range(len(base) + 1):
         found += before[place]
         found += also_before[place] if also_before[place] != before[place] else []
         if place < len(base):
-            found.append(merged(base[place], kept[place], also_kept[place], f'{path}[{place}]'))
+            found.append(merge(base[place], kept[place], also_kept[place], f'{path}[{place}]'))
     return [value for value in found if value is not _MISSING]
 
 
-def _aligned(base: Sequence[Any], copy: Sequence[Any]) -> Tuple[List[Any], List[List[Any]]]:
-    """What became of each element, and what was put before each, and behind the last."""
+def _align(base: Sequence[Any], copy: Sequence[Any]) -> Tuple[List[Any], List[List[Any]]]:
+    """Return what became of each element, and what was put before each and after the last."""
     kept: List[Any] = [_MISSING] * len(base)
     before: List[List[Any]] = [[] for _ in range(len(base) + 1)]
     alike = SequenceMatcher(None, list(map(repr, base)), list(map(repr, copy)), autojunk=False)
@@ -124,3 +125,75 @@ def _aligned(base: Sequence[Any], copy: Sequence[Any]) -> Tuple[List[Any], List[
 
 def _is_same(one: Any, other: Any) -> bool:
     return one is other or (one is not _MISSING and other is not _MISSING and one == other)
+
+
+Path = Tuple[Union[str, int], ...]
+
+
+def walk(node: Any, path: Path = ()) -> Iterator[Tuple[Path, Dict[str, Any]]]:
+    """Yield all dicts of a tree with their paths, outer ones first."""
+    if isinstance(node, dict):
+        yield path, node
+        for key, value in list(node.items()):
+            yield from walk(value, (*path, key))
+    elif isinstance(node, (list, tuple)):
+        for number, value in enumerate(node):
+            yield from walk(value, (*path, number))
+
+
+def join_path(path: Path) -> str:
+    """Join a path: ``('model', 'decode_head', 'loss_decode', 0)`` -> ``'model.decode_head.loss_decode[0]'``.
+
+    Example:
+        >>> join_path(('model', 'heads', 0, 'loss_cls'))
+        'model.heads[0].loss_cls'
+    """
+    return ''.join(f'[{key}]' if isinstance(key, int) else f'.{key}' for key in path).lstrip('.')
+
+
+def key_of(path: Path) -> str:
+    """Return the last name of a path; for an element of a list, the name of the list."""
+    return next((key for key in reversed(path) if isinstance(key, str)), '')
+
+
+def is_text(type_: Any) -> bool:
+    """Return True if a type is given by name. In new-style configs it is a class."""
+    return isinstance(type_, str)
+
+
+def map_leaves(node: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a copy of a tree in which all but dicts, lists and tuples is changed."""
+    if isinstance(node, dict):
+        return {key: map_leaves(value, change) for key, value in node.items()}
+    if isinstance(node, (list, tuple)):
+        values = [map_leaves(value, change) for value in node]
+        return values if isinstance(node, list) else tuple(values)
+    return change(node)
+
+
+def name_types(tree: Any) -> Any:
+    """Return a tree whose classes are named in full, which mmengine's registries understand."""
+    return map_leaves(tree, lambda leaf: full_name(leaf) or leaf)
+
+
+def scope_at(tree: Dict[str, Any], path: Path) -> str:
+    """Return the scope in which a part is built: ``_scope_`` of the nearest dict around it that has one.
+
+    The prefix of a type applies only to that type: ``mmdet.RetinaHead`` in a config of mmrotate builds its losses
+    there.
+    """
+    scope = str(tree.get('default_scope') or '')
+    node: Any = tree
+    for key in path:
+        node = node[key]
+        if isinstance(node, dict):
+            scope = str(node.get('_scope_') or scope)
+    return scope
+
+
+def argument(node: Dict[str, Any], name: str, registry: str, scope: str) -> Any:
+    """Return an argument of what a dict builds: as written, else the default of its class; ``None`` without one."""
+    if name in node:
+        return node[name]
+    default = default_of(class_of(node.get('type'), registry, scope), name)
+    return None if default is MISSING else default

@@ -1,4 +1,4 @@
-"""Looks up the classes that a config names, without making an instance of any."""
+"""Lookup of the classes that a config names, without creating an instance of any."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FRAMEWORK_OF = {
 }
 SCOPES = tuple(FRAMEWORK_OF)
 
-#: What the class is called that is no object.
+#: Names of the background class.
 BACKGROUND = ('background', '_background_', '__background__', 'bg')
 
 #: Argument without a default.
@@ -31,7 +31,7 @@ def starts_with_background(names: Sequence[str]) -> bool:
 
 
 def full_name(kind: Any) -> str:
-    """``'mmdet.FocalLoss'`` as written; ``'package.module.Class'`` of a class, loaded or still lazy; else empty."""
+    """Return ``'mmdet.FocalLoss'`` as written, or ``'package.module.Class'`` of a (lazy) class; else ``''``."""
     if isinstance(kind, str):
         return kind
     if inspect.isclass(kind) or inspect.isfunction(kind):
@@ -40,18 +40,21 @@ def full_name(kind: Any) -> str:
 
 
 def is_lazy(kind: Any) -> bool:
-    """Whether a type is mmengine's LazyObject or LazyAttr: what a new-style config imports."""
+    """Return True if a type is mmengine's LazyObject or LazyAttr: what a new-style config imports."""
     return type(kind).__name__ in ('LazyObject', 'LazyAttr')
 
 
 def name_of(kind: Any) -> str:
-    """Name of a class: ``'CrossEntropyLoss'`` for ``'mmdet.CrossEntropyLoss'``, for a dotted path and for a class."""
+    """Return the name of a class: ``'CrossEntropyLoss'`` for ``'mmdet.CrossEntropyLoss'``, a dotted path or a class."""
     return full_name(kind).rpartition('.')[2]
 
 
 def metainfo_of_class(cls: Any, version: Any = None, classwise: bool = False) -> Dict[str, Any]:
-    """``METAINFO`` of a data set's class. YouTubeVISDataset has it from its ``dataset_version``, once one is built;
-    HRSCDataset of mmrotate has the first class alone, unless it is ``classwise``."""
+    """Return ``METAINFO`` of a data set's class.
+
+    YouTubeVISDataset takes it from its ``dataset_version`` once one is built; HRSCDataset of mmrotate has only the
+    first class unless it is ``classwise``.
+    """
     if version is not None and hasattr(cls, 'set_dataset_classes'):
         cls = type(cls.__name__, (cls,), {})  # it writes to the class
         with contextlib.suppress(Exception):  # a version that it does not know: building it will say so
@@ -65,13 +68,13 @@ def metainfo_of_class(cls: Any, version: Any = None, classwise: bool = False) ->
 
 
 def scope_of(kind: Any, default: str) -> str:
-    """Framework that a type belongs to: what it is prefixed with, else ``default``."""
+    """Return the framework that a type belongs to: its prefix, else ``default``."""
     package, dot, _ = full_name(kind).partition('.')
     return package if dot else default
 
 
 def scope_in(part: Any) -> str:
-    """The first framework that a type in ``part`` is written with in full; ``''`` where none is."""
+    """Return the first framework that prefixes a type in ``part``; ``''`` if none does."""
     if isinstance(part, dict):
         scope = scope_of(part.get('type'), '')
         if scope in SCOPES:
@@ -83,7 +86,7 @@ def scope_in(part: Any) -> str:
 
 
 def class_of(kind: Any, registry: str, default_scope: str) -> Optional[type]:
-    """The class behind a ``type`` of a config; ``None`` where it is not installed or not registered.
+    """Return the class of a ``type`` in a config; ``None`` if it is not installed or not registered.
 
     Args:
         kind (str, type or LazyObject): As in the config: a name, a scoped name, a dotted path, a class.
@@ -96,7 +99,7 @@ def class_of(kind: Any, registry: str, default_scope: str) -> Optional[type]:
         kind = full_name(kind)
     if not isinstance(kind, str) or not kind:
         return None
-    return _registered(scope_of(kind, default_scope), name_of(kind), registry) or _imported(kind)
+    return _find_registered(scope_of(kind, default_scope), name_of(kind), registry) or _import_class(kind)
 
 
 @lru_cache(maxsize=None)
@@ -109,7 +112,7 @@ def registry_of(scope: str, name: str) -> Any:
         return None
 
 
-def _registered(scope: str, name: str, registry: str) -> Optional[type]:
+def _find_registered(scope: str, name: str, registry: str) -> Optional[type]:
     found = registry_of(scope, registry) if scope else None
     found = registry_of('mmengine', registry) if found is None else found
     if found is None:
@@ -120,7 +123,7 @@ def _registered(scope: str, name: str, registry: str) -> Optional[type]:
             with quiet():
                 cls = found.get(name)
     except (Exception, SystemExit):  # a module of the registry that does not import
-        cls = _of_framework(scope, name, registry) if scope in SCOPES else None
+        cls = _import_from_framework(scope, name, registry) if scope in SCOPES else None
     return cls if isinstance(cls, type) else None
 
 
@@ -128,14 +131,14 @@ def _registered(scope: str, name: str, registry: str) -> Optional[type]:
 _MODULES = {'MODELS': 'models', 'TASK_UTILS': 'models', 'DATASETS': 'datasets', 'TRANSFORMS': 'datasets'}
 
 
-def _of_framework(scope: str, name: str, registry: str) -> Any:
-    """A class of a framework that registers all it has at once, of which another part does not import."""
-    _imported(f'{scope}.{_MODULES.get(registry, "evaluation")}.{name}')
+def _import_from_framework(scope: str, name: str, registry: str) -> Any:
+    """Import a class by its module, for a framework that registers all at once and has a part that does not import."""
+    _import_class(f'{scope}.{_MODULES.get(registry, "evaluation")}.{name}')
     return registry_of(scope, registry).module_dict.get(name)
 
 
 @lru_cache(maxsize=None)
-def _imported(path: str) -> Optional[type]:
+def _import_class(path: str) -> Optional[type]:
     module, _, name = path.rpartition('.')
     if not module or module in SCOPES:
         return None
@@ -149,7 +152,7 @@ def _imported(path: str) -> Optional[type]:
 
 @lru_cache(maxsize=None)
 def _parameter_of(cls: Optional[type], argument: str) -> Union[inspect.Parameter, bool]:
-    """Return an argument of a class, looked for along its bases; False: it has none, True: nobody can tell."""
+    """Return an argument of a class, looked for along its bases; False: not found, True: cannot be known."""
     for base in getattr(cls, '__mro__', ()):
         init = vars(base).get('__init__')
         if init is None or base is object:

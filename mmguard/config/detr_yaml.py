@@ -1,4 +1,4 @@
-"""What the YAML configs of RT-DETR, D-FINE and DEIM say about labels. Data alone: nothing in them is run."""
+"""Reader of what the YAML configs of RT-DETR, D-FINE and DEIM say about labels: only data, nothing is run."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import read_regular
 from mmguard.labels.numbering import COCO_IDS
 
-#: Files that include one another deeper are no configs.
+#: Deepest chain of includes.
 _DEEPEST = 20
-#: A larger file of annotations is not looked at for that.
+#: Largest annotation file that is read for this.
 _LARGEST = 1 << 30
 _SPLITS = ('train', 'val')
-#: Outputs of a model of COCO's classes: one each, or one for each id.
+#: Outputs of a model of COCO's classes: one for each class, or for each id.
 OF_COCO = (80, 90, 91)
 
 
 class DetrYaml(NamedTuple):
-    """A config with what it includes: outputs of the model, and split, annotation file and folder of the images.
+    """A config with what it includes: outputs of the model, and per split the annotation file and image folder.
 
-    ``remaps``: labels are places among COCO's own ids (``remap_mscoco_category``, on where it is not written).
+    ``remaps``: labels are positions among COCO's own ids (``remap_mscoco_category``, on by default).
     """
 
     num_classes: Optional[int]
@@ -33,7 +33,7 @@ class DetrYaml(NamedTuple):
 
 
 def is_detr_yaml(path: str) -> bool:
-    """Whether a file is such a config: it names a JSON, or the files that do."""
+    """Return True if a file is such a config: it names a JSON, or the files that do."""
     if os.path.splitext(path)[1].lower() not in ('.yml', '.yaml'):
         return False
     try:
@@ -44,15 +44,15 @@ def is_detr_yaml(path: str) -> bool:
 
 
 def is_remapped(data: Mapping[str, Any]) -> bool:
-    """Whether labels are looked up among the ids of COCO by a model that has other classes."""
+    """Return True if labels are looked up among COCO's ids by a model that has other classes."""
     number = data.get('num_classes')
     return bool(data.get('remap_mscoco_category')) and isinstance(number, int) and number not in OF_COCO
 
 
 def fits_table(path: str) -> bool:
-    """Whether all annotation files that a config names can be read, and COCO's table gives valid labels for them.
+    """Return True if all annotation files of a config can be read and COCO's table gives valid labels for them.
 
-    Some sets fit by chance, and `scan` finds nothing: whoever numbers a few classes from 1 gets 0..N-1.
+    Some sets fit by chance, and `scan` finds nothing: numbering a few classes from 1 gives 0..N-1.
     """
     try:
         said = read_detr_yaml(path)
@@ -68,27 +68,27 @@ def _fits(path: str, num_classes: int) -> bool:
     return listed <= set(COCO_IDS) and used <= set(COCO_IDS[:num_classes])
 
 
-def with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
-    """Return the keys of a file over those of what it includes, as the repositories join them.
+def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
+    """Read a file and what it includes; its own keys win, as in those repositories.
 
     Raises:
-        CannotRun: It, or what it includes, cannot be read.
+        CannotRun: The file, or one that it includes, cannot be read.
     """
     here = os.path.realpath(path)
     if here in around or len(around) >= _DEEPEST:
-        raise CannotRun(f'{path} includes itself, or is included too deep')
+        raise CannotRun(f'{path} includes itself, or is included too deeply')
     data = _data(path)
     names = data.pop('__include__', None) or []
     joined: Dict[str, Any] = {}
     for name in names if isinstance(names, list) else [names]:
         beside = os.path.join(os.path.dirname(path), os.path.expanduser(str(name)))
-        _join(joined, with_includes(beside, [*around, here]))
+        _join(joined, read_with_includes(beside, [*around, here]))
     return _join(joined, data)
 
 
 def read_detr_yaml(path: str) -> DetrYaml:
     """Read a config and what it includes."""
-    data = with_includes(path)
+    data = read_with_includes(path)
     number, remaps = data.get('num_classes'), data.get('remap_mscoco_category', True)
     files = []
     for split in _SPLITS:
@@ -123,7 +123,7 @@ def _join(under: Dict[str, Any], over: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _found(name: Any, path: str) -> str:
-    """From the working directory, as training looks; else beside the config."""
+    """Return a path from the working directory, as training looks; else next to the config."""
     name = str(name)
     beside = os.path.join(os.path.dirname(path), name)
     return beside if not os.path.exists(name) and os.path.exists(beside) else name

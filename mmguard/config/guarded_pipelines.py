@@ -1,20 +1,20 @@
-"""Puts the guards into every pipeline: right behind the Pack transform, and before what draws from labels."""
+"""Insertion of guards into every pipeline: right after the Pack transform, and before what draws from labels."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from mmguard.config.changes import Path, argument, is_text, join_path, name_types, scope_at, walk
 from mmguard.config.classes import full_name, name_of
-from mmguard.config.ignored_instances import heeds_nothing, of_classifier, on_invalid
+from mmguard.config.ignored import classifier_arguments, on_invalid, uses_no_ignored
 from mmguard.config.parts import Part, image_labels_are_classes
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import Path, argument, by_name, dotted, is_text, scope_at, walk
 from mmguard.labels.samples import POINTS
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
 
 PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'
-#: They draw further targets from the label map, so it must be sanitized before them.
+#: Transforms that draw further targets from the label map: it must be sanitized before them.
 _DRAW_FROM_LABELS = ('GenerateEdge',)
 _OBJECT_PACK = 'Pack3DDetInputs'
 _INSTANCE_PACKS = ('PackDetInputs', _OBJECT_PACK)
@@ -30,22 +30,22 @@ _OTHER_PACKS = {
     'PackTrackInputs': 'mmguard does not guard the frames of videos',
 }
 _NO_CLASSIFIER = 'no head takes the labels of images and says how many classes it has'
-#: Augments one image several times, whose labels would be counted as often.
+#: Augments one image several times: its labels would be counted as often.
 _AUGMENTED = 'TestTimeAug'
 _BRANCHES = 'MultiBranch'
 
 
 class Report(NamedTuple):
-    """What was changed and what was left, in words."""
+    """Changes made and parts left as they were, as text."""
 
     changed: List[str]
     left: List[str]
 
 
 def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
-    """Guards every pipeline of a tree, in place: of data sets and what they wrap, of branches, of hooks."""
+    """Guard every pipeline of a tree in place: of data sets and what they wrap, of branches, of hooks."""
     report = Report([], [])
-    for_instances, read = _for_instances(tree), ReadConfig(by_name(tree))
+    for_instances, read = _instance_arguments(tree), ReadConfig(name_types(tree))
     _branches_as_lists(tree)
     for path, steps in list(_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _name(step) in (*_PACKS, *_OTHER_PACKS))
@@ -53,27 +53,27 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if any(_name(step) == f'Guarded{_POINT_CLASSES}' for step in steps):
             _carry_report(tree, path, pack)
         if _name(pack) in _OTHER_PACKS:
-            report.left.append(f'{dotted(path)}: no guard behind {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
+            report.left.append(f'{join_path(path)}: no guard after {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
             continue
         if _name(pack) == _IMAGE_PACK and not image_labels_are_classes(read):
             if Part('model', read.part('model'), read.scope).is_a('ImageToImageRetriever'):
-                report.left.append(f'{dotted(path)}: no guard: mmguard does not guard retrieval')
+                report.left.append(f'{join_path(path)}: no guard: mmguard does not guard retrieval')
             continue
         if _name(pack) == _IMAGE_PACK:
             guards = _image_guards(tree, path, pack, spaces)
         else:
             guards = _guards(steps, pack, spaces, for_instances, _is_of(path, 'val', 'test'), scope_at(tree, path))
         if _name(pack) == _OBJECT_PACK:
-            report.left.extend(_unguarded_points(path, pack, spaces))
+            report.left.extend(_find_unguarded_points(path, pack, spaces))
             if not guards and not _packs_any(pack):
                 if path[0] == 'train_dataloader':
                     report.left.append(
-                        f'{dotted(path)}: no guard: {_OBJECT_PACK} packs no labels, keys={pack.get("keys")}'
+                        f'{join_path(path)}: no guard: {_OBJECT_PACK} packs no labels, keys={pack.get("keys")}'
                     )
                 continue  # points or images alone, to be tested
         if not guards:
             why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads name no number of classes'
-            report.left.append(f'{dotted(path)}: no guard: {why}')
+            report.left.append(f'{join_path(path)}: no guard: {why}')
             continue
         present = {_name(step) for step in steps}
         if f'Guarded{_POINT_CLASSES}' in present:
@@ -81,13 +81,13 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         wanted = [guard for guard in guards if name_of(guard['type']) not in present]
         if wanted:
             _insert(tree, path, steps, pack_at, wanted)
-            report.changed.append(f'{dotted(path)}: {", ".join(_shown(guard) for guard in wanted)}')
-    report.left.extend(_without_pack(tree.get('train_dataloader')))
+            report.changed.append(f'{join_path(path)}: {", ".join(_describe_guard(guard) for guard in wanted)}')
+    report.left.extend(_find_unknown_packs(tree.get('train_dataloader')))
     return report
 
 
-def _without_pack(loader: Any) -> Iterator[str]:
-    """A training whose samples are packed by something that is not known, or not at all."""
+def _find_unknown_packs(loader: Any) -> Iterator[str]:
+    """Report a training whose samples are packed by an unknown transform, or by none."""
     steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _name(step)]
     known = (PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD)
     is_packed = any(True for _ in _pipelines(loader, ('train_dataloader',)))
@@ -100,7 +100,7 @@ def _name(step: Any) -> str:
 
 
 def _pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
-    """Lists of transforms that hold a Pack transform."""
+    """Yield the lists of transforms that hold a Pack transform, with their paths."""
     if isinstance(node, dict):
         if _name(node) == _AUGMENTED:
             return
@@ -115,7 +115,7 @@ def _pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
 
 
 def _branches_as_lists(tree: Dict[str, Any]) -> None:
-    """``MultiBranch(sup=dict(type='PackDetInputs'))``: a branch of one transform becomes one that takes more."""
+    """Turn each branch of one transform, ``MultiBranch(sup=dict(type='PackDetInputs'))``, into a list."""
     for _, node in walk(tree):
         if _name(node) != _BRANCHES:
             continue
@@ -124,10 +124,10 @@ def _branches_as_lists(tree: Dict[str, Any]) -> None:
                 node[key] = [value]
 
 
-def _for_instances(tree: Dict[str, Any]) -> Dict[str, Any]:
-    """The arguments of the guard of instances in a training."""
+def _instance_arguments(tree: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the arguments of the guard of instances in a training."""
     what = on_invalid(tree)
-    return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if heeds_nothing(tree) else {}
+    return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if uses_no_ignored(tree) else {}
 
 
 def _guards(
@@ -156,7 +156,7 @@ def _image_guards(tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces
     if spaces.instances is None:
         return []
     guard = {'type': _type(pack, IMAGE_GUARD), 'num_classes': spaces.instances.num_classes}
-    return [{**guard, **of_classifier(tree, _is_of(path, 'train'))}]
+    return [{**guard, **classifier_arguments(tree, _is_of(path, 'train'))}]
 
 
 def _is_of(path: Path, *splits: str) -> bool:
@@ -164,7 +164,7 @@ def _is_of(path: Path, *splits: str) -> bool:
 
 
 def _packs(pack: Dict[str, Any], kind: str) -> bool:
-    """Whether a Pack transform hands labels of a kind on; only mmdet3d's has a list of them."""
+    """Return True if a Pack transform passes on labels of a kind; only mmdet3d's lists them."""
     return _name(pack) != _OBJECT_PACK or bool(set(_PACKED_KEYS[kind]) & set(pack.get('keys') or ()))
 
 
@@ -172,9 +172,9 @@ def _packs_any(pack: Dict[str, Any]) -> bool:
     return any(_packs(pack, kind) for kind in _PACKED_KEYS)
 
 
-def _unguarded_points(path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> Iterator[str]:
+def _find_unguarded_points(path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> Iterator[str]:
     if _packs(pack, 'pixels') and spaces.pixels is None:
-        yield f'{dotted(path)}: no guard of {POINTS}, which no head takes as classes'
+        yield f'{join_path(path)}: no guard of {POINTS}, which no head takes as classes'
 
 
 def point_class_mappings(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
@@ -183,13 +183,13 @@ def point_class_mappings(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str,
 
 
 def guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> List[str]:
-    """Have every such step survive any value, in place. Returns what was changed, in words."""
+    """Make every such step survive any value, in place, and return what was changed."""
     changed = []
     for path, node in point_class_mappings(tree):
         node['type'] = _type(node, f'Guarded{_POINT_CLASSES}')
         if spaces.pixels is not None:
             node['ignore_index'] = spaces.pixels.ignore_index
-        changed.append(f'{dotted(path)}: {_POINT_CLASSES} -> Guarded{_POINT_CLASSES}')
+        changed.append(f'{join_path(path)}: {_POINT_CLASSES} -> Guarded{_POINT_CLASSES}')
     return changed
 
 
@@ -224,7 +224,7 @@ def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, gu
 
 
 def _carry_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
-    """Has the Pack transform hand on the report of a guard that stands before it."""
+    """Make the Pack transform pass on the report of a guard before it."""
     keys: Optional[Any] = argument(pack, 'meta_keys', 'TRANSFORMS', scope_at(tree, path))
     if keys is None:
         return
@@ -234,6 +234,6 @@ def _carry_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> Non
         pack['meta_keys'] = type(keys)((*keys, *missing))
 
 
-def _shown(guard: Dict[str, Any]) -> str:
+def _describe_guard(guard: Dict[str, Any]) -> str:
     arguments = ', '.join(f'{key}={value!r}' for key, value in guard.items() if key != 'type')
     return f'+ {name_of(guard["type"])}({arguments})'

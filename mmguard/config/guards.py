@@ -1,4 +1,4 @@
-"""mmguard's own parts in a config: those that are there, and those that replace stock parts."""
+"""mmguard's own parts in a config: those that it has, and those that replace stock parts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from mmguard.config.changes import Changes
+from mmguard.config.changes import Changes, name_types
 from mmguard.config.classes import SCOPES, full_name, registry_of
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import Part, hooks, losses, metrics, pipelines, transforms
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import by_name
 from mmguard.labels.spaces import Space
 
 TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels')
@@ -22,12 +21,12 @@ HOOK = 'LabelGuardHook'
 HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
 #: Frameworks that have a GuardedX for each of their losses of class labels.
 NAMED = ('mmseg', 'mmdet', 'mmpretrain')
-#: Metrics that take the labels from the sample -> the guard of such labels. The others open files of their own.
+#: Metrics that take labels from the sample -> the guard of such labels. Other metrics open files themselves.
 JUDGES = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
 
 
 def guards_in(pipeline: List[Part]) -> List[Part]:
-    """The guards of a pipeline."""
+    """Return the guards of a pipeline."""
     return [transform for transform in pipeline if transform.name in TRANSFORMS]
 
 
@@ -45,8 +44,8 @@ class Unguarded(NamedTuple):
         return owner
 
 
-def unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
-    """Where a training is guarded: the pipelines of its evaluation that are not."""
+def find_unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
+    """Yield the unguarded pipelines of the evaluation of a training that is guarded."""
     found = pipelines(config)
     in_training = any(guards_in(pipeline) for pipeline in found if pipeline[0].split == 'train')
     if not in_training and not any(is_guarded_type(loss.name) for loss in losses(config)):
@@ -84,18 +83,18 @@ def is_guarded(loss: Part) -> bool:
 
 
 def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
-    """The guards whose ``num_classes`` no head has: the guard, the number it needs, the heads."""
+    """Yield the guards whose ``num_classes`` no head has: the guard, the number that it needs, the heads."""
     spaces = from_config(config)
     for guard in transforms(config):
         classes = guard.config.get('num_classes')
         heads = [space for space in spaces.heads if space.kind == GUARDS.get(guard.name)]
         if heads and isinstance(classes, int) and classes not in {space.num_classes for space in heads}:
-            space = spaces.of(heads[0].kind) or heads[0]
+            space = spaces.get(heads[0].kind) or heads[0]
             yield guard, space.num_classes, [space, *heads]
 
 
-def reported(config: ReadConfig) -> Changes:
-    """Return what an edit that adds a guard adds, too: the import of mmguard and the hook, where they are missing."""
+def add_reporting(config: ReadConfig) -> Changes:
+    """Return what an edit that adds a guard must add, too: the import of mmguard and the hook if they are missing."""
     kind = full_name(config.part('model').get('type'))
     is_full = kind.count('.') > 1  # classes of the new style, or their paths: they bring their modules
     imports = config.part('custom_imports')
@@ -115,37 +114,37 @@ def imports_of(config: ReadConfig) -> List[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def guarded_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
+def guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     """Return GuardedX for a stock loss X; any other loss inside of ``GuardedLoss``.
 
     Example:
-        >>> guarded_loss({'type': 'FocalLoss', 'use_sigmoid': True}, 'mmdet')
+        >>> guard_loss({'type': 'FocalLoss', 'use_sigmoid': True}, 'mmdet')
         {'type': 'GuardedFocalLoss', 'use_sigmoid': True}
-        >>> guarded_loss({'type': 'MyLoss', 'gamma': 2.0}, 'mmseg')
+        >>> guard_loss({'type': 'MyLoss', 'gamma': 2.0}, 'mmseg')
         {'type': 'GuardedLoss', 'loss': {'type': 'MyLoss', 'gamma': 2.0}}
     """
     kind = loss['type']
     package, _, rest = kind.partition('.')
     name = f'Guarded{kind.rpartition(".")[2]}'
-    if (not rest or package in SCOPES) and name in named_losses(package if rest else framework):
-        return {**loss, 'type': guarded_type(kind, name, framework)}
-    outer = guarded_type(kind, 'GuardedLoss', framework)
+    if (not rest or package in SCOPES) and name in list_guarded_losses(package if rest else framework):
+        return {**loss, 'type': build_guarded_type(kind, name, framework)}
+    outer = build_guarded_type(kind, 'GuardedLoss', framework)
     if framework != 'mmdet':
         return {'type': outer, 'loss': loss}
-    # mmdet's heads read arguments of a loss beside its type, before it is built.
+    # mmdet's heads read arguments next to a loss's type before it is built.
     inner = rest if package == 'mmdet' and '.' not in rest else kind  # the guard of that scope looks there
     return {'type': outer, 'loss': inner, **{key: value for key, value in loss.items() if key != 'type'}}
 
 
-def named_losses(scope: str) -> List[str]:
+def list_guarded_losses(scope: str) -> List[str]:
     """Return the names of the guarded losses that a scope knows; without mmengine only those of every scope."""
     if scope not in NAMED or find_spec('mmengine') is None:
         return list(LOSSES)
     return list(importlib.import_module(f'mmguard.losses.{scope}').LOSSES)
 
 
-def guarded_type(kind: str, name: str, framework: str) -> str:
-    """Type X becomes GuardedX, in the same scope and style."""
+def build_guarded_type(kind: str, name: str, framework: str) -> str:
+    """Return GuardedX for a type X, in the same scope and style."""
     package, dot, rest = kind.partition('.')
     if '.' in rest:  # the full path of a class: a new-style config that was dumped
         return f'mmguard.losses.{framework}.{name}'
@@ -167,7 +166,9 @@ def own_lines(config: ReadConfig) -> List[Part]:
     if likely:
         importlib.import_module('mmguard').register()
     return [
-        part for part in likely if (_is_own(part.cls) if part.cls else part.name.startswith('Guard') or meant(part))
+        part
+        for part in likely
+        if (_is_own(part.cls) if part.cls else part.name.startswith('Guard') or find_similar_name(part))
     ]
 
 
@@ -175,18 +176,18 @@ def _is_own(cls: type) -> bool:
     return cls.__module__.partition('.')[0] == 'mmguard'
 
 
-def meant(part: Part) -> str:
-    """Return the name of mmguard's that a name is most like; empty if none is."""
+def find_similar_name(part: Part) -> str:
+    """Return mmguard's name that is most similar to a name; ``''`` if none is."""
     known = {'TRANSFORMS': TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
     if known:
         return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')
-    stems = {_GUARD.sub('', name): name for name in named_losses(part.scope or 'mmseg')}  # Guarded says nothing
+    stems = {_GUARD.sub('', name): name for name in list_guarded_losses(part.scope or 'mmseg')}  # Guarded says nothing
     return next((stems[stem] for stem in get_close_matches(_GUARD.sub('', part.name), stems, 1, 0.82)), '')
 
 
 def build_error(part: Part) -> str:
-    """Build a line of mmguard by itself, as the run does; return what that raises, empty if it can be built."""
-    config, head = by_name(part.config), part.owner if part.registry == 'MODELS' else None
+    """Build one part of mmguard as the run does; return its error message, ``''`` if it can be built."""
+    config, head = name_types(part.config), part.owner if part.registry == 'MODELS' else None
     if head is not None and (head.cls is None or head.cls.__module__.partition('.')[0] not in SCOPES):
         return ''  # a head of the user's may change the arguments before
     if head is not None and head.is_a('DETRHead'):  # it makes one list of weights of these

@@ -1,14 +1,14 @@
-"""How many classes each head states, and how many it should. Which labels it takes: :mod:`mmguard.labels.spaces`."""
+"""Numbers of classes: what each head states, and what it should. Valid labels are in :mod:`mmguard.labels.spaces`."""
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.config.parts import Part, assigners, classes_of, datasets, heads, metainfo_of, says_classes
 from mmguard.config.read import ReadConfig
-from mmguard.labels.spaces.heads import OPEN_VOCABULARY, STUFF, THINGS, is_classifier, takes_labels
+from mmguard.labels.heads import OPEN_VOCABULARY, STUFF, THINGS, is_classifier, takes_labels
 
-#: They count the classes of stuff maps, which the data set does not list.
+#: Heads that count the classes of stuff maps, which the data set does not list.
 STUFF_MAPS = ('FusedSemanticHead', 'SCNetSemanticHead')
 
 
@@ -22,7 +22,7 @@ class Count(NamedTuple):
 
 
 def counts(config: ReadConfig) -> List[Count]:
-    """The numbers of classes that must be those of the data set."""
+    """Return the numbers of classes that must equal that of the data set."""
     found = []
     for head in heads(config) + assigners(config):  # those of mmyolo count classes, too
         if not takes_labels(head) or head.is_a(*STUFF_MAPS) or head.config.get('class_agnostic') is True:
@@ -35,17 +35,17 @@ def counts(config: ReadConfig) -> List[Count]:
 
 
 def has_ignored_channel(count: Count, expected: int) -> bool:
-    """Whether the channel behind the classes is that of the ignored label, as Cylinder3DHead has one."""
+    """Return True if the channel after the classes is that of the ignored label, as in Cylinder3DHead."""
     return count.value == expected + 1 and count.head.get('ignore_index') == expected
 
 
 def is_one_more(count: Count, expected: int) -> bool:
-    """Whether a head has a channel more than the data set has classes, and nothing takes it."""
+    """Return True if a head has one channel more than the data set has classes, and nothing uses it."""
     return count.value == expected + 1 and not has_ignored_channel(count, expected)
 
 
 def classes_in(head: Optional[Part]) -> Optional[int]:
-    """Number of classes that a head tells apart, background and "no object" not counted."""
+    """Return how many classes a head tells apart, without background and "no object"."""
     if head is None:
         return None
     things, stuff = head.config.get(THINGS), head.config.get(STUFF)
@@ -56,7 +56,7 @@ def classes_in(head: Optional[Part]) -> Optional[int]:
 
 
 def data_counts(dataset: Part) -> Dict[str, int]:
-    """Classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` where it tells them apart."""
+    """Count the classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` if it tells them apart."""
     classes = classes_of(dataset)
     if not classes:  # not known, or those of the file
         return {}
@@ -67,30 +67,49 @@ def data_counts(dataset: Part) -> Dict[str, int]:
         names = (metainfo or {}).get(key)
         if names is None and not says_classes(dataset):
             names = metainfo_of(dataset).get(key)
-        if isinstance(names, (list, tuple)) and names:
+        # Heads take the labels below the number of things for things.
+        if (
+            isinstance(names, (list, tuple))
+            and names
+            and (kind == 'stuff' or not has_stuff_among_things(classes, names))
+        ):
             found[kind] = len(names)
     return found
 
 
+def has_stuff_among_things(classes: Sequence[str], things: Any) -> bool:
+    """True if a class list does not begin with its things.
+
+    Example:
+        >>> has_stuff_among_things(['car', 'sky', 'cat'], ['car', 'cat'])
+        True
+    """
+    listed = isinstance(things, (list, tuple)) and 0 < len(things) < len(classes) and set(things) <= set(classes)
+    return listed and set(classes[: len(things)]) != set(things)
+
+
 def names_more(dataset: Part) -> bool:
-    """Whether a data set lists classes that nobody trains: tracking benchmarks name what their files may hold."""
+    """Return True if a data set lists untrained classes: tracking benchmarks name what their files may hold."""
     return dataset.is_a('BaseVideoDataset') and dataset.split != 'train' and not says_classes(dataset)
 
 
 def has_open_vocabulary(config: ReadConfig) -> bool:
-    """Whether the model gets the classes in words: any data set can be tested then."""
+    """Return True if the model gets the classes as text: any data set can be tested then."""
     return any(head.is_a(*OPEN_VOCABULARY) for head in heads(config))
 
 
 def training_data(config: ReadConfig) -> List[Part]:
-    """The data sets that are trained on; where a config has none, those that it is tested on."""
+    """Return the data sets that are trained on; if a config has none, those that it is tested on."""
     found = [dataset for dataset in datasets(config) if not names_more(dataset)]
     return [dataset for dataset in found if dataset.split == 'train'] or found
 
 
 def one_hot_counts(config: ReadConfig) -> List[Tuple[str, int]]:
-    """Where the data preprocessor of a classifier makes one-hot scores of another number of classes than its head has:
-    the place, and the number of the head."""
+    """Return places where a classifier's data preprocessor makes one-hot scores of another number of classes than its
+    head.
+
+    Each with the number of the head.
+    """
     head = next((head for head in heads(config) if is_classifier(head)), None)
     number = classes_in(head)
     own = config.part('model').get('data_preprocessor')

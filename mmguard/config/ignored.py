@@ -1,36 +1,39 @@
-"""Every place of a config that says which label is ignored, or fills with it."""
+"""Ignored labels and ignored instances: the places of a config that say them, and the parts that leave them out."""
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from mmguard.config.changes import Path, argument, join_path, key_of, scope_at, walk
+from mmguard.config.classes import MISSING, class_of, default_of, name_of
 from mmguard.config.parts import Part, heads, losses, metrics, preprocessors, stock_loss, transforms
 from mmguard.config.read import ReadConfig
+from mmguard.labels.heads import MULTI_LABEL
 
-#: Who says it -> the argument it says it with.
+#: Type -> its argument for the ignored label.
 LOSSES = {'OhemCrossEntropy': 'ignore_label', 'TverskyLoss': 'ignore_index', 'HuasdorffDisstanceLoss': 'ignore_index'}
 METRICS = {'IoUMetric': 'ignore_index', 'CityscapesMetric': 'ignore_index'}
 FILLS = {'RandomRotate': 'seg_pad_val', 'RandomMosaic': 'seg_pad_val', 'RandomCutOut': 'seg_fill_in'}
 READS = {'RandomCrop': 'ignore_index', 'GuardSegLabels': 'ignore_index'}
-#: The same in mmdet, where a semantic head stands beside the others; who fills where an image was moved.
+#: The same in mmdet, which may have a semantic head; transforms that fill where an image was moved.
 DET_FILLS = dict.fromkeys(
     ('Rotate', 'ShearX', 'ShearY', 'TranslateX', 'TranslateY', 'GeomTransform', 'Expand'), 'seg_ignore_label'
 )
 DET_READS = {'GuardSegLabels': 'ignore_index'}
 DET_HEAD = 'semantic_head'
-#: What mmdet's LoadPanopticAnnotations writes where no segment is.
+#: Value that mmdet's LoadPanopticAnnotations writes outside of all segments.
 DET_VOID = 255
 
 
 class Ignored(NamedTuple):
-    """One place.
+    """One place that names the ignored label.
 
     Attributes:
-        path (str): Where it stands (or would stand: ``written`` says).
+        path (str): Its path; ``written`` says if the config has it.
         value (int): The label.
-        role (str): ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pixels get it) or ``'reads'`` (it is looked for).
-        written (bool): Whether the config says it; else it is the default of the class.
-        part (Part): Who says it.
+        role (str): ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pixels are set to it) or ``'reads'``.
+        written (bool): True if the config says it; else it is the default of the class.
+        part (Part): The part that has it.
     """
 
     path: str
@@ -40,10 +43,13 @@ class Ignored(NamedTuple):
     part: Part
 
 
-def ignored_labels(config: ReadConfig) -> List[Ignored]:
-    """The places of a config, heads first. Of a detector those about stuff maps: instances know no ignored label."""
+def find_ignored_labels(config: ReadConfig) -> List[Ignored]:
+    """Return the places of a config, heads first.
+
+    Of a detector those about stuff maps: instances have no ignored label.
+    """
     if config.framework == 'mmdet':
-        return _of_detector(config)
+        return _find_in_detector(config)
     if config.framework != 'mmseg':
         return []
     found: List[Ignored] = []
@@ -63,12 +69,12 @@ def ignored_labels(config: ReadConfig) -> List[Ignored]:
 
 
 def leading(config: ReadConfig, places: List[Ignored]) -> Optional[Ignored]:
-    """The place that the others have to agree with: the decode head's, or that of a detector's semantic head."""
+    """Return the place that the others must agree with: that of the decode head, or of a detector's semantic head."""
     first = next((head for head in heads(config) if head.key in ('decode_head', DET_HEAD)), None)
     return next((place for place in places if place.part == first), None)
 
 
-def _of_detector(config: ReadConfig) -> List[Ignored]:
+def _find_in_detector(config: ReadConfig) -> List[Ignored]:
     found: List[Ignored] = []
     for head in heads(config):
         if head.key == DET_HEAD:
@@ -102,7 +108,7 @@ def _add_transforms(
 
 
 def _add_semantic_head(found: List[Ignored], head: Part) -> None:
-    # FusedSemanticHead takes it itself, too; the others hand their loss on as it is.
+    # FusedSemanticHead has this argument, too; the others pass their loss on as it is.
     if isinstance(head.config.get('ignore_label'), int) and head.config['ignore_label']:
         _add(found, head, 'ignore_label', 'head')
         return
@@ -121,3 +127,85 @@ def _add(found: List[Ignored], part: Part, key: str, role: str) -> None:
 def _note(found: List[Ignored], part: Part, key: str, value: Any, role: str, written: bool) -> None:
     if isinstance(value, int) and not isinstance(value, bool):
         found.append(Ignored(part.at(key), value, role, written, part))
+
+
+#: Assigners that leave ignored regions out without an argument.
+_ALWAYS = ('CenterRegionAssigner',)
+#: They accept the argument but do not use it: mmdet3d has no ignored objects; mmrotate's assigner fails at one.
+_IN_VAIN = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
+#: An anchor or proposal with a larger share inside an ignored region is left out.
+IGNORE_IOF_THR = 0.5
+
+
+def assigners_of(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
+    """Yield the assigners of all heads."""
+    for path, node in walk(tree.get('model', {}), ('model',)):
+        if 'type' in node and 'assigner' in key_of(path):
+            yield path, node
+
+
+def _takes_threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> bool:
+    cls = class_of(node['type'], 'TASK_UTILS', scope_at(tree, path))
+    return name_of(node['type']) not in _IN_VAIN and default_of(cls, 'ignore_iof_thr') is not MISSING
+
+
+def on_invalid(tree: Dict[str, Any]) -> str:
+    """Return ``on_invalid`` of ``GuardInstanceLabels``: ``'ignore'`` only if the model leaves out ignored instances."""
+    uses = [name_of(n['type']) in _ALWAYS or _takes_threshold(tree, path, n) for path, n in assigners_of(tree)]
+    return 'ignore' if uses and all(uses) else 'drop'
+
+
+def uses_no_ignored(tree: Dict[str, Any]) -> bool:
+    """True if every assigner can leave ignored regions out, and none does: crowds are trained as background."""
+    found = list(assigners_of(tree))
+    return bool(found) and all(_takes_threshold(tree, *one) and not _is_set(_threshold(tree, *one)) for one in found)
+
+
+def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
+    """Make every assigner leave out ignored regions, in place, if none does and crowds are removed before."""
+    without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
+    changed = []
+    for path, node in assigners_of(tree) if without_crowds and uses_no_ignored(tree) else ():
+        changed.append(f'{join_path(path)}.ignore_iof_thr: {_threshold(tree, path, node)} -> {IGNORE_IOF_THR}')
+        node['ignore_iof_thr'] = IGNORE_IOF_THR
+    return changed
+
+
+def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
+    """Name the assigners that do not leave out ignored regions: a change would change how crowds are trained."""
+    for path, node in assigners_of(tree) if on_invalid(tree) == 'ignore' else ():
+        threshold = _threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
+        if name_of(node['type']) not in _ALWAYS and not _is_set(threshold):
+            yield (
+                f'{join_path(path)}.ignore_iof_thr={threshold}: regions of instances with invalid labels are trained '
+                f'as background there, like those of crowds'
+            )
+
+
+def _threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> Any:
+    return argument(node, 'ignore_iof_thr', 'TASK_UTILS', scope_at(tree, path))
+
+
+def _is_set(threshold: Any) -> bool:
+    return threshold is not None and threshold > 0
+
+
+def classifier_arguments(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
+    """Return the arguments of ``GuardClsLabels`` that depend on the model: several labels per image, labels as scores.
+
+    Outside of a training several labels stay labels: their metrics take no scores without one.
+    """
+    model = tree.get('model', {})
+    head = model.get('head')
+    multi_label = isinstance(head, dict) and _is_one_of(MULTI_LABEL, tree, head)
+    own = model.get('data_preprocessor')
+    preprocessor = own if isinstance(own, dict) else tree.get('data_preprocessor') or {}
+    makes_scores = preprocessor.get('to_onehot') or preprocessor.get('batch_augments', model.get('train_cfg'))
+    arguments = {'multi_label': multi_label, 'to_onehot': bool(makes_scores) and (is_train or not multi_label)}
+    return {name: True for name, said in arguments.items() if said}
+
+
+def _is_one_of(wanted: Tuple[str, ...], tree: Dict[str, Any], head: Dict[str, Any]) -> bool:
+    cls = class_of(head.get('type'), 'MODELS', scope_at(tree, ('model', 'head')))
+    names = {name_of(head.get('type')), *(base.__name__ for base in getattr(cls, '__mro__', ()))}
+    return bool(names & set(wanted))

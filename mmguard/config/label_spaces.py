@@ -1,4 +1,4 @@
-"""Which labels are valid by a config: as its heads and guards say. The rest is in :mod:`mmguard.labels.spaces`."""
+"""Valid labels by a config: what its heads and guards say. The rest is in :mod:`mmguard.labels.spaces`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any, Dict, Mapping, Optional
 
 from mmguard.config.parts import classes_of, classes_path, datasets, heads, transforms
 from mmguard.config.read import ReadConfig
-from mmguard.labels.spaces.heads import label_spaces
-from mmguard.labels.spaces.space import VOID, LabelSpaces, Space, label_map_of
+from mmguard.labels.heads import label_spaces
+from mmguard.labels.spaces import VOID, LabelSpaces, Space, label_map_of
 
 #: Transform -> the labels that it guards.
 GUARDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances', 'GuardClsLabels': 'instances'}
 
 
 def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
-    """Which labels are valid by a config tree: as its heads say. Nothing is built.
+    """Read from a config tree which labels are valid: its heads say it. Nothing is built.
 
     Args:
-        config (ReadConfig): It.
-        split (str, optional): ``'train'``, ``'val'`` or ``'test'``: what the guards in the pipelines of this split say
-            goes before the heads, and the names are those of its data set. ``None``: only the heads.
+        config (ReadConfig): The config.
+        split (str, optional): ``'train'``, ``'val'`` or ``'test'``: the guards in the pipelines of this split
+            take precedence over the heads, and the names are those of its data set. ``None``: only the heads.
     """
     names, named_at = [], ''
     for dataset in datasets(config):
@@ -34,11 +34,11 @@ def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
     for transform in transforms(config):
         kind = GUARDS.get(transform.name)
         if kind is not None and transform.split == split and isinstance(transform.config.get('num_classes'), int):
-            guards.setdefault(kind, _of_guard(kind, transform.config, transform.at('num_classes')))
-    return spaces.given(LabelSpaces(**guards))
+            guards.setdefault(kind, _read_guard(kind, transform.config, transform.at('num_classes')))
+    return spaces.override(LabelSpaces(**guards))
 
 
-def _of_guard(kind: str, guard: Mapping[str, Any], place: str) -> Space:
+def _read_guard(kind: str, guard: Mapping[str, Any], place: str) -> Space:
     ignored = guard.get('ignore_index', VOID) if kind == 'pixels' else None
     return Space(
         kind, guard['num_classes'], place, ignored, guard.get('min_label', 0), label_map_of(guard.get('label_map'))

@@ -1,4 +1,4 @@
-"""Class weights as a config gives them: a list, or, in mmseg, the name of a file; and how many a head needs."""
+"""Class weights of a config: a list or, in mmseg, a file; and how many a head needs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from mmguard.config.parts import Part, losses, stock_loss
 from mmguard.config.read import ReadConfig
 from mmguard.files.plain_data import LARGEST_WEIGHTS, parse_weights
 from mmguard.files.regular import read_regular
-from mmguard.text.failures import words_of
-from mmguard.text.words import counted, short
+from mmguard.text import describe_error, quantity, shorten
 
-#: Heads whose loss_cls has one weight more, for "no object".
+#: Heads whose loss_cls has an extra weight for "no object".
 QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
-#: What "no object" weighs in them where nobody says otherwise.
+#: Default weight of "no object" in them.
 NO_OBJECT = 0.1
 
 
@@ -29,8 +28,8 @@ class ClassWeights(NamedTuple):
 
 
 def class_weights(loss: Part) -> ClassWeights:
-    """Return the class weights of a loss, from their file (relative to the working directory, as in training) where
-    they are in one. No code in it is run.
+    """Return the class weights of a loss, read from a file if it names one (relative to the working directory, as in
+    training). No code in the file is run.
     """
     given = loss.config.get('class_weight')
     if isinstance(given, str) and loss.scope == 'mmseg':
@@ -40,7 +39,7 @@ def class_weights(loss: Part) -> ClassWeights:
         except OSError as error:
             return ClassWeights([], problem=f'{given}: {error.strerror or error}')
         except Exception as error:  # a damaged file raises what it likes
-            return ClassWeights([], problem=f'{given}: {words_of(error, 200)}')
+            return ClassWeights([], problem=f'{given}: {describe_error(error, 200)}')
     if not isinstance(given, (list, tuple)):
         return ClassWeights([])
     return ClassWeights([float(w) for w in given if isinstance(w, (int, float))], len(given))
@@ -50,7 +49,7 @@ def _load(path: str) -> Any:
     """Load a file as mmseg's ``get_class_weight``: .npy, else .json, .yaml or .pkl, by the ending."""
     ending = os.path.splitext(path)[1].lower()
     if not os.path.exists(path):
-        raise FileNotFoundError(2, 'there is no such file (from here)')
+        raise FileNotFoundError(2, 'no such file in the working directory')
     if ending not in ('.npy', '.json', '.yml', '.yaml', '.pkl', '.pickle'):
         raise ValueError('mmseg loads class weights from .npy, .json, .yaml and .pkl')
     return parse_weights(read_regular(path, LARGEST_WEIGHTS), ending)
@@ -58,17 +57,17 @@ def _load(path: str) -> Any:
 
 def _numbers(values: Any) -> List[float]:
     if not isinstance(values, (list, tuple)):
-        raise ValueError(f'it holds no list: {short(values)}')
+        raise ValueError(f'expected a list, got {shorten(values)}')
     if not all(isinstance(value, (int, float, str)) for value in values):
-        raise ValueError(f'it holds no list of numbers: {short(values)}')
+        raise ValueError(f'expected a list of numbers, got {shorten(values)}')
     numbers = [float(value) for value in values]
     if any(math.isnan(number) for number in numbers):
         raise ValueError('it holds NaN')
     return numbers
 
 
-def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
-    """How many class weights a loss needs, and what the extra one is for; ``None`` where that is not known."""
+def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
+    """Return how many class weights a loss needs, and what the extra one is for; ``None`` if that is not known."""
     head = loss.owner
     classes = classes_in(head)
     if head is None or classes is None:
@@ -76,26 +75,26 @@ def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
     # One that is not installed, but counts things and stuff, is of that kind.
     if head.is_a(*QUERY_HEADS) or (head.cls is None and isinstance(head.config.get(THINGS), int)):
         if loss.key == 'loss_cls' or str(loss.config.get('loss_name', '')).startswith('loss_cls'):
-            return classes + 1, f' ({counted(classes, "class")} and "no object")'
+            return classes + 1, f' ({quantity(classes, "class")} and "no object")'
         return None, ''
     if head.scope == 'mmseg' and loss.key == 'loss_decode':
         channels = output_channels(head)
-        return (None if channels == 1 else channels), ''  # one channel: MG215, or a weight that is no class's
+        return (None if channels == 1 else channels), ''  # one channel: MG215, or a weight of no class
     if loss.key != 'loss_cls' or not loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss'):
         return None, ''
     if head.is_a('BBoxHead', 'DETRHead') and head.name != 'DETRHead':  # that one takes a number
         extra = 'the background' if head.is_a('BBoxHead') else '"no object"'
         if loss.get('use_sigmoid', False):
             return classes, ''
-        return classes + 1, f' ({counted(classes, "class")} and {extra})'
+        return classes + 1, f' ({quantity(classes, "class")} and {extra})'
     return None, ''
 
 
-def fitting(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any], bool]:
-    """As many weights as are expected, and whether they follow from those that are there.
+def fit_weights(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any], bool]:
+    """Return as many weights as expected, and whether they follow from the given ones.
 
     Example:
-        >>> fitting([1.0] * 80 + [0.1], 4, '"no object"'), fitting([2.0, 1.5], 3, '')
+        >>> fit_weights([1.0] * 80 + [0.1], 4, '"no object"'), fit_weights([2.0, 1.5], 3, '')
         (([1.0, 1.0, 1.0, 0.1], True), ([1.0, 1.0, 1.0], False))
     """
     given = list(weights)
@@ -108,8 +107,8 @@ def fitting(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any
     return ([1.0] * (expected - 1) + last) if extra else [1.0] * expected, False
 
 
-def written(weights: Sequence[Any]) -> str:
-    """Weights as they are written: ``[1.0] * 80 + [0.1]``."""
+def format_weights(weights: Sequence[Any]) -> str:
+    """Format weights as code: ``[1.0] * 80 + [0.1]``."""
     first, *rest = weights
     if all(weight == first for weight in rest):
         return f'[{first}] * {len(weights)}'
@@ -122,13 +121,13 @@ SOFTMAX = ('CrossEntropyLoss', 'GuardedCrossEntropyLoss', 'OhemCrossEntropy')
 
 
 def output_channels(head: Part) -> int:
-    """Output channels of a segmentation head; 0 where it is not said."""
+    """Return the output channels of a segmentation head; 0 if it does not say."""
     channels = head.config.get('out_channels') or head.config.get('num_classes')
     return channels if isinstance(channels, int) else 0
 
 
 def is_softmax(loss: Part) -> bool:
-    """Whether a loss of mmseg takes a softmax over the channels of its head."""
+    """Return True if a loss of mmseg takes a softmax over the channels of its head."""
     if loss.name == 'OhemCrossEntropy':
         return True
     return (
@@ -140,7 +139,7 @@ def is_softmax(loss: Part) -> bool:
 
 
 def one_channel_softmax(config: ReadConfig) -> List[Part]:
-    """The losses that are always 0, or an IndexError: one channel, and a softmax over it."""
+    """Return the losses that are always 0, or an IndexError: a softmax over one channel."""
     if config.scope != 'mmseg':
         return []
     return [
@@ -156,8 +155,8 @@ def one_channel_softmax(config: ReadConfig) -> List[Part]:
 QUERIES = ('SideAdapterCLIPHead',)
 
 
-def weighted_cross_entropies(config: ReadConfig) -> List[Part]:
-    """The softmax losses of mmseg that compute ``class_weight[label]`` for every pixel.
+def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
+    """Return the softmax losses of mmseg that compute ``class_weight[label]`` for every pixel.
 
     That is CrossEntropyLoss with ``reduction='mean'`` (``avg_non_ignore`` or not: the look-up comes first) in a head
     that passes no ``avg_factor``, which is all of mmseg's decode heads; the guarded loss does not.
@@ -176,7 +175,7 @@ def weighted_cross_entropies(config: ReadConfig) -> List[Part]:
     ]
 
 
-def ignored_by(loss: Part) -> Optional[int]:
-    """The label that the head of a loss tells it to ignore."""
+def find_ignore_index(loss: Part) -> Optional[int]:
+    """Return the label that the head of a loss tells it to ignore."""
     value = None if loss.owner is None else loss.owner.get('ignore_index', 255)
     return value if isinstance(value, int) else None

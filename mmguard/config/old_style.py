@@ -1,4 +1,4 @@
-"""Data sets as MMDetection 2.x and MMSegmentation 0.x write them, in the words of their successors."""
+"""Data sets of MMDetection 2.x and MMSegmentation 0.x, translated to the keys of their successors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mmguard.config.read import ReadConfig
 _KEPT = ('type', 'data_root', 'img_suffix', 'seg_map_suffix', 'ignore_index', 'pipeline', 'test_mode')
 
 
-def with_loaders(read: ReadConfig) -> ReadConfig:
-    """The same config with ``train_dataloader`` and its like for ``data=dict(train=...)``; of today's, itself.
+def add_loaders(read: ReadConfig) -> ReadConfig:
+    """Return a config with ``train_dataloader`` etc. for ``data=dict(train=...)``; a current one unchanged.
 
-    It names the same files and classes, so that whoever reads data sets needs to know one generation only. Nobody
-    writes it, or shows a path of it.
+    It names the same files and classes, so that readers of data sets need to know one generation only. It is neither
+    written nor shown.
     """
     if not read.is_old:
         return read
@@ -31,7 +31,7 @@ def with_loaders(read: ReadConfig) -> ReadConfig:
 
 
 def _set_of(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any]:
-    """A data set, its wrappers kept."""
+    """Translate a data set; wrappers are kept."""
     if isinstance(old, (list, tuple)):
         return dict(type='ConcatDataset', datasets=[_set_of(one, scope, split, notes) for one in old])
     inner = next((key for key in ('dataset', 'datasets') if isinstance(old.get(key), (dict, list, tuple))), None)
@@ -48,7 +48,7 @@ def _set_of(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any
         ]
         return _set_of(parts, scope, split, notes)
     leaf = dict(old, type=_type_of(old, scope, notes))
-    return _of_maps(leaf) if scope == 'mmseg' else _of_boxes(leaf, split)
+    return _translate_maps(leaf) if scope == 'mmseg' else _translate_boxes(leaf, split)
 
 
 def _is_list(value: Any) -> bool:
@@ -56,7 +56,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _type_of(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
-    """Its type, where today's framework has it, too; else what reads files of this kind."""
+    """Return the type if today's framework has it; else the class that reads files of this kind."""
     kind = old.get('type')
     if class_of(kind, 'DATASETS', scope) is not None:
         return kind
@@ -67,7 +67,7 @@ def _type_of(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
     return usual
 
 
-def _of_boxes(old: Dict[str, Any], split: str) -> Dict[str, Any]:
+def _translate_boxes(old: Dict[str, Any], split: str) -> Dict[str, Any]:
     is_voc = str(old.get('ann_file')).endswith('.txt')
     prefix = {'sub_data_root' if is_voc else 'img': old.get('img_prefix') or ''}
     if isinstance(old.get('seg_prefix'), str):
@@ -79,24 +79,24 @@ def _of_boxes(old: Dict[str, Any], split: str) -> Dict[str, Any]:
     new: Dict[str, Any] = dict(
         kept, data_prefix=prefix, filter_cfg=filters, test_mode=split != 'train', pipeline=old.get('pipeline') or []
     )
-    return _named(new, old)
+    return _add_classes(new, old)
 
 
-def _of_maps(old: Dict[str, Any]) -> Dict[str, Any]:
+def _translate_maps(old: Dict[str, Any]) -> Dict[str, Any]:
     kept = {key: old[key] for key in _KEPT if old.get(key) is not None}
     places = dict(img_path=old.get('img_dir') or '', seg_map_path=old.get('ann_dir') or '')
     new = dict(kept, data_prefix=places, ann_file=old.get('split') or '')
     steps = [one for one in old.get('pipeline') or () if isinstance(one, dict)]
     loaders = [one for one in steps if name_of(one.get('type')) == 'LoadAnnotations']
-    if not loaders:  # a validation set had a loader beside its pipeline
+    if not loaders:  # a validation set had a loader apart from its pipeline
         new['pipeline'] = [dict(type='LoadAnnotations'), *steps]
-    # In training the loader alone decided, and in the evaluation the data set.
+    # In training only the loader decided, in the evaluation the data set.
     usual = False if loaders else default_of(class_of(old['type'], 'DATASETS', 'mmseg'), 'reduce_zero_label')
     new['reduce_zero_label'] = (loaders[0] if loaders else old).get('reduce_zero_label', usual) is True
-    return _named(new, old)
+    return _add_classes(new, old)
 
 
-def _named(new: Dict[str, Any], old: Dict[str, Any]) -> Dict[str, Any]:
-    """With the classes of the config, where it names them."""
+def _add_classes(new: Dict[str, Any], old: Dict[str, Any]) -> Dict[str, Any]:
+    """Add the classes of the old config if it names them."""
     said = {key: old[key] for key in ('classes', 'palette') if old.get(key) is not None}
     return {**new, 'metainfo': said} if said else new

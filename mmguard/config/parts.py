@@ -1,4 +1,4 @@
-"""The parts of a config that have to do with labels: heads, losses, assigners, data sets, transforms, metrics."""
+"""Parts of a config that have to do with labels: heads, losses, assigners, data sets, transforms, metrics."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from mmguard.config.classes import MISSING, class_of, default_of, full_name, metainfo_of_class, name_of, scope_of
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
-from mmguard.labels.spaces.heads import HEAD_MODULE
+from mmguard.labels.heads import HEAD_MODULE
 
-#: What data sets of mmdet3d derive from: of labels of points, and of objects in space.
+#: Base classes of mmdet3d's data sets: of labels of points, and of objects in space.
 OF_POINTS, OF_OBJECTS_3D = 'Seg3DDataset', 'Det3DDataset'
-#: More bytes are no list of classes.
+#: Largest list of classes.
 _LARGEST_LIST = 8 << 20
 #: Keys of a data loader's config, by split.
 LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
@@ -20,11 +20,11 @@ LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
 
 @dataclass(frozen=True)
 class Part:
-    """A dict of the config that has a ``type``.
+    """Dict of the config that has a ``type``.
 
     Args:
-        path (str): Where it stands, as ``model.decode_head.loss_decode[0]``.
-        config (dict): What is written there.
+        path (str): Its path, ``model.decode_head.loss_decode[0]``.
+        config (dict): The dict.
         scope (str): Framework that its type belongs to.
         registry (str): Registry that knows its class.
         owner (Part, optional): Of a loss, the head around it; of a wrapped data set, the wrapper.
@@ -45,42 +45,42 @@ class Part:
 
     @property
     def is_old(self) -> bool:
-        """Whether it is a data set as MMDetection 2.x and MMSegmentation 0.x write it, with ``classes``."""
+        """True if it is a data set as MMDetection 2.x and MMSegmentation 0.x write it, with ``classes``."""
         return self.registry == 'DATASETS' and self.path.startswith('data.')
 
     @property
     def key(self) -> str:
-        """Name that it stands under: ``'loss_decode'``."""
+        """Last key of its path: ``'loss_decode'``."""
         return self.path.rsplit('.', 1)[-1].split('[')[0]
 
     @property
     def cls(self) -> Optional[type]:
-        """Its class; ``None`` where it is not known."""
+        """Its class; ``None`` if that is not known."""
         return class_of(self.config.get('type'), self.registry, self.scope)
 
     def at(self, key: str) -> str:
-        """Path of an argument."""
+        """Return the path of an argument."""
         return f'{self.path}.{key}'
 
     def says(self, key: str) -> bool:
         return key in self.config
 
     def get(self, key: str, otherwise: Any = None) -> Any:
-        """Value of an argument: as written, else the default of its class, else ``otherwise``."""
+        """Return an argument: as written, else the default of its class, else ``otherwise``."""
         if key in self.config:
             return self.config[key]
         default = default_of(self.cls, key)
         return otherwise if default is MISSING else default
 
     def is_a(self, *names: str) -> bool:
-        """Whether its class, or a base of it, has one of these names."""
+        """Return True if its class, or a base of it, has one of these names."""
         if self.name in names:
             return True
         return any(base.__name__ in names for base in getattr(self.cls, '__mro__', ()))
 
 
 def walk(value: Any, path: str) -> Iterator[Tuple[str, Dict[str, Any]]]:
-    """Every dict inside ``value``, with its path."""
+    """Yield every dict inside ``value``, with its path."""
     if isinstance(value, dict):
         yield path, value
         for key, inner in value.items():
@@ -93,8 +93,8 @@ def walk(value: Any, path: str) -> Iterator[Tuple[str, Dict[str, Any]]]:
 
 
 def _add_model_parts(value: Any, path: str, scope: str, head: Optional[Part], found: List[Part]) -> None:
-    """Every dict of the model with a type, its ``owner`` the nearest head around it."""
-    # Lists that grow, and no path for what holds nothing: a rule asks for all parts, and there are some hundred rules.
+    """Add every dict of the model with a type; its ``owner`` is the nearest head around it."""
+    # A list that grows, and no paths for scalars: some hundred rules ask for all parts.
     if isinstance(value, dict):
         scope = value.get('_scope_', scope)
         if 'type' in value:
@@ -121,12 +121,12 @@ def _is_head(part: Part) -> bool:
 
 
 def heads(config: ReadConfig) -> List[Part]:
-    """All heads of the model, nested and listed ones included."""
+    """Return all heads of the model, including nested and listed ones."""
     return [part for part in model_parts(config) if _is_head(part)]
 
 
 def losses(config: ReadConfig) -> List[Part]:
-    """All losses of the model; what a ``GuardedLoss`` wraps is a loss, too (its path ends with ``.loss``)."""
+    """Return all losses of the model; what a ``GuardedLoss`` wraps is a loss, too (its path ends with ``.loss``)."""
     return [part for part in model_parts(config) if part.key.startswith('loss')]
 
 
@@ -142,7 +142,7 @@ def stock_loss(loss: Part) -> Part:
 
 
 def losses_of(config: ReadConfig, head: Part) -> List[Part]:
-    """The losses of a head, without those of heads inside it."""
+    """Return the losses of a head, without those of heads inside it."""
     return [loss for loss in losses(config) if loss.owner is not None and loss.owner.path == head.path]
 
 
@@ -157,7 +157,7 @@ def image_labels_are_classes(config: ReadConfig) -> bool:
 
 
 def assigners(config: ReadConfig) -> List[Part]:
-    """The assigners in the ``train_cfg`` of a detector or of its heads."""
+    """Return the assigners in the ``train_cfg`` of a detector or of its heads."""
     found = []
     for path, part in walk(config.part('model'), 'model'):
         if 'assigner' in path.rsplit('.', 1)[-1] and 'type' in part:
@@ -166,23 +166,23 @@ def assigners(config: ReadConfig) -> List[Part]:
 
 
 def datasets(config: ReadConfig, wrappers: bool = False) -> List[Part]:
-    """The data sets of all splits: the innermost ones, or (``wrappers``) those around them."""
+    """Return the data sets of all splits: the innermost ones, or (``wrappers``) those around them."""
     found: List[Part] = []
     for split, loader in LOADERS.items():
         value = config.data.get(loader)
         for index, one in enumerate(value if isinstance(value, (list, tuple)) else [value]):
             at = f'{loader}[{index}]' if isinstance(value, (list, tuple)) else loader
             dataset = one.get('dataset') if isinstance(one, dict) else None
-            found += _unwrapped(dataset, f'{at}.dataset', config.scope, split, None, wrappers)
+            found += _unwrap(dataset, f'{at}.dataset', config.scope, split, None, wrappers)
     for split in LOADERS if config.is_old else ():
-        found += _unwrapped(config.data['data'].get(split), f'data.{split}', config.scope, split, None, wrappers)
+        found += _unwrap(config.data['data'].get(split), f'data.{split}', config.scope, split, None, wrappers)
     return found
 
 
-def _unwrapped(value: Any, path: str, scope: str, split: str, owner: Optional[Part], wrappers: bool) -> Iterator[Part]:
+def _unwrap(value: Any, path: str, scope: str, split: str, owner: Optional[Part], wrappers: bool) -> Iterator[Part]:
     if isinstance(value, (list, tuple)):  # a list is a ConcatDataset
         for index, inner in enumerate(value):
-            yield from _unwrapped(inner, f'{path}[{index}]', scope, split, owner, wrappers)
+            yield from _unwrap(inner, f'{path}[{index}]', scope, split, owner, wrappers)
     if not isinstance(value, dict) or 'type' not in value:
         return
     scope = value.get('_scope_', scope)
@@ -191,12 +191,12 @@ def _unwrapped(value: Any, path: str, scope: str, split: str, owner: Optional[Pa
     if bool(inner_keys) == wrappers:
         yield part
     for key in inner_keys:
-        yield from _unwrapped(value[key], part.at(key), scope, split, part, wrappers)
+        yield from _unwrap(value[key], part.at(key), scope, split, part, wrappers)
 
 
 def classes_of(dataset: Part) -> Optional[List[str]]:
-    """Class names that a data set counts by: of its ``metainfo``, else of its class; ``None`` where nobody says."""
-    classes = _said_classes(dataset)
+    """Return the class names of a data set: of its ``metainfo``, else of its class; ``None`` if neither names them."""
+    classes = _read_classes(dataset)
     if isinstance(classes, str):
         classes = _lines(classes)
         if classes is None:
@@ -207,15 +207,17 @@ def classes_of(dataset: Part) -> Optional[List[str]]:
 
 
 def metainfo_of(dataset: Part) -> Dict[str, Any]:
-    """``METAINFO`` of a data set's class."""
+    """Return ``METAINFO`` of a data set's class."""
     return metainfo_of_class(
         dataset.cls, dataset.config.get('dataset_version'), dataset.config.get('classwise') is True
     )
 
 
 def palette_of(dataset: Part) -> List[Tuple[int, int, int]]:
-    """The colours of a data set's classes, in their order: of its ``metainfo``, else of its class; empty where nobody
-    says, or its names are others than those of its class."""
+    """Return the colours of a data set's classes in order: of its ``metainfo``, else of its class.
+
+    Empty if neither has them, or if its names differ from those of its class.
+    """
     metainfo = dataset.config.get('metainfo')
     said = metainfo.get('palette') if isinstance(metainfo, dict) else None
     own = metainfo_of(dataset)
@@ -228,28 +230,28 @@ def palette_of(dataset: Part) -> List[Tuple[int, int, int]]:
 
 
 def says_classes(dataset: Part) -> bool:
-    """Whether the config itself names the classes."""
-    return _said_classes(dataset) is not None
+    """Return True if the config itself names the classes."""
+    return _read_classes(dataset) is not None
 
 
-def _said_classes(dataset: Part) -> Any:
+def _read_classes(dataset: Part) -> Any:
     if dataset.is_old:
         return dataset.config.get('classes')
     metainfo = dataset.config.get('metainfo')
     said = metainfo.get('classes') if isinstance(metainfo, dict) else None
-    # mmpretrain's data sets take them beside their metainfo, too.
+    # mmpretrain's data sets also take them outside of metainfo.
     return dataset.config.get('classes') if said is None and dataset.scope == 'mmpretrain' else said
 
 
 def classes_path(dataset: Part) -> str:
-    """Where the classes of a data set stand: in the config, or in its class."""
+    """Return the place of a data set's classes: in the config, or in its class."""
     if says_classes(dataset):
         return dataset.at('classes' if dataset.is_old or 'classes' in dataset.config else 'metainfo.classes')
     return f'{dataset.path} ({dataset.name}.METAINFO)'
 
 
 def _lines(file: str) -> Optional[List[str]]:
-    # A string is a file of names to mmengine where there is one, and else taken as it stands.
+    # To mmengine a string is a file of names if that exists, else it is taken literally.
     try:
         return read_regular(file, _LARGEST_LIST).decode().splitlines()
     except (OSError, ValueError):
@@ -257,7 +259,7 @@ def _lines(file: str) -> Optional[List[str]]:
 
 
 def pipelines(config: ReadConfig) -> List[List[Part]]:
-    """The transforms of each pipeline of each data set, in their order, nested ones after the one around them."""
+    """Return the transforms of each pipeline of each data set in order, nested ones after the one around them."""
     found = []
     for dataset in datasets(config) + datasets(config, wrappers=True):
         pipeline = dataset.config.get('pipeline')
@@ -277,7 +279,7 @@ def transforms(config: ReadConfig) -> List[Part]:
 
 
 def metrics(config: ReadConfig) -> List[Part]:
-    """The metrics of both evaluators."""
+    """Return the metrics of both evaluators."""
     return [
         Part(path, part, scope_of(part['type'], config.scope), 'METRICS', split=split)
         for split in ('val', 'test')
@@ -298,5 +300,5 @@ def hooks(config: ReadConfig) -> List[Part]:
 
 
 def preprocessors(config: ReadConfig) -> List[Part]:
-    """The data preprocessor of the model."""
+    """Return the data preprocessors of the model."""
     return [part for part in model_parts(config) if part.key == 'data_preprocessor']

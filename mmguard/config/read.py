@@ -1,37 +1,42 @@
-"""Reads a config without building anything of it."""
+"""Loading and reading of a config: a file that is not a config is refused before it runs; data never runs."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
+import traceback
+import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
+from mmguard.compat.stack import config_file, folder_of
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES, scope_in
-from mmguard.config.load import is_data, load_config
-from mmguard.config.types import Misplaced, with_right_types
+from mmguard.config.recognized import DATA_ENDINGS, NotAConfig, check_bases
+from mmguard.config.types import Misplaced, separate_misplaced
 from mmguard.errors import CannotRun
-from mmguard.text.failures import ended_by
-from mmguard.text.words import short
+from mmguard.files.plain_data import NotPlain, parse_data
+from mmguard.files.regular import check_regular
+from mmguard.text import describe_error, describe_exit, find_line, shorten, visible_name
 
-if TYPE_CHECKING:  # `mmguard explain` prints the rules without mmengine, too
+if TYPE_CHECKING:
     from mmengine.config import Config
 
 
 @dataclass
 class ReadConfig:
-    """A config as plain dicts, lists and strings.
+    """Config as plain dicts, lists and strings.
 
     Args:
-        data (dict): What the config says; classes of the new style are dotted strings. What stands in it where
-            something else is taken is left out of it, and listed in ``misplaced``.
-        file (str): Where it was read from.
-        notes (list[str]): What could not be looked at, and why.
+        data (dict): The config; classes of the new style are dotted strings. Values of a wrong type are left out of it,
+            and listed in ``misplaced``.
+        file (str): Its file.
+        notes (list[str]): What could not be checked, and why.
 
     Attributes:
         written (dict): ``data`` as it was given.
-        misplaced (list[Misplaced]): What was left out.
+        misplaced (list[Misplaced]): The values of a wrong type.
     """
 
     data: Dict[str, Any]
@@ -42,7 +47,7 @@ class ReadConfig:
 
     def __post_init__(self) -> None:
         self.written = self.data
-        self.data, self.misplaced = with_right_types(self.data)
+        self.data, self.misplaced = separate_misplaced(self.data)
 
     @property
     def scope(self) -> str:
@@ -53,7 +58,7 @@ class ReadConfig:
         found = scope_in(self.data.get('model')) or scope_in(self.data)
         if found:
             return found
-        # A file of models or data sets alone, as those in _base_, does not say. Only mmseg has SegDataPreProcessor.
+        # A file of only models or data sets, as in _base_, does not say. Only mmseg has SegDataPreProcessor.
         preprocessor = self.part('model').get('data_preprocessor') or self.data.get('data_preprocessor')
         kind = str(preprocessor.get('type')) if isinstance(preprocessor, dict) else ''
         if self.is_old:
@@ -66,46 +71,46 @@ class ReadConfig:
         return FRAMEWORK_OF.get(self.scope, '')
 
     def unknown_framework(self) -> List[str]:
-        """In words, where ``default_scope`` is a framework that is not known: its own parts are not looked at."""
+        """Explain that ``default_scope`` is not a known framework, whose own parts are not checked."""
         scope = self.data.get('default_scope')
         if not isinstance(scope, str) or scope in ('mmengine', *SCOPES):
             return []
         known = ', '.join(SCOPES)
         return [
-            f'default_scope = {short(scope)} is no framework that mmguard knows ({known}): of its own heads, losses, '
-            f'data sets and transforms nothing is looked at, and nothing is guarded'
+            f'default_scope = {shorten(scope)} is not a framework that mmguard knows ({known}): its own heads, losses, '
+            f'data sets and transforms are neither checked nor guarded'
         ]
 
     @property
     def is_old(self) -> bool:
-        """Whether it is of MMDetection 2.x or MMSegmentation 0.x (1.x of MMDetection counted otherwise)."""
+        """True if it is of MMDetection 2.x or MMSegmentation 0.x (or of MMDetection 1.x)."""
         data = self.part('data')
         return isinstance(data.get('train'), (dict, list, tuple)) and bool(
             {'samples_per_gpu', 'train_dataloader'} & set(data)
         )
 
     def part(self, name: str) -> Dict[str, Any]:
-        """A dict of the config's top level; empty where there is none."""
+        """Return a dict of the config's top level; empty if the key is missing."""
         found = self.data.get(name)
         return found if isinstance(found, dict) else {}
 
 
 def read_config(file: str, run_code: bool = False) -> ReadConfig:
-    """Read a config file, of the text or of the pure-Python style, or one that ships (``'mmseg::pidnet/....py'``).
+    """Read a config file, text-style or pure Python, or one that ships (``'mmseg::pidnet/....py'``).
 
-    Its ``custom_imports`` are honoured as ``python tools/train.py`` in a project does; of YAML and JSON only with
+    Its ``custom_imports`` are imported as by ``python tools/train.py`` in a project; those of YAML and JSON only with
     ``run_code``. One that fails becomes a note: the rest of the config can still be checked.
 
     Raises:
-        CannotRun: It cannot be read, and why.
-        Exception: What the import of mmengine raises.
+        CannotRun: It cannot be read.
+        Exception: An error of the import of mmengine.
     """
     config = load_config(file, import_custom_modules=False, run_code=run_code)
     return from_mmengine(config, file, run_code or not is_data(file))
 
 
 def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = True) -> ReadConfig:
-    """The same for a config that is already loaded."""
+    """Read a config that is already loaded."""
     read = ReadConfig(config.to_dict(), file or config.filename or '<config>')
     custom = read.data.get('custom_imports')
     if run_code:
@@ -127,7 +132,160 @@ def _import_custom(custom: Any) -> List[str]:
         try:
             importlib.import_module(name)
         except SystemExit as error:
-            raise CannotRun(f'custom_imports: {name} {ended_by(error)} when it is imported') from error
+            raise CannotRun(f'custom_imports: {name} {describe_exit(error)} when it is imported') from error
         except Exception as error:  # a module of the user's may raise anything
-            notes.append(f'custom_imports: {name} does not import ({error}); its classes were not looked at')
+            notes.append(f'custom_imports: {name} does not import ({error}); its classes were not checked')
     return notes
+
+
+def load_config(file: str, import_custom_modules: bool = True, run_code: bool = False) -> Config:
+    """Load a config file, text-style or pure Python, or one that ships (``'mmseg::pidnet/....py'``).
+
+    A Python config is a program, and is run. YAML and JSON are data, and are not, unless ``run_code`` is set.
+
+    Args:
+        file (str): The config.
+        import_custom_modules (bool): Import its ``custom_imports``, from the working directory, too, as
+            ``python tools/train.py`` in a project does.
+        run_code (bool): Let YAML or JSON name code: ``custom_imports``, and types and scopes of packages other than the
+            frameworks. Without it the former are skipped, and the latter refused.
+
+    Raises:
+        CannotRun: It cannot be loaded. A file that is not a config was not run.
+        Exception: An error of the import of mmengine.
+    """
+    from mmengine.config import Config
+
+    is_code = run_code or not is_data(file)
+    here = os.getcwd()
+    if import_custom_modules and is_code and here not in sys.path:
+        sys.path.append(here)
+    try:
+        path = config_file(file)
+        if os.path.exists(path):  # mmengine says what is missing
+            check_regular(path)
+        check_bases(path)
+        with warnings.catch_warnings(), _plain_data():
+            warnings.simplefilter('ignore')
+            config = Config.fromfile(path, import_custom_modules=import_custom_modules and is_code)
+        if not is_code:
+            _check_names(config.to_dict(), f'{file}: ')
+        return config
+    except CannotRun:
+        raise
+    except NotPlain as error:
+        raise NotAConfig(f'{file} is not a config: it is {error}. Nothing of it was run') from error
+    except SystemExit as error:
+        raise CannotRun(f'{file}: the config {describe_exit(error)}') from error
+    except RecursionError as error:
+        raise CannotRun(f'{file} cannot be loaded: its parts or its bases are nested too deeply') from error
+    except Exception as error:  # a config is a program: it may raise anything
+        raise CannotRun(
+            f'{file} cannot be loaded: {describe_error(error)}{find_line(error)}{_explain_new_style(error)}'
+        ) from error
+
+
+def _explain_new_style(error: Exception) -> str:
+    """Explain mmengine's bare RuntimeError."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not isinstance(error, RuntimeError) or str(error) or not frames[-1].filename.endswith('lazy.py'):
+        return ''
+    return (
+        ': a config that imports more than the standard library is of the new style, where what is imported is only '
+        'named, and cannot be called'
+    )
+
+
+def is_data(file: str) -> bool:
+    """Return True if a config is YAML or JSON, by its name."""
+    return file.lower().endswith(DATA_ENDINGS)
+
+
+def check_may_build(file: str, run_code: bool) -> None:
+    """Raise :class:`CannotRun` if a config is YAML or JSON and the user did not pass ``--run-code``."""
+    if is_data(file) and not run_code:
+        raise CannotRun(
+            f'{file} is YAML or JSON, which is read as data: to build what it names is to run code, and nothing was '
+            f'run. If you trust it, add --run-code'
+        )
+
+
+@contextlib.contextmanager
+def _plain_data() -> Iterator[None]:
+    """Let mmengine read YAML and JSON as data.
+
+    Its own YAML loader runs ``!!python/object/apply``, and ``_base_`` may lead to Python. The text is checked here,
+    not in the file, because mmengine fills in templates first.
+    """
+    from mmengine.fileio import JsonHandler, YamlHandler, register_handler
+
+    def read(text: str, ending: str) -> Any:
+        try:
+            data = parse_data(text, ending)
+        except ValueError as error:
+            raise error.__cause__ or error from None
+        bases = data.get('_base_') if isinstance(data, dict) else None
+        for base in bases if isinstance(bases, list) else [bases]:
+            if base is not None and not is_data(str(base)):
+                raise NotPlain(f'YAML or JSON whose _base_ is {shorten(base)}: it must be YAML or JSON, too')
+        return data
+
+    class PlainYaml(YamlHandler):  # type: ignore[misc]
+        def load_from_fileobj(self, file: Any, **kwargs: Any) -> Any:
+            return read(file.read(), '.yaml')
+
+    class PlainJson(JsonHandler):  # type: ignore[misc]
+        def load_from_fileobj(self, file: Any, **kwargs: Any) -> Any:
+            return read(file.read(), '.json')
+
+    register_handler(['yaml', 'yml'])(PlainYaml)
+    register_handler('json')(PlainJson)
+    try:
+        yield
+    finally:
+        register_handler(['yaml', 'yml'])(YamlHandler)
+        register_handler('json')(JsonHandler)
+
+
+def _check_names(node: Any, path: str) -> None:
+    """Refuse types and scopes that lead to other code: looking up a type imports its module."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            where = f'{path}{key}'
+            if isinstance(value, str) and key in _NAMES_OF_CODE and not _NAMES_OF_CODE[key](value):
+                raise CannotRun(
+                    f'{visible_name(where, 200)} is {shorten(value)}, which may run code that is not of a '
+                    f'framework. A config in YAML or JSON is data: nothing was run. If you trust it, add --run-code'
+                )
+            _check_names(value, f'{where}.')
+    elif isinstance(node, (list, tuple)):
+        for number, value in enumerate(node):
+            _check_names(value, f'{path[:-1]}[{number}].')
+
+
+def _is_framework(scope: str) -> bool:
+    return scope in ('mmengine', *SCOPES)
+
+
+def _is_type(kind: str) -> bool:
+    scope, dot, name = kind.rpartition('.')
+    return not dot or (_is_framework(scope) and name[:1].isupper())
+
+
+#: Keys of what mmengine looks up -> whether a value is of a framework.
+_NAMES_OF_CODE: Dict[str, Callable[[str], bool]] = {
+    'type': _is_type,
+    'default_scope': _is_framework,
+    '_scope_': _is_framework,
+    'decode_backend': lambda value: value != 'pickle',  # of mmseg's LoadBiomedicalAnnotation: label files are run
+}
+
+
+def import_scope(config: Any) -> None:
+    """Import the package of a config's ``default_scope`` if it is installed.
+
+    mmengine ignores an ImportError of it, and then does not know its types.
+    """
+    scope = config.get('default_scope')
+    if isinstance(scope, str) and scope.isidentifier() and folder_of(scope) is not None:
+        importlib.import_module(scope)

@@ -1,4 +1,4 @@
-"""Whether a file is a config of OpenMMLab at all: decided from its text, before a line of it is run."""
+"""Detection of OpenMMLab configs from their text, before a line of them is run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mmguard.compat.stack import OPENMMLAB, SHIPPED, STACKS, base_source, config
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import read_regular
-from mmguard.text.visible import visible_name
+from mmguard.text import visible_name
 
 #: A value that is not known without running the file.
 _UNKNOWN = object()
 #: Calls that make plain values.
 _MAKERS = ('dict', 'list', 'tuple', 'range', 'float', 'int', 'str', 'len')
-#: More bytes are no config.
+#: Largest config.
 _LARGEST = 8 << 20
 #: Top-level keys of configs that hold parts with a ``type``; of mmcv 1.x ``data`` and ``optimizer``, too.
 _PARTS = ('model', 'tta_model', 'data_preprocessor', 'optim_wrapper', 'optimizer', 'param_scheduler', 'visualizer')
@@ -70,18 +70,18 @@ DATA_ENDINGS = ('.yaml', '.yml', '.json')
 
 
 class NotAConfig(CannotRun):
-    """A file that is no config of OpenMMLab, and what it looks like."""
+    """A file is not a config of OpenMMLab; says what it looks like."""
 
 
 def check_is_config(file: str, is_base: bool = False) -> None:
-    """Looks at a file without running it. What does not exist, or cannot be parsed, is left to who reads it.
+    """Check a file without running it; a missing file, or one that cannot be parsed, is left to its reader.
 
     Args:
         file (str): A ``.py``, ``.yaml``, ``.yml`` or ``.json`` file; others are not looked at.
-        is_base (bool): Whether another config names it as its base: one that only sets plain values is a part of it.
+        is_base (bool): True if another config names it as its base: then it may only set plain values.
 
     Raises:
-        NotAConfig: It assigns nothing at its top level that a config has, or is data that would be run.
+        NotAConfig: Its top level assigns nothing that a config has, or it is data that would run code.
     """
     ending = os.path.splitext(file)[1].lower()
     text = read_text(file)
@@ -93,8 +93,8 @@ def check_is_config(file: str, is_base: bool = False) -> None:
         return
     if looks:
         raise NotAConfig(
-            f'{file} is no config of MMSegmentation or MMDetection: no model, *_dataloader, default_scope or _base_ of '
-            f'theirs at its top level. It looks like {looks}. Nothing of it was run'
+            f'{file} is not a config of MMSegmentation or MMDetection: it has no model, *_dataloader, default_scope or '
+            f'_base_ of theirs at its top level. It looks like {looks}. Nothing in it was run'
         )
 
 
@@ -102,7 +102,7 @@ def read_text(file: str) -> Optional[str]:
     """Return the text of a file that may be a config, templates filled in; ``None`` for others, and unreadable ones.
 
     Raises:
-        NotAConfig: It is too large for one.
+        NotAConfig: It is too large.
     """
     if os.path.splitext(file)[1].lower() not in ('.py', '.yaml', '.yml', '.json') or not os.path.isfile(file):
         return None
@@ -110,12 +110,12 @@ def read_text(file: str) -> Optional[str]:
         text = read_regular(file, _LARGEST).decode()
     except OSError as error:
         if error.errno == errno.EFBIG:
-            raise NotAConfig(f'{file}: {error.strerror}, which no config is. Nothing of it was run') from error
+            raise NotAConfig(f'{file}: {error.strerror}: too large for a config. Nothing in it was run') from error
         return None
     except UnicodeDecodeError:
         return None
     text = text.replace('\r\n', '\n').replace('\r', '\n')
-    # As mmengine does before it parses, but for what only the bases and the environment say.
+    # As mmengine does before it parses, except for values that only bases and environment have.
     folder, base = os.path.split(os.path.abspath(file))
     stem, ending = os.path.splitext(base)
     known = {'fileDirname': folder, 'fileBasename': base, 'fileBasenameNoExtension': stem, 'fileExtname': ending}
@@ -123,12 +123,12 @@ def read_text(file: str) -> Optional[str]:
 
 
 def _looks_of_python(text: str, is_base: bool) -> str:
-    """Empty for a config."""
+    """Describe what Python code looks like; empty for a config."""
     tree = ast.parse(text)
     if is_base and all(map(_is_plain, tree.body)):
         return ''
     script = any('__name__' in ast.dump(node.test) for node in tree.body if isinstance(node, ast.If))
-    assigned = list(_assigned(tree.body))
+    assigned = list(_find_assigned(tree.body))
     names = {name for name, _ in assigned}
     # In OpenMMLab every model has a type, its own or that of a base.
     other = any(
@@ -138,34 +138,34 @@ def _looks_of_python(text: str, is_base: bool) -> str:
         return f'a config of another framework (its model has no type): {IN_THE_LOOP}'
     if not script and any(_tells(name, value) for name, value in assigned):
         return ''
-    imported = sorted({name for node in ast.walk(tree) for name in _imported(node)})
+    imported = sorted({name for node in ast.walk(tree) for name in _find_imported(node)})
     known = next((words for package, words in _BY_IMPORT.items() if package in imported), '')
     if known:
         return known
-    return f'a script{f" (it imports {listed(imported)})" if imported else ""}: {IN_THE_LOOP}'
+    return f'a script{f" (it imports {join_names(imported)})" if imported else ""}: {IN_THE_LOOP}'
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Join the first few names."""
     return ', '.join(names[:6])
 
 
-def _imported(node: ast.AST) -> Iterator[str]:
+def _find_imported(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (alias.name.split('.')[0] for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
         yield node.module.split('.')[0]
 
 
-def _assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
-    """Names of the top level with what is assigned to them."""
+def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
+    """Yield the names of the top level with what is assigned to them."""
     for node in body:
         if isinstance(node, ast.With):
             if any('read_base' in ast.dump(item.context_expr) for item in node.items):
                 yield '_base_', ''  # the bases of the new style
-            yield from _assigned(node.body)
+            yield from _find_assigned(node.body)
         elif isinstance(node, (ast.If, ast.For, ast.Try)):
-            yield from _assigned(node.body)
+            yield from _find_assigned(node.body)
         elif isinstance(node, ast.Assign):
             yield from ((target.id, _plain(node.value)) for target in node.targets if isinstance(target, ast.Name))
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and isinstance(node.target, ast.Name) and node.value:
@@ -173,7 +173,7 @@ def _assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
 
 
 def _plain(node: ast.expr) -> Any:
-    """A value as far as it is needed: texts, lists of them, and the keys of dicts."""
+    """Return a value as far as it is needed: strings, lists of them, and the keys of dicts."""
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_plain(one) for one in node.elts]
     if isinstance(node, ast.Dict):
@@ -184,7 +184,7 @@ def _plain(node: ast.expr) -> Any:
 
 
 def _is_plain(node: ast.AST) -> bool:
-    """Whether nothing but values is made in a statement: no call but ``dict(...)`` and its like."""
+    """Return True if a statement only makes values: no call but ``dict(...)`` and the like."""
     return all(
         not isinstance(inner, (ast.Import, ast.ImportFrom))
         and (not isinstance(inner, ast.Call) or (isinstance(inner.func, ast.Name) and inner.func.id in _MAKERS))
@@ -193,7 +193,7 @@ def _is_plain(node: ast.AST) -> bool:
 
 
 def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
-    """The same of YAML and JSON."""
+    """Describe what YAML or JSON looks like; empty for a config."""
     try:
         data = parse_data(text, ending)
     except NotPlain as error:
@@ -206,12 +206,12 @@ def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
     if first or any(_tells(str(name), value) for name, value in data.items()):
         return first
     known = next((words for keys, words in _BY_KEYS[_SURE:] if keys <= set(data)), '')
-    keys = listed([visible_name(str(key), 60) for key in data])
+    keys = join_names([visible_name(str(key), 60) for key in data])
     return known or f'a file of another program, with the keys {keys}: {IN_THE_LOOP}'
 
 
 def _tells(name: str, value: Any) -> bool:
-    """Whether an assignment is one of a config: a script, too, has a ``model`` or ``data``."""
+    """Return True if an assignment identifies a config: a script, too, has a ``model`` or ``data``."""
     if name in ('_base_', 'default_scope'):
         return isinstance(value, (str, list))
     parts = value if isinstance(value, list) else [value]
@@ -223,17 +223,17 @@ def _tells(name: str, value: Any) -> bool:
     return name == 'data' and bool(keys & {'samples_per_gpu', 'workers_per_gpu', 'train_dataloader'})
 
 
-#: More files are no chain of bases.
+#: Longest chain of bases.
 _MOST = 1000
 
 
 def check_bases(file: str) -> List[str]:
     """Return a config file and its bases, as far as they are named without running it.
 
-    What does not exist, or cannot be parsed, is left to who reads it.
+    A file that does not exist, or cannot be parsed, is left to its reader.
 
     Raises:
-        NotAConfig: One of them is none, or leads back to itself.
+        NotAConfig: One of them is not a config, or leads back to itself.
     """
     check_is_config(file)
     seen: Dict[str, bool] = {}
@@ -244,7 +244,7 @@ def check_bases(file: str) -> List[str]:
 def _walk(file: str, way: List[str], seen: Dict[str, bool]) -> None:
     if file in way:
         chain = [os.path.basename(one) for one in (*way[way.index(file) :], file)]
-        raise NotAConfig(f'{file}: its _base_ leads back to it: {" -> ".join(chain)}. Nothing of it was run')
+        raise NotAConfig(f'{file}: its _base_ leads back to it: {" -> ".join(chain)}. Nothing in it was run')
     if file in seen or len(seen) > _MOST or len(way) > 100:
         return
     seen[file] = True
@@ -255,7 +255,7 @@ def _walk(file: str, way: List[str], seen: Dict[str, bool]) -> None:
 
 
 def bases_of(file: str) -> List[str]:
-    """The files that a config names as its bases, those that only running it would tell left out."""
+    """Return the files that a config names as its bases, without those that only running it would tell."""
     ending = os.path.splitext(file)[1].lower()
     text = read_text(file)
     if text is None:
@@ -264,7 +264,7 @@ def bases_of(file: str) -> List[str]:
     try:
         if ending == '.py':
             body = ast.parse(text).body
-            named = [*_of_text_style(body), *_of_new_style(body, folder)]
+            named = [*_bases_of_text_style(body), *_bases_of_new_style(body, folder)]
         else:
             data = parse_data(text, ending)
             said = data.get('_base_') if isinstance(data, dict) else None
@@ -282,26 +282,26 @@ def _path_of(name: str, folder: str) -> str:
         return ''
 
 
-def _of_text_style(body: Sequence[ast.stmt]) -> Iterator[Any]:
+def _bases_of_text_style(body: Sequence[ast.stmt]) -> Iterator[Any]:
     for node in body:
         if isinstance(node, ast.Assign) and any(getattr(target, 'id', '') == '_base_' for target in node.targets):
             for one in node.value.elts if isinstance(node.value, (ast.List, ast.Tuple)) else [node.value]:
                 if isinstance(one, ast.Constant):
                     yield one.value
                 elif isinstance(one, ast.BinOp):
-                    yield _shipped(one)
+                    yield _find_shipped(one)
 
 
-def _shipped(node: ast.BinOp) -> str:
-    """The config that ``base_source`` writes as such an expression, ``'mmseg::...'``; empty: it is something else."""
+def _find_shipped(node: ast.BinOp) -> str:
+    """Return the config that ``base_source`` writes as such an expression, ``'mmseg::...'``; else ``''``."""
     path = node.right.value if isinstance(node.right, ast.Constant) and isinstance(node.right.value, str) else ''
     names = [f'{package}::{path[len(SHIPPED) :]}' for package in STACKS[OPENMMLAB] if path.startswith(SHIPPED)]
     said = ast.dump(node)
     return next((name for name in names if ast.dump(ast.parse(base_source(name), mode='eval').body) == said), '')
 
 
-def _of_new_style(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
-    """``with read_base(): from .._base_.model import *``, as mmengine finds its file."""
+def _bases_of_new_style(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
+    """Yield the files of ``with read_base(): from .._base_.model import *``, as mmengine finds them."""
     for node in body:
         if not isinstance(node, ast.With) or 'read_base' not in ast.dump(node.items[0].context_expr):
             continue

@@ -1,4 +1,4 @@
-"""What stands in a config where the frameworks take something else: found once, for everybody who reads one."""
+"""Values of a wrong type in a config: found once, for all readers."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from mmguard.config.classes import is_lazy, name_of
 from mmguard.errors import CannotRun
-from mmguard.text.words import short
+from mmguard.text import shorten
 
-#: Deeper trees are no configs, and would end in a RecursionError.
+#: Deepest tree; deeper ones would end in a RecursionError.
 _DEEPEST = 100
-#: No head has more classes, and lists of that length would be made to advise on one.
+#: Most classes of a head: advice may build lists of that length.
 MOST_CLASSES = 1_000_000
 
 
 class Misplaced(NamedTuple):
-    """A value of a type that its key does not take.
+    """Value of a type that its key does not take.
 
     Attributes:
-        path (str): Where it stands, ``model.decode_head.num_classes``.
-        value: What stands there; of what cannot be shown a description.
-        wanted (str): What is taken there, in words.
-        instead: The same as a value of the right type; ``None`` where there is none.
-        fatal (bool): Whether training ends with it.
+        path (str): Its path, ``model.decode_head.num_classes``.
+        value: The value; a description if it cannot be shown.
+        wanted (str): The expected type, in words.
+        instead: The same as a value of the right type; ``None`` if it has no such form.
+        fatal (bool): True if training fails with it.
     """
 
     path: str
@@ -35,11 +35,11 @@ class Misplaced(NamedTuple):
     fatal: bool = True
 
     def __str__(self) -> str:
-        return f'{self.path} = {short(self.value)} ({kind_of(self.value)}), where {self.wanted} is taken'
+        return f'{self.path} = {shorten(self.value)}: expected {self.wanted}, got {kind_of(self.value)}'
 
 
 class Wanted(NamedTuple):
-    """What a key takes: in words, how it is recognised, and whether ``None`` is taken, too."""
+    """Type that a key takes: in words, as a check, and whether ``None`` is allowed."""
 
     words: str
     fits: Callable[[Any], bool]
@@ -59,7 +59,7 @@ def _is_dict(value: Any) -> bool:
 
 
 def _is_object(value: Any) -> bool:
-    """A part that is built already, or a class: mmengine takes it as it is."""
+    """Return True for a part that is built already, or a class: mmengine takes it as it is."""
     plain = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
     return value is not None and not isinstance(value, plain) and not hasattr(value, 'tolist')
 
@@ -136,56 +136,56 @@ _TEXT_PREFIX = ('mmpretrain',)
 _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_hooks')
 
 
-def with_right_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplaced]]:
-    """Return a copy of a config without what stands where something else is taken, and what was left out.
+def separate_misplaced(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplaced]]:
+    """Return a copy of a config without values of a wrong type, and those values.
 
     Numbers of NumPy become Python's, arrays and tensors lists. The positions in lists stay.
 
     Raises:
-        CannotRun: It is nested deeper than any config.
+        CannotRun: It is nested too deeply.
     """
     found: List[Misplaced] = []
-    copy = _copied(tree, (), found, tree.get('default_scope') in _TEXT_PREFIX)
+    copy = _copy(tree, (), found, tree.get('default_scope') in _TEXT_PREFIX)
     return copy, found
 
 
 def kind_of(value: Any) -> str:
-    """The type of a value in a word."""
+    """Return the type of a value in one word."""
     return 'text' if isinstance(value, str) else type(value).__name__
 
 
-def words_of_misplaced(misplaced: Sequence[Misplaced], most: int = 3) -> str:
-    """The places, one after the other."""
+def describe_misplaced(misplaced: Sequence[Misplaced], most: int = 3) -> str:
+    """Describe values of a wrong type, one after the other."""
     named = '; '.join(map(str, misplaced[:most]))
     return f'{named}; and {len(misplaced) - most} more' if len(misplaced) > most else named
 
 
-def _copied(node: Any, way: Tuple[Any, ...], found: List[Misplaced], text_prefix: bool) -> Any:
+def _copy(node: Any, way: Tuple[Any, ...], found: List[Misplaced], text_prefix: bool) -> Any:
     if len(way) > _DEEPEST:
-        raise CannotRun(f'{_path(way[:8])}...: nested more than {_DEEPEST} deep, which no config is')
+        raise CannotRun(f'{_path(way[:8])}...: nested more than {_DEEPEST} levels deep')
     if isinstance(node, dict):
-        wanted = _wanted_in(node, way)
+        wanted = _find_wanted(node, way)
         if text_prefix and 'data_prefix' in wanted:
             wanted['data_prefix'] = _PREFIX
         copy = {}
         for key, value in node.items():
             value = _normal(value, (*way, key), found)
             if _fits(value, wanted.get(key), (*way, key), found):
-                copy[key] = _copied(value, (*way, key), found, text_prefix)
+                copy[key] = _copy(value, (*way, key), found, text_prefix)
         return copy
     if type(node) in (list, tuple):
         copies = []
         for number, value in enumerate(node):
             value = _normal(value, (*way, number), found)
             here = (*way, number)
-            copies.append(_copied(value, here, found, text_prefix) if _fits(value, None, here, found) else None)
+            copies.append(_copy(value, here, found, text_prefix) if _fits(value, None, here, found) else None)
         return type(node)(copies)
     return node
 
 
 def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: List[Misplaced]) -> bool:
     if _is_int(value) and value.bit_length() > 64:
-        # Its digits may be more than Python prints.
+        # It may have more digits than Python prints.
         words = wanted.words if wanted is not None else 'a number that fits 64 bits'
         found.append(Misplaced(_path(way), f'an integer of {value.bit_length():,} bits', words))
         return False
@@ -198,13 +198,13 @@ def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: Lis
 def _showable(value: Any) -> Any:
     try:
         repr(value)
-    except Exception:  # it holds numbers of more digits than Python prints, or objects that cannot be shown
+    except Exception:  # numbers of more digits than Python prints, or objects without a repr
         return f'what cannot be shown ({kind_of(value)})'
     return value
 
 
 def _instead(value: Any, wanted: Wanted) -> Any:
-    """The value as it was meant: ``19`` for ``'19'`` and ``19.0``."""
+    """Return the value as it was meant: ``19`` for ``'19'`` and ``19.0``."""
     if isinstance(value, str):
         meant = int(value) if re.fullmatch(r'-?[0-9]{1,18}', value.strip()) else None
     else:
@@ -213,14 +213,14 @@ def _instead(value: Any, wanted: Wanted) -> Any:
 
 
 def _normal(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
-    """A number of NumPy as Python's; an array or tensor as the list that it should be."""
+    """Convert a number of NumPy to Python's, an array or tensor to the list that it should be."""
     if value is None or isinstance(value, (bool, int, float, str, dict, list, tuple)) or inspect.isclass(value):
         return value
     if not callable(getattr(value, 'tolist', None)) or is_lazy(value):
         return value
     try:
         plain = value.tolist()
-    except Exception:  # one on a device that is gone, of a type that knows no lists
+    except Exception:  # on a device that is gone, or of a type without lists
         plain = None
     if not isinstance(value, numbers.Number):
         found.append(Misplaced(_path(way), _Described(value), 'plain numbers or a list of them', plain, fatal=False))
@@ -228,7 +228,7 @@ def _normal(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
 
 
 class _Described:
-    """Stands for an object that cannot be compared, in messages."""
+    """Text in place of an object that cannot be compared, for messages."""
 
     def __init__(self, value: Any) -> None:
         self.words = f'{kind_of(value)} of shape {tuple(getattr(value, "shape", ()))}'
@@ -237,8 +237,8 @@ class _Described:
         return self.words
 
 
-def _wanted_in(node: Dict[str, Any], way: Tuple[Any, ...]) -> Dict[str, Wanted]:
-    """What the keys of a dict take, by where it stands."""
+def _find_wanted(node: Dict[str, Any], way: Tuple[Any, ...]) -> Dict[str, Wanted]:
+    """Return what the keys of a dict take, by its place."""
     names = [step for step in way if isinstance(step, str)]
     if not names:
         return _TOP

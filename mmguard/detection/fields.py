@@ -1,21 +1,22 @@
-"""The fields of a detector's target: which of them hold one element per instance, and whether they fit together."""
+"""Fields of a detector's target: which of them have one element per instance, and their faults."""
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Optional, Sequence, Set
+from typing import Any, List, Mapping, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mmguard.functional.checks import shape_of
-from mmguard.text.words import short
+from mmguard.labels.instances import NO_AREA, NOT_FINITE, OUTSIDE
+from mmguard.text import shorten
 
 Target = Mapping[str, Any]
 
 #: Fields with one element per instance that losses index together: they must have the same length.
 INDEXED = ('boxes', 'masks', 'keypoints')
-#: Per-instance fields for evaluation alone. MLPerf's data set filters boxes and labels, and leaves these as they were.
+#: Per-instance fields only for evaluation. MLPerf's data set filters boxes and labels, but not these.
 EVALUATED = ('area', 'iscrowd')
 BOX_FORMATS = ('xyxy', 'xywh', 'cxcywh')
 
@@ -23,19 +24,20 @@ BOX_FORMATS = ('xyxy', 'xywh', 'cxcywh')
 def check_targets(
     targets: Sequence[Target], label_key: str, box_format: Optional[str], instance_keys: Optional[Sequence[str]]
 ) -> None:
-    """Checks types, shapes and dtypes; looks at no value, so it costs no synchronisation.
+    """Check types, shapes and dtypes; reads no value, so it does not synchronise.
 
     Raises:
-        TypeError: Something that is no list of dicts of tensors, or labels that are not integers.
+        TypeError: Targets that are not a list of dicts of tensors, or labels that are not integers.
         ValueError: A shape that does not fit, a missing field, or an unknown ``box_format``.
     """
     if box_format is not None and box_format not in BOX_FORMATS:
         raise ValueError(
-            f'box_format must be one of {", ".join(map(repr, BOX_FORMATS))} or None, got {short(box_format)}'
+            f'box_format must be one of {", ".join(map(repr, BOX_FORMATS))} or None, got {shorten(box_format)}'
         )
     if isinstance(instance_keys, str):
         raise TypeError(
-            f'instance_keys must be a sequence of names, got {short(instance_keys)}: write ({short(instance_keys)},)'
+            f'instance_keys must be a sequence of names, got {shorten(instance_keys)}: write '
+            f'({shorten(instance_keys)},)'
         )
     if not isinstance(targets, (list, tuple)) or not all(isinstance(target, Mapping) for target in targets):
         got = type(targets).__name__
@@ -50,7 +52,7 @@ def check_targets(
             raise ValueError(f"of targets[0] and targets[{place}] only one has 'boxes'")
         if 'boxes' in target and target['boxes'].shape[1] != targets[0]['boxes'].shape[1]:
             both = ' and '.join(shape_of(one['boxes']) for one in (targets[0], target))
-            raise ValueError(f"'boxes' of targets[0] and targets[{place}] have shapes {both}: another kind of box?")
+            raise ValueError(f"'boxes' of targets[0] and targets[{place}] have shapes {both}: different boxes?")
         for key in (*INDEXED, *(instance_keys or ())):
             if key in target and length_of(target[key]) != len(target[label_key]):
                 raise ValueError(
@@ -64,19 +66,19 @@ def _check_labels(target: Target, label_key: str, place: int) -> None:
     if label_key not in target:
         keys = ', '.join(map(repr, target)) or 'none'
         raise ValueError(
-            f'targets[{place}] has no {label_key!r}, its keys are {keys}: name the right one, label_key=...'
+            f'targets[{place}] has no {label_key!r}, its keys are {keys}: pass the right one, label_key=...'
         )
     labels = target[label_key]
     if not isinstance(labels, Tensor):
         raise TypeError(f'{name} must be a tensor, got {type(labels).__name__}: write torch.as_tensor(labels)')
     if labels.dim() != 1:
         hint = '. One-hot labels? Convert with labels.argmax(1)' if labels.dim() == 2 else ''
-        raise ValueError(f'{name} has shape {shape_of(labels)}, wanted is (number of instances,){hint}')
+        raise ValueError(f'{name} has shape {shape_of(labels)}, expected (num_instances,){hint}')
     if labels.is_floating_point() or labels.dtype.is_complex:
         hint = (
             'convert with labels.long()' if len(labels) else 'for no instance, write torch.zeros(0, dtype=torch.int64)'
         )
-        raise TypeError(f'{name} are {labels.dtype}, wanted are integer class indices: {hint}')
+        raise TypeError(f'{name} are {labels.dtype}, expected integer class indices: {hint}')
 
 
 def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
@@ -86,13 +88,13 @@ def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
     width = '4' if box_format else 'D'
     if boxes.dim() != 2 or (box_format and boxes.shape[1] != 4):
         hint = '' if boxes.numel() else ': for no instance, write torch.zeros((0, 4))'
-        raise ValueError(f'{name} has shape {shape_of(boxes)}, wanted is (number of instances, {width}){hint}')
+        raise ValueError(f'{name} has shape {shape_of(boxes)}, expected (num_instances, {width}){hint}')
 
 
-def per_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
-    """The fields to be kept in line: the named ones, or else the known ones and those that look like it.
+def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
+    """Return the fields to keep in line: the named ones, or else the known ones and those that look like it.
 
-    Without names a field that is not known belongs to the instances if it has, in every image of the batch, as many
+    Without names, an unknown field belongs to the instances if it has, in every image of the batch, as many
     elements as the image has instances.
     """
     keys = {label_key, *INDEXED, *EVALUATED}
@@ -107,7 +109,7 @@ def per_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: 
 
 
 def length_of(value: Any) -> Optional[int]:
-    """How many elements a field has; ``None`` for what has none to pick from: a number, a text, a dict."""
+    """Return the length of a field; ``None`` for a number, a text or a dict."""
     if isinstance(value, (str, bytes, Mapping)) or not (hasattr(value, '__len__') and hasattr(value, '__getitem__')):
         return None
     if isinstance(value, (Tensor, np.ndarray)) and value.ndim == 0:
@@ -116,10 +118,123 @@ def length_of(value: Any) -> Optional[int]:
 
 
 def take(value: Any, index: np.ndarray) -> Any:
-    """The elements at ``index`` (int64) of a per-instance field; a tensor stays on its device."""
+    """Return the elements at ``index`` (int64) of a per-instance field; a tensor stays on its device."""
     if isinstance(value, Tensor):
         return value[torch.from_numpy(index).to(value.device)]
     if isinstance(value, (list, tuple)):
         taken: List[Any] = [value[i] for i in index.tolist()]
         return taken if isinstance(value, list) else tuple(taken)
     return value[index]
+
+
+#: Box formats in pixels, which can be compared with the size of an image.
+IN_PIXELS = ('xyxy', 'xywh')
+
+
+def read_on_host(
+    targets: Sequence[Target],
+    label_key: str,
+    check_boxes: bool,
+    box_format: Optional[str],
+    image_sizes: Optional[List[Tuple[int, int]]] = None,
+) -> Tuple[np.ndarray, np.ndarray]:
+    """Return all labels and the fault of each box.
+
+    Args:
+        targets (list[dict]): Checked targets.
+        label_key, check_boxes, box_format: As in :func:`~mmguard.detection.guard_targets`.
+        image_sizes (list[tuple[int, int]], optional): Height and width of each image, pixels. ``None``: no box counts
+            as outside.
+
+    Returns:
+        tuple[np.ndarray, np.ndarray]: int64 (N,) each, over the whole batch: labels, and indices in ``BOX_REASONS`` (0:
+        no fault).
+    """
+    if not targets:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    # Values beyond int64 turn negative: invalid either way.
+    labels = torch.cat([target[label_key].long() for target in targets])
+    if not check_boxes or 'boxes' not in targets[0]:
+        found = labels.cpu().numpy()
+        return found, np.zeros_like(found)
+    boxes = torch.cat([target['boxes'].detach() for target in targets])
+    limits = None
+    if image_sizes is not None and box_format in IN_PIXELS:
+        counts = torch.tensor([len(target[label_key]) for target in targets])
+        limits = torch.tensor(image_sizes).flip(1).repeat_interleave(counts, 0).to(boxes.device)
+    faults = box_faults(boxes, box_format, limits)
+    labels, faults = torch.stack([labels, faults.to(labels.device)]).cpu().unbind()
+    return labels.numpy(), faults.numpy()
+
+
+def box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor] = None) -> Tensor:
+    """Find the fault of each box.
+
+    Args:
+        boxes (Tensor): (N, 4) in ``box_format``; (N, D) with ``None``.
+        box_format (str, optional): ``'xyxy'``, ``'xywh'``, ``'cxcywh'``; ``None``: unknown, areas are not checked.
+        limits (Tensor, optional): (N, 2), width and height of each box's image.
+
+    Returns:
+        Tensor: int64 (N,) on the device of ``boxes``, index of the first fault in ``BOX_REASONS``; 0: no fault.
+
+    Example:
+        >>> box_faults(torch.tensor([[0.0, 0.0, 5.0, 0.0], [8.0, 0.0, 9.0, 1.0]]), 'xyxy', torch.tensor([[8, 8]] * 2))
+        tensor([2, 3])
+    """
+    faults = torch.zeros(len(boxes), dtype=torch.int64, device=boxes.device)
+    if box_format is not None:
+        first, second = boxes[:, :2], boxes[:, 2:]
+        if limits is not None:
+            ends = second if box_format == 'xyxy' else first + second
+            faults = faults.masked_fill(((ends <= 0) | (first >= limits)).any(dim=1), OUTSIDE)
+        no_area = (second <= first) if box_format == 'xyxy' else (second <= 0)
+        faults = faults.masked_fill(no_area.any(dim=1), NO_AREA)
+    return faults.masked_fill(~boxes.isfinite().all(dim=1), NOT_FINITE)
+
+
+def find_size_mismatch(targets: Sequence[Target], sizes: Optional[List[Tuple[int, int]]], padded: bool) -> str:
+    """Describe the first masks of another size than their image; empty if all sizes match.
+
+    Compares only shapes, so it does not synchronise. Masks smaller by a whole factor are accepted.
+    """
+    for place, (target, size) in enumerate(zip(targets, sizes or ())):
+        masks = _drawn_masks(target)
+        if masks is None:
+            continue
+        height, width = masks.shape[1:]
+        fits = height <= size[0] and width <= size[1] if padded else _is_part(height, width, size)
+        if not fits:
+            return f"targets[{place}]['masks'] are {height} x {width}, their image {size[0]} x {size[1]}"
+    return ''
+
+
+def _is_part(height: int, width: int, size: Tuple[int, int]) -> bool:
+    """Return True if an image is a whole multiple of its mask, with the same factor for height and width."""
+    times = max(size[0] // max(height, 1), 1)
+    return (times * height, times * width) == size
+
+
+def count_empty_masks(targets: Sequence[Target]) -> List[int]:
+    """Count the masks without a pixel in each target, with one copy to the host."""
+    drawn = [_drawn_masks(target) for target in targets]
+    if all(masks is None for masks in drawn):
+        return [0] * len(targets)
+    counts = [torch.zeros((), dtype=torch.int64) if one is None else (~_has_pixels(one)).sum() for one in drawn]
+    device = next(one.device for one in drawn if one is not None)
+    found: List[int] = torch.stack([count.to(device) for count in counts]).tolist()
+    return found
+
+
+def _drawn_masks(target: Target) -> Optional[Tensor]:
+    """Return the masks if they are (N, H, W) with N > 0; other kinds (RLE, polygons) are not checked."""
+    masks: Any = target.get('masks')
+    return masks if isinstance(masks, Tensor) and masks.dim() == 3 and len(masks) else None
+
+
+def _has_pixels(masks: Tensor) -> Tensor:
+    """Find masks with any pixel: bool (N,)."""
+    flat = masks.detach().flatten(1)
+    if flat.element_size() == 1 and flat.shape[1] % 8 == 0 and flat.is_contiguous() and flat.storage_offset() % 8 == 0:
+        flat = flat.view(torch.int64)  # eight pixels at once: this runs on every batch
+    return flat.any(1).bool()  # uint8 stays uint8

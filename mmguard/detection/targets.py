@@ -8,20 +8,28 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.detection.faults import count_empty_masks, other_size, read_on_host
-from mmguard.detection.fields import Target, check_targets, length_of, per_instance_keys, take
-from mmguard.detection.warning import warn_of, warn_of_empty_masks, warn_of_sizes
+from mmguard.detection.fields import (
+    Target,
+    check_targets,
+    count_empty_masks,
+    find_instance_keys,
+    find_size_mismatch,
+    length_of,
+    read_on_host,
+    take,
+)
+from mmguard.detection.messages import warn_of, warn_of_empty_masks, warn_of_sizes
 from mmguard.labels.instances import InstanceRule, SanitizedInstances
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally
 
-#: Batches whose masks are read: what crops leave behind shows early, and reading costs milliseconds per image.
+#: Batches whose masks are read: masks emptied by crops show early, and reading costs milliseconds per image.
 _BATCHES_READ = 64
 _batches_with_masks = 0
 
 
 class TargetRule(InstanceRule):
-    """The rule of targets as dicts, whose losses know no ignored instances."""
+    """Rule for targets as dicts, whose losses have no ignored instances."""
 
     choices = ('drop', 'clip', 'raise')
     valid_box = 'finite coordinates and an area'
@@ -29,7 +37,7 @@ class TargetRule(InstanceRule):
     def __init__(self, num_classes: int, on_invalid: str, label_map: Optional[LabelMap], min_label: int) -> None:
         if on_invalid == 'ignore':
             raise ValueError(
-                "on_invalid='ignore' needs a loss that knows ignored instances; those of torchvision and DETR do not: "
+                "on_invalid='ignore' needs a loss with ignored instances; torchvision's and DETR's have none: "
                 "write 'drop', and guard_batch() for images in which nothing valid is left"
             )
         super().__init__(num_classes, on_invalid, label_map, min_label)
@@ -49,46 +57,46 @@ def guard_targets(
     sources: Optional[Sequence[str]] = None,
     return_tally: bool = False,
 ) -> Any:
-    r"""Sanitizes a detector's targets: an instance whose label is no class, or whose box is unusable, is taken out.
+    r"""Sanitize a detector's targets: take out instances whose label is not a class, or whose box is unusable.
 
     Everything that belongs to an instance stays in line: labels, boxes, masks, keypoints, area, iscrowd and your own
     fields; what belongs to the image (``image_id``, ``orig_size``, ``size``) stays. An image may end up without any
     instance: it is then trained as background. :func:`guard_batch` leaves such images out.
 
-    An instance whose mask (N, H, W) holds no pixel stays, and a warning names it: that is what crops leave. Masks
-    of the first 64 batches are looked at: to read them takes milliseconds per image.
+    An instance whose mask (N, H, W) has no pixel stays, and a warning names it: crops leave such masks. Only the
+    masks of the first 64 batches are checked: reading them takes milliseconds per image.
 
-    What is taken out decides on shapes, so the labels are read on the host: once per batch. Call it where they still
-    are there, before ``.to(device)``; on CUDA tensors it works, too, and waits for the device. No dict and no tensor
-    of yours is written to, and nothing is copied where all is valid.
+    Removing instances changes shapes, so the labels are read on the host: once per batch. Call it while they still
+    are there, before ``.to(device)``; with CUDA tensors it works, too, but waits for the device. Your dicts and tensors
+    are never modified, and nothing is copied if all is valid.
 
     Args:
         targets (list[dict]): One per image: ``'labels'`` (N,), integers; optionally ``'boxes'`` (N, 4), ``'masks'``
             (N, H, W), ``'keypoints'`` (N, K, 3), ``'area'`` and ``'iscrowd'`` (N,), and others. N may be 0.
-        num_classes (int): What the model was built with. Valid are ``[min_label, num_classes)``: torchvision's
+        num_classes (int): The num_classes of the model. Valid are ``[min_label, num_classes)``: torchvision's
             ``num_classes`` counts the background, DETR's does not.
-        on_invalid (str): ``'drop'``; ``'clip'`` clamps labels into the classes (an unusable box is dropped all the
-            same); ``'raise'`` raises ``LabelGuardError``.
+        on_invalid (str): ``'drop'``; ``'clip'`` clamps labels into the classes (an unusable box is still
+            dropped); ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw label -> class, applied first.
         min_label (int): 1 for torchvision's Faster R-CNN, Mask R-CNN, Keypoint R-CNN and SSD, which keep 0 for the
-            background and train a label 0 as such in silence; 0 for RetinaNet, FCOS and DETR.
+            background and silently train a label 0 as such; 0 for RetinaNet, FCOS and DETR.
         label_key (str): The field of the labels: ``'class_labels'`` in Hugging Face's detectors.
-        check_boxes (bool): Whether instances with unusable boxes are taken out.
+        check_boxes (bool): Take out instances with unusable boxes.
         box_format (str, optional): ``'xyxy'`` (torchvision), ``'xywh'`` (COCO) or ``'cxcywh'`` (DETR), in pixels or
             normalised: boxes without an area are unusable. ``None``: only those that are not finite.
         instance_keys (Sequence[str], optional): Your own fields with one element per instance. ``None``: those that
             have as many elements as instances in every image of the batch.
-        sources (Sequence[str], optional): The files, for tallies and messages. ``None``: ``image_id``, where there.
-        return_tally (bool): Whether to return the counts. Without, a warning tells of invalid instances: the first
+        sources (Sequence[str], optional): The files, for tallies and messages. ``None``: ``image_id``, if present.
+        return_tally (bool): Return the counts. Otherwise a warning reports invalid instances: the first
             time, the second, the fourth, the eighth, ...
 
     Returns:
-        list[dict]: The targets; ``targets`` itself where all is valid. With ``return_tally`` a tuple of these and one
+        list[dict]: The targets; ``targets`` itself if all is valid. With ``return_tally`` a tuple of these and one
         :class:`~mmguard.labels.tally.Tally` per image.
 
     Raises:
-        TypeError: Targets that are no list of dicts, labels that are not integers.
-        ValueError: Fields of different length, wrong shapes, unknown words.
+        TypeError: Targets that are not a list of dicts, labels that are not integers.
+        ValueError: Fields of different length, wrong shapes, unknown options.
         LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
 
     Example:
@@ -103,7 +111,7 @@ def guard_targets(
     rule = TargetRule(num_classes, on_invalid, label_map, min_label)
     check_targets(targets, label_key, box_format, instance_keys)
     found = read_on_host(targets, label_key, check_boxes, box_format)
-    guarded, tallies = _guarded(targets, rule, found, label_key, instance_keys, sources, return_tally)
+    guarded, tallies = _guard(targets, rule, found, label_key, instance_keys, sources, return_tally)
     _look_at_masks(guarded)
     return (guarded, tallies) if return_tally else guarded
 
@@ -123,30 +131,30 @@ def guard_batch(
     sources: Optional[Sequence[str]] = None,
     return_tally: bool = False,
 ) -> Any:
-    """:func:`guard_targets`, and images that had instances and keep none leave the batch.
+    """Sanitize targets as :func:`guard_targets`, and drop images that had instances and keep none.
 
-    Nothing valid is known of such an image, so it would be trained as background, objects and all. A loss that divides
-    by the number of images (RetinaNet's in torchvision and MLPerf) then divides by those that are left. Images without
-    an instance to begin with stay: they are background on purpose.
+    Nothing valid is known of such an image, so it would be trained as background, objects included. A loss that divides
+    by the number of images (RetinaNet's in torchvision and MLPerf) then divides by the remaining ones. Images without
+    an instance from the start stay: they are meant as background.
 
-    If none would be left all images stay, without instances, because a rank must have something to run. The size of
+    If no image would remain, all stay, without instances, because a rank must have something to run. The size of
     the batch may change: with static shapes (CUDA graphs) use :func:`guard_targets`.
 
-    As the images are there, a box in pixels (``'xyxy'``, ``'xywh'``) that lies outside of its image is taken out, too:
+    As the images are available, a box in pixels (``'xyxy'``, ``'xywh'``) outside of its image is taken out, too:
     such a box overlaps no anchor, and torchvision's matcher, which gives every box its best anchor, then gives it all.
     A warning names masks (N, H, W) of another size than their image; one that was padded may be larger than its masks.
 
     Args:
         images (list[Tensor] or Tensor): (C, H, W) each, or stacked, (B, C, H, W).
-        targets (list[dict]), others: As in :func:`guard_targets`.
+        targets (list[dict]), others: See :func:`guard_targets`.
 
     Returns:
-        tuple: images and targets, the same objects where all is valid. With ``return_tally`` a third: one
+        tuple: images and targets, the same objects if all is valid. With ``return_tally`` a third: one
         :class:`~mmguard.labels.tally.Tally` per image that came in.
 
     Raises:
-        TypeError, ValueError, LabelGuardError: As there; and for images that cannot be taken apart, or are not as many
-            as targets.
+        TypeError, ValueError, LabelGuardError: As there; and for images that cannot be indexed, or do not match the
+            number of targets.
 
     Example:
         >>> images = [torch.zeros(3, 8, 8), torch.ones(3, 8, 8)]
@@ -165,11 +173,11 @@ def guard_batch(
     if len(images) != len(targets):
         raise ValueError(f'there are {len(images)} images, but {len(targets)} targets')
     sizes = _sizes_of(images)
-    differing = other_size(targets, sizes, padded=isinstance(images, Tensor))
+    differing = find_size_mismatch(targets, sizes, padded=isinstance(images, Tensor))
     if differing:
         warn_of_sizes(differing, stacklevel=2)
     found = read_on_host(targets, label_key, check_boxes, box_format, sizes)
-    guarded, tallies = _guarded(targets, rule, found, label_key, instance_keys, sources, return_tally)
+    guarded, tallies = _guard(targets, rule, found, label_key, instance_keys, sources, return_tally)
     _look_at_masks(guarded)
     stays = [bool(len(new[label_key])) or not len(old[label_key]) for old, new in zip(targets, guarded)]
     if any(stays) and not all(stays):
@@ -178,7 +186,7 @@ def guard_batch(
     return (images, guarded, tallies) if return_tally else (images, guarded)
 
 
-def _guarded(
+def _guard(
     targets: Sequence[Target],
     rule: TargetRule,
     found: Tuple[np.ndarray, np.ndarray],
@@ -187,7 +195,7 @@ def _guarded(
     sources: Optional[Sequence[str]],
     return_tally: bool,
 ) -> Tuple[Sequence[Target], List[Tally]]:
-    """Return the targets, themselves where nothing was to do, and one tally per image (none: nothing to tell)."""
+    """Return the targets, the input if nothing changed, and one tally per image (none if nothing is to report)."""
     if sources is not None and len(sources) != len(targets):
         raise ValueError(f'there are {len(sources)} sources, but {len(targets)} targets')
     labels, faults = found
@@ -199,7 +207,7 @@ def _guarded(
     names = [_source_of(target) for target in targets] if sources is None else list(sources)
     if all_valid:
         return targets, [Tally(count, source=name) for count, name in zip(counts, names)]
-    keys = per_instance_keys(targets, label_key, instance_keys)
+    keys = find_instance_keys(targets, label_key, instance_keys)
     guarded: List[Target] = []
     tallies: List[Tally] = []
     ends = np.cumsum(counts).tolist()
@@ -209,10 +217,10 @@ def _guarded(
             guarded.append(target)
             tallies.append(Tally(count, source=name))
             continue
-        sanitized = _sanitized(rule, labels[here], faults[here], name, place)
-        guarded.append(_rebuilt(target, sanitized, rule, label_key, keys))
+        sanitized = _sanitize(rule, labels[here], faults[here], name, place)
+        guarded.append(_rebuild(target, sanitized, rule, label_key, keys))
         tallies.append(sanitized.tally)
-    if not return_tally and any(tally.reasons for tally in tallies):  # what label_map does is meant
+    if not return_tally and any(tally.reasons for tally in tallies):  # what label_map changes is intended
         warn_of(tallies, stacklevel=3)
     same = all(new is old for new, old in zip(guarded, targets))
     return targets if same else guarded, tallies
@@ -231,7 +239,7 @@ def _look_at_masks(targets: Sequence[Target]) -> None:
 
 
 def _sizes_of(images: Any) -> Optional[List[Tuple[int, int]]]:
-    """Height and width of each image; ``None`` where one is no (C, H, W) tensor, but perhaps (H, W, C)."""
+    """Return height and width of each image; ``None`` if one is not a (C, H, W) tensor, but perhaps (H, W, C)."""
     if not all(isinstance(image, Tensor) and image.dim() == 3 and image.shape[2] > 4 for image in images):
         return None
     return [(image.shape[1], image.shape[2]) for image in images]
@@ -246,16 +254,16 @@ def _source_of(target: Target) -> Optional[str]:
     return None if image_id is None else f'image_id {image_id}'
 
 
-def _sanitized(
+def _sanitize(
     rule: TargetRule, labels: np.ndarray, faults: np.ndarray, source: Optional[str], place: int
 ) -> SanitizedInstances:
-    where = source or f'targets[{place}]'  # for the message; in a tally a place in the batch names nothing
+    where = source or f'targets[{place}]'  # only for the message; a tally needs a lasting name
     sanitized = rule.sanitize(labels, None, faults if faults.any() else None, where)
     sanitized.tally.source = source
     return sanitized
 
 
-def _rebuilt(target: Target, sanitized: SanitizedInstances, rule: TargetRule, label_key: str, keys: Set[str]) -> Target:
+def _rebuild(target: Target, sanitized: SanitizedInstances, rule: TargetRule, label_key: str, keys: Set[str]) -> Target:
     if not sanitized.tally.changed:
         return target
     rebuilt: Dict[str, Any] = dict(target)
@@ -266,7 +274,7 @@ def _rebuilt(target: Target, sanitized: SanitizedInstances, rule: TargetRule, la
     if sanitized.dropped is not None:
         index = np.flatnonzero(~sanitized.dropped)
         for key in keys & rebuilt.keys():
-            # An 'area' that was out of line before stays as it is: no loss reads it.
+            # An 'area' of another length was wrong before and stays: no loss reads it.
             if length_of(rebuilt[key]) == len(labels):
                 rebuilt[key] = take(rebuilt[key], index)
     return rebuilt

@@ -1,4 +1,4 @@
-"""Host-side gloo channel between ranks: no GPU waits for it, and torch's own list of groups does not know it."""
+"""Host-side gloo channel between ranks: no GPU waits for it, and it is not in torch's list of groups."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from mmguard.distributed.heartbeat import LINGER, Presence
 
 
 class Channel:
-    """Gloo connections between some ranks, and what these say of themselves; see :func:`channel_of`.
+    """Gloo connections between some ranks, and their heartbeats; see :func:`channel_of`.
 
-    Every rank must make it and call it in the same order, as any collective. A rank that fails or leaves closes its
-    connections, so that those that wait for it notice at once.
+    Every rank must create it and call it in the same order, like any collective. A rank that fails or leaves closes its
+    connections, so that the ranks that wait for it notice immediately.
 
-    It is not made by ``dist.new_group``, which names a group after the number of groups before it. Where only some
-    ranks made one, these numbers differ between ranks, and the next group waits for ranks that look elsewhere: since
-    torch 2.14 any group, before that one of ``use_local_synchronization``. So ours neither counts nor is counted.
+    It is not created by ``dist.new_group``, which names a group after the number of groups before it. If only some
+    ranks create one, these numbers differ between ranks, and the next group waits for ranks that look elsewhere: since
+    torch 2.14 any group, before that one of ``use_local_synchronization``. So this one neither counts nor is counted.
 
     Args:
-        ranks (list[int]): Their numbers among all ranks.
-        timeout (float): Seconds after which a rank that has not come is named.
+        ranks (list[int]): The ranks in it, numbered among all ranks.
+        timeout (float): Seconds after which an absent rank is named.
 
     Raises:
-        AbsentRankError: A rank did not come, to this or to any call; from then on every call raises the same error.
+        AbsentRankError: A rank did not come, to this or to any call; after that every call raises the same error.
 
     Attributes:
-        rank (int): This one's number.
+        rank (int): The number of this rank.
     """
 
     def __init__(self, ranks: List[int], timeout: float) -> None:
@@ -42,23 +42,23 @@ class Channel:
         self._owner = os.getpid()
         self._presence = Presence(ranks)
         self._calls = 0
-        #: Tensors are kept for a while: a thread of gloo's that lets go of one last needs the GIL, and whoever ends the
+        #: Keeps tensors for a while: a thread of gloo's that releases one last needs the GIL, and whoever ends the
         #: group may hold that while it waits for the thread.
         self._last: Deque[Any] = deque(maxlen=4)
         self._failure: Optional[Exception] = None
         self._group: Any = None
-        self._group = self._tried(lambda: self._connect(timeout))
+        self._group = self._try(lambda: self._connect(timeout))
 
-    def compared(self, digest: int, flag: bool) -> Tuple[bool, bool]:
-        """Whether all ranks gave the same digest, and whether any raised its flag."""
+    def compare(self, digest: int, flag: bool) -> Tuple[bool, bool]:
+        """Return True if all ranks gave the same digest, and True if any raised its flag."""
         # The largest digest and (negated) the smallest are the same where all are.
         vector = torch.tensor([digest, -digest, int(flag)], dtype=torch.int64)
         self._call(lambda group: group.allreduce([vector], dist.ReduceOp.MAX), vector)
         largest, smallest, any_flag = vector.tolist()
         return largest == -smallest, bool(any_flag)
 
-    def gathered(self, item: Any) -> List[Any]:
-        """What every rank says, in the order of ``ranks``."""
+    def gather(self, item: Any) -> List[Any]:
+        """Return the item of every rank, in the order of ``ranks``."""
         data = pickle.dumps(item)
         length = torch.tensor(len(data))
         self._call(lambda group: group.allreduce([length], dist.ReduceOp.MAX), length)
@@ -72,7 +72,7 @@ class Channel:
         return self._failure is not None
 
     def leave(self, why: str) -> None:
-        """Says that this rank comes to nothing more, and why; whoever waits for it notices at once."""
+        """Tell the ranks that wait for this one that it will not come any more, and why."""
         if os.getpid() == self._owner and self._failure is None:
             self._failure = RuntimeError(f'this rank left the others: {why}')
             self._presence.leave(why)
@@ -84,7 +84,7 @@ class Channel:
             return
         self._presence.end()
         if self._group is not None:
-            time.sleep(LINGER)  # gloo's threads, and this rank's own, come to their end
+            time.sleep(LINGER)  # let gloo's threads, and this rank's own, finish
             self._group = None
 
     def _connect(self, timeout: float) -> Any:
@@ -99,12 +99,12 @@ class Channel:
         self._calls += 1
         self._last.append(tensors)
 
-        def agree() -> None:  # by this name a rank that waits here is reported
+        def agree() -> None:  # reports show the name of this function for a rank that waits here
             start(self._group).wait()
 
-        self._tried(agree)
+        self._try(agree)
 
-    def _tried(self, attempt: Callable[[], Any]) -> Any:
+    def _try(self, attempt: Callable[[], Any]) -> Any:
         start = time.monotonic()
         try:
             return attempt()
@@ -113,33 +113,33 @@ class Channel:
         waited = time.monotonic() - start
         self._presence.answer(self._calls)
         self.close()
-        self._failure = self._presence.missing_at(self._calls, waited)
+        self._failure = self._presence.build_error(self._calls, waited)
         raise self._failure from cause
 
 
-#: (process group of all, ranks, timeout) -> channel. Made once: making one is a collective, and it holds sockets.
+#: (process group of all, ranks, timeout) -> channel. Kept: creating one is a collective, and it holds sockets.
 _CHANNELS: Dict[Tuple[Any, Any, float], Channel] = {}
 
 
 @atexit.register
 def _leave() -> None:
-    """Closes the connections before the interpreter ends: gloo's threads abort a process that goes while they run."""
+    """Close the connections before the interpreter ends: gloo's threads abort a process that ends while they run."""
     for channel in _CHANNELS.values():
         channel.close()
 
 
-def world() -> Optional[Any]:
-    """The process group of all ranks; another one after each ``init_process_group``, ``None`` without."""
+def current_world() -> Optional[Any]:
+    """Return the process group of all ranks; a new one after each ``init_process_group``, ``None`` without."""
     return dist.group.WORLD if dist.is_available() and dist.is_initialized() else None
 
 
 def channel_of(group: Optional[Any], timeout: float) -> Optional[Channel]:
-    """The channel of a group's ranks (``None``: of all), made at the first call; ``None`` where there is one rank."""
-    everyone = world()
+    """Return the channel of a group's ranks (``None``: all), created at the first call; ``None`` for a single rank."""
+    everyone = current_world()
     if everyone is None or dist.get_world_size(group) == 1:
         return None
     for key, channel in list(_CHANNELS.items()):
-        if key[0] is not everyone or channel.closed:  # of a process group that was destroyed since, or of a failure
+        if key[0] is not everyone or channel.closed:  # its process group was destroyed, or it failed
             del _CHANNELS[key]
     key = (everyone, everyone if group is None else group, timeout)
     if key not in _CHANNELS:

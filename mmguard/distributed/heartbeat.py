@@ -1,4 +1,4 @@
-"""Heartbeats of ranks: the name of the rank that is missing, where a collective only fails."""
+"""Heartbeats of ranks: the name of the missing rank, when a collective only fails."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import torch.distributed as dist
 
 from mmguard.compat.torch_names import default_store
 
-#: Seconds between two signs of life of a rank.
+#: Seconds between two heartbeats of a rank.
 BEAT = 0.5
-#: Seconds that the others get to answer a roll call, or to give a sign of life.
+#: Seconds that the others get to answer a roll call, or to send a heartbeat.
 PATIENCE = 3.0
-#: Seconds that a rank which ends leaves the others to read what it said: the store may go with its process.
+#: Seconds that an ending rank gives the others to read its reason: the store may end with its process.
 LINGER = 0.2
-#: Where a rank stands that waits for others: in a collective, in DistributedDataParallel, in backward.
+#: Modules in which a rank waits for others: collectives, DistributedDataParallel, backward.
 WAITING = ('torch.distributed', 'torch.nn.parallel', 'torch.autograd', 'mmguard.distributed.channel')
 
 
@@ -28,7 +28,7 @@ class AbsentRankError(RuntimeError):
     """A rank did not come to a collective.
 
     Args:
-        message (str): Which, and what to look at.
+        message (str): The missing rank, and what to look at.
         ranks (list[int]): The ranks to look at: those that ended, else those that are elsewhere; or, where most wait in
             a collective that others skipped, these.
     """
@@ -39,12 +39,12 @@ class AbsentRankError(RuntimeError):
 
 
 class Presence:
-    """What each rank says of itself in their common store: that it lives, where it stands, or why it ended.
+    """Messages of each rank in their common store: that it lives, where it is, or why it ended.
 
-    A thread says the first two twice a second. Only a collective that failed reads them.
+    A thread sends the first two twice a second. Only a collective that failed reads them.
 
     Args:
-        ranks (Sequence[int]): All that take part, this one among them; each must make its own.
+        ranks (Sequence[int]): All that take part, including this one; each must create its own.
     """
 
     def __init__(self, ranks: Sequence[int]) -> None:
@@ -54,40 +54,40 @@ class Presence:
         self._who = f'process {os.getpid()} on {socket.gethostname()}'
         self._prefix = f'mmguard/{"all" if len(ranks) == dist.get_world_size() else "-".join(map(str, ranks))}'
         self._ended = threading.Event()
-        with contextlib.suppress(Exception):  # without a store nobody is named, but training goes on
+        with contextlib.suppress(Exception):  # without a store no rank can be named, but training continues
             self._prefix += f'/{(self.store.add("made", 1) - 1) // len(ranks)}'
             self._say_where()
             threading.Thread(target=self._beat, name='mmguard-presence', daemon=True).start()
 
     @property
     def store(self) -> Any:
-        """The part of the common store that these ranks have for themselves, for this purpose."""
-        # Not kept: the process that has it would hold its port after the process group is destroyed.
+        """The part of the common store that is reserved for these ranks and this purpose."""
+        # Not kept: its process would hold the port after the process group is destroyed.
         return dist.PrefixStore(self._prefix, default_store())
 
     def end(self) -> None:
-        """Gives no more signs of life."""
+        """Stop the heartbeats."""
         self._ended.set()
 
     def leave(self, why: str) -> None:
-        """Says that this rank comes to nothing more."""
+        """Record that this rank will not come any more."""
         with contextlib.suppress(Exception):  # the store may be gone, and with it the others
             self.store.set(f'why/{self.rank}', why)
             self.store.add(f'left/{self.rank}', 1)
             self.store.add('left', 1)
 
     def answer(self, call: int) -> None:
-        """Says that this rank is at a collective, by its number."""
+        """Record that this rank is at a collective, by its number."""
         with contextlib.suppress(Exception):
             self.store.add(f'{call}/{self.rank}', 1)
             self.store.add(f'{call}', 1)
 
-    def missing_at(self, call: int, waited: float) -> AbsentRankError:
-        """The error of a collective that failed; this rank has answered."""
+    def build_error(self, call: int, waited: float) -> AbsentRankError:
+        """Build the error of a collective that failed; this rank has answered."""
         try:
-            who, ranks = self._judged(self._stories_of_silent(call), call)
+            who, ranks = self._judge(self._call_roll(call), call)
         except Exception:  # torch raises several kinds when the other side of a socket is gone
-            who = 'the process that keeps their common store (rank 0, or torchrun) is gone, and with it what ranks said'
+            who = 'the process that keeps their common store (rank 0, or torchrun) is gone, with all reports of ranks'
             ranks = [0]
         return AbsentRankError(f'rank {self.rank} waited {waited:.1f} s for the others: {who}', ranks)
 
@@ -99,13 +99,13 @@ class Presence:
                 self._say_where()
 
     def _say_where(self) -> None:
-        self.store.set(f'where/{self.rank}', f'{self._who}|{where(self._thread)}')
+        self.store.set(f'where/{self.rank}', f'{self._who}|{describe_position(self._thread)}')
         self.store.add(f'beats/{self.rank}', 1)
 
     # ---- roll call
 
-    def _stories_of_silent(self, call: int) -> Dict[int, List[str]]:
-        """Rank -> ``ended``, ``gone``, ``elsewhere`` or ``waiting``, and its story; of those that do not answer."""
+    def _call_roll(self, call: int) -> Dict[int, List[str]]:
+        """Return rank -> ``ended``, ``gone``, ``elsewhere`` or ``waiting``, and details, for silent ranks."""
         store, end = self.store, time.monotonic() + PATIENCE
         beats = {rank: store.add(f'beats/{rank}', 0) for rank in self._others}
         while store.add(f'{call}', 0) + store.add('left', 0) < len(self.ranks) and time.monotonic() < end:
@@ -122,7 +122,7 @@ class Presence:
             if store.add(f'beats/{rank}', 0) == beats[rank]:
                 stories[rank] = [
                     'gone',
-                    f'{name} is gone, or stands still: no sign of life for {PATIENCE:g} s (killed for lack of memory? '
+                    f'{name} is gone, or hangs: no sign of life for {PATIENCE:g} s (killed for lack of memory? '
                     f'look at its log and at dmesg)',
                 ]
             else:
@@ -131,21 +131,21 @@ class Presence:
         time.sleep(LINGER)
         return stories
 
-    def _judged(self, stories: Dict[int, List[str]], call: int) -> Any:
+    def _judge(self, stories: Dict[int, List[str]], call: int) -> Any:
         ended = [rank for rank, (kind, _) in stories.items() if kind in ('ended', 'gone')]
-        said = '; '.join(stories[rank][1] for rank in (ended or stories))
+        details = '; '.join(stories[rank][1] for rank in (ended or stories))
         if not stories:
-            return 'all of them are here, so it is the connection between them that failed', []
+            return 'all of them are here, so the connection between them failed', []
         waiting = [rank for rank, (kind, _) in stories.items() if kind == 'waiting']
         here = [rank for rank in self.ranks if rank not in stories]
         if ended or len(waiting) < len(here):
-            return said, ended or list(stories)
+            return details, ended or list(stories)
         skipped = ', '.join(map(str, here))
-        return f'{said}. It is rank {skipped} that skipped this, unless the others were to skip it, too', here
+        return f'{details}. Rank {skipped} skipped this, unless the others were to skip it, too', here
 
 
-def where(thread: int) -> str:
-    """Where a thread stands: ``waits in all_reduce, called from metric.py, line 12``."""
+def describe_position(thread: int) -> str:
+    """Describe where a thread is: ``waits in all_reduce, called from metric.py, line 12``."""
     frame: Any = sys._current_frames()[thread]
     waits = _module_of(frame).startswith(WAITING)
     call = frame.f_code.co_name

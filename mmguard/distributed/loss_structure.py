@@ -1,4 +1,4 @@
-"""Structure of a dictionary of losses: the part of it in which ranks may differ."""
+"""Structure of a dictionary of losses: the part in which ranks may differ."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Entry(NamedTuple):
     """One item of a dictionary of losses.
 
     Attributes:
-        is_list (bool): Whether it is a list of tensors. How many may differ: heads make one per image or level.
-        graph (bool): Whether it carries a graph, so that backward reaches parameters through it.
+        is_list (bool): True for a list of tensors. Its length may differ: heads return one per image or level.
+        graph (bool): True if it carries a graph, so that backward reaches parameters through it.
     """
 
     is_list: bool
@@ -29,14 +29,14 @@ Layout = Dict[str, Entry]
 
 
 def layout_of(losses: Mapping[str, Any]) -> Layout:
-    """Key -> entry.
+    """Return key -> entry.
 
     Raises:
         TypeError: A value that is neither a tensor nor a list of tensors.
     """
     layout = {}
     for key, value in losses.items():
-        if isinstance(value, Tensor):  # as most are, and this runs in every iteration
+        if isinstance(value, Tensor):  # the usual case, and this runs in every iteration
             layout[key] = Entry(False, value.requires_grad)
         else:
             tensors = tensors_of(key, value)
@@ -45,7 +45,7 @@ def layout_of(losses: Mapping[str, Any]) -> Layout:
 
 
 def tensors_of(key: str, value: Any) -> Sequence[Tensor]:
-    """The tensors of one loss."""
+    """Return the tensors of one loss."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, (list, tuple)) and all(isinstance(part, Tensor) for part in value):
@@ -54,9 +54,9 @@ def tensors_of(key: str, value: Any) -> Sequence[Tensor]:
 
 
 def digest(layout: Layout) -> int:
-    """Return a number of 63 bits that differs where layouts do, but for one chance in ``2**63``.
+    """Return a number of 63 bits that differs if layouts do, except for one chance in ``2**63``.
 
-    The order of the keys counts: loops reduce losses entry by entry. Whether one is a list does not: backward sees no
+    The order of the keys counts: loops reduce losses entry by entry. Lists and tensors do not differ: backward sees no
     difference.
     """
     text = repr([(key, entry.graph) for key, entry in layout.items()])
@@ -66,8 +66,8 @@ def digest(layout: Layout) -> int:
 def union(layouts: Sequence[Layout]) -> Layout:
     """Return every key of any layout, with a graph where any of them has one.
 
-    Keys are in the order of the layout with the most keys. A key that it lacks follows the one that it follows in
-    another layout.
+    Keys are in the order of the layout with the most keys. A key that it lacks comes after the one before it in another
+    layout.
 
     Example:
         >>> entry = Entry(is_list=False, graph=True)
@@ -87,19 +87,19 @@ def union(layouts: Sequence[Layout]) -> Layout:
     return {key: joined[key] for key in order}
 
 
-def lacking(layout: Layout, whole: Layout) -> List[str]:
-    """The keys of ``whole`` that are not in ``layout``, or are there without the graph that they should have."""
+def find_missing(layout: Layout, whole: Layout) -> List[str]:
+    """Return the keys of ``whole`` that ``layout`` lacks, or has without the graph that they should have."""
     return [k for k, e in whole.items() if k not in layout or (e.graph and not layout[k].graph)]
 
 
-def nonfinite_losses(losses: Losses) -> List[str]:
-    """Names of the losses that are trained on and not finite."""
+def find_nonfinite_losses(losses: Losses) -> List[str]:
+    """Return the names of the losses that are trained on and not finite."""
     parts = [(k, part.detach()) for k, value in losses.items() if 'loss' in k for part in tensors_of(k, value)]
-    return list(dict.fromkeys(not_finite(parts)))
+    return list(dict.fromkeys(find_nonfinite(parts)))
 
 
-def not_finite(named: Sequence[Tuple[str, Tensor]]) -> List[str]:
-    """Names of the tensors that hold a number that is not finite; one wait for the device."""
+def find_nonfinite(named: Sequence[Tuple[str, Tensor]]) -> List[str]:
+    """Return the names of the tensors with a number that is not finite; waits once for the device."""
     flags = [tensor.isfinite().all().to(named[0][1].device) for _, tensor in named]
     found = torch.stack(flags).tolist() if flags else []
     return [name for (name, _), finite in zip(named, found) if not finite]

@@ -11,9 +11,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def zero_of(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
-    """A zero that hangs on parameters (default: every trainable one): each gets a gradient of zeros through it.
+    """Return a zero that hangs on parameters (default: every trainable one): each gets a gradient of zeros through it.
 
-    Where DistributedDataParallel searches for unused parameters itself, it has marked them already and would not take
+    If DistributedDataParallel searches for unused parameters itself, it has marked them already and would not accept
     a second gradient, so the zero hangs on nothing there.
     """
     hung = list(parameters) or [parameter for parameter in module.parameters() if parameter.requires_grad]
@@ -21,38 +21,38 @@ def zero_of(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
         return torch.zeros(())
     if getattr(module, 'find_unused_parameters', False):
         return torch.zeros((), device=hung[0].device)
-    # Sums of nothing: 0 whatever a parameter holds, where 0 * inf would be NaN.
+    # Sums of nothing: 0 whatever a parameter holds, while 0 * inf would be NaN.
     return torch.stack([one.flatten()[:0].sum().float().to(hung[0].device) for one in hung]).sum()
 
 
-def unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
-    """Names of the parameters that DistributedDataParallel waits for and no loss reaches.
+def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
+    """Return the names of the parameters that DistributedDataParallel waits for and no loss reaches.
 
-    None where it searches for them itself (``find_unused_parameters=True``, ``static_graph=True``), where ``module`` is
-    not wrapped in it, and where activation checkpointing hides a part of the graph.
+    Empty if it searches for them itself (``find_unused_parameters=True``, ``static_graph=True``), if ``module`` is
+    not wrapped in it, and if activation checkpointing hides a part of the graph.
     """
     if not isinstance(module, DistributedDataParallel) or not torch.is_grad_enabled():
         return []
     if module.find_unused_parameters or getattr(module, 'static_graph', False):
         return []
-    reached = _reached(losses)
-    return [] if reached is None else [name for name, one in trainable(module) if id(one) not in reached]
+    reached = _find_reached(losses)
+    return [] if reached is None else [name for name, one in list_trainable(module) if id(one) not in reached]
 
 
-def trainable(module: Any) -> List[Any]:
-    """Name and parameter, of those with ``requires_grad``; without the ``module.`` of a wrapper."""
+def list_trainable(module: Any) -> List[Any]:
+    """Return name and parameter of those with ``requires_grad``, without the ``module.`` of a wrapper."""
     inner = module.module if isinstance(module, DistributedDataParallel) else module
     return [(name, one) for name, one in inner.named_parameters() if one.requires_grad]
 
 
-def _reached(losses: Iterable[Tensor]) -> Any:
-    """Identities of the leaves of a graph; ``None`` where not all of it can be seen."""
+def _find_reached(losses: Iterable[Tensor]) -> Any:
+    """Return the ids of the leaves of a graph; ``None`` if a part of it is hidden."""
     leaves: Set[int] = {id(loss) for loss in losses if loss.requires_grad and loss.grad_fn is None}
     waiting: List[Any] = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
     seen = set(waiting)
     while waiting:
         node = waiting.pop()
-        if 'Checkpoint' in node.name():  # with use_reentrant=True it makes its part of the graph in backward
+        if 'Checkpoint' in node.name():  # with use_reentrant=True it builds its part of the graph in backward
             return None
         if hasattr(node, 'variable'):
             leaves.add(id(node.variable))
@@ -62,31 +62,31 @@ def _reached(losses: Iterable[Tensor]) -> Any:
     return leaves
 
 
-def explained(error: Exception, model: Any) -> str:
-    """The error of DistributedDataParallel that waited for a gradient, with names and a cure; else empty."""
+def explain_error(error: Exception, model: Any) -> str:
+    """Explain the error of DistributedDataParallel about a missing gradient, with names and remedy; else empty."""
     if 'Expected to have finished reduction' not in str(error):
         return ''
-    names = [name for name, _ in trainable(model)]
+    names = [name for name, _ in list_trainable(model)]
     numbers = re.search(r'Parameter indices which did not receive grad for rank \d+:([\d ]+)', str(error))
     lacking = [names[int(number)] for number in numbers.group(1).split()] if numbers else []
     return (
-        f'{", ".join(lacking) or "some parameters of another rank"} got no gradient in the iteration before. A branch '
-        f'that is not always used needs DistributedDataParallel find_unused_parameters=True, one that never is '
+        f'{", ".join(lacking) or "some parameters of another rank"} got no gradient in the previous iteration. A '
+        f'branch that is not always used needs DistributedDataParallel find_unused_parameters=True, one that never is '
         f'(frozen, dropped) requires_grad=False. {error}'
     )
 
 
-def with_names(message: str, module: Any) -> str:
-    """A message of DistributedDataParallel, with the names of the parameters that it numbers."""
-    from mmguard.findings.unused import unused_in  # only a run that has failed needs it
+def add_names(message: str, module: Any) -> str:
+    """Add the names of the parameters that a message of DistributedDataParallel numbers."""
+    from mmguard.findings.run import find_unused  # needed only after a failure
 
-    said = unused_in([message])
-    if not said.indices or said.names or module is None:
+    found = find_unused([message])
+    if not found.indices or found.names or module is None:
         return message
-    names = [name for name, _ in trainable(module)]
+    names = [name for name, _ in list_trainable(module)]
     lines = [
         f'Parameters which did not receive grad for rank {rank}: '
         f'{", ".join(names[one] for one in indices if one < len(names))}'
-        for rank, indices in said.indices.items()
+        for rank, indices in found.indices.items()
     ]
     return '\n'.join([message, *lines])

@@ -1,1 +1,1 @@
-"""Files that are written whole, JSON of stated types, and pickles that call nothing."""
+"""Files written whole, JSON of declared types, and pickles that call nothing."""

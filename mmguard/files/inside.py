@@ -1,11 +1,11 @@
-r"""Names that stand in a data set: none becomes a path outside of it, or of ``--out``.
+r"""Checks of names from a data set: none may become a path outside of it, or of ``--out``.
 
-A data set comes from elsewhere, so each name in it is looked at here before it is joined to a folder:
+A data set comes from elsewhere, so each name in it is checked here before it is joined to a folder:
 
 - **Names in records** (``file_name`` of COCO, lists of VOC, ``imagePath`` of Labelme, ids of OpenImages, PNG of
   panoptic files, entries of a folder, an archive or a bucket) stay in the folder that they are relative to:
   :func:`resolve_inside`. An absolute path inside of that folder is such a name, too. An image that a record names
-  elsewhere is not looked at; it counts as missing, with :data:`OUTSIDE` after its name.
+  elsewhere is not read; it counts as missing, with :data:`OUTSIDE` after its name.
 - **Paths in settings** that the user names as the target, or that come with it (``path``, ``train`` and ``val`` of a
   data.yaml, its lists of images, ``dataset`` in dataset.json), and data sets of a config without ``data_root`` and
   ``data_prefix``, often lead to other folders of the same machine, and are only *read*: :func:`check_name` is enough.
@@ -25,7 +25,7 @@ import re
 from functools import lru_cache
 from typing import Callable
 
-#: Stands after a name that is not looked at.
+#: Suffix of a name that is not read.
 OUTSIDE = 'outside of the data set'
 _CONTROL = re.compile(r'[\x00-\x1f\x7f]')
 _HOST = re.compile(r'[/\\]{2}')
@@ -52,12 +52,12 @@ def resolve_inside(root: str, name: str, within: str = '') -> str:
     r"""Return the path of a name in a folder.
 
     Args:
-        root (str): The folder, or its URL. Empty: nobody said which, and ``name`` is any path of this machine.
-        name (str): As it stands in the data set. Empty: the folder itself.
+        root (str): The folder, or its URL. Empty: unknown, and ``name`` is any path of this machine.
+        name (str): The name in the data set. Empty: the folder itself.
         within (str): A folder around ``root`` that ``name`` must not leave. Default: ``root``.
 
     Returns:
-        str: The path, without ``..``: what is opened is what was looked at, whatever links there are.
+        str: The path, without ``..``: what is opened is what was checked, whatever links there are.
 
     Raises:
         OutsideError: The name leads out of the folder, in the notation of this system or of another.
@@ -82,7 +82,7 @@ def resolve_inside(root: str, name: str, within: str = '') -> str:
         places = [os.path.abspath(path), os.path.abspath(os.path.join(root, portable))]
         base = os.path.abspath(within or root)
         is_inside = all(_is_in(place, base) for place in places)
-        if os.path.isabs(name) and not is_inside:  # of a folder that was named by a link
+        if os.path.isabs(name) and not is_inside:  # the folder may have been named by a link
             is_inside = all(_is_in(place, os.path.realpath(base)) for place in places)
     if not is_inside:
         raise OutsideError(f'{name!r:.120} is {OUTSIDE}')
@@ -90,7 +90,7 @@ def resolve_inside(root: str, name: str, within: str = '') -> str:
 
 
 def find_inside(root: str, name: str, within: str = '') -> str:
-    """Return the path of a name in a folder as :func:`resolve_inside` does, empty where it leads out of it."""
+    """Return the path of a name in a folder like :func:`resolve_inside`, empty if it leads out of it."""
     try:
         return resolve_inside(root, name, within)
     except OutsideError:
@@ -98,17 +98,17 @@ def find_inside(root: str, name: str, within: str = '') -> str:
 
 
 def is_file_name(name: str) -> bool:
-    """Return True if a name is that of one file or folder here: a server lists what it likes."""
+    """Return True if a name is that of one file or folder here: a server may list anything."""
     return name not in ('', os.curdir, os.pardir) and '/' not in name and os.path.basename(name) == name
 
 
 def is_really_inside(path: str, root: str) -> bool:
-    """Return True if a path leads to something in a folder, or to the folder itself, when all links are followed."""
+    """Return True if a path leads to something in a folder, or to the folder itself, with all links followed."""
     return _is_in(os.path.realpath(path), os.path.realpath(root))
 
 
 def tell_inside(root: str) -> Callable[[str], bool]:
-    """Return :func:`is_really_inside` for many files of a folder: each folder in it is looked at once."""
+    """Return :func:`is_really_inside` for many files of a folder; it resolves each folder only once."""
 
     @lru_cache(maxsize=None)
     def is_folder_inside(folder: str) -> bool:

@@ -1,4 +1,4 @@
-"""YAML and JSON as plain data: nothing is run, and size and depth are bounded first."""
+"""YAML and JSON as plain data: nothing is executed, and size and depth are checked first."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import pickletools
 from itertools import chain
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-#: More values are no config and no data.yaml.
+#: A config or a data.yaml has fewer values.
 LARGEST = 1_000_000
-#: More levels of lists and tables are not, either, and what walks them calls itself once for each level.
+#: They also have fewer levels of lists and tables; code that walks them recurses once per level.
 DEEPEST = 100
 _MOST_DIGITS = 4000
 _TOO_DEEP = f'nested more than {DEEPEST} levels deep'
 
 
 class NotPlain(Exception):
-    """A file of data holds something else, or more than can be looked at."""
+    """A file of data holds something else, or too much."""
 
 
 def parse_data(text: str, ending: str) -> Any:
-    """Return what a text holds: JSON where the ending is ``'.json'``, else YAML. Nothing in it is run.
+    """Parse a text: JSON if the ending is ``'.json'``, else YAML. Nothing in it is executed.
 
     Raises:
-        NotPlain: It holds more than plain data, refers to its parts so often that they are too many, or is nested too
+        NotPlain: It holds more than plain data, repeats its parts so often that they are too many, or is nested too
             deeply.
-        ValueError: It is damaged; the error of the parser is its cause.
+        ValueError: It is damaged; the parser's error is the cause.
 
     Example:
         >>> parse_data('a: [1, 2]', '.yaml')
@@ -44,7 +44,7 @@ def parse_data(text: str, ending: str) -> Any:
         return data
     import yaml
 
-    # libyaml reads ten times as fast, but overflows the stack where lists are nested deep enough.
+    # libyaml reads ten times as fast, but overflows the stack if lists are nested deep enough.
     loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
     try:
         _check_events(yaml.parse(text, Loader=loader))
@@ -56,7 +56,7 @@ def parse_data(text: str, ending: str) -> Any:
 
 
 def is_nested(value: Any, levels: int) -> bool:
-    """Return True if lists and tables, none of which is in the value twice, are nested more than so many levels deep.
+    """Return True if lists and tables, without shared parts, are nested more than so many levels deep.
 
     Example:
         >>> is_nested([[1]], 2), is_nested([[[1]]], 2)
@@ -73,7 +73,7 @@ _HOLDERS = (dict, list, tuple, set, frozenset)
 
 
 def _check_events(events: Iterable[Any]) -> None:
-    """Refuse a YAML text that spreads to too many values or is nested too deeply, before merge keys copy what aliases
+    """Refuse a YAML text that expands to too many values or is nested too deeply, before merge keys copy what aliases
     name.
     """
     import yaml
@@ -84,7 +84,7 @@ def _check_events(events: Iterable[Any]) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             around.append((event.anchor, 1, 0))
             if event.anchor is not None:
-                known[event.anchor] = LARGEST + 1, 1  # of one that holds itself
+                known[event.anchor] = LARGEST + 1, 1  # in case it contains itself
             if len(around) > DEEPEST:
                 raise NotPlain(f'YAML that is {_TOO_DEEP}')
             continue
@@ -95,7 +95,7 @@ def _check_events(events: Iterable[Any]) -> None:
             anchor, (size, levels) = None, known.get(event.anchor, (1, 0))
         elif isinstance(event, yaml.ScalarEvent):
             anchor, size, levels = event.anchor, 1, 0
-            # Making a number of its digits takes time with the square of their count.
+            # Parsing a number takes time quadratic in its digits.
             if len(event.value) > _MOST_DIGITS and (
                 event.tag or (event.implicit[0] and event.value[0] in '+-0123456789')
             ):
@@ -112,28 +112,28 @@ def _check_events(events: Iterable[Any]) -> None:
             raise NotPlain(f'YAML that is {_TOO_DEEP}')
 
 
-#: Keeps an object under a number: one beyond all reason makes the unpickler take a table of that size.
+#: Store an object under a number: for a huge number the unpickler allocates a table of that size.
 _PUTS = ('PUT', 'BINPUT', 'LONG_BINPUT')
-#: Takes an object again: parts that share parts are more values than a file has bytes.
+#: Fetch an object again: shared parts make more values than a file has bytes.
 _GETS = ('GET', 'BINGET', 'LONG_BINGET', 'DUP')
 
 
 class RefusedName(pickle.UnpicklingError):
-    """A pickle names a class or a function that is not to be called."""
+    """A pickle names a class or function that must not be called."""
 
 
 class _PlainData(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        raise RefusedName(f'it names {module}.{name}, which is no plain data')
+        raise RefusedName(f'it names {module}.{name}, which is not plain data')
 
 
 def load_plain_pickle(content: bytes) -> Any:
-    """Load lists, dicts, tuples, texts and numbers, none of which is referred to twice.
+    """Load lists, dicts, tuples, texts and numbers, without shared parts.
 
     Raises:
         RefusedName: It names anything else (a class, a function, a numpy array).
-        pickle.UnpicklingError: It is damaged, or refers to its parts.
-        Exception: Whatever else a damaged pickle raises.
+        pickle.UnpicklingError: It is damaged, or has shared parts.
+        Exception: Anything else that a damaged pickle raises.
 
     Example:
         >>> load_plain_pickle(pickle.dumps([1.0, 2.5]))
@@ -155,17 +155,17 @@ def load_plain_pickle(content: bytes) -> Any:
     return data
 
 
-#: More bytes are no file of class weights.
+#: A file of class weights has fewer bytes.
 LARGEST_WEIGHTS = 1 << 22
 
 
 def parse_weights(content: bytes, ending: str) -> Any:
-    """Return what a file of class weights, of at most :data:`LARGEST_WEIGHTS` bytes, holds by its ending. No code is
-    run.
+    """Parse a file of class weights, of at most :data:`LARGEST_WEIGHTS` bytes, by its ending. No code is
+    executed.
 
     Raises:
-        ValueError: It is damaged or too large, or a .npy holds something else than a list of numbers.
-        Exception: Whatever else a damaged file raises.
+        ValueError: It is damaged or too large, or a .npy holds anything but a list of numbers.
+        Exception: Anything else that a damaged file raises.
     """
     if len(content) > LARGEST_WEIGHTS:
         raise ValueError(f'it is larger than {LARGEST_WEIGHTS >> 20} MiB')
@@ -173,8 +173,8 @@ def parse_weights(content: bytes, ending: str) -> Any:
         import numpy as np
 
         array = np.load(io.BytesIO(content), allow_pickle=False)
-        if getattr(array, 'ndim', 0) != 1 or not 0 < len(array) <= len(content):  # numbers of no bytes are many
-            raise ValueError(f'it holds no list: an array of shape {getattr(array, "shape", "unknown")}')
+        if getattr(array, 'ndim', 0) != 1 or not 0 < len(array) <= len(content):  # numbers may have 0 bytes
+            raise ValueError(f'it does not hold a list, but an array of shape {getattr(array, "shape", "unknown")}')
         return array.tolist()
     try:
         if ending in ('.pkl', '.pickle'):

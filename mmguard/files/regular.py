@@ -1,18 +1,25 @@
-"""Regular files, opened without waiting: a FIFO, a socket or a device is refused before it is opened."""
+"""Regular files, read without waiting and written whole: a FIFO, a socket or a device is refused before it is "
+"opened."""
 
 from __future__ import annotations
 
 import errno
 import os
+import platform
+import shutil
 import stat
-from typing import BinaryIO, Union
+import tempfile
+import uuid
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Callable, Iterator, Optional, Tuple, Union
 
-#: A FIFO that takes the place of a file between the look at it and the opening makes nobody wait.
+#: O_NONBLOCK: a FIFO that replaces a file between check and opening must not block.
 _FLAGS = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) | getattr(os, 'O_CLOEXEC', 0)
 
 
 def check_regular(path: Union[str, os.PathLike[str]]) -> None:
-    """Raise as :func:`open_regular` does, for a library that opens a file by its name."""
+    """Raise like :func:`open_regular`, for a library that opens a file by name."""
     _check(os.stat(path).st_mode)
 
 
@@ -34,7 +41,7 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
 
 
 def read_regular(path: Union[str, os.PathLike[str]], most: int) -> bytes:
-    """Read a regular file that has at most so many bytes.
+    """Read a regular file of at most so many bytes.
 
     Raises:
         OSError: As :func:`open_regular`, or the file is larger.
@@ -49,4 +56,190 @@ def read_regular(path: Union[str, os.PathLike[str]], most: int) -> bytes:
 
 def _check(mode: int) -> None:
     if not stat.S_ISREG(mode):
-        raise OSError(0, 'it is a folder' if stat.S_ISDIR(mode) else 'it is no regular file')
+        raise OSError(0, 'it is a folder' if stat.S_ISDIR(mode) else 'it is not a regular file')
+
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+#: Prefix of temporary folders.
+_FOLDER = 'mmguard-files-'
+#: Opening a pipe must not wait, and a link must not be followed.
+_FLAGS = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
+NOT_REGULAR = 'is not a regular file'
+#: Has the name of a draft: a file left by a killed process does not count as one of the folder.
+LOCK = '.mmguard-lock.part'
+_OWNER_SIZE = 200
+
+
+def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], None]] = None) -> None:
+    """Write a file next to its place, then rename it; on an error the existing file stays as it was.
+
+    A draft left by a killed process is reused by the next one that writes the same file. Only a regular
+    file is ever replaced: no device, no pipe, no link.
+
+    Args:
+        path (Path): The file; its folder is created.
+        content (bytes): Its content.
+        check (callable, optional): Called with the draft before it is renamed; an exception stops the writing.
+
+    Raises:
+        OSError: It cannot be written, or its name belongs to something other than a regular file.
+    """
+    if not path.name:  # '.' or '/': a draft cannot be placed next to it
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise OSError(errno.EEXIST, NOT_REGULAR, str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, draft = _open_draft(path)
+    try:
+        with os.fdopen(descriptor, 'wb') as file:
+            file.truncate()
+            file.write(content)
+            file.flush()
+            if check is not None:
+                check(draft)
+            if fcntl is None:
+                file.close()  # Windows cannot rename an open file; elsewhere it stays locked until it has its name
+            os.replace(draft, path)
+    except BaseException as error:
+        with suppress(FileNotFoundError):  # interrupted after it got its name
+            os.unlink(draft)
+        if isinstance(error, OSError) and error.errno and error.filename is None:  # a full disk names no file
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """Yield a temporary folder. Those left by killed processes are removed, too."""
+    for left in Path(tempfile.gettempdir()).glob(f'{_FOLDER}*'):
+        lock = _lock(left, wait=False)
+        if lock is not None:
+            shutil.rmtree(left, ignore_errors=True)
+            os.close(lock)
+    while True:
+        folder = tempfile.mkdtemp(prefix=_FOLDER)
+        lock = _lock(folder, wait=True)
+        if os.path.isdir(folder):  # else another process removed it as left over
+            break
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def is_draft(name: str) -> bool:
+    """Return True if a file name is that of a draft, being written or left by a killed process."""
+    return name.startswith('.') and name.endswith('.part')
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder, so that no other process writes to it at the same time. A killed process holds no lock.
+
+    Raises:
+        BlockingIOError: Another process holds it.
+        OSError: Nothing can be written there.
+    """
+    path = folder / LOCK
+    descriptor = _take(path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
+        os.close(descriptor)
+
+
+def _take(path: Path) -> int:
+    for _ in range(3):  # the holder may release it in between
+        is_new = not os.path.lexists(path)
+        descriptor = os.open(path, _FLAGS, 0o666)
+        is_locked = _try_lock(descriptor)
+        with suppress(OSError):
+            is_free = is_new or _is_of_dead(os.read(descriptor, _OWNER_SIZE)) if is_locked is None else is_locked
+            if is_free and os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                if is_locked is None:
+                    os.ftruncate(descriptor, 0)
+                    os.lseek(descriptor, 0, os.SEEK_SET)
+                    os.write(descriptor, _owner())
+                return descriptor
+        os.close(descriptor)
+    raise BlockingIOError(errno.EWOULDBLOCK, 'another process writes there', str(path))
+
+
+def _owner() -> bytes:
+    return f'{os.getpid()} {platform.node()}'[:_OWNER_SIZE].encode()
+
+
+def _is_of_dead(owner: bytes) -> bool:
+    """Return True if a process of this machine wrote this, and is gone: for file systems without locks."""
+    number, _, node = owner.decode(errors='replace').partition(' ')
+    if fcntl is None or node != platform.node() or not number.isdecimal():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _try_lock(descriptor: int) -> Optional[bool]:
+    """Lock a file; False: another process holds it, ``None``: locks are not supported here."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _open_draft(path: Path) -> Tuple[int, Path]:
+    """Open a draft: always the same file, but another one while a process writes that."""
+    stem = f'.{path.name}'[:40]
+    draft = path.with_name(f'{stem}.part')
+    with suppress(OSError):  # of another user, or a link
+        descriptor = os.open(draft, _FLAGS, 0o666)
+        if _is_alone(descriptor, draft):
+            return descriptor, draft
+        os.close(descriptor)
+    draft = path.with_name(f'{stem}.{uuid.uuid4().hex[:8]}.part')
+    return os.open(draft, _FLAGS | os.O_EXCL, 0o666), draft
+
+
+def _is_alone(descriptor: int, draft: Path) -> bool:
+    """Lock a draft; True if no other process writes it, or has renamed it since it was opened."""
+    opened = os.fstat(descriptor)
+    if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:  # else what it is linked to would be emptied
+        return False
+    is_locked = _try_lock(descriptor)
+    if not is_locked:
+        return is_locked is None
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(draft))
+    except FileNotFoundError:
+        return False
+
+
+def _lock(folder: Union[str, Path], wait: bool) -> Optional[int]:
+    """Return a descriptor that locks a folder; ``None`` if it is locked, gone, or on a file system without locks."""
+    if fcntl is None:
+        return None
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), os.stat(folder)):
+                return descriptor
+        os.close(descriptor)
+    return None

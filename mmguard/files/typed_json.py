@@ -1,6 +1,6 @@
-"""JSON as dataclasses: a value of another type, size or sign than its field is refused in words.
+"""JSON as dataclasses: a value of the wrong type, size or sign is refused with a message.
 
-As msgspec does it, which a report must do without: it runs where torch and numpy are all there is.
+msgspec does the same, but a report has to run with only torch and numpy.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import Any, Callable, Dict, List, NewType, Type, TypeVar, Union, get
 T = TypeVar('T')
 Decode = Callable[[Any], Any]
 
-#: Of a process. No training has had so many.
+#: Number of a process. No training has had so many.
 Rank = NewType('Rank', int)
 _RANKS = 1 << 20
-#: Every reader of JSON knows the integers up to here.
+#: Every reader of JSON supports integers up to here.
 _MOST = 1 << 53
 
 
 class NotJson(ValueError):
-    """A text that is no JSON, as one that was cut off."""
+    """A text that is not JSON, e.g. one that was cut off."""
 
 
-def parsed(text: bytes) -> Dict[str, Any]:
-    """The JSON object of a text.
+def parse_object(text: bytes) -> Dict[str, Any]:
+    """Parse a text into a JSON object.
 
     Raises:
-        NotJson: It is no JSON.
-        ValueError: It is none; says why.
+        NotJson: It is not JSON.
+        ValueError: It is not an object; the message says what it is.
     """
     try:
         record = json.loads(text)
@@ -37,22 +37,22 @@ def parsed(text: bytes) -> Dict[str, Any]:
         raise ValueError('nested too deep') from None
     except ValueError:
         raise NotJson('not JSON') from None
-    return _of_type(dict, 'no object', record)  # type: ignore[no-any-return]
+    return _check_type(dict, 'not an object', record)  # type: ignore[no-any-return]
 
 
-def decoded(kind: Type[T], value: Any) -> T:
-    """What ``json.loads`` returned, as a type.
+def decode(kind: Type[T], value: Any) -> T:
+    """Convert the result of ``json.loads`` to a type.
 
-    Integers are counts, of at least 0; where they are the keys of a dict they are labels, of any sign. A float may also
-    be its text, since JSON knows no NaN. Keys that a dataclass has no field for are left out.
+    Integers are counts, at least 0; as keys of a dict they are labels, of any sign. A float may also be its text, since
+    JSON has no NaN. Keys without a field in a dataclass are ignored.
 
     Raises:
-        ValueError: It does not fit; says where and why.
+        ValueError: It does not fit; the message says where and why.
 
     Example:
-        >>> decoded(Dict[int, int], {'-1': 3})
+        >>> decode(Dict[int, int], {'-1': 3})
         {-1: 3}
-        >>> decoded(Dict[str, List[int]], {'a': [1, -1]})
+        >>> decode(Dict[str, List[int]], {'a': [1, -1]})
         Traceback (most recent call last):
             ...
         ValueError: a: -1 is out of range
@@ -85,28 +85,30 @@ def _dataclass(kind: Any) -> Decode:
     needed = [f.name for f in fields(kind) if f.init and f.default is MISSING and f.default_factory is MISSING]
 
     def decode(value: Any) -> Any:
-        record = _of_type(dict, 'no object', value)
+        record = _check_type(dict, 'not an object', value)
         for name in needed:
             if name not in record:
                 raise ValueError(f'no {name!r}')
-        return kind(**{name: _within(name, known[name], record[name]) for name in record if name in known})
+        return kind(**{name: _decode_field(name, known[name], record[name]) for name in record if name in known})
 
     return decode
 
 
 def _list(item: Decode, value: Any) -> List[Any]:
-    return [item(one) for one in _of_type(list, 'no list', value)]
+    return [item(one) for one in _check_type(list, 'not a list', value)]
 
 
 def _dict(key: Decode, item: Decode, value: Any) -> Dict[Any, Any]:
-    return {key(name): _within(name, item, one) for name, one in _of_type(dict, 'no object', value).items()}
+    return {
+        key(name): _decode_field(name, item, one) for name, one in _check_type(dict, 'not an object', value).items()
+    }
 
 
 def _optional(item: Decode, value: Any) -> Any:
     return None if value is None else item(value)
 
 
-def _within(name: str, decode: Decode, value: Any) -> Any:
+def _decode_field(name: str, decode: Decode, value: Any) -> Any:
     try:
         return decode(value)
     except ValueError as error:
@@ -115,7 +117,7 @@ def _within(name: str, decode: Decode, value: Any) -> Any:
 
 def _integer(most: int, value: Any) -> int:
     if type(value) is not int:
-        raise ValueError(f'{_short(value)} is no integer')
+        raise ValueError(f'{_short(value)} is not an integer')
     if not 0 <= value <= most:
         raise ValueError(f'{_short(value)} is out of range')
     return value
@@ -125,7 +127,7 @@ def _label(value: str) -> int:
     try:
         label = int(value)
     except ValueError:
-        raise ValueError(f'{_short(value)} is no integer') from None
+        raise ValueError(f'{_short(value)} is not an integer') from None
     if not -(1 << 63) <= label < 1 << 63:
         raise ValueError(f'{_short(value)} is out of range')
     return label
@@ -137,10 +139,10 @@ def _float(value: Any) -> float:
             return float(value)
         except (ValueError, OverflowError):
             pass
-    raise ValueError(f'{_short(value)} is no number')
+    raise ValueError(f'{_short(value)} is not a number')
 
 
-def _of_type(kind: type, why: str, value: Any) -> Any:
+def _check_type(kind: type, why: str, value: Any) -> Any:
     if type(value) is not kind:
         raise ValueError(f'{_short(value)} is {why}')
     return value
@@ -159,6 +161,6 @@ _SCALARS: Dict[Any, Decode] = {
     int: partial(_integer, _MOST),
     Rank: partial(_integer, _RANKS),
     float: _float,
-    str: partial(_of_type, str, 'no text'),
-    bool: partial(_of_type, bool, 'neither true nor false'),
+    str: partial(_check_type, str, 'not a text'),
+    bool: partial(_check_type, bool, 'neither true nor false'),
 }

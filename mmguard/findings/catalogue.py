@@ -47,18 +47,18 @@ def describe(rule: Type[Rule]) -> str:
     parts = [
         f'{rule.code}  {rule.summary}',
         f'Why it matters: {rule.why}',
-        f'Wrong:\n{_indented(rule.example.wrong)}\nRight:\n{_indented(rule.example.right)}',
+        f'Wrong:\n{_indent(rule.example.wrong)}\nRight:\n{_indent(rule.example.right)}',
         f'Known limits: {rule.limits}' if rule.limits else '',
-        f'What to do: {name_words(rule.advice)}',
+        f'What to do: {name_placeholders(rule.advice)}',
     ]
     return '\n\n'.join(filter(None, parts))
 
 
-def name_words(template: str) -> str:
+def name_placeholders(template: str) -> str:
     """Return a template with the names of its words in capitals.
 
     Example:
-        >>> name_words('Labels outside 0..{last}: {values}.')
+        >>> name_placeholders('Labels outside 0..{last}: {values}.')
         'Labels outside 0..LAST: VALUES.'
     """
     return ''.join(text + (name or '').upper() for text, name, _, _ in Formatter().parse(template))
@@ -76,12 +76,12 @@ def page() -> str:
         lines += ['', f'## {rule.code}', '', f'**{rule.summary}**', '', rule.why, '']
         lines += ['```text', f'wrong:  {rule.example.wrong}', f'right:  {rule.example.right}', '```', '']
         lines += [f'- Known limits: {rule.limits}'] if rule.limits else []
-        lines += [f'- What to do: {name_words(rule.advice)}']
+        lines += [f'- What to do: {name_placeholders(rule.advice)}']
         lines += [f'- Formerly also {", ".join(rule.aliases)}.'] if rule.aliases else []
     return '\n'.join(lines) + '\n'
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return '\n'.join(f'  {line}' for line in text.splitlines())
 
 

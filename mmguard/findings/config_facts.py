@@ -1,24 +1,24 @@
-"""What a config says about labels, for the diagnosis."""
+"""Facts about labels in a config, for the diagnosis."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Union
 
-from mmguard.compat.stack import ignored_labels_weigh
+from mmguard.compat.stack import weighs_ignored_labels
 from mmguard.config.head_classes import counts
-from mmguard.config.ignored import ignored_labels
+from mmguard.config.ignored import find_ignored_labels
 from mmguard.config.losses import class_weights, one_channel_softmax
 from mmguard.config.parts import OF_OBJECTS_3D, Part, classes_of, classes_path, datasets, heads, losses, transforms
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.findings.facts import ConfigFacts
-from mmguard.labels.spaces.heads import HEAD_MODULE
+from mmguard.labels.heads import HEAD_MODULE
 
 if TYPE_CHECKING:
     from mmengine.config import Config
 
 
 def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
-    """What a config says about labels. Nothing is built, no data is read.
+    """Collect what a config says about labels. Nothing is built, no data is read.
 
     Args:
         config (Config): A loaded config of either style, or one read by ``read_config``.
@@ -28,10 +28,10 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
     facts = ConfigFacts(
         framework=read.framework,
         head_classes={count.path: count.value for count in counts(read)},
-        ignore_index={place.path: place.value for place in ignored_labels(read)},
+        ignore_index={place.path: place.value for place in find_ignored_labels(read)},
         dataset_classes={classes_path(d): names for d in sets for names in [classes_of(d)] if names is not None},
         one_channel_softmax=[loss.path for loss in one_channel_softmax(read)],
-        ignored_labels_weigh=ignored_labels_weigh(),
+        ignored_labels_weigh=weighs_ignored_labels(),
     )
     for loss in losses(read):
         weights = class_weights(loss)
@@ -60,7 +60,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
 
 
 def label_map_of(dataset: Part) -> Dict[int, int]:
-    """How mmseg's data sets map labels where the config names some of their classes; empty where it does not."""
+    """Return how mmseg's data sets map labels if the config names some of their classes; empty otherwise."""
     mapper: Any = getattr(dataset.cls, 'get_label_map', None)
     classes = classes_of(dataset)
     if mapper is None or classes is None:

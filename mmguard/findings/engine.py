@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, List, Mapping, Optional, Sequence, Type
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Type
 
+from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig
+from mmguard.errors import CannotRun
 from mmguard.findings.config_facts import facts_of_config
-from mmguard.findings.edits import Edit, Split, holds
+from mmguard.findings.edits import Edit, FileChanges
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
-from mmguard.findings.rule import Facts, Reread, Rule
+from mmguard.findings.finding import ERROR, POSSIBLE, WARNING, Finding
+from mmguard.findings.order import sort_key
+from mmguard.findings.rule import DataRule, Facts, Reread, Rule, Verdict, common_placeholders
 from mmguard.findings.rules import RULES
-from mmguard.findings.search import search
 from mmguard.findings.usual_edits import guard_evaluation
 
 
@@ -25,15 +27,15 @@ def diagnose(
     others: Sequence[Facts] = (),
     **more: Any,
 ) -> List[Finding]:
-    """All findings that the facts support, the most likely first, each with the edits that were tried and hold.
+    """Return all findings that the facts support, the most likely first, each with the edits that were tried and hold.
 
     Args:
-        labels (LabelFacts, optional): What is known of the labels.
+        labels (LabelFacts, optional): Facts about the labels.
         config (ReadConfig, optional): The config.
-        rules (list[type], optional): The rules to look with; by default all that are not on request.
-        options (dict, optional): What the user said on the command line, where no config does.
-        reread (callable, optional): Gives the labels as they will be with another config and other options; without it
-            edits are offered only where the config alone decides.
+        rules (list[type], optional): Default: all rules that are not on request.
+        options (dict, optional): Options of the command line, in place of a config.
+        reread (callable, optional): Reads the labels again with another config and other options; without it only edits
+            that the config decides are offered.
         others (list[Facts]): The other splits of the config: an edit must be right there, too.
         more: More of ``Facts``: ``environment``, ``run``, ``ranks``.
     """
@@ -44,33 +46,35 @@ def diagnose(
     by_code = {rule.code: rule() for rule in asked}
     found = search(facts, asked)
     splits = [Split(facts, found), *(Split(other, search(other, asked)) for other in facts.others if found)]
-    return [_with_edits(finding, by_code[finding.code], splits, asked) for finding in found]
+    return [_try_edits(finding, by_code[finding.code], splits, asked) for finding in found]
 
 
-def _with_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> Finding:
+def _try_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> Finding:
     facts = splits[0].facts
     if facts.labels is not None and facts.reread is None:
-        return finding  # nobody can look again
+        return finding  # the labels cannot be read again
     candidates = [guard_evaluation(facts, edit) for edit in rule.edits(finding, facts)]
     edits: List[Edit] = []
     for edit in candidates:
-        # About labels: of those that mean the same (in all splits, in this alone) the first.
+        # About labels: the first of those with the same meaning (in all splits, in only this one).
         same = not finding.places and any(edit.question == known.question for known in edits)
         if not same and holds(edit, finding, splits, rules):
             edits.append(edit)
+    if edits and edits[-1].question and not edits[-1].if_not:  # no other way is left
+        edits[-1] = replace(edits[-1], if_not=finding.advice)
     return replace(finding, edits=tuple(edits))
 
 
 def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everything: bool = False) -> List[Type[Rule]]:
-    """The rules to look with.
+    """Return the rules that were chosen.
 
     Args:
-        select (list[str]): Codes, or beginnings of codes (``MG21``); empty: those that are not on request alone.
+        select (list[str]): Codes, or beginnings of codes (``MG21``); empty: all that are not on request.
         ignore (list[str]): Codes, or beginnings of codes, to leave out.
-        everything (bool): Also the rules that are looked for on request alone.
+        everything (bool): Include the rules that are only looked for on request.
 
     Raises:
-        ValueError: A code that no rule has.
+        ValueError: No rule has a code.
     """
     unknown = [code for code in (*select, *ignore) if not any(_has(rule, [code]) for rule in RULES)]
     if unknown:
@@ -85,3 +89,181 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everyth
 
 def _has(rule: Type[Rule], codes: Sequence[str]) -> bool:
     return any(code.startswith(tuple(codes)) for code in (rule.code, *rule.aliases))
+
+
+def search(facts: Facts, rules: Sequence[Type[Rule]]) -> List[Finding]:
+    """Return all findings that the facts support, the surest first.
+
+    If no finding is about the labels, and all were read, the verdict that they are fine comes last (MG100).
+    """
+    chosen = [kind() for kind in rules if any(getattr(facts, name) not in (None, ()) for name in kind.looks_at)]
+    found: List[Finding] = []
+    blamed = False
+    for rule in chosen:
+        if not isinstance(rule, Verdict):
+            findings = list(rule.find(facts))
+            found += findings
+            blamed = blamed or (rule.blames_labels and bool(findings))
+    found = _drop_consequences(sorted(found, key=sort_key))
+    if not blamed:
+        found += [verdict for rule in chosen if isinstance(rule, Verdict) for verdict in rule.find(facts)]
+    return found
+
+
+def _drop_consequences(found: Sequence[Finding]) -> List[Finding]:
+    """Leave out findings that follow from an earlier one: two pieces of advice for one fault contradict each other."""
+    kept: List[Finding] = []
+    follow: Set[str] = set()
+    for finding in found:
+        if finding.code not in follow:
+            kept.append(finding)
+            if finding.certainty != POSSIBLE:
+                follow.update(finding.supersedes)
+    return kept
+
+
+def apply_edit(edit: Edit, facts: Facts) -> Optional[Facts]:
+    """Return the facts after an edit; ``None`` if they cannot be read again, or the edit does not apply."""
+    try:
+        config = facts.config if facts.config is None else change_config(facts.config, edit.config)
+    except (LookupError, TypeError):  # no such place
+        return None
+    options: Dict[str, Any] = {**facts.options, **dict(edit.options)}
+    labels = facts.labels
+    if labels is not None:
+        try:
+            labels = None if facts.reread is None else facts.reread(config, options, edit.files)
+        except (CannotRun, OSError, ValueError):  # as a scan takes it: the files cannot be read or copied
+            return None
+        if labels is None:
+            return None
+    environment = facts.environment and facts.environment.apply_changes(edit.environment)
+    return facts._replace(labels=labels, config=config, options=options, environment=environment)
+
+
+class Split(NamedTuple):
+    """The facts of a split, and what the rules find in them."""
+
+    facts: Facts
+    found: Sequence[Finding]
+
+
+def holds(edit: Edit, finding: Finding, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> bool:
+    """Return True if an edit is right: it is applied, and all rules look again, in every split.
+
+    Its finding must be gone, no error be new, and the training must keep every class and every label.
+    """
+    return all(_holds_in(edit, finding, *split, rules) for split in splits)
+
+
+def _holds_in(
+    edit: Edit, finding: Finding, facts: Facts, before: Sequence[Finding], rules: Sequence[Type[Rule]]
+) -> bool:
+    # What rewrites files must not even leave boxes or ids that look wrong.
+    grave = (ERROR, WARNING) if edit.files else (ERROR,)
+    known: Set[str] = {found.code for found in before if found.severity in grave}
+    after = apply_edit(edit, facts)
+    if after is None:
+        return False
+    again = search(after, rules)
+    if any(found.code == finding.code and _is_same(found, finding) for found in again):
+        return False
+    if {found.code for found in again if found.severity in grave} - known:
+        return False
+    if facts.labels is None or after.labels is None:
+        return True
+    is_here = any(found.code == finding.code and _is_same(found, finding) for found in before)
+    return _keeps(edit, facts.labels, after.labels, is_here)
+
+
+def remember(reread: Reread) -> Reread:
+    """Remember what ``reread`` returned for a config, options and files: several findings try one edit."""
+    known: Dict[str, Optional[LabelFacts]] = {}
+
+    def read(config: Optional[ReadConfig], options: Mapping[str, Any], files: FileChanges) -> Optional[LabelFacts]:
+        key = repr((None if config is None else config.data, options, files))
+        if key not in known:
+            known[key] = reread(config, options, files)
+        return known[key]
+
+    return read
+
+
+def _is_same(one: Finding, other: Finding) -> bool:
+    return not one.places or bool(set(one.places) & set(other.places))
+
+
+def _keeps(edit: Edit, before: LabelFacts, after: LabelFacts, is_here: bool) -> bool:
+    """Return True if as many classes have labels as before, and as many elements are trained.
+
+    A split that does not show the finding (``is_here``) must not train on what it ignores now, either: that 255 is the
+    object in one split makes it none in another.
+    """
+    if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
+        return bool(count_trained_classes(after))  # other files: nothing of those before is missing
+    # A split without the finding may use these numbers for classes.
+    nothing = edit.unlabelled if is_here else ()
+    old = {label: count for label, count in _count_meant(before).items() if label not in nothing}
+    new = count_trained_classes(after)
+    if not new or len(new) < len(old) or sum(new.values()) < sum(old.values()):
+        return False
+    awake = before.kind == 'pixels' and before.ignore_index == after.ignore_index and not _is_misread(before)
+    return is_here or not awake or before.num_classes != after.num_classes or sum(new.values()) == sum(old.values())
+
+
+def _count_meant(labels: LabelFacts) -> Dict[int, int]:
+    """Return class -> elements that teach it, or would if the loader did not misread the files."""
+    if not _is_misread(labels) or labels.maps is None:
+        return count_trained_classes(labels)
+    return count_trained_classes(replace(labels, histogram=labels.maps.raw))
+
+
+def _is_misread(labels: LabelFacts) -> bool:
+    return labels.maps is not None and bool(labels.maps.loaded_otherwise)
+
+
+def count_trained_classes(labels: LabelFacts) -> Dict[int, int]:
+    """Return class -> elements that teach it."""
+    counts = labels.histogram if labels.annotations is None else labels.annotations.usable
+    return {
+        label: count
+        for label, count in counts.items()
+        if count and label not in (labels.ignore_index, *labels.values) and 0 <= label < labels.num_classes
+    }
+
+
+#: Frameworks that may have written the record of a run.
+OPENMMLAB, PYTORCH, NNUNET = FRAMEWORKS = ('openmmlab', 'pytorch', 'nnunet')
+
+
+def diagnose_for(framework: str, facts: LabelFacts, roots: Sequence[str] = ()) -> List[Finding]:
+    """Return all findings that the facts support, the surest first, with advice for a framework.
+
+    Args:
+        framework (str): One of :data:`FRAMEWORKS`; any other is taken for OpenMMLab.
+        facts (LabelFacts): What is known of the labels.
+        roots (sequence of str): Of the data set: nnU-Net's raw folder.
+    """
+    if framework == NNUNET:
+        advice = ' '.join(advise_nnunet(roots[0] if roots else '$nnUNet_raw/DATASET'))
+        return [replace(finding, advice=advice) for finding in diagnose(facts)]
+    return diagnose_for_pytorch(facts) if framework == PYTORCH else diagnose(facts)
+
+
+def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
+    """Return the findings that have an advice for plain PyTorch, with it."""
+    rules = {rule.code: rule() for rule in RULES if rule.pytorch}
+    found = []
+    for finding in diagnose(facts, rules=list(map(type, rules.values()))):
+        rule = rules[finding.code]
+        words = {**common_placeholders(facts), **(rule.describe(facts) if isinstance(rule, DataRule) else {})}
+        found.append(replace(finding, advice=rule.pytorch.format(**words)))
+    return found
+
+
+def advise_nnunet(raw_folder: str) -> Sequence[str]:
+    """Return what to do about any wrong label in nnU-Net, a sentence in two lines."""
+    return (
+        f'Which files and slices: `mmguard scan {raw_folder}`;',
+        'then correct the label files (or dataset.json) and preprocess again.',
+    )

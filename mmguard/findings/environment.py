@@ -1,4 +1,4 @@
-"""What is known of an installation: packages, their versions, the driver; and how it would be with others."""
+"""Facts about an installation: packages, versions, the driver; and how they change."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
     'mmguard': ('mmguard',),
 }
 
-#: What is installed, and what it becomes: (distribution, version); ``None``: it goes.
+#: Packages to install: (distribution, version); ``None``: uninstall.
 EnvironmentChanges = Tuple[Tuple[str, Optional[str]], ...]
 
 
 @dataclass
 class EnvironmentFacts:
-    """What is known about an installation.
+    """Facts about an installation.
 
     Args:
         python, system (str): Versions.
@@ -41,11 +41,11 @@ class EnvironmentFacts:
         missing (list[str]): Modules of ``DISTRIBUTIONS`` that cannot be found.
         errors (dict[str, str]): Module -> why it cannot be imported.
         torch_cuda (str, optional): The CUDA that torch was built for; ``None``: a CPU build.
-        cuda_available (bool, optional): Whether torch can use a GPU; ``None``: not asked.
+        cuda_available (bool, optional): True if torch can use a GPU; ``None``: not known.
         driver (str, optional): Version of the NVIDIA driver.
         driver_cuda (str, optional): The newest CUDA that the driver runs.
         gpus (list[str]): Their names.
-        ops (bool, optional): Whether mmcv has compiled ops; ``None``: no mmcv.
+        ops (bool, optional): True if mmcv has compiled ops; ``None``: no mmcv.
         accepts (dict[str, tuple]): ``'mmseg'``, ``'mmdet'`` -> the versions of mmcv that they accept, from, below
             (empty: no limit).
         tried (dict[str, list[str]]): ``'torch'``, ``'numpy'`` -> the versions that mmguard was run with, oldest first.
@@ -65,21 +65,21 @@ class EnvironmentFacts:
     accepts: Dict[str, Tuple[str, str]] = field(default_factory=dict)
     tried: Dict[str, List[str]] = field(default_factory=dict)
 
-    def installed(self, module: str) -> Dict[str, str]:
-        """The distributions of a module that are there -> version."""
+    def find_installed(self, module: str) -> Dict[str, str]:
+        """Return distribution -> version for the installed distributions of a module."""
         return {name: self.versions[name] for name in DISTRIBUTIONS[module] if name in self.versions}
 
     def version(self, module: str) -> str:
-        """Of a module; empty where it has none."""
-        return next(iter(self.installed(module).values()), '')
+        """Return the version of a module; empty if it is not installed."""
+        return next(iter(self.find_installed(module).values()), '')
 
     def is_from(self, module: str, low: str, high: str = '') -> bool:
-        """Whether a module is there in a version from ``low`` up to, not including, ``high`` (empty: no limit)."""
+        """Return True if a module is installed in a version from ``low`` to below ``high`` (empty: no limit)."""
         found = self.version(module)
         return bool(found) and is_within(found, low, high)
 
-    def with_changes(self, changes: EnvironmentChanges) -> EnvironmentFacts:
-        """As it will be: what is installed anew can be imported, and mmcv has its ops, which mmcv-lite lacks."""
+    def apply_changes(self, changes: EnvironmentChanges) -> EnvironmentFacts:
+        """Return the facts after changes: a new package imports, and mmcv has its ops, which mmcv-lite lacks."""
         versions, errors = dict(self.versions), dict(self.errors)
         missing, ops, accepts = list(self.missing), self.ops, dict(self.accepts)
         for name, value in changes:
@@ -100,24 +100,24 @@ class EnvironmentFacts:
 
 
 def line_of(module: str) -> str:
-    """The line of a module in the table: ``'cv2 (opencv-python)'``."""
+    """Return the name of a module in the table: ``'cv2 (opencv-python)'``."""
     usual = DISTRIBUTIONS[module][0]
     return module if module in DISTRIBUTIONS[module] else f'{module} ({usual})'
 
 
 def modules_of(distribution: str) -> Sequence[str]:
-    """The modules that a distribution provides."""
+    """Return the modules that a distribution provides."""
     return [module for module, names in DISTRIBUTIONS.items() if distribution in names]
 
 
 def is_within(version: str, low: str, high: str = '') -> bool:
-    """Whether a version is at least ``low``, and below ``high``; empty: no limit."""
+    """Return True if a version is at least ``low``, and below ``high``; empty: no limit."""
     key = version_key(version)
     return (not low or key >= version_key(low)) and (not high or key < version_key(high))
 
 
 def version_key(text: str) -> Tuple[Any, ...]:
-    """A version that compares: ``2.0.0rc4`` before ``2.0.0``, ``+cu118`` and the like left out.
+    """Return a key to compare versions: ``2.0.0rc4`` before ``2.0.0``; ``+cu118`` etc. is ignored.
 
     Example:
         >>> version_key('2.0.0rc4') < version_key('2.0.0') < version_key('2.13.0+cpu')

@@ -1,4 +1,4 @@
-"""What is known when the question is asked: by a hook in training, a scan of files, or a config that was read."""
+"""Facts that rules are given: by a hook in training, by a scan of files, or by a config."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
 
-#: Values that an evidence spells out.
+#: Values that evidence lists.
 _FEW = 6
 
 
 @dataclass
 class MapFacts:
-    """What a scan saw in files of label maps. Lists name files, relative to the scanned root, a few of each kind.
+    """Statistics of files of label maps. Lists name files, relative to the scanned root, a few of each kind.
 
     Args:
         raw (dict[int, int]): Value as stored -> pixels.
@@ -27,27 +27,27 @@ class MapFacts:
         loaded_otherwise (dict[str, int]): How the framework's loader changes what is stored -> files: ``'wrapped'``
             (16 bits modulo 256), ``'colours'`` (palette or RGB read as colours), ``'scaled'`` (fewer than 8 bits
             stretched over 0 to 255), ``'truncated'`` (fractions cut off).
-        at_edges (float, optional): Share of the invalid pixels that lie at the border of two other values: with a
-            lower and a higher one among their eight neighbours, as interpolation makes them.
+        at_edges (float, optional): Share of the invalid pixels at the border of two other values: with a lower and a
+            higher one among their eight neighbours, as interpolation makes them.
         all_void (list[str]): Files without a single pixel to train on.
         size_mismatches (list[tuple]): Label file, its (height, width), that of its image.
         missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
         unreadable (dict[str, list[str]]): What is wrong -> files.
         examples (dict[int, list[str]]): Value as stored -> first files that hold it.
         form_examples (dict[str, list[str]]): Form -> first files of it.
-        fractions (dict[float, int]): Of float files: values that are no integers -> pixels; the first few.
-        void_files (int): How many files ``all_void`` stands for, where the list was cut short.
+        fractions (dict[float, int]): Of float files: values that are not integers -> pixels; the first few.
+        void_files (int): Number of files in ``all_void``, which may be cut.
         image_forms (dict[str, int]): As ``forms``, of the images.
         image_lossy (int): As ``lossy``, of the images.
         files_with_class (dict[int, int]): Label as trained -> files that hold it.
         colours (dict[tuple, int]): (r, g, b) -> pixels, of colour files with few colours.
         black_palettes (int): Palette files whose palette shows all of their values as black.
         gray_in_colour (int): Colour files whose channels are equal; their ``raw`` values are those of one channel.
-        counts (dict[str, int]): How many each list above stands for, as the lists are cut: ``'all_void'``, ...,
+        counts (dict[str, int]): Full length of each list above, which may be cut: ``'all_void'``, ...,
             ``'unreadable <what is wrong>'``.
         sources (list[str]): The folders (or the one file) that were read.
-        suffix (str): How the names of those end that were read; empty: all.
-        declared (dict[tuple, str]): (r, g, b) -> class, as a ``labelmap.txt`` beside the files lists them.
+        suffix (str): End of the names of the files that were read; empty: all.
+        declared (dict[tuple, str]): (r, g, b) -> class, from a ``labelmap.txt`` next to the files.
     """
 
     raw: Dict[int, int] = field(default_factory=dict)
@@ -80,13 +80,13 @@ class MapFacts:
 
 @dataclass
 class AnnotationFacts:
-    """What a scan saw in annotation files (COCO, LVIS, VOC, OpenImages, YOLO, Labelme).
+    """Statistics of annotation files (COCO, LVIS, VOC, OpenImages, YOLO, Labelme).
 
     Args:
         format (str): ``'coco'``, ``'voc'``, ...
         categories (dict[int, str]): Category id -> name, in the order of the file (VOC: position -> name).
         instances_of (dict[str, int]): Category (id in COCO, name in VOC, as text) -> annotations.
-        images, annotations (int): How many there are.
+        images, annotations (int): Numbers of them.
         images_without_target (int): Images without a single usable annotation.
         images_kept_empty (int): Those of them that ``filter_empty_gt=True`` keeps: they have annotations of the
             classes, which are crowds, or left out one by one.
@@ -102,9 +102,9 @@ class AnnotationFacts:
         labelled_by (str): Where the labels of ``LabelFacts.values`` and ``histogram`` come from: ``'file order'`` (as
             mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
             (VOC, OpenImages), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
-            among COCO's own ids; -1: none), ``'unknown'`` (of a JSON alone
-            nobody said; counted as in ``'file order'``).
-        classes_counted (bool): Nobody said how many classes the model has: ``num_classes`` is what the file needs.
+            among COCO's own ids; -1: none), ``'unknown'`` (not known for
+            a JSON without a config; counted as in ``'file order'``).
+        classes_counted (bool): The model's number of classes is not known: ``num_classes`` is what the file needs.
         min_label (int): The first class; torchvision trains a label below it, 0, as background.
         images_of (dict[str, int]): Category, as in ``instances_of`` -> images that hold it.
         files_with_class (dict[int, int]): Label as trained -> images (VOC: files) that hold it.
@@ -116,33 +116,33 @@ class AnnotationFacts:
         small_examples (list[str]): ``'file: width x height'`` of the first ``small_images``.
         negative_boxes (int): Boxes with a corner below 0 (VOC: after its minus-one), whatever else is wrong.
         below_minus_one (int): Those of them with a corner below -1, which no minus-one makes.
-        over_edge (int): Boxes that begin inside the image and end more than a pixel outside of it.
-        left_out (dict[str, int]): Why mmdet leaves annotations out without a word -> how many: ``'category not in the
+        over_edge (int): Boxes that begin inside the image and end more than a pixel outside.
+        left_out (dict[str, int]): Why mmdet leaves annotations out silently -> how many: ``'category not in the
             class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,
             ``'area is 0'``, ``'no box'``, ``'its image is not listed'``.
-        left_out_names (dict[str, int]): Category that is not in the class list -> its annotations.
-        not_in_file (list[str]): Names of the class list that the annotation files do not know.
+        left_out_names (dict[str, int]): Category that the class list lacks -> its annotations.
+        not_in_file (list[str]): Names of the class list that the annotation files lack.
         renamed (list[tuple[int, str, str]]): Label, its name in the file, its name in the class list, where they
             differ: mmdet trains the first and shows the second.
         duplicate_category_ids (list[int]), duplicate_names (list[str]): Used twice in the list of categories.
         duplicate_files (list[str]): Images listed under two ids; the first few.
         without_key (dict[str, int]): Key that mmdet needs, as ``'annotations.area'`` -> records without it.
-        inside_as (dict[str, int]): Another way to write a box -> boxes that lie inside of their image when their four
-            numbers are read so: ``'corners'``, ``'rows'`` and ``'centres'`` of COCO (x1, y1, x2, y2; y1, x1, y2, x2;
+        inside_as (dict[str, int]): Another format of boxes -> boxes that are inside their image if they are read so:
+            ``'corners'``, ``'rows'`` and ``'centres'`` of COCO (x1, y1, x2, y2; y1, x1, y2, x2;
             centre, width, height),
             ``'sizes'`` of VOC (x, y, width, height); ``'swapped'``: with width and height of the image swapped.
-            Counted where boxes cannot be used, or reach beyond their images, or images have another size.
+            Counted if boxes cannot be used, or reach beyond their images, or images have another size.
         all_zero (int): Boxes whose four numbers are 0.
         turned_boxes (int): Boxes with a negative width or height.
-        inside_now (int): Boxes that lie inside of their image as they are read.
-        inside_unit (int): Boxes whose numbers all lie in [0, 1], as those that were divided by the size of the image.
+        inside_now (int): Boxes that are inside their image as they are read.
+        inside_unit (int): Boxes whose numbers are all in [0, 1], as if divided by the size of the image.
         sizes_compared (int): Images whose size was compared with that in the annotations.
         size_mismatches (list[tuple]): Image, its (height, width) on disk, that in the annotations.
-        masks_read (bool): Whether masks were checked.
-        mask_faults (dict[str, int]): What is wrong with masks, where they were read -> annotations that a loader does
-            not leave out. One fault each.
+        masks_read (bool): True if masks were checked.
+        mask_faults (dict[str, int]): Fault of masks that were read -> annotations that a loader does not leave out, one
+            fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
-        yolo (YoloFacts, optional): Of YOLO label files, what only they have.
+        yolo (YoloFacts, optional): What only YOLO label files have.
     """
 
     format: str = 'coco'
@@ -198,7 +198,7 @@ class AnnotationFacts:
 
 @dataclass
 class ConfigFacts:
-    """What a config says about labels. Keys are paths in it, as ``model.decode_head.loss_decode[0].class_weight``.
+    """Facts about labels in a config. Keys are paths in it, ``model.decode_head.loss_decode[0].class_weight``.
 
     Args:
         framework (str): ``'mmseg'`` or ``'mmdet'``.
@@ -211,8 +211,8 @@ class ConfigFacts:
         one_channel_softmax (list[str]): Paths of heads with one output channel and a softmax loss.
         heads (dict[str, str]): Path -> type of a head, ``'DINOHead'``.
         losses (dict[str, str]): Path -> type of a loss, ``'OhemCrossEntropy'``.
-        filter_empty_gt (dict[str, bool]): Path of a training data set -> whether it leaves out images without targets.
-        ignored_labels_weigh (bool): Whether mmseg's stock cross entropy looks up the class weight of ignored labels:
+        filter_empty_gt (dict[str, bool]): Path of a training data set -> True if it leaves out images without targets.
+        ignored_labels_weigh (bool): True if mmseg's stock cross entropy looks up the class weight of ignored labels:
             OpenMMLab's does, onedl's does not.
     """
 
@@ -232,13 +232,13 @@ class ConfigFacts:
 
 @dataclass
 class LoaderFacts:
-    """A few files as the config's own loader returns them, beside what the scan makes of them.
+    """A few files as the config's own loader returns them, compared with the scan.
 
     Args:
-        files (int): How many were compared.
+        files (int): Number of files.
         differing (dict[str, tuple]): File -> label -> count as the loader returns them, and as the scan counts them.
         failed (dict[str, str]): File that the scan can read -> what the loader raised.
-        unknown (str): Why the loader was not run; empty where it was.
+        unknown (str): Why the loader was not run; empty if it was.
     """
 
     files: int = 0
@@ -249,7 +249,7 @@ class LoaderFacts:
 
 @dataclass
 class LabelFacts:
-    """What is known about the labels when the question is asked.
+    """Facts about labels.
 
     Args:
         values (dict[int, int]): Invalid value -> count.
@@ -258,20 +258,20 @@ class LabelFacts:
         total (int): Elements seen.
         files (int): Files seen.
         offending_files (int): Files with an invalid value.
-        kind (str): What the values are labels of, ``'pixels'``, ``'instances'`` or ``'voxels'``.
+        kind (str): Kind of the elements, ``'pixels'``, ``'instances'`` or ``'voxels'``.
         reasons (dict[str, int]): Of instances, why they are invalid -> count.
         class_names (list[str]): The classes of the data set, where it names them.
-        histogram (dict[int, int]): Every value that training sees, valid or not -> count; empty where only invalid
-            ones are known (in training).
+        histogram (dict[int, int]): Every value that training sees, valid or not -> count; empty if only invalid ones
+            are known (in training).
         maps (MapFacts, optional): Of label maps, from a scan.
         annotations (AnnotationFacts, optional): Of annotation files, from a scan.
         volumes (VolumeFacts, optional): Of volumes, from a scan.
-        config (ConfigFacts, optional): Of the config, where there is one.
-        split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty where it is not known.
-        stored (dict[int, list[int]]): Invalid value -> the values in the files that become it, the lowest few, where
-            they are others: after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
-        of_images (bool): Of instances, whether they are whole images, as a classifier takes them.
-        loader (LoaderFacts, optional): What the loader of the config makes of a few of the files.
+        config (ConfigFacts, optional): Of the config, if there is one.
+        split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty if it is not known.
+        stored (dict[int, list[int]]): Invalid value -> other values in the files that become it, the lowest few:
+            after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
+        of_images (bool): True if instances are whole images, as for a classifier.
+        loader (LoaderFacts, optional): What the config's loader makes of a few files.
     """
 
     values: Dict[int, int] = field(default_factory=dict)
@@ -294,7 +294,7 @@ class LabelFacts:
     loader: Optional[LoaderFacts] = None
 
     def name_of(self, label: int) -> str:
-        """The name of a label; empty where it has none."""
+        """Return the name of a label; empty if it has none."""
         if self.annotations is not None and self.annotations.labelled_by == 'category id':
             return self.annotations.categories.get(label, '')
         return str(self.class_names[label]) if 0 <= label < len(self.class_names) else ''

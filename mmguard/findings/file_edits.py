@@ -1,13 +1,14 @@
-"""Edits of label files: commands of `mmguard fix`, which are tried on copies."""
+"""Edits of label files: commands of `mmguard fix`, tried on copies; and formats of boxes, judged by the whole set."""
 
 from __future__ import annotations
 
 import shlex
 from typing import Any, Iterator, List, Mapping, Sequence
 
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import AnnotationFacts
 from mmguard.findings.rule import Facts, Rule
-from mmguard.findings.views import annotations_of
+from mmguard.findings.views import annotations_of, share
 
 
 def rewrite(
@@ -75,3 +76,65 @@ def frozen(value: Any) -> Any:
     if isinstance(value, Mapping):
         return tuple(value.items())
     return tuple(value) if isinstance(value, list) else value
+
+
+#: Share of the boxes that lie inside their images, where they are read as they were written.
+NEARLY_ALL = 0.98
+#: Share of the boxes from which on it is a convention, not a few slips; of so many boxes at least.
+MANY, ENOUGH = 0.2, 10
+
+#: Formats of boxes as x, y, width, height.
+JSON = ('coco', 'lvis')
+#: Formats that no edit converts, as the evidence names them.
+_OTHER_FORMATS = {
+    'rows': 'nearly all boxes fit their images when read as y1, x1, y2, x2 (TensorFlow)',
+    'centres': 'nearly all boxes fit their images when read as centre, width, height',
+    'sizes': 'nearly all boxes fit their images when xmax and ymax are read as width and height',
+    'swapped': 'nearly all boxes fit their images when width and height of the images are swapped',
+    'turned': 'some boxes have a negative width or height',
+}
+
+
+def fitting(found: AnnotationFacts) -> List[str]:
+    """List the ways to read the boxes by which nearly all are inside their images, and more than now."""
+    # On square images both orders fit, and x comes first nearly everywhere.
+    square = found.inside_as.get('rows', 0) <= found.inside_as.get('corners', 0)
+    return [
+        name
+        for name, inside in sorted(found.inside_as.items(), key=lambda item: -item[1])
+        if inside > found.inside_now
+        and (name != 'sizes' or found.turned_boxes)
+        and not (name == 'rows' and square)
+        and share(inside, found.annotations) >= NEARLY_ALL
+    ]
+
+
+def are_many(boxes: int, found: AnnotationFacts) -> bool:
+    return found.annotations >= ENOUGH and share(boxes, found.annotations) >= MANY
+
+
+def describe_format(found: AnnotationFacts) -> str:
+    """Return which format the boxes seem to have, where no edit converts it; else nothing."""
+    ways = [*fitting(found), *(['turned'] if found.turned_boxes else [])]
+    return '; '.join(_OTHER_FORMATS[way] for way in ways if way in _OTHER_FORMATS)
+
+
+def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:
+    """Yield edits of boxes: another format where all of them fit it; else edits of single boxes.
+
+    Args:
+        boxes (int): How many are wrong.
+        title (str): What `mmguard fix` does with single ones.
+    """
+    found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
+    ways = fitting(found)
+    if 'corners' in ways:
+        question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
+        yield from rewrite(rule, facts, 'Convert the boxes.', ASKS, question, boxes='corners')
+    if ways or found.turned_boxes:
+        return
+    if not are_many(boxes, found):
+        yield from rewrite(rule, facts, title, SAFE)
+    elif boxes == found.all_zero and found.format in JSON:
+        question = 'Do the boxes 0, 0, 0, 0 mean that nothing is in the image?'
+        yield from rewrite(rule, facts, title, ASKS, question)

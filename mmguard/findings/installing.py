@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from mmguard.compat.stack import INSTALL, ONEDL, OPENMMLAB, STACKS, stacks_among
+from mmguard.compat.stack import INSTALL, ONEDL, OPENMMLAB, STACKS, find_stacks
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.environment import EnvironmentFacts, version_key
 
@@ -43,11 +43,11 @@ def find_command(module: str, stack: str, environment: EnvironmentFacts) -> Tupl
 
 def reinstall_mmcv(environment: EnvironmentFacts) -> Edit:
     """Install mmcv again, in a version that all frameworks accept, from the stack that is there."""
-    fork = list(stacks_among(environment.versions)) == [ONEDL]
+    fork = list(find_stacks(environment.versions)) == [ONEDL]
     command, becomes = find_command('mmcv', ONEDL if fork else OPENMMLAB, environment)
     if fork:  # for the torch that is there, not for one of its own
         command = command.replace('pip install', 'pip install --no-build-isolation')
-    installed = list(environment.installed('mmcv')) or [becomes[0]]
+    installed = list(environment.find_installed('mmcv')) or [becomes[0]]
     return Edit(
         'Reinstall mmcv.',
         SAFE,

@@ -1,38 +1,38 @@
-"""How well-known data sets number their label maps."""
+"""Numbering and palettes of label maps in well-known data sets."""
 
 from __future__ import annotations
 
 import re
-from typing import Collection, Dict, Mapping, Sequence, Tuple
+from typing import Collection, Dict, Iterable, Mapping, Sequence, Tuple
 
-#: Cityscapes: id -> train id, 255 for what none of the 19 classes is.
+#: Cityscapes: id -> train id, 255 outside of the 19 classes.
 _CITYSCAPES = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33)
 CITYSCAPES_TRAIN_IDS: Dict[int, int] = {
     **dict.fromkeys(range(34), 255),
     **{value: label for label, value in enumerate(_CITYSCAPES)},
 }
 
-#: COCO-Stuff: id - 1, as its maps hold it -> class. Ids that are missing name nothing.
+#: COCO-Stuff: id - 1, as its maps hold it -> class. Missing ids have no name.
 _NO_CLASS = {11, 25, 28, 29, 44, 65, 67, 68, 70, 82, 90}
 COCO_STUFF_CLASSES: Dict[int, int] = {
     value: label for label, value in enumerate(value for value in range(182) if value not in _NO_CLASS)
 }
 
-#: Cityscapes: ids of the few pixels that no benchmark counts.
+#: Cityscapes: ids of the few pixels that benchmarks do not count.
 CITYSCAPES_RARE = frozenset({9, 10, 14, 15, 16, 18, 29, 30})
 
-#: Numbers of classes of data sets whose 0 is no class: Pascal Context.
+#: Numbers of classes of data sets whose 0 is not a class: Pascal Context.
 COUNTED_WITHOUT_ZERO = (59,)
 
-#: As many classes as CamVid, Cityscapes and Mapillary (1.2, 2.0) have: their void is numbered behind them.
+#: Numbers of classes of CamVid, Cityscapes and Mapillary (1.2, 2.0), whose void has the next number.
 VOID_BEHIND = (11, 19, 65, 123)
 
-#: How many numbers well-known label maps use, one after the other.
+#: Length of the numbering of well-known label maps.
 NUMBERED = {66: 'Mapillary Vistas 1.2', 124: 'Mapillary Vistas 2.0', 847: 'ADE20K full'}
-#: Part of them that a scan of many files meets.
+#: Share of them that a scan of many files finds.
 MOST_OF_THEM = 0.9
 
-#: How the class lists begin of data sets whose files keep 0 for what is no class: ADE20K, LoveDA, Potsdam, Vaihingen.
+#: First classes of data sets whose files keep 0 for "no class": ADE20K, LoveDA, Potsdam, Vaihingen.
 _FROM_ONE = (
     ('wall', 'building', 'sky'),
     ('background', 'building', 'road', 'water', 'barren'),
@@ -41,7 +41,7 @@ _FROM_ONE = (
 
 
 def set_of_numbers(ids: Collection[int]) -> Tuple[str, int]:
-    """A well-known data set that numbers its classes as these ids run, from 0 or shifted to 1, and their number.
+    """Find a well-known data set that numbers its classes like these ids, from 0 or shifted to 1, and their number.
 
     Example:
         >>> set_of_numbers(range(1, 67)), set_of_numbers(range(19))
@@ -57,7 +57,7 @@ def set_of_numbers(ids: Collection[int]) -> Tuple[str, int]:
 
 
 def keeps_zero_free(names: Sequence[str]) -> bool:
-    """Whether a class list is that of a data set whose files hold 0 for no class, and 1..N.
+    """Return True if a class list is that of a data set whose files hold 0 for "no class", and 1..N.
 
     Example:
         >>> keeps_zero_free(['wall', 'building', 'sky', 'floor']), keeps_zero_free(['cat', 'dog'])
@@ -66,7 +66,7 @@ def keeps_zero_free(names: Sequence[str]) -> bool:
     return any(tuple(names[: len(first)]) == first for first in _FROM_ONE)
 
 
-#: FreeSurfer: a part of the brain, its value in the left and in the right half.
+#: FreeSurfer: part of the brain, its value in the left and in the right half.
 _PAIRS = (
     ('white|wm', 2, 41), ('cortex|gr[ae]y', 3, 42), ('lateral.*ventric', 4, 43), ('thalamus', 10, 49),
     ('caudate', 11, 50), ('putamen', 12, 51), ('pallidum', 13, 52), ('hippocamp', 17, 53), ('amygdala', 18, 54),
@@ -74,12 +74,12 @@ _PAIRS = (
 )  # fmt: skip
 
 
-def _sided(side: str, part: str) -> str:
-    """The pattern of a name that says which half, in front or behind."""
+def _side_pattern(side: str, part: str) -> str:
+    """Return the pattern of a name that says which half, at its start or end."""
     return rf'\b{side[0]}(?:{side[1:]}|h)?\b.*(?:{part})|(?:{part}).*\b{side[0]}(?:{side[1:]}|h)?\b'
 
 
-#: Data set of volumes -> value in its files -> pattern of the names that people declare for it, in lower case.
+#: Data set of volumes -> value in its files -> pattern of names declared for it, in lower case.
 VOLUME_SETS: Dict[str, Dict[int, str]] = {
     'MM-WHS': {
         500: r'\blv\b(?!.*myo)|left ventric(?!.*myo)',
@@ -98,24 +98,24 @@ VOLUME_SETS: Dict[str, Dict[int, str]] = {
     },
     'CHAOS': {63: r'liver', 126: r'right.*kidney|kidney.*right', 189: r'left.*kidney|kidney.*left', 252: r'spleen'},
     'FreeSurfer': {
-        value: _sided(side, part) for part, *values in _PAIRS for side, value in zip(('left', 'right'), values)
+        value: _side_pattern(side, part) for part, *values in _PAIRS for side, value in zip(('left', 'right'), values)
     },
     'iSeg': {10: r'\bcsf\b|cerebrospinal|fluid', 150: r'\bgm\b|gr[ae]y', 250: r'\bwm\b|white'},
 }
 
 
-def named_values(values: Collection[int], names: Mapping[int, str]) -> Tuple[str, Dict[int, int]]:
-    """A well-known data set that these values are of, and value -> the declared number of the same name.
+def match_named_values(values: Collection[int], names: Mapping[int, str]) -> Tuple[str, Dict[int, int]]:
+    """Find a well-known data set with these values, and value -> the declared number of the same name.
 
     Args:
-        values (collection of int): What the files hold beside 0.
+        values (collection of int): Values in the files, without 0.
         names (dict[int, str]): Declared number -> name; 0 and ignored ones left out.
 
     Returns:
-        tuple: Empty where it is no known set, or where a value has not exactly one of the names.
+        tuple: Empty if the set is not known, or a value does not have exactly one of the names.
 
     Example:
-        >>> named_values([1, 2, 4], {1: 'edema', 2: 'non-enhancing tumor', 3: 'enhancing tumor'})
+        >>> match_named_values([1, 2, 4], {1: 'edema', 2: 'non-enhancing tumor', 3: 'enhancing tumor'})
         ('BraTS', {1: 2, 2: 1, 4: 3})
     """
     plain = {number: name.lower().replace('_', ' ').replace('oedema', 'edema') for number, name in names.items()}
@@ -126,3 +126,59 @@ def named_values(values: Collection[int], names: Mapping[int, str]) -> Tuple[str
         if all(len(numbers) == 1 for numbers in fitting.values()):
             return title, {value: numbers[0] for value, numbers in sorted(fitting.items())}
     return '', {}
+
+
+Colour = Tuple[int, int, int]
+
+
+def voc_colour(label: int) -> Colour:
+    """Return the colour of a label in PASCAL VOC's palette, which labelme and most tools copy.
+
+    Example:
+        >>> [voc_colour(label) for label in (0, 1, 2, 3)]
+        [(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)]
+    """
+    red = green = blue = 0
+    for shift in range(7, -1, -1):
+        red |= (label & 1) << shift
+        green |= (label >> 1 & 1) << shift
+        blue |= (label >> 2 & 1) << shift
+        label >>= 3
+    return red, green, blue
+
+
+VOC: Dict[Colour, int] = {voc_colour(label): label for label in range(256)}
+
+_CITYSCAPES_COLOURS: Tuple[Colour, ...] = (
+    (128, 64, 128), (244, 35, 232), (70, 70, 70), (102, 102, 156), (190, 153, 153), (153, 153, 153), (250, 170, 30),
+    (220, 220, 0), (107, 142, 35), (152, 251, 152), (70, 130, 180), (220, 20, 60), (255, 0, 0), (0, 0, 142),
+    (0, 0, 70), (0, 60, 100), (0, 80, 100), (0, 0, 230), (119, 11, 32),
+)  # fmt: skip
+#: Colours outside of the 19 classes.
+_CITYSCAPES_VOID: Tuple[Colour, ...] = (
+    (0, 0, 0), (111, 74, 0), (81, 0, 81), (250, 170, 160), (230, 150, 140), (180, 165, 180), (150, 100, 100),
+    (150, 120, 90), (0, 0, 90), (0, 0, 110),
+)  # fmt: skip
+
+
+def grays(palette: Iterable[Tuple[Colour, int]]) -> Dict[int, int]:
+    """Return gray -> label, rounded as OpenCV and Pillow do, or truncated as older versions did.
+
+    Where two labels share a gray (1 and 16 of VOC: 38), the first is meant more often.
+    """
+    found: Dict[int, int] = {}
+    exact = [(0.299 * r + 0.587 * g + 0.114 * b, label) for (r, g, b), label in palette]
+    for whole in (round, int):
+        for gray, label in exact:
+            found.setdefault(whole(gray), label)
+    return found
+
+
+CITYSCAPES: Dict[Colour, int] = {colour: label for label, colour in enumerate(_CITYSCAPES_COLOURS)}
+CITYSCAPES.update(dict.fromkeys(_CITYSCAPES_VOID, 255))
+
+#: Palettes that were converted to gray: name -> gray -> label.
+GRAYS_OF: Dict[str, Dict[int, int]] = {
+    'VOC (labelme)': grays((voc_colour(label), label) for label in range(1, 21)),
+    'Cityscapes': grays((colour, label) for label, colour in enumerate(_CITYSCAPES_COLOURS)),
+}

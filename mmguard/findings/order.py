@@ -37,17 +37,18 @@ ORDER: Tuple[str, ...] = (
     'MG160',  # the background has a name
     'MG172',  # corners for x, y, width, height
     'MG168',  # data.yaml
+    'MG176',  # records that readers take for others
     # Numberings of well-known data sets before those that are only counted.
     'MG118',
     'MG101',
     'MG136',  # compression or interpolation made values up; a gray level more says nothing
+    'MG133',  # void that was shifted, before void that is not ignored
     'MG125',  # one gray level per class
     'MG115',  # from 1
     'MG108',  # the list is longer than the head
     'MG117',
     'MG119',
     'MG127',  # few files: a slip before a class that was forgotten
-    'MG133',  # void that was shifted, before void that is not ignored
     'MG104',
     'MG106',  # gray levels that nothing above explains
     'MG116',  # gaps, where no known numbering explains them
@@ -55,14 +56,13 @@ ORDER: Tuple[str, ...] = (
     'MG179',
     'MG153',
     'MG147',  # a name with two ids makes one label too many
+    'MG141',
     'MG161',
     'MG150',
-    'MG141',
     'MG130',  # of another size, the boxes are outside of the image
     'MG164',  # pixels for fractions
     'MG132',
     'MG129',
-    'MG176',  # before a count of what is lacking
     'MG174',
     # The config contradicts itself, in the order in which a training comes to it.
     'MG231',
@@ -75,8 +75,8 @@ ORDER: Tuple[str, ...] = (
     'MG202',
     'MG204',
     'MG207',
+    'MG209',  # a class is ignored: no other part agrees with it
     'MG208',
-    'MG209',
     'MG210',
     'MG211',
     'MG232',
@@ -95,6 +95,7 @@ ORDER: Tuple[str, ...] = (
     'MG228',
     'MG229',
     'MG245',
+    'MG233',
     'MG230',
     'MG243',
     # What can be said of labels where none of the above explains them.
@@ -114,7 +115,6 @@ ORDER: Tuple[str, ...] = (
     'MG218',
     'MG219',
     'MG220',
-    'MG221',
     # Volumes.
     'MG180',  # without a dataset.json nothing is known
     'MG181',
@@ -159,21 +159,22 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG151': ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125'),
     'MG123': ('MG107', 'MG122', 'MG135'),
     'MG120': ('MG101', 'MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136'),
-    'MG103': ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135'),
+    'MG103': ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135', 'MG243'),
     'MG121': ('MG106', 'MG107', 'MG116', 'MG125'),
     'MG122': ('MG106', 'MG107', 'MG116', 'MG125', 'MG137'),
     'MG137': ('MG106', 'MG107', 'MG138'),
-    'MG124': ('MG128', 'MG135'),
+    'MG124': ('MG128', 'MG135', 'MG243'),
     'MG212': ('MG102', 'MG107'),
     'MG126': ('MG102', 'MG107'),
-    'MG203': ('MG102', 'MG107', 'MG108', 'MG140', 'MG201', 'MG202', 'MG204'),
+    'MG203': ('MG102', 'MG107', 'MG108', 'MG140', 'MG154', 'MG201', 'MG202', 'MG204'),
     'MG162': ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174'),
     'MG140': ('MG146', 'MG154', 'MG160', 'MG174', 'MG201', 'MG202', 'MG204'),
     'MG173': ('MG109', 'MG146', 'MG152', 'MG174', 'MG130'),
     'MG138': ('MG102', 'MG107', 'MG115', 'MG116'),
     'MG160': ('MG102', 'MG107', 'MG108', 'MG115', 'MG201', 'MG202'),
     'MG172': ('MG109', 'MG146', 'MG152'),
-    'MG149': ('MG102', 'MG107', 'MG115', 'MG116'),
+    'MG149': ('MG102', 'MG107', 'MG115', 'MG116', 'MG127'),
+    'MG176': ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161'),
     'MG118': ('MG102', 'MG107', 'MG116'),
     'MG101': ('MG102', 'MG106', 'MG107', 'MG116', 'MG125'),
     'MG136': ('MG102', 'MG106', 'MG107', 'MG116', 'MG125'),
@@ -184,16 +185,19 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG117': ('MG102', 'MG106', 'MG107', 'MG116'),
     'MG119': ('MG102', 'MG107'),
     'MG127': ('MG102', 'MG107', 'MG116'),
-    'MG133': ('MG102', 'MG104', 'MG107', 'MG116'),
+    'MG133': ('MG102', 'MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135'),
     'MG116': ('MG107',),
+    'MG141': ('MG161',),
     'MG130': ('MG152',),
     'MG164': ('MG109', 'MG152', 'MG165', 'MG174'),
     'MG174': ('MG146',),
+    'MG209': ('MG208',),
     'MG250': ('MG252',),
     'MG254': ('MG222',),
     'MG240': ('MG102', 'MG107', 'MG215'),
     'MG215': ('MG102', 'MG107'),
     'MG251': ('MG223',),
+    'MG233': ('MG146',),
     'MG102': ('MG107',),
     'MG104': ('MG107', 'MG116'),
     'MG105': ('MG107',),

@@ -1,11 +1,10 @@
-"""What a rule is: one kind of mistake, in words, and how it is seen in the facts."""
+"""Base classes of rules: one kind of mistake each, its text, and how the facts show it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
 from typing import (
-    TYPE_CHECKING,
     Any,
     Callable,
     ClassVar,
@@ -21,41 +20,37 @@ from typing import (
 )
 
 from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import Edit, FileChanges, format_value
 from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding, shown
+from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.run import RankFacts, RunFacts
 from mmguard.labels.instances import LABEL_REASON
 
-if TYPE_CHECKING:
-    from mmguard.findings.edits import Edit
-
 #: Files that a finding names; the scan's report lists them all.
 NAMED = 5
 
-#: How certain a finding is where its rule says no more.
+#: Default certainty by severity.
 USUAL_CERTAINTIES = {ERROR: PROVEN, WARNING: POSSIBLE, INFO: POSSIBLE}
 
 
-#: Files of labels, and what `mmguard fix` does with each: (file or folder, ((option of the command, value), ...)).
-FileChanges = Tuple[Tuple[str, Tuple[Tuple[str, Any], ...]], ...]
-#: The labels as they will be with another config, other options and changed files; ``None`` where that cannot be known.
+#: The labels as they will be with another config, other options and changed files; ``None`` if that cannot be known.
 Reread = Callable[[Optional[ReadConfig], Mapping[str, Any], FileChanges], Optional[LabelFacts]]
 
 
 class Facts(NamedTuple):
-    """What is known when the question is asked.
+    """All facts that a rule may look at.
 
     Attributes:
-        labels (LabelFacts, optional): What a scan, a training or a batch showed.
+        labels (LabelFacts, optional): Of a scan, a training or a batch.
         config (ReadConfig, optional): The config.
-        options (dict): What the user said on the command line of a scan, where no config does.
-        reread (callable, optional): How to look at the labels again when config or options have changed.
+        options (dict): Options on the command line of a scan, in place of a config.
+        reread (callable, optional): Reads the labels again after config or options have changed.
         others (tuple[Facts]): The other splits of the same config: an edit must be right there, too.
-        environment (EnvironmentFacts, optional): What is installed.
-        run (RunFacts, optional): What is known of a training.
-        ranks (tuple[RankFacts]): How its ranks ended, the one that ended first in front.
+        environment (EnvironmentFacts, optional): The installation.
+        run (RunFacts, optional): The training.
+        ranks (tuple[RankFacts]): How its ranks ended, the first one first.
     """
 
     labels: Optional[LabelFacts] = None
@@ -69,20 +64,20 @@ class Facts(NamedTuple):
 
 
 class Example(NamedTuple):
-    """The smallest wrong example of a rule, and the right one: a line or two of a config, a label list, a command."""
+    """Smallest wrong example of a rule, and the right one: a line or two of a config, a label list, a command."""
 
     wrong: str
     right: str
 
 
 class Rule:
-    """One kind of mistake: a subclass in a file of its own, with one text.
+    """Kind of mistake: a subclass in a file of its own, with one text.
 
     ``title`` and ``advice`` are templates: ``{num_classes}`` is filled in with the words of a finding, so a brace is
     written twice. They are whole sentences, which can be translated.
 
-    A rule speaks where it is sure. What only invalid labels would bring out is ``on_request``: official configs, as
-    they were written, must pass without a false alarm.
+    A rule reports only what is certain enough. What matters only with invalid labels is ``on_request``: official
+    configs must pass without a false alarm.
     """
 
     #: Stable code; it is never given to another rule.
@@ -91,31 +86,31 @@ class Rule:
     aliases: ClassVar[Tuple[str, ...]] = ()
     #: What it finds, one line.
     summary: ClassVar[str]
-    #: What a finding says, with its numbers; empty: the summary.
+    #: Title of a finding, with its numbers; empty: the summary.
     title: ClassVar[str] = ''
-    #: Why it matters: what happens if it stays.
+    #: Why it matters: what happens if it is not corrected.
     why: ClassVar[str]
     example: ClassVar[Example]
-    #: What it does not see, or may take for a mistake.
+    #: What it misses, or may mistake for a fault.
     limits: ClassVar[str] = ''
-    #: What to do where no edit is offered.
+    #: What to do if no edit is offered.
     advice: ClassVar[str]
     #: The same for plain PyTorch; empty: not looked for there.
     pytorch: ClassVar[str] = ''
     severity: ClassVar[str] = ERROR
-    #: The fields of ``Facts`` that it looks at; where none of them is known it is not asked.
+    #: The fields of ``Facts`` that it looks at; without any of them the rule is skipped.
     looks_at: ClassVar[Tuple[str, ...]] = ()
-    #: Whether it is looked for only with ``--all`` or ``--select``.
+    #: True if it is looked for only with ``--all`` or ``--select``.
     on_request: ClassVar[bool] = False
-    #: Whether it speaks against the labels; the others leave the verdict 'your labels are fine' standing.
+    #: True if it says that labels are wrong; the others do not exclude the verdict 'your labels are fine'.
     blames_labels: ClassVar[bool] = True
 
     def find(self, facts: Facts) -> Iterator[Finding]:
-        """The findings that the facts support."""
+        """Yield the findings that the facts support."""
         raise TypeError(f'{type(self).__name__} does not look at the facts')
 
     def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
-        """What may be written instead, the likeliest first. Each is tried before it is offered."""
+        """Return edits, the likeliest first. Each is tried before it is offered."""
         return finding.candidates
 
     def report(
@@ -130,12 +125,12 @@ class Rule:
         """Return a finding of this rule.
 
         Args:
-            evidence (str): What it rests on.
-            words (dict, optional): What fills in title and advice.
+            evidence (str): Its evidence.
+            words (dict, optional): Words for the templates of title and advice.
             title (str): Another template of this rule than its ``title``.
             severity (str, optional): Another severity than that of the rule.
-            edits (list[Edit]): What may be written instead.
-            more: More of ``Finding``: ``files``, ``places``, ``value``.
+            edits (list[Edit]): Edits to try.
+            more: More fields of ``Finding``: ``files``, ``places``, ``value``.
         """
         words, severity = words or {}, severity or self.severity
         more = {'certainty': USUAL_CERTAINTIES[severity], 'supersedes': SUPERSEDES.get(self.code, ()), **more}
@@ -151,13 +146,13 @@ class Rule:
 
 
 class ConfigRule(Rule):
-    """A mistake that a config shows. What is known of the labels only makes it more or less certain."""
+    """Mistake that a config shows. Facts about the labels only make it more or less certain."""
 
     blames_labels = False
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        """The places where the config makes this mistake, one finding each."""
+        """Yield one finding for each place where the config makes this mistake."""
         raise TypeError(f'{type(self).__name__} does not look at the config')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -170,8 +165,8 @@ class ConfigRule(Rule):
             if key in merged:
                 places = (*merged[key].places, *places)
                 both = zip(merged[key].candidates, candidates)
-                candidates = tuple(_united(one, other) for one, other in both)
-            evidence = f'{" and ".join(places)} = {shown(found.value)}'
+                candidates = tuple(_unite(one, other) for one, other in both)
+            evidence = f'{" and ".join(places)} = {format_value(found.value)}'
             certainty = found.certainty if facts.labels is None else self.certainty_given(found, facts.labels)
             merged[key] = replace(found, places=places, candidates=candidates, evidence=evidence, certainty=certainty)
         yield from merged.values()
@@ -190,11 +185,11 @@ class ConfigRule(Rule):
         edits: Sequence[Edit] = (),
     ) -> Finding:
         """Return a finding of this rule at one place of the config, whose value is there."""
-        evidence = f'{path} = {shown(value)}'
+        evidence = f'{path} = {format_value(value)}'
         return self.report(evidence, words, title, severity, edits, places=(path,), value=value)
 
 
-def _united(one: Edit, other: Edit) -> Edit:
+def _unite(one: Edit, other: Edit) -> Edit:
     """Return the same edit at the places of both."""
     return replace(
         one,
@@ -204,7 +199,7 @@ def _united(one: Edit, other: Edit) -> Edit:
 
 
 class DataRule(Rule):
-    """A mistake that labels show. A subclass states it in words and says how certain the facts make it.
+    """Mistake that labels show. A subclass describes it and says how certain the facts make it.
 
     Texts are templates: ``{num_classes}`` is filled in with what :meth:`describe` says, so a brace is written twice.
     """
@@ -212,13 +207,13 @@ class DataRule(Rule):
     looks_at: ClassVar[Tuple[str, ...]] = ('labels',)
     #: The kinds of labels that can show it.
     kinds: ClassVar[Tuple[str, ...]] = ('pixels',)
-    #: Whether it shows the invalid values: they are not what is wrong with boxes, files or names.
+    #: True if it shows the invalid values: they are not the fault of boxes, files or names.
     shows_values: ClassVar[bool] = True
     #: The facts without which it cannot be seen.
     needs: ClassVar[Tuple[str, ...]] = ('values',)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        """Return one of ``CERTAINTIES``, or ``None`` where the facts do not show the mistake."""
+        """Return one of ``CERTAINTIES``, or ``None`` if the facts do not show the mistake."""
         raise TypeError(f'{type(self).__name__} does not judge the facts')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -229,7 +224,7 @@ class DataRule(Rule):
         certainty = self.certainty(labels)
         if certainty is None:
             return
-        words = {**common_words(labels), **self.describe(labels)}
+        words = {**common_placeholders(labels), **self.describe(labels)}
         yield Finding(
             code=self.code,
             title=self.choose_title(labels).format(**words),
@@ -242,7 +237,7 @@ class DataRule(Rule):
             supersedes=tuple(self.find_superseded(labels)),
         )
 
-    # ---- what a subclass may say differently from case to case
+    # ---- what a subclass may override
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         """Return those of ``SUPERSEDES`` that follow from it with these facts."""
@@ -277,13 +272,13 @@ class DataRule(Rule):
 
 
 class EnvironmentRule(Rule):
-    """A mistake that an installation shows. Its places are the lines of ``mmguard env``."""
+    """Mistake that an installation shows. Its places are the lines of ``mmguard env``."""
 
     blames_labels = False
     looks_at = ('environment',)
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
-        """What is wrong with the installation in this way."""
+        """Yield the faults of this kind in the installation."""
         raise TypeError(f'{type(self).__name__} does not look at the environment')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -292,27 +287,27 @@ class EnvironmentRule(Rule):
 
 
 class RunRule(Rule):
-    """What a run and its ranks left behind shows."""
+    """Mistake that a run and its ranks left traces of."""
 
     blames_labels = False
     looks_at = ('run', 'ranks')
 
 
 class Verdict(DataRule):
-    """A finding that is looked for only where nothing speaks against the labels."""
+    """Verdict that is looked for only if no finding is about the labels."""
 
     severity = INFO
     blames_labels = False
 
 
-def common_words(facts: LabelFacts) -> Dict[str, Any]:
-    """What every template may name."""
+def common_placeholders(facts: LabelFacts) -> Dict[str, Any]:
+    """Return the words that every template may use."""
     return {
         'num_classes': facts.num_classes,
         'last': facts.num_classes - 1,
         'more': facts.num_classes + 1,
         'ignore_index': facts.ignore_index,
-        # Where nothing is ignored yet, the usual value is the one to write.
+        # If nothing is ignored yet, the usual value is the one to write.
         'void': 255 if facts.ignore_index is None else facts.ignore_index,
         'values': ', '.join(map(str, sorted(facts.values)[:8])),
         'classes': len(facts.class_names),

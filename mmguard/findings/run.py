@@ -1,27 +1,29 @@
-"""What is known of a run and its ranks: how each ended, and what it lacked before."""
+"""Facts about a run and its ranks: how each ended, what it lacked, and what the errors of several ranks say."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.text.words import plural
+from mmguard.text import plural, quantity
 
-#: How a rank ended: it raised; it raised because it waited for another rank in vain; it ended without an exception; an
-#: iteration took too long.
+#: Ends of a rank: it raised; it raised because another rank did not join; it ended without an exception; an iteration
+#: took too long.
 RAISED, MISSED_ANOTHER, KILLED, STOOD_STILL = ('raised', 'missed another', 'killed', 'stood still')
 
 
 @dataclass
 class RankFacts:
-    """How one rank ended.
+    """End of one rank.
 
     Args:
         rank (int): Its number.
         ending (str): ``RAISED``, ``MISSED_ANOTHER``, ``KILLED`` or ``STOOD_STILL``.
         words (str): ``'rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00'``.
-        error (str): Type and message of its exception; empty where there is none.
-        iteration (int, optional): Where it stood.
+        error (str): Type and message of its exception; empty without one.
+        iteration (int, optional): Its last iteration.
     """
 
     rank: int
@@ -33,11 +35,11 @@ class RankFacts:
 
 @dataclass
 class RunFacts:
-    """What is known of a run as a whole.
+    """Facts about a run as a whole.
 
     Args:
-        silent (list[int]): Ranks that left no record, where others left one of their end.
-        filled (dict[str, dict[int, int]]): Loss -> rank -> iterations in which it lacked it, and zeros stood in.
+        silent (list[int]): Ranks that left no record of their end, although others did.
+        filled (dict[str, dict[int, int]]): Loss -> rank -> iterations in which zeros replaced its missing loss.
         first_filled (dict[int, tuple]): Rank -> the first such iteration, and its samples there.
     """
 
@@ -46,18 +48,154 @@ class RunFacts:
     first_filled: Dict[int, Tuple[int, List[str]]] = field(default_factory=dict)
 
 
-def ranks_in_words(ranks: Sequence[int], one: str = '', many: str = '') -> str:
-    """The first eight ranks, and a verb for them.
+def name_ranks(ranks: Sequence[int], one: str = '', many: str = '') -> str:
+    """Name the first eight ranks, with a verb.
 
     Example:
-        >>> ranks_in_words([3], 'was', 'were'), ranks_in_words([0, 2], 'was', 'were'), ranks_in_words([1])
+        >>> name_ranks([3], 'was', 'were'), name_ranks([0, 2], 'was', 'were'), name_ranks([1])
         ('Rank 3 was', 'Ranks 0, 2 were', 'Rank 1')
     """
     listed = ', '.join(map(str, ranks[:8])) + (', ...' if len(ranks) > 8 else '')
     return f'{plural(len(ranks), "Rank")} {listed} {one if len(ranks) == 1 else many}'.rstrip()
 
 
-def in_one_line(error: str, limit: int = 600) -> str:
-    """An exception, as evidence."""
+def format_exception(error: str, limit: int = 600) -> str:
+    """Format an exception as evidence, in one line."""
     text = ' '.join(error.split())
     return text if len(text) <= limit else f'{text[: limit - 3]}...'
+
+
+_WAITED = re.compile(
+    r'\[(?:[^][]*\b)?Rank (?P<rank>\d+)\][^\n]*?Watchdog caught collective operation timeout:[^\n]*?'
+    r'SeqNum=(?P<number>\d+), OpType=(?P<operation>\w+)'
+)
+_BARRIER = re.compile(r'Ranks? (?P<ranks>\d+(?:, ?\d+)*) failed to pass monitoredBarrier')
+
+
+class _Place(NamedTuple):
+    """Place where a rank waited: the collective, and its sequence number."""
+
+    number: int
+    operation: str
+
+
+def find_missing_ranks(texts: Iterable[str]) -> str:
+    """Name the ranks that did not join a collective, and the evidence; empty if it cannot be seen."""
+    places: Dict[int, _Place] = {}
+    missing: List[int] = []
+    for text in texts:
+        for said in _BARRIER.finditer(text):
+            missing += [int(rank) for rank in re.findall(r'\d+', said.group('ranks'))]
+        for said in _WAITED.finditer(text):
+            place = _Place(int(said.group('number')), said.group('operation'))
+            places.setdefault(int(said.group('rank')), place)
+    if missing:
+        return f'{_ranks(sorted(set(missing)))} did not come to the barrier'
+    return _compare_places(places)
+
+
+def _compare_places(places: Dict[int, _Place]) -> str:
+    if len(places) < 2:
+        return ''
+    last = max(place.number for place in places.values())
+    late = [rank for rank, place in places.items() if place.number < last]
+    if late and 2 * len(late) <= len(places):
+        where = ', '.join(f'{places[rank].operation} number {places[rank].number:,}' for rank in late[:3])
+        return f'{_ranks(late)}, in {where}, while the others are in number {last:,}: a collective before was skipped'
+    often, times = Counter(place.operation for place in places.values()).most_common(1)[0]
+    others = [rank for rank, place in places.items() if place.operation != often]
+    if others and times > len(others):
+        called = ', '.join(sorted({places[rank].operation for rank in others}))
+        return f'{_ranks(others)} called {called}, where the others called {often} (number {last:,})'
+    silent = [rank for rank in range(max(places)) if rank not in places]
+    if silent and not late and not others:
+        who = _ranks(sorted(places))
+        return f'{_ranks(silent)}: {who} waited in {often} number {last:,} without it, and it wrote nothing itself'
+    return ''
+
+
+_SAID = re.compile(
+    r'Parameter(?P<named>s|\s+indices) which did not receive grad for rank (?P<rank>\d+):[ \t]*(?P<list>[^\n]*)'
+)
+#: Parameters, or their parts, that are named.
+_FEW = 8
+
+
+class Unused(NamedTuple):
+    """Parameters without a gradient.
+
+    Attributes:
+        indices (dict[int, tuple]): Rank -> numbers of the parameters.
+        names (dict[int, tuple]): Rank -> their names, where torch or a hook gave them.
+    """
+
+    indices: Dict[int, Tuple[int, ...]]
+    names: Dict[int, Tuple[str, ...]]
+
+    @property
+    def everywhere(self) -> bool:
+        """True if several ranks, from the first on, lacked the same: the cause is in the model, not in a batch."""
+        ranks = sorted(self.indices)
+        return len(ranks) > 1 and ranks == list(range(len(ranks))) and len(set(self.indices.values())) == 1
+
+    @property
+    def lines(self) -> List[str]:
+        """Lines that say which ranks lacked what, one for each group of ranks."""
+        if self.everywhere:
+            indices, names = next(iter(self.indices.values())), next(iter(self.names.values()), ())
+            return [
+                f'without a gradient on all ranks that raised ({_ranks(self.indices)}): {_describe(indices, names)}'
+            ]
+        groups: Dict[Tuple[Tuple[int, ...], Tuple[str, ...]], List[int]] = {}
+        for rank, indices in sorted(self.indices.items()):
+            groups.setdefault((indices, self.names.get(rank, ())), []).append(rank)
+        differ = [f'without a gradient on {_ranks(self.indices)}, which lack different ones'] if len(groups) > 1 else []
+        return differ + [
+            f'without a gradient on {_ranks(ranks)}: {_describe(*lacked)}' for lacked, ranks in groups.items()
+        ]
+
+
+def _ranks(ranks: Iterable[int]) -> str:
+    known = sorted(ranks)
+    return f'{plural(len(known), "rank")} {_list(known)}'
+
+
+def find_unused(texts: Iterable[str]) -> Unused:
+    """Collect what exceptions of ranks say about parameters without a gradient."""
+    found = Unused({}, {})
+    for text in texts:
+        for said in _SAID.finditer(text):
+            rank = int(said.group('rank'))
+            if said.group('named') == 's':
+                found.names[rank] = tuple(name.strip() for name in said.group('list').split(',') if name.strip())
+            else:
+                found.indices[rank] = tuple(int(one) for one in re.findall(r'\d+', said.group('list')))
+    return found
+
+
+def parts_of(names: Sequence[str]) -> Dict[str, int]:
+    """Count the parameters of each part of a model, by the innermost head.
+
+    Example:
+        >>> parts_of(['roi_head.mask_head.convs.0.weight', 'roi_head.mask_head.convs.0.bias', 'backbone.norm.bias'])
+        {'roi_head.mask_head': 2, 'backbone.norm': 1}
+    """
+    parts: Dict[str, int] = {}
+    for name in names:
+        steps = name.split('.')
+        heads = [place for place, step in enumerate(steps) if 'head' in step]
+        part = '.'.join(steps[: heads[-1] + 1] if heads else steps[:2] if len(steps) > 2 else steps)
+        parts[part] = parts.get(part, 0) + 1
+    return parts
+
+
+def _describe(indices: Sequence[int], names: Sequence[str]) -> str:
+    if not names:
+        return f'{quantity(len(indices), "parameter")}, {plural(len(indices), "number")} {_list(indices)}'
+    parts = parts_of(names)
+    shown = ', '.join(f'{part} ({quantity(number, "parameter")})' for part, number in list(parts.items())[:_FEW])
+    return shown + (f' and {len(parts) - _FEW} more' if len(parts) > _FEW else '')
+
+
+def _list(numbers: Sequence[int]) -> str:
+    return ', '.join(map(str, numbers[:_FEW])) + (', ...' if len(numbers) > _FEW else '')

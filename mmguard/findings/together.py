@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from mmguard.config.changes import REMOVED, Changes, Conflict, changed_data, merged
+from mmguard.config.changes import REMOVED, Changes, Conflict, change_data, merge
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import SAFE, Edit, Split, holds
-from mmguard.findings.engine import chosen_rules
+from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.engine import Split, chosen_rules, holds, search
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts
-from mmguard.findings.search import search
 
 
 class Offer(NamedTuple):
-    """An edit, and the finding that it is for.
+    """Edit with its finding.
 
     Attributes:
-        finding (Finding): It.
+        finding (Finding): The finding.
         edit (Edit): One of its edits.
-        facts (Facts): What it was found in.
+        facts (Facts): The facts that show it.
     """
 
     finding: Finding
@@ -27,7 +26,7 @@ class Offer(NamedTuple):
     facts: Facts
 
     def is_of_one_of(self, others: Sequence[Offer]) -> bool:
-        """Whether one of these is for the same finding: they are two ways, of which one is written."""
+        """Return True if another offer is for the same finding: only one of them is written."""
         return any(self.finding is other.finding for other in others)
 
 
@@ -38,9 +37,9 @@ def first_safe(offers: Sequence[Offer]) -> List[Offer]:
 
 
 def objection(offers: Sequence[Offer]) -> str:
-    """Why these edits must not be written at once; empty where each is right beside the others.
+    """Return why these edits must not be written at once; empty if they work together.
 
-    One alone was tried when it was offered.
+    Each one was tried when it was offered.
     """
     if len(offers) < 2:
         return ''
@@ -61,11 +60,11 @@ def objection(offers: Sequence[Offer]) -> str:
 
 
 def as_one(edits: Sequence[Edit], config: Optional[ReadConfig] = None) -> Edit:
-    """What several edits write; of one option what the last says.
+    """Combine several edits into one; the last value of an option wins.
 
     Args:
-        edits (list[Edit]): They.
-        config (ReadConfig, optional): What they were found in. ``None``: their changes of it are left out.
+        edits (list[Edit]): The edits.
+        config (ReadConfig, optional): The config that they change. ``None``: leave out their changes of it.
 
     Raises:
         Conflict: They change one place of the config in different ways.
@@ -76,7 +75,7 @@ def as_one(edits: Sequence[Edit], config: Optional[ReadConfig] = None) -> Edit:
             files.setdefault(path, {}).update(options)
     return Edit(
         ' '.join(edit.title for edit in edits),
-        config=() if config is None else _merged(edits, config.written),
+        config=() if config is None else _merge_config(edits, config.written),
         options=tuple(change for edit in edits for change in edit.options),
         files=tuple((path, tuple(options.items())) for path, options in files.items()),
         environment=tuple(change for edit in edits for change in edit.environment),
@@ -84,9 +83,9 @@ def as_one(edits: Sequence[Edit], config: Optional[ReadConfig] = None) -> Edit:
     )
 
 
-def _merged(edits: Sequence[Edit], base: Mapping[str, Any]) -> Changes:
-    """Their changes as one: two edits may rewrite one pipeline."""
+def _merge_config(edits: Sequence[Edit], base: Mapping[str, Any]) -> Changes:
+    """Merge their changes of the config: two edits may rewrite one pipeline."""
     tree: Any = base
     for edit in edits:
-        tree = merged(base, tree, changed_data(base, edit.config))
+        tree = merge(base, tree, change_data(base, edit.config))
     return tuple((key, tree.get(key, REMOVED)) for key in {**base, **tree} if tree.get(key, REMOVED) != base.get(key))

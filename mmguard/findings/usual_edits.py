@@ -8,23 +8,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from mmguard.config.changes import Changes, changed
-from mmguard.config.guards import guarded_loss, misfits, reported, unguarded_evaluation
-from mmguard.config.head_classes import classes_in, counts, one_hot_counts, training_data
-from mmguard.config.ignored import Ignored, ignored_labels
+from mmguard.config.changes import Changes, change_config
+from mmguard.config.guards import add_reporting, find_unguarded_evaluation, guard_loss, misfits
+from mmguard.config.head_classes import classes_in, counts, one_hot_counts
+from mmguard.config.ignored import Ignored, find_ignored_labels
 from mmguard.config.label_spaces import GUARDS, from_config
-from mmguard.config.losses import expected_weights, fitting
-from mmguard.config.parts import OF_OBJECTS_3D, Part, classes_of, datasets, losses, metainfo_of, pipelines, says_classes
+from mmguard.config.losses import count_expected_weights, fit_weights
+from mmguard.config.parts import OF_OBJECTS_3D, Part, datasets, losses, pipelines
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit, config_lines
+from mmguard.findings.edits import ASKS, SAFE, Edit, config_lines
 from mmguard.findings.rule import Facts
-from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, trained
-from mmguard.text.words import counted, plural
-
-#: mmseg's class for data of one's own, as configs of the new style name it.
-BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
-#: Numbers of classes in mmdet's own configs: of VOC, COCO, Objects365, LVIS, OpenImages.
-COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
+from mmguard.findings.views import VOID, as_map
 
 
 def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: Any) -> Edit:
@@ -57,16 +51,16 @@ def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
     """Add to an edit of heads what must follow: class weights, and num_classes of losses and guards."""
     if config is None:
         return edit
-    after = changed(config, edit.config)
+    after = change_config(config, edit.config)
     more: List[Tuple[str, Any]] = []
     asks = False
     touched = {path.rpartition('.')[0] for path, _ in edit.config}
     for loss in losses(after):
         if loss.owner is None or loss.owner.path not in touched:
             continue
-        weights, (expected, extra) = loss.config.get('class_weight'), expected_weights(loss)
+        weights, (expected, extra) = loss.config.get('class_weight'), count_expected_weights(loss)
         if isinstance(weights, (list, tuple)) and expected not in (None, len(weights)):
-            new, follows = fitting(weights, expected or 0, extra)
+            new, follows = fit_weights(weights, expected or 0, extra)
             more.append((loss.at('class_weight'), new))
             asks = asks or not follows
         own, of_head = loss.config.get('num_classes'), classes_in(loss.owner)
@@ -77,10 +71,11 @@ def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
     return replace(
         edit,
         applicability=ASKS if asks else edit.applicability,
-        question=edit.question or ('Which weight has each class?' if asks else ''),
+        question=edit.question or ('Are the weights in class_weight those that you want?' if asks else ''),
+        if_not=edit.if_not or ('Write the weight of each class in class_weight.' if asks and not edit.question else ''),
         config=(*edit.config, *more),
         lines=(*edit.lines, *config_lines(tuple(more))) if edit.lines else (),
-        notes=(*edit.notes, *['Write the weights that you want in class_weight.'] * asks),
+        notes=(*edit.notes, *['Write the weights that you want in class_weight.'] * (asks and bool(edit.question))),
     )
 
 
@@ -90,7 +85,7 @@ def set_ignore_index(facts: Facts, value: int, applicability: str = ASKS, questi
     if facts.config is not None:
         places = tuple(
             change
-            for place in ignored_labels(facts.config)
+            for place in find_ignored_labels(facts.config)
             if place.value != value and place.path != place.part.path  # some know but one value
             for change in _write_value(place, value)
         )
@@ -180,165 +175,11 @@ def reduce_zero_label(
     )
 
 
-def set_classes(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
-    """Set ``metainfo.classes`` of every data set, without its palette."""
-    sets = datasets(facts.config) if facts.config is not None else ()
-    places = tuple(change for dataset in sets for change in name_classes(dataset, names))
-    line = f'classes={format_classes(names)}'
-    line = line if facts.config is not None and facts.config.is_old else f'metainfo=dict({line})'
-    return Edit('List the classes in the data sets of all splits.', applicability, question, places, lines=(line,))
-
-
-def learn(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
-    """Set a class list, and heads that count it."""
-    found = set_classes(facts, names, applicability, question)
-    heads = [] if facts.config is None else [count for count in counts(facts.config) if count.kind == 'all']
-    if all(count.value == len(names) for count in heads):
-        return found
-    follow = set_num_classes(facts, len(names), applicability, question)
-    return replace(both(found, follow, 'List the classes in the data sets, and count them in every head.'), options=())
-
-
-def format_classes(names: Sequence[str]) -> str:
-    """Format a class list as code."""
-    return f'({", ".join(repr(str(name)) for name in names)},)'
-
-
-def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """Set ``metainfo.classes`` of one data set; where its class takes no new names, use BaseSegDataset."""
-    if classes_of(dataset) == list(names):
-        return
-    if dataset.is_old:
-        yield dataset.at('classes'), tuple(names)
-        return
-    metainfo = dataset.config.get('metainfo')
-    kept = {key: value for key, value in metainfo.items() if key != 'palette'} if isinstance(metainfo, dict) else {}
-    yield dataset.at('metainfo'), {**kept, 'classes': tuple(names)}
-    own = metainfo_of(dataset).get('classes')
-    if own is not None and hasattr(dataset.cls, 'get_label_map') and not set(names) <= set(own):
-        yield from use_base_dataset(dataset)
-
-
-def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
-    """Use mmseg's class for data of one's own, with the file names and the shift of the class before."""
-    kind = str(dataset.config['type'])
-    yield dataset.at('type'), f'{kind.rpartition(".")[0]}.BaseSegDataset'.lstrip('.') if kind.count('.') < 2 else BASE
-    for key in ('img_suffix', 'seg_map_suffix', 'reduce_zero_label'):
-        if not dataset.says(key) and dataset.get(key) is not None:
-            yield dataset.at(key), dataset.get(key)
-
-
-def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
-    """Return an edit of a class list, then the same with the heads and the splits that lack the list."""
-    if not isinstance(classes, (list, tuple)) or not classes:
-        return [move]
-    heads = {
-        count.path: len(classes) for count in counts(config) if count.kind != 'stuff' and count.value != len(classes)
-    }
-    touched = {place for place, _ in move.config}
-    others = tuple(
-        change
-        for dataset in datasets(config)
-        if not says_classes(dataset) and not any(place.startswith(dataset.path) for place in touched)
-        for change in name_classes(dataset, [str(name) for name in classes])
-    )
-    if not heads and not others:
-        return [move]
-    rest = Edit('', config=(*set_heads(config, heads).config, *others))
-    whole = replace(
-        both(move, rest, 'Write the class list here, and the same classes in every head and split.'),
-        applicability=ASKS,
-        question=f'Are these all classes of your data, {len(classes)}?',
-    )
-    return [move, whole]
-
-
-def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
-    """Take the first class out: 0 becomes the ignored label, the list and the heads have one less."""
-    sets = datasets(config)
-    names = next((classes_of(dataset) for dataset in sets if dataset.split == 'train'), None)
-    if not names or len(names) < 2 or any(metainfo_of(dataset).get('classes') for dataset in sets):
-        return None
-    facts = Facts(config=config)
-    heads = {count.path: count.value - 1 for count in counts(config) if count.kind == 'all' and count.value > 1}
-    parts = [reduce_zero_label(facts, True), set_classes(facts, names[1:]), set_heads(config, heads)]
-    parts.append(set_ignore_index(facts, VOID))
-    changes = tuple(change for part in parts for change in part.config)
-    return Edit(f'Take {names[0]!r} out of the classes, and ignore the label 0.', ASKS, question, changes)
-
-
-def match_heads_and_list(
-    facts: Facts, wanted: Mapping[str, int], number: int, counted_one_more: bool = False
-) -> Iterator[Edit]:
-    """Make heads and class list agree: the heads follow the list, or the list is what is wrong.
-
-    Args:
-        wanted (dict[str, int]): The numbers of the list, by the places of the heads.
-        number (int): What the heads say.
-        counted_one_more (bool): They seem to count the background.
-    """
-    config, labels = facts.config, facts.labels
-    assert config is not None
-    data = training_data(config)
-    said = any(says_classes(dataset) for dataset in data)
-    known = {name for dataset in data for name in classes_of(dataset) or ()}
-    in_files = list(dict.fromkeys(annotations_of(labels).categories.values())) if labels is not None else []
-    # The head that predicts comes first; another one may merely have been forgotten.
-    leading = next((count.path for count in counts(config) if count.kind == 'all'), None)
-    agrees = leading is not None and leading not in wanted
-    certain = agrees or (said and labels is not None)
-    listed_here = sorted(set(wanted.values()))
-    asked = f'Does your data have {" and ".join(map(str, listed_here))} {plural(listed_here[-1], "class")}?'
-    heads = set_heads(config, wanted, SAFE if certain else ASKS, '' if certain else asked)
-    if labels is None and not certain:
-        heads = replace(heads, notes=(*heads.notes, '`mmguard scan CONFIG` counts the classes of the files.'))
-    lists = [classes_of(dataset) for dataset in datasets(config) if says_classes(dataset)]
-    elsewhere = next((names for names in lists if not said and names and len(names) == number), None)
-    if in_files and len(in_files) == number and known != set(in_files):
-        # The files know as many classes as the heads: the list is what is wrong.
-        yield set_classes(facts, in_files, ASKS if said else SAFE, 'Do you train all of these?' if said else '')
-        if said and known & set(in_files):
-            yield replace(heads, applicability=ASKS, question='Do you train only these classes?')
-    elif said or agrees or known == set(in_files):
-        yield heads
-    elif in_files:
-        names = set_classes(facts, in_files)
-        follow = set_heads(config, dict.fromkeys(wanted, len(in_files)))
-        edit = both(names, follow, 'List the categories of the file as classes, and count them in the heads.')
-        yield replace(edit, question='Do you train all categories of the file?')
-    elif elsewhere is not None:
-        yield set_classes(facts, elsewhere, SAFE)
-    else:
-        holds_more = labels is not None and any(number <= label < VOID for label in ids_of(trained(labels)))
-        of_base = config.framework == 'mmdet' and number in COUNTS_OF_BASES
-        if of_base:
-            yield replace(heads, applicability=ASKS, question=asked)
-        if not holds_more and not counted_one_more and not any('stuff' in place for place in wanted):
-            yield _own_names(config, number)
-        # Another number at the heads of a detector was written by somebody who counted classes.
-        if not of_base and (holds_more or counted_one_more or (labels is None and config.framework != 'mmdet')):
-            yield replace(heads, applicability=ASKS, question=asked)
-
-
-def _own_names(config: ReadConfig, number: int) -> Edit:
-    """Name classes in place of a list that is missing: only the user knows the names."""
-    names = tuple(f'class {label}' for label in range(number))
-    by_name = config.framework == 'mmdet'
-    return Edit(
-        'List the names of your classes in the data sets of all splits, inside of wrappers.',
-        MANUAL if by_name else ASKS,  # by its name an annotation is found
-        f'Is this data of your own, with {counted(number, "class")}?',
-        tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
-        lines=(f'metainfo=dict(classes=({number} names))',),
-        commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names of the file
-    )
-
-
 def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: str, with_map: bool = True) -> Edit:
     """Add a guard at the end of pipelines: a copy of the training's, if there is one (with its label map or not)."""
     training = [step for pipeline in pipelines(config) for step in pipeline if step.split == 'train']
     known = next((dict(step.config) for step in training if step.name == name), None)
-    space = from_config(config).of(GUARDS[name])
+    space = from_config(config).get(GUARDS[name])
     guard: Dict[str, Any] = known or {'type': name, 'num_classes': space.num_classes if space is not None else 0}
     if known is None and space is not None and space.ignore_index not in (None, VOID):
         guard['ignore_index'] = space.ignore_index
@@ -348,7 +189,7 @@ def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: s
     changes = tuple((part.at('pipeline'), [*part.config['pipeline'], dict(guard)]) for part in places.values())
     title = 'Add a guard at the end of the pipeline, after the Pack transform.'
     line = f'{as_code(guard)} at the end of {", ".join(part.at("pipeline") for part in places.values())}'
-    return Edit(title, SAFE, '', (*reported(config), *changes), lines=(line,))
+    return Edit(title, SAFE, '', (*add_reporting(config), *changes), lines=(line,))
 
 
 def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
@@ -360,11 +201,11 @@ def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
     if facts.config is None or not edit.config:
         return edit
     try:
-        after = changed(facts.config, edit.config)
+        after = change_config(facts.config, edit.config)
     except (LookupError, TypeError):  # it will not be offered
         return edit
-    missing = list(unguarded_evaluation(after))
-    if not missing or any(unguarded_evaluation(facts.config)):  # that is a finding of its own
+    missing = list(find_unguarded_evaluation(after))
+    if not missing or any(find_unguarded_evaluation(facts.config)):  # that is a finding of its own
         return edit
     for found in missing:
         guard = guard_pipelines(after, [found.pipeline], found.guard, with_map=not facts.others)
@@ -393,8 +234,8 @@ def as_code(part: Mapping[str, Any]) -> str:
 
 def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard the loss.', question: str = '') -> Edit:
     """Return an edit with guarded losses in place of those at some paths."""
-    wanted, setup = set(paths), reported(config)
-    swaps = [(loss, guarded_loss(loss.config, loss.scope)) for loss in losses(config) if loss.path in wanted]
+    wanted, setup = set(paths), add_reporting(config)
+    swaps = [(loss, guard_loss(loss.config, loss.scope)) for loss in losses(config) if loss.path in wanted]
     lines = [
         f'type={new["type"]!r} at {loss.path}' if list(new) == list(loss.config) else f'{as_code(new)} at {loss.path}'
         for loss, new in swaps
@@ -415,7 +256,7 @@ def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
 
 def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[str]) -> Iterator[Tuple[str, Any]]:
     """Insert a guard after what loads label maps; a guard that is there takes the map."""
-    yield from reported(config)
+    yield from add_reporting(config)
     for dataset in [*datasets(config), *datasets(config, wrappers=True)]:
         steps = dataset.config.get('pipeline')
         if not isinstance(steps, (list, tuple)) or (splits and dataset.split not in splits):

@@ -1,4 +1,4 @@
-"""The facts seen from the side that several causes need."""
+"""Queries over facts that several rules share."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
 
-#: The value that label maps keep free for what has no class.
+#: Value for pixels without a class.
 VOID = 255
 
-#: With fewer files a few are no small part.
+#: With fewer files a few are a large share.
 ENOUGH_FILES = 20
 
-#: Pairs of names whose spelling is compared, at most: that takes some seconds.
+#: Most pairs of names whose spelling is compared: that takes some seconds.
 COMPARED = 100_000
 
-#: Of what is invalid: a cause of so much is the only one; of more than so much, the main one.
+#: Share of the invalid elements above which a cause is the only one, or the main one.
 NEARLY_ALL, MOST = 0.9, 0.5
 
 #: Form of a label file -> what is wrong with it.
@@ -38,54 +38,54 @@ def config_of(facts: LabelFacts) -> ConfigFacts:
 
 
 def has_config(facts: LabelFacts) -> bool:
-    """Whether a config was read, and so the loader is known; options of a command line are none."""
+    """Return True if a config was read, so that the loader is known; command-line options do not count."""
     config = config_of(facts)
     return bool(config.head_classes or config.dataset_classes or config.heads)
 
 
 def knows_classes(facts: LabelFacts) -> bool:
-    """Whether anybody said how many classes there are: a scan without it takes all 256 values for classes."""
+    """Return True if num_classes is known: a scan without it takes all 256 values for classes."""
     return facts.num_classes < 256 or has_config(facts)
 
 
 def is_trained_on(facts: LabelFacts) -> bool:
-    """Whether the data set is, or may be, that of the training."""
+    """Return True if the data set is, or may be, the one that is trained on."""
     return not facts.split or 'train' in facts.split
 
 
 def trained(facts: LabelFacts) -> Dict[int, int]:
-    """Value -> count of all that training sees; only the invalid ones where no more is known."""
+    """Return value -> count of all that training sees; only the invalid ones if no more is known."""
     return {value: count for value, count in (facts.histogram or facts.values).items() if count > 0}
 
 
 def stored(facts: LabelFacts) -> Dict[int, int]:
-    """Value -> count as in the files."""
+    """Return value -> count as in the files."""
     raw = maps_of(facts).raw
     return {value: count for value, count in raw.items() if count > 0} if raw else trained(facts)
 
 
 def ids_of(counts: Mapping[int, int]) -> Set[int]:
-    """The values that can be meant as ids: neither void nor negative."""
+    """Return the values that can be ids: neither void nor negative."""
     return {value for value in counts if value >= 0 and value != VOID}
 
 
 def has_many_channels(facts: LabelFacts) -> bool:
-    """Whether label files hold more than one channel."""
+    """Return True if label files hold more than one channel."""
     return any(maps_of(facts).forms.get(form) for form in MANY_CHANNELS)
 
 
 def is_whole(facts: LabelFacts) -> bool:
-    """Whether valid labels were counted, too."""
+    """Return True if valid labels were counted, too."""
     return bool(facts.histogram)
 
 
 def subtracts_one(facts: LabelFacts) -> bool:
-    """Whether ``reduce_zero_label`` is on anywhere."""
+    """Return True if ``reduce_zero_label`` is on anywhere."""
     return any(config_of(facts).reduce_zero_label.values())
 
 
 def share(part: float, whole: float) -> float:
-    """``part`` of ``whole`` in [0, 1]; 0 where there is no whole."""
+    """Return ``part`` of ``whole`` in [0, 1]; 0 if ``whole`` is 0."""
     return min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
 
 
@@ -97,42 +97,42 @@ def certainty_of_share(part: float) -> Optional[str]:
 
 
 def label_share(facts: LabelFacts) -> float:
-    """Of the invalid elements those whose label, not whose box, is invalid."""
+    """Return the share of invalid elements whose label, not box, is invalid."""
     labels = sum(facts.values.values())
     boxes = sum(count for reason, count in facts.reasons.items() if reason != 'label')
     return share(labels, labels + boxes)
 
 
-def named_like(facts: LabelFacts, *parts: str) -> List[str]:
-    """Example files whose name holds one of ``parts``, in small letters."""
+def find_files_named(facts: LabelFacts, *parts: str) -> List[str]:
+    """Return example files whose name holds one of ``parts``, in lower case."""
     paths = (path for paths in maps_of(facts).examples.values() for path in paths)
     return [path for path in dict.fromkeys(paths) if any(part in path.lower() for part in parts)]
 
 
 def listing(items: Iterable[object], limit: int = 8) -> str:
-    """``'a, b, c and 4 more'``."""
+    """Join items: ``'a, b, c and 4 more'``."""
     texts = [str(item) for item in items]
     rest = f' and {len(texts) - limit:,} more' if len(texts) > limit else ''
     return ', '.join(texts[:limit]) + rest
 
 
 def number_of(maps: MapFacts, name: str) -> int:
-    """How many files a list of ``maps`` stands for: the lists are cut short."""
+    """Return the full length of a list of ``maps``, which may be cut."""
     return max(len(getattr(maps, name)), maps.counts.get(name, 0))
 
 
 def as_map(pairs: Mapping[int, int], limit: int = 40) -> str:
-    """A ``label_map`` as it is written in a config: ``{7: 0, 8: 1}``."""
+    """Format a ``label_map`` as in a config: ``{7: 0, 8: 1}``."""
     ranked = sorted(pairs.items())
     rest = ', ...' if len(ranked) > limit else ''
     return '{' + ', '.join(f'{raw}: {label}' for raw, label in ranked[:limit]) + rest + '}'
 
 
-def folded(name: str) -> str:
-    """A name without what typists change: case, blanks, underscores and hyphens.
+def normalize_name(name: str) -> str:
+    """Normalize a name: without case, blanks, underscores and hyphens.
 
     Example:
-        >>> folded(' Traffic_Light')
+        >>> normalize_name(' Traffic_Light')
         'trafficlight'
     """
     return re.sub(r'[\s_-]+', '', name).casefold()
@@ -152,7 +152,7 @@ def nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> Dict[s
 
 
 def class_lists(facts: LabelFacts) -> Dict[str, List[str]]:
-    """Where classes are listed -> their names: in the config, else as the data set has them."""
+    """Return place -> names of its classes: in the config, else as the data set has them."""
     listed = {path: list(names) for path, names in config_of(facts).dataset_classes.items() if names}
     if not listed and facts.class_names:
         listed = {'metainfo.classes': list(facts.class_names)}
@@ -160,7 +160,7 @@ def class_lists(facts: LabelFacts) -> Dict[str, List[str]]:
 
 
 def is_rare(facts: LabelFacts, files: float = 0.05, elements: float = 0.002) -> bool:
-    """Whether few of many files hold invalid values, and few elements of all have them."""
+    """Return True if few of many files hold invalid values, and few of all elements have them."""
     return (
         facts.files >= ENOUGH_FILES
         and 0 < share(facts.offending_files, facts.files) <= files

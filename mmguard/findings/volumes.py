@@ -1,4 +1,4 @@
-"""What a scan saw in a data set of volumes (nnU-Net)."""
+"""Statistics of a data set of volumes (nnU-Net)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRANGER = 'stranger'
 BACKGROUND_ONLY = 'background only'
 IGNORED_ONLY = 'ignored only'
 
-#: Layout of a data set -> the command that makes one of nnU-Net v2 of it.
+#: Layout of a data set -> the command that converts it to nnU-Net v2.
 CONVERSIONS = {
     'v1': 'nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME',
     'msd': 'nnUNetv2_convert_MSD_dataset -i FOLDER',
@@ -31,15 +31,15 @@ CONVERSIONS = {
 
 @dataclass
 class CaseFault:
-    """One thing that is wrong with one file of one case.
+    """Fault of one file of one case.
 
     Args:
         case (str): The case, ``'liver_003'``.
         file (str): The file, relative to the data set.
-        detail (str): What is wrong, in words, with its figures.
-        voxels (int): How many voxels show it; 0 where it is not about voxels.
+        detail (str): Description with numbers.
+        voxels (int): Number of voxels that show it; 0 if it is not about voxels.
         values (dict[str, int]): Value as nnU-Net reads it -> voxels; of the values that are wrong.
-        slices (dict[str, str]): Value -> where it lies, ``'slices 40-55 (most in 47)'``. Slices are counted from 0
+        slices (dict[str, str]): Value -> its slices, ``'slices 40-55 (most in 47)'``. Slices are counted from 0
             along z, the last axis of a NIfTI file and the first one of nnU-Net's arrays.
     """
 
@@ -53,7 +53,7 @@ class CaseFault:
 
 @dataclass
 class VolumeFacts:
-    """What a scan saw in a data set of volumes.
+    """Statistics of a data set of volumes.
 
     Args:
         cases (int): Training cases.
@@ -85,5 +85,5 @@ class VolumeFacts:
     layout: str = 'v2'
 
     def of(self, *kinds: str) -> List[CaseFault]:
-        """The faults of some kinds, by kind."""
+        """Return the faults of some kinds, by kind."""
         return [fault for kind in kinds for fault in self.faults.get(kind, [])]

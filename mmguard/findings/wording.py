@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any, Dict, List, Sequence
 
 from mmguard.config.changes import REMOVED
-from mmguard.findings.edits import MANUAL, Edit
-from mmguard.findings.finding import Finding, plain
-from mmguard.text.words import counted
+from mmguard.findings.edits import MANUAL, Edit, plain
+from mmguard.findings.finding import Finding
+from mmguard.text import quantity
 
 
 def unpack(finding: Finding) -> Dict[str, Any]:
@@ -40,6 +40,7 @@ def _unpack_edit(edit: Edit) -> Dict[str, Any]:
         'notes': list(edit.notes),
         'applicability': edit.applicability,
         'question': edit.question,
+        'if_not': edit.if_not,
         'config': {path: 'removed' if value is REMOVED else plain(value) for path, value in edit.config},
         'options': {name: plain(value) for name, value in edit.options},
         'environment': {name: 'removed' if value is None else value for name, value in edit.environment},
@@ -48,7 +49,7 @@ def _unpack_edit(edit: Edit) -> Dict[str, Any]:
 
 
 def _table(value: Any) -> Any:
-    """A table is written as pairs in an edit, which cannot change, and as a table for `mmguard fix`."""
+    """Return pairs as a table: an edit holds pairs, since it is hashable, and `mmguard fix` takes a table."""
     is_table = isinstance(value, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
     return {_key(key): label for key, label in value} if is_table and value else value
 
@@ -64,18 +65,19 @@ def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> st
         width (int): Longest line of prose; code and commands are never broken.
         verbose (bool): Every edit and every note; ``False``: the first edit.
     """
-    rows = _wrapped(f'{finding.code} {finding.severity}: {finding.title}', width, '')
-    rows += _wrapped(f'seen: {finding.evidence}', width, '  ')
+    rows = _wrap(f'{finding.code} {finding.severity}: {finding.title}', width, '')
+    rows += _wrap(f'seen: {finding.evidence}', width, '  ')
     if finding.files:
-        rows += _wrapped('in: ' + ', '.join(finding.files), width, '  ')
+        rows += _wrap('in: ' + ', '.join(finding.files), width, '  ')
     if not finding.edits:
-        rows += _wrapped(f'do: {finding.advice}', width, '  ')
+        rows += _wrap(f'do: {finding.advice}', width, '  ')
     by_hand = '[by hand] ' if any(edit.number for edit in finding.edits) else ''
     for place, edit in enumerate(finding.edits if verbose else finding.edits[:1]):
         mark = f'[{edit.number}] ' if edit.number else by_hand
-        rows += _wrapped(f'{"or" if place else "do"}: {mark}{f"{edit.question} {edit.title}".strip()}', width, '  ')
+        rows += _wrap(f'{"or" if place else "do"}: {mark}{f"{edit.question} {edit.title}".strip()}', width, '  ')
         rows += [f'      {step}' for step in edit.steps]
-        rows += [row for note in edit.notes for row in _wrapped(note, width, '      ')] if verbose else []
+        rows += [row for note in edit.notes for row in _wrap(note, width, '      ')] if verbose else []
+        rows += _wrap(f'if not: {edit.if_not}', width, '  ') if edit.if_not else []
     more = '' if verbose else _what_is_left(finding.edits)
     return '\n'.join([*rows, *[f'  more with --verbose: {more}'] * bool(more)])
 
@@ -85,15 +87,15 @@ def _what_is_left(edits: Sequence[Edit]) -> str:
     left = []
     if len(edits) > 1:
         numbers = ', '.join(f'[{edit.number}]' for edit in edits[1:] if edit.number)
-        if_no = ' if the answer is no' if edits[0].question else ''
-        left.append(f'{counted(len(edits) - 1, "other way")}{f" ({numbers})" if numbers else ""}{if_no}')
+        otherwise = ' for the answer "no"' if edits[0].question else ''
+        left.append(f'{quantity(len(edits) - 1, "other way")}{f" ({numbers})" if numbers else ""}{otherwise}')
     if edits and edits[0].notes:
-        left.append(counted(len(edits[0].notes), 'note'))
+        left.append(quantity(len(edits[0].notes), 'note'))
     return ', '.join(left)
 
 
-def numbered(findings: Sequence[Finding], first: int = 1) -> List[Finding]:
-    """Findings whose edits have numbers, for `mmguard apply` (edits of a config) and `mmguard fix` (of label files)."""
+def number_edits(findings: Sequence[Finding], first: int = 1) -> List[Finding]:
+    """Number the edits of findings, for `mmguard apply` (edits of a config) and `mmguard fix` (of label files)."""
     numbers = itertools.count(first)
     return [
         replace(
@@ -111,11 +113,11 @@ def _can_be_written(edit: Edit) -> bool:
 
 
 def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = ()) -> str:
-    """How a numbered edit of label files is written; empty where there is none.
+    """Return how to write a numbered edit of label files; empty without one.
 
     Args:
-        target (str): What was scanned.
-        options (list[str]): Of the scan: they are needed to find the same again.
+        target (str): The target of the scan.
+        options (list[str]): Options of the scan, which are needed to get the same numbers.
     """
     numbers = [edit.number for finding in findings for edit in finding.edits if edit.number and edit.files]
     if not numbers:
@@ -125,7 +127,7 @@ def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = 
 
 
 def apply_hint(config: str, findings: Sequence[Finding], more: Sequence[str] = ()) -> str:
-    """How a numbered edit of the config is written; empty where there is none."""
+    """Return how to write a numbered edit of the config; empty without one."""
     if not any(edit.number and edit.config for finding in findings for edit in finding.edits):
         return ''
     words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *more])
@@ -133,11 +135,11 @@ def apply_hint(config: str, findings: Sequence[Finding], more: Sequence[str] = (
 
 
 def findings_text(findings: Sequence[Finding], width: int = 100, verbose: bool = True) -> str:
-    """All findings, the most likely first, a blank line between them."""
+    """Format all findings, the most likely first, with blank lines between them."""
     return '\n\n'.join(finding_text(finding, width, verbose) for finding in findings)
 
 
-def _wrapped(text: str, width: int, indent: str) -> List[str]:
+def _wrap(text: str, width: int, indent: str) -> List[str]:
     return textwrap.wrap(
         text,
         max(width, 20),

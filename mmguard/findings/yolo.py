@@ -1,4 +1,4 @@
-"""What a scan saw in the label files of a YOLO data set."""
+"""Statistics of the label files of a YOLO data set."""
 
 from __future__ import annotations
 
@@ -12,29 +12,41 @@ OTHER_TASK = 'other task'
 NO_IMAGE = 'no image'
 NO_LABEL = 'no label'
 DECLARED = 'declared'
-#: Of single files alone: ids of no class, and what cannot be opened.
+#: Faults of single files: ids that are not a class, and files that cannot be opened.
 CLASS = 'class'
 UNREADABLE = 'unreadable'
 
-#: What the rows of a set are.
+#: Kinds of rows.
 BOXES, OUTLINES, CORNERS, KEYPOINTS = 'boxes', 'outlines', 'oriented boxes', 'keypoints'
 
 
 @dataclass
+class Original:
+    """A COCO file with the images and as many objects: class -> how many here and there, where they differ."""
+
+    source: str
+    counts: Dict[str, Tuple[int, int]]
+    is_looked_up: bool  #: The labels are its ids, looked up among the 80 of COCO.
+
+
+@dataclass
 class YoloFacts:
-    """What a scan saw in YOLO label files, and in the data.yaml that leads to them.
+    """Statistics of YOLO label files, and of the data.yaml that leads to them.
 
     Args:
-        task (str): What most rows are: ``'boxes'``, ``'outlines'``, ``'oriented boxes'`` or ``'keypoints'``.
+        task (str): Kind of most rows: ``'boxes'``, ``'outlines'``, ``'oriented boxes'`` or ``'keypoints'``.
         rows (int): Rows that are not blank, readable or not.
         kpt_shape (tuple, optional): Points, and numbers of each, as data.yaml says.
         faults (dict[str, list[str]]): Kind, as above -> ``'labels/a.txt: line 3: what'`` of the first.
-        counts (dict[str, int]): Kind -> how many.
-        reasons (dict[str, int]): Why rows cannot be read -> how many.
-        in_pixels (int): Rows with a coordinate above 2, which is no slip of rounding.
+        counts (dict[str, int]): Kind -> number.
+        reasons (dict[str, int]): Why rows cannot be read -> number.
+        in_pixels (int): Rows with a coordinate above 2, which rounding does not explain.
         left_out (int): Images that ultralytics leaves out of the training because of a row, with all of their rows.
         files (dict[str, list[str]]): Kind, as above, ``'class'`` and ``'unreadable'`` -> every file that shows it.
-        images (int): Images that were found; 0: nobody knows where they are.
+        images (int): Images that were found; 0: their folder is not known.
+        elsewhere (dict[str, tuple]): Folder of images without label files -> where ultralytics looks for them, where
+            they are, and how many.
+        original (Original, optional): The file that they seem to be converted from, if it differs.
     """
 
     task: str = BOXES
@@ -47,3 +59,5 @@ class YoloFacts:
     left_out: int = 0
     files: Dict[str, List[str]] = field(default_factory=dict)
     images: int = 0
+    elsewhere: Dict[str, Tuple[str, str, int]] = field(default_factory=dict)
+    original: Optional[Original] = None

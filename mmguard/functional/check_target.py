@@ -1,4 +1,4 @@
-"""The guard as a function that raises: once in front of a training, or when a loss looks odd."""
+"""The guard as a function that raises: once before a training, or when a loss looks odd."""
 
 from __future__ import annotations
 
@@ -8,49 +8,56 @@ from typing import Any, Callable, List, Optional, Sequence
 import torch
 from torch import Tensor
 
-from mmguard.functional.batch_messages import describe_classes, warn_of_classes, warn_of_swallowed
-from mmguard.functional.target_checks import (
+from mmguard.functional.checks import (
     MULTILABEL,
     TargetShapeError,
-    both,
     check_class_shape,
     check_logits,
     check_loss_weight,
     check_multilabel_target,
     check_tensors,
     class_dim,
+    describe_pair,
     holds_probabilities,
     number_of_classes,
-    without_channel,
+    squeeze_channel,
 )
-from mmguard.functional.target_values import check_floats, check_probabilities, check_unit, check_values
+from mmguard.functional.target_values import (
+    check_floats,
+    check_probabilities,
+    check_unit,
+    check_values,
+    describe_classes,
+    warn_of_classes,
+    warn_of_swallowed,
+)
 from mmguard.labels.space import check_int
 
 
 def check_loss(
     loss: Callable[[Tensor, Tensor], Any], logits: Tensor, target: Tensor, ignored: Tensor, kind: str
 ) -> None:
-    """Calls a loss once, and looks at the gradient of the scores of ignored elements: it must be zero.
+    """Call a loss once, and check that the gradient of the scores of ignored elements is zero.
 
     Args:
         loss (callable): ``loss(logits, target)``.
-        logits, target (Tensor): That fit together.
-        ignored (Tensor): bool, the shape of ``target``: takes no part.
+        logits, target (Tensor): A matching pair.
+        ignored (Tensor): bool, the shape of ``target``: elements that take no part.
         kind (str): One of ``mmguard.functional.check_target.KINDS``.
 
     Raises:
-        ValueError: A loss that fails because of the ignored elements, or trains on them. The error of a loss that fails
-            without them, too, is passed on.
+        ValueError: A loss that fails because of the ignored elements, or trains on them. The error of a loss that also
+            fails without them is passed on.
     """
     scores = logits.detach().clone().requires_grad_()
     try:
         value = loss(scores, target)
-    except Exception as error:  # of a loss that is not known
+    except Exception as error:  # an unknown loss may raise anything
         if not ignored.any():
             raise
         loss(scores, target.masked_fill(ignored, 0))
         raise TargetShapeError(
-            f'the targets are right, but {_name_of(loss)} fails where {_value(target, ignored)} is among them, and not '
+            f'the targets are right, but {_name_of(loss)} fails if {_value(target, ignored)} is among them, and not '
             f'without: {type(error).__name__}: {error}. It makes one-hot vectors of the labels, or looks something up '
             f'by them, before the ignored ones are left out. Replace them first, and leave them out of the result: '
             f'valid = target != {_value(target, ignored)}; target.masked_fill(~valid, 0)'
@@ -65,13 +72,13 @@ def check_loss(
         raise TargetShapeError(
             f'{_name_of(loss)} trains on {trained:,} of {int(ignored.count_nonzero()):,} ignored elements '
             f'({_value(target, ignored)}): its ignore_index does nothing here, or is another value. Give it the scores '
-            f'and targets of the others alone, or take mmguard.functional.cross_entropy or '
+            f'and targets of the others only, or use mmguard.functional.cross_entropy or '
             f'binary_cross_entropy_with_logits'
         )
 
 
 def _gradient(value: Any, scores: Tensor) -> Optional[Tensor]:
-    """Of the loss by the scores; ``None`` for a metric, which has none."""
+    """Return the gradient of a loss by the scores; ``None`` for a metric, which has no gradient."""
     if not isinstance(value, Tensor) or not value.requires_grad:
         return None
     return torch.autograd.grad(value.sum(), scores, allow_unused=True)[0]
@@ -97,34 +104,34 @@ def check_target(
     kind: Optional[str] = None,
     loss: Optional[Callable[[Tensor, Tensor], Any]] = None,
 ) -> str:
-    r"""Raises where a target does not fit the logits, and says what to write instead.
+    r"""Raise if a target does not fit the logits, and say what to write instead.
 
-    It looks at the values, so it waits for the device: call it on the first batches, or in a data loader's test. The
+    Reads the values, so it waits for the device: call it on the first batches, or in a data loader's test. The
     losses (:func:`mmguard.functional.cross_entropy`) check shapes and dtypes in every step, and values without a wait.
 
     Args:
         logits (Tensor): Scores, floating point, shape (C), (N, C) or (N, C, \*).
-        target (Tensor): What the loss is to be given.
+        target (Tensor): The target for the loss.
         weight (Tensor, optional): Weight per class, shape (C).
         ignore_index (int): The class index that takes no part; with ``'multilabel'`` any value, also NaN.
         kind (str, optional): ``'classes'`` (indices, (N, \*)), ``'probabilities'`` (rows that add up to 1, the shape of
             ``logits``) or ``'multilabel'`` (the shape of ``logits``, each in [0, 1] or ``ignore_index``). ``None``: as
             ``F.cross_entropy`` decides, probabilities where the shapes are equal; of one channel, ``'multilabel'``.
-        loss (callable, optional): ``loss(logits, target)``, a loss or a metric of yours: does it take this target, and
-            does it leave out what is ignored?
+        loss (callable, optional): ``loss(logits, target)``, a loss or a metric of yours: checks that it accepts this
+            target and excludes what is ignored.
 
     Returns:
-        str: What was seen, where nothing is wrong.
+        str: A description of the target, if nothing is wrong.
 
     Raises:
         ValueError: Shapes that do not fit, a weight of the wrong length, one output channel with class indices, a loss
-            that trains on what is ignored. Several faults are in one message.
+            that trains on ignored elements. One message lists several faults.
         TypeError: Dtypes that do not fit; for floating point class indices the message says what the values look like.
         LabelGuardError: Invalid values, with counts, first positions and the likely cause; or no target to train on,
             where PyTorch's mean is NaN.
 
     Warns:
-        UserWarning: Valid targets that teach next to nothing: class 0 alone, or nearly everything ignored.
+        UserWarning: Valid targets that teach next to nothing: only class 0, or nearly everything ignored.
 
     Example:
         >>> print(check_target(torch.zeros(4, 3), torch.tensor([0, 1, 2, 1])))
@@ -132,7 +139,7 @@ def check_target(
         >>> check_target(torch.zeros(4, 3), torch.tensor([1, 2, 3, 1]))
         Traceback (most recent call last):
         ...
-        mmguard.labels.errors.LabelGuardError: 1 of 4 targets are invalid: value 3 (1 time); first at (2,); ...
+        mmguard.labels.tally.LabelGuardError: 1 of 4 targets are invalid: value 3 (1 time); first at (2,); ...
     """
     if kind not in (None, *KINDS):
         raise ValueError(f'kind must be one of {", ".join(map(repr, KINDS))} or None, got {kind!r}')
@@ -141,7 +148,7 @@ def check_target(
         same = holds_probabilities(logits, target) and logits.dim() > 0
         # Equal shapes with one channel are binary targets: a softmax of one channel is always 1.
         kind = 'classes' if not same else 'multilabel' if number_of_classes(logits) == 1 else 'probabilities'
-    said = f'All {target.numel():,} targets are valid.'
+    description = f'All {target.numel():,} targets are valid.'
     ignored = target.isnan() if ignore_index != ignore_index else target == ignore_index
     if kind == 'multilabel':
         check_multilabel_target(logits, target)
@@ -154,30 +161,30 @@ def check_target(
         ignored = torch.zeros_like(target, dtype=torch.bool)
     else:
         _raise_all(_class_checks(logits, target, weight, check_int('ignore_index', ignore_index)))
-        said = describe_classes(target, number_of_classes(logits), int(ignore_index))
+        description = describe_classes(target, number_of_classes(logits), int(ignore_index))
         warn_of_classes(target, number_of_classes(logits), int(ignore_index))
     if loss is not None:
         check_loss(loss, logits, target, ignored, kind)
-    return said
+    return description
 
 
 def _class_checks(
     logits: Tensor, target: Tensor, weight: Optional[Tensor], ignore_index: int
 ) -> List[Callable[[], None]]:
-    """What can be wrong, what must be right before anything else in front."""
+    """List the checks in their order: later ones assume that earlier ones passed."""
     check_logits(logits)
     structure = [partial(check_loss_weight, logits, weight), partial(_check_channels, logits, target)]
-    shape, squeezed = partial(_check_shape, logits, target), without_channel(logits, target)
-    if squeezed is not None:  # some losses want it so: the values come first
+    shape, squeezed = partial(_check_shape, logits, target), squeeze_channel(logits, target)
+    if squeezed is not None:  # some losses expect the extra channel: values come first
         return [*structure, partial(check_values, logits, squeezed, ignore_index, squeezed=True), shape]
-    # Of one-hot vectors or colours the values are no class indices.
+    # The values of one-hot vectors or colours are not class indices.
     same_dims = target.dim() == max(logits.dim() - 1, 0)
     values = [partial(check_values, logits, target, ignore_index)] if same_dims else []
     return [*structure, shape, *values]
 
 
 def _raise_all(checks: Sequence[Callable[[], None]]) -> None:
-    """Raises the first fault, with the messages of the others behind its own."""
+    """Run checks and raise the first fault, with the messages of all."""
     found: List[Exception] = []
     for check in checks:
         try:
@@ -192,7 +199,8 @@ def _raise_all(checks: Sequence[Callable[[], None]]) -> None:
 def _check_channels(logits: Tensor, target: Tensor) -> None:
     if number_of_classes(logits) == 1:
         raise TargetShapeError(
-            f'{both(logits, target)}: the softmax of a single channel is always 1, so class 0 has loss 0 for ever and '
+            f'{describe_pair(logits, target)}: the softmax of a single channel is always 1, so class 0 has loss 0 for '
+            f'ever and '
             f'class 1 is out of range. Give the model two channels, or use {MULTILABEL} with target.unsqueeze(1)'
         )
 
@@ -201,7 +209,7 @@ def _check_shape(logits: Tensor, target: Tensor) -> None:
     try:
         check_class_shape(logits, target)
     except TargetShapeError as error:
-        if without_channel(logits, target) is not None:
+        if squeeze_channel(logits, target) is not None:
             error.args = (
                 f'{error}. Which loss is it for? That is right for F.cross_entropy; losses of MONAI with '
                 f'to_onehot_y=True take the channel as it is, (N, 1, ...): for those leave it',

@@ -1,8 +1,8 @@
-"""Checks of shapes and dtypes, with messages in words. They look at no value, so they cost no sync."""
+"""Checks of shapes and dtypes. They look at no value, so they do not synchronise."""
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional, Tuple
 
 from torch import Tensor
 
@@ -20,14 +20,12 @@ def check_scores(logits: Tensor, name: str = 'cls_score') -> None:
 
 
 def check_index_target(logits: Tensor, target: Tensor) -> None:
-    """Logits (N, C, *) want class indices (N, *) of an integer dtype."""
+    """Check class indices (N, *) of an integer dtype against logits (N, C, *)."""
     check_scores(logits)
     both = f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}'
     if logits.dim() < 2:
         raise ValueError(f'cls_score must have shape (N, C) or (N, C, ...): {both}')
-    wanted = (logits.shape[0], *logits.shape[2:])
-    if tuple(target.shape) != wanted:
-        raise ValueError(f'{both}; wanted is label of shape {wanted}: {_advice(logits, target, wanted)}')
+    _check_label_shape(logits, target)
     if target.is_floating_point() or target.dtype.is_complex:
         raise TypeError(
             f'{both}; class indices must be integers. Was the label map resized bilinearly (use nearest), or divided '
@@ -35,41 +33,30 @@ def check_index_target(logits: Tensor, target: Tensor) -> None:
         )
 
 
-def _advice(logits: Tensor, target: Tensor, wanted: tuple) -> str:
-    shape = tuple(target.shape)
-    if shape == tuple(logits.shape):
-        return 'it looks one-hot (or soft): pass class indices, label.argmax(dim=1)'
-    if target.dim() == logits.dim() and shape[1] == 1 and (shape[0], *shape[2:]) == wanted:
-        return 'there is an extra channel: pass label.squeeze(1)'
-    if target.dim() == logits.dim() and shape[-1] in (1, 3, 4) and shape[:-1] == wanted:
-        return 'the last dimension looks like colour channels: a label map holds one class index per pixel'
-    if target.dim() == len(wanted) and shape[0] == wanted[0]:
-        return (
-            'the spatial sizes differ: resize the scores to the label (bilinear) or the label to the scores (nearest)'
+def _check_label_shape(logits: Tensor, target: Tensor) -> None:
+    expected = elements_of(logits)
+    if tuple(target.shape) != expected:
+        raise ValueError(
+            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; expected label of '
+            f'shape {expected}: {_suggest_target(logits, target, "label", "cls_score")}'
         )
-    return 'one class index per element is needed'
 
 
 def check_dense_target(logits: Tensor, target: Tensor) -> None:
-    """Sigmoid scores against binary targets of the same shape."""
+    """Check binary targets against sigmoid scores of the same shape."""
     check_scores(logits)
     if tuple(target.shape) != tuple(logits.shape):
         raise ValueError(
-            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; wanted are binary '
+            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; expected binary '
             f'targets of the shape of the scores, or class indices of shape '
             f'{(logits.shape[0], *logits.shape[2:])} for scores (N, C, ...)'
         )
 
 
 def check_one_channel_target(logits: Tensor, target: Tensor) -> None:
-    """Scores (N, 1, *) against binary labels (N, *)."""
+    """Check binary labels (N, *) against scores (N, 1, *)."""
     check_scores(logits)
-    wanted = (logits.shape[0], *logits.shape[2:])
-    if tuple(target.shape) != wanted:
-        raise ValueError(
-            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; wanted is label of '
-            f'shape {wanted}: {_advice(logits, target, wanted)}'
-        )
+    _check_label_shape(logits, target)
 
 
 def check_weight(weight: Optional[Tensor], target: Tensor) -> None:
@@ -101,3 +88,220 @@ def check_class_weight(class_weight: Optional[Tensor], num_channels: int) -> Non
             f'class_weight has shape {shape_of(class_weight)}, but the scores have {num_channels} channels: '
             f'one weight per channel is needed (does the head count a background or no-object class?)'
         )
+
+
+MULTILABEL = 'mmguard.functional.binary_cross_entropy_with_logits'
+
+#: Numbers of classes that identify a data set: a copied loss brings copied weights.
+CLASSES_OF = {11: 'CamVid', 19: 'Cityscapes', 21: 'Pascal VOC', 59: 'Pascal Context', 150: 'ADE20K', 171: 'COCO-Stuff'}
+
+
+class TargetShapeError(ValueError, RuntimeError):
+    """Shapes or arguments that do not fit. Both bases, because PyTorch raises either."""
+
+
+class TargetTypeError(TypeError, RuntimeError):
+    """A dtype that does not fit. Also a ``RuntimeError``, which PyTorch raises."""
+
+
+def holds_probabilities(logits: Tensor, target: Tensor) -> bool:
+    """Return True if the target holds a distribution per element: like ``F.cross_entropy``, decided by the shape."""
+    return logits.shape == target.shape
+
+
+def check_tensors(logits: Any, target: Any) -> None:
+    for name, given in (('logits', logits), ('target', target)):
+        if not isinstance(given, Tensor):
+            raise TypeError(f'{name} must be a Tensor, got {type(given).__name__}: torch.as_tensor({name}) makes one')
+    if not logits.is_floating_point():
+        order = ' They seem to be in the wrong order: the logits come first.' if target.is_floating_point() else ''
+        raise TargetTypeError(f'logits must be floating point scores, got {describe_tensor(logits)}.{order}')
+
+
+def check_class_target(logits: Tensor, target: Tensor) -> None:
+    r"""Check class indices () or (N, \*) of an integer dtype against logits (C) or (N, C, \*)."""
+    check_class_shape(logits, target)
+    if target.is_floating_point() or target.dtype.is_complex:
+        raise TargetTypeError(
+            f'{describe_pair(logits, target)}; class indices are integers. Whole numbers: target.long(). Fractions: '
+            f'was a label map resized bilinearly (use nearest), or divided by 255 (ToTensor is for images)?'
+        )
+
+
+def check_class_shape(logits: Tensor, target: Tensor) -> None:
+    r"""Check the shape () or (N, \*) of class indices against logits (C) or (N, C, \*)."""
+    check_logits(logits)
+    expected = elements_of(logits)
+    if tuple(target.shape) != expected and not (logits.dim() == 1 and tuple(target.shape) == (1,)):
+        raise TargetShapeError(
+            f'{describe_pair(logits, target)}; expected a target of shape {expected}: {_suggest_target(logits, target)}'
+        )
+
+
+def squeeze_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
+    """Return class indices (N, 1, *) or (N, *, 1) as (N, *); ``None`` without an extra channel."""
+    expected = elements_of(logits)
+    if target.dim() != logits.dim() or target.dim() < 2:
+        return None
+    for dim in (1, -1):
+        if target.shape[dim] == 1 and tuple(target.squeeze(dim).shape) == expected:
+            return target.squeeze(dim)
+    return None
+
+
+def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int = -100) -> None:
+    """Check that a target of the shape of the logits, which holds probabilities, is floating point."""
+    check_logits(logits)
+    if not target.is_floating_point():
+        if logits.dim() == 1:
+            raise TargetTypeError(
+                f'{describe_pair(logits, target)}: logits with one dimension are the scores (C) of one element, whose '
+                f'class index is a single number. One score per element, for a yes or no, wants {MULTILABEL}'
+            )
+        raise TargetTypeError(
+            f'{describe_pair(logits, target)}: an integer target of the shape of the logits looks one-hot. Either '
+            f'pass class '
+            f'indices, target.argmax(dim=1), or the probability form, target.float(). If an element may belong to '
+            f'several classes it is multi-label: {MULTILABEL}'
+        )
+    if ignore_index >= 0:
+        raise TargetShapeError(
+            f'ignore_index={ignore_index} goes with class indices, but a floating point target of the shape of the '
+            f'logits {shape_of(logits)} holds probabilities: leave ignore_index out, or pass class indices, '
+            f'target.argmax(dim=1)'
+        )
+
+
+def check_logits(logits: Tensor) -> None:
+    if logits.dim() == 0 or number_of_classes(logits) == 0:
+        raise TargetShapeError(
+            f'logits must have the shape (C), (N, C) or (N, C, ...) with at least one class, got '
+            f'{describe_tensor(logits)}'
+        )
+
+
+def check_multilabel_target(logits: Tensor, target: Tensor) -> None:
+    """Check that there is one target per logit."""
+    if logits.shape == target.shape:
+        return
+    if logits.dim() == target.dim() + 1 and logits.shape[1] == 1 and tuple(target.shape) == elements_of(logits):
+        advice = 'add the channel, target.unsqueeze(1), or take it off, logits.squeeze(1)'
+    elif logits.dim() > 1 and tuple(target.shape) == elements_of(logits):
+        advice = (
+            'these look like class indices: mmguard.functional.cross_entropy takes them, or make them one-hot, '
+            f'torch.nn.functional.one_hot(target, {logits.shape[1]}).movedim(-1, 1)'
+        )
+    elif target.dim() == logits.dim() and tuple(target.movedim(-1, 1).shape if target.dim() > 1 else ()) == tuple(
+        logits.shape
+    ):
+        advice = 'the classes are its last dimension: target.movedim(-1, 1)'
+    else:
+        advice = 'one target in [0, 1] per logit is needed'
+    raise TargetShapeError(f'{describe_pair(logits, target)}; expected a target of the shape of the logits: {advice}')
+
+
+def check_pos_weight(logits: Tensor, pos_weight: Optional[Tensor]) -> None:
+    r"""Check that weights (C) do not broadcast along the last dimension of logits (N, C, \*)."""
+    if pos_weight is None or pos_weight.dim() != 1 or logits.dim() < 3 or pos_weight.numel() == 1:
+        return
+    if pos_weight.numel() == logits.shape[1] != logits.shape[-1]:
+        ones = ', '.join(['1'] * (logits.dim() - 2))
+        raise TargetShapeError(
+            f'pos_weight has shape {shape_of(pos_weight)}, the logits {shape_of(logits)}: it would broadcast along the '
+            f'last dimension. One weight per class is pos_weight.view(-1, {ones})'
+        )
+
+
+def check_loss_weight(logits: Tensor, weight: Optional[Tensor]) -> None:
+    classes = number_of_classes(logits)
+    if weight is not None and weight.numel() != classes:
+        raise TargetShapeError(
+            f'weight has shape {shape_of(weight)}, the logits {shape_of(logits)}: it holds one number per class, here '
+            f'{classes}, also for a background class. {_name_dataset(weight.numel())}Weights per element: '
+            f'reduction="none", and multiply'
+        )
+
+
+def _name_dataset(number: int) -> str:
+    name = CLASSES_OF.get(number)
+    return (
+        ''
+        if name is None
+        else f'{number} is the number of classes of {name}: are the data set class or its tables '
+        f'(weights, map from ids to classes) still those of {name}? '
+    )
+
+
+def check_label_smoothing(label_smoothing: float) -> None:
+    if not 0 <= label_smoothing <= 1:
+        raise TargetShapeError(f'label_smoothing must lie between 0 and 1, got {label_smoothing}')
+
+
+def check_reduction(reduction: Any) -> None:
+    if reduction not in ('none', 'mean', 'sum'):
+        raise ValueError(f"{reduction} is not a valid value for reduction: use 'none', 'mean' or 'sum'")
+
+
+def class_dim(logits: Tensor) -> int:
+    return 1 if logits.dim() > 1 else 0
+
+
+def number_of_classes(logits: Tensor) -> int:
+    return logits.shape[class_dim(logits)]
+
+
+def elements_of(logits: Tensor) -> Tuple[int, ...]:
+    r"""Return the shape (N, \*) for logits (N, C, \*), () for logits (C)."""
+    return () if logits.dim() < 2 else (logits.shape[0], *logits.shape[2:])
+
+
+def describe_tensor(tensor: Tensor) -> str:
+    return f'shape {shape_of(tensor)} of {tensor.dtype}'
+
+
+def describe_pair(logits: Tensor, target: Tensor) -> str:
+    return f'target has {describe_tensor(target)}, logits {describe_tensor(logits)}'
+
+
+def _suggest_target(logits: Tensor, target: Tensor, name: str = 'target', scores_name: str = 'logits') -> str:
+    """Suggest what to write if a class target does not fit."""
+    expected, shape, scores = elements_of(logits), tuple(target.shape), tuple(logits.shape)
+    if len(shape) == len(scores) > 1:
+        if shape == (scores[0], 1, *scores[2:]):
+            return f'there is an extra channel, {name}.squeeze(1)'
+        if shape == scores:
+            return f'it looks one-hot (or soft): class indices are {name}.argmax(dim=1)'
+        if shape[:-1] == expected and shape[-1] == 1:
+            return f'there is an extra channel, {name}.squeeze(-1)'
+        if shape == (scores[0], *scores[2:], scores[1]):
+            return (
+                f'it looks one-hot with the classes last: class indices are {name}.argmax(dim=-1), the probability '
+                f'form is {name}.movedim(-1, 1).float()'
+            )
+        if shape[:-1] == expected and shape[-1] in (2, 3, 4):
+            seen = {2: 'gray and alpha (PIL calls the mode of such a file LA)', 3: 'colours', 4: 'colours and alpha'}
+            one = f': keep the first, {name}[..., 0]' if shape[-1] == 2 else ''
+            return f'the last dimension looks like {seen[shape[-1]]}; a label map holds one class index per pixel{one}'
+        if (shape[0], *shape[2:]) == expected:
+            return f'it has {shape[1]} channels, as if one-hot, but {scores_name} has {scores[1]} classes'
+    if len(scores) > 2 and scores[0] == 1 and shape == scores[2:]:
+        return f'the batch dimension is missing: {name}.unsqueeze(0)'
+    if len(scores) == 3 and shape == scores[1:]:
+        return f'the batch dimension is missing in both: {scores_name}.unsqueeze(0), {name}.unsqueeze(0)'
+    if len(scores) > 2 and shape == scores[:-1]:
+        return (
+            f'the classes are the last dimension of {scores_name}: {scores_name}.movedim(-1, 1), or '
+            f'{scores_name}.flatten(0, -2) with {name}.flatten()'
+        )
+    if len(scores) == 1:
+        return 'one dimension means the scores (C) of one element, with a single class index'
+    if len(shape) == len(expected) > 1 and shape[0] == expected[0]:
+        if shape[1:] == expected[:0:-1]:
+            return f'height and width are swapped, {name}.transpose(-1, -2)'
+        return (
+            f'the sizes differ: resize {scores_name} to {name} (bilinear), or {name} to {scores_name} (nearest, never '
+            f'bilinear)'
+        )
+    if len(shape) == len(expected) and shape[1:] == expected[1:]:
+        return f'the batches differ, {shape[0]} targets for {expected[0]} rows of scores'
+    return 'one class index per element'

@@ -1,4 +1,4 @@
-"""``torch.nn.functional.cross_entropy`` that no label can break."""
+"""``torch.nn.functional``'s cross entropies that no label can break."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Literal, Optional, Tuple, Union, overload
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.class_target import HIGHEST, LOWEST, sanitize_class_target
-from mmguard.functional.distributions import sanitize_distributions
-from mmguard.functional.reduction import HALF, legacy_reduction, sum_float32
-from mmguard.functional.soft import soft_elements
-from mmguard.functional.target_checks import (
+from mmguard.functional.checks import (
     check_class_target,
     check_label_smoothing,
     check_loss_weight,
+    check_multilabel_target,
+    check_pos_weight,
     check_probability_target,
     check_reduction,
     check_tensors,
@@ -23,6 +21,15 @@ from mmguard.functional.target_checks import (
     holds_probabilities,
     number_of_classes,
 )
+from mmguard.functional.reduction import HALF, legacy_reduction, sum_float32
+from mmguard.functional.sanitize import (
+    HIGHEST,
+    LOWEST,
+    mask_scores,
+    sanitize_binary_target,
+    sanitize_class_target,
+)
+from mmguard.functional.soft import sanitize_distributions, soft_elements
 from mmguard.labels.space import check_int, check_on_invalid
 
 
@@ -71,11 +78,11 @@ def cross_entropy(
     on_invalid: str = 'ignore',
     return_tally: bool = False,
 ) -> Union[Tensor, Tuple[Tensor, Tensor]]:
-    r"""``torch.nn.functional.cross_entropy``; invalid targets count as absent.
+    r"""Compute ``torch.nn.functional.cross_entropy``; invalid targets are excluded.
 
-    On valid targets value, gradient and dtype are PyTorch's, in every mode. Where the two differ on purpose:
+    On valid targets value, gradient and dtype are PyTorch's, in every mode. Intended differences:
 
-    - a target that is neither a class nor ``ignore_index`` is left out of the sum and of the mean (PyTorch: IndexError,
+    - a target that is neither a class nor ``ignore_index`` is excluded from the sum and the mean (PyTorch: IndexError,
       on a GPU a device-side assert);
     - nothing to train on (all ignored, all invalid, no element at all, or class weights that add up to 0) gives a mean
       of 0 that hangs on the graph, with gradient 0 (PyTorch: NaN);
@@ -86,7 +93,7 @@ def cross_entropy(
         logits (Tensor): Scores before softmax, floating point, shape (C), (N, C) or (N, C, d1, ..., dK).
         target (Tensor): Class indices, shape (), (N) or (N, d1, ..., dK), any integer dtype; or probabilities, floating
             point, the shape of ``logits``. Probabilities are valid where the row of an element is finite, not
-            negative and adds up to 1 within :data:`~mmguard.functional.distributions.SUM_TOLERANCE`.
+            negative and adds up to 1 within :data:`~mmguard.functional.soft.SUM_TOLERANCE`.
         weight (Tensor, optional): Weight per class, shape (C), dtype of ``logits``.
         size_average, reduce (bool, optional): Deprecated in PyTorch, and kept for calls by position: they override
             ``reduction`` and warn, as there.
@@ -95,12 +102,12 @@ def cross_entropy(
         label_smoothing (float): In [0, 1]: share of the uniform distribution that is mixed into the target.
         on_invalid (str): ``'ignore'`` (left out), ``'clip'`` (indices are clamped into the classes, rows of
             probabilities clamped and divided by their sum) or ``'raise'`` (``LabelGuardError``; waits for the device).
-        return_tally (bool): Whether to return the counts, too.
+        return_tally (bool): Return the counts, too.
 
     Returns:
         Tensor or tuple[Tensor, Tensor]: the loss; with ``return_tally`` also int64 counts (3,) on the device of the
         target: elements seen, skipped, remapped. Those of batches and ranks are merged by adding them up. Reading
-        them, ``mmguard.Tally(*counts.tolist())``, waits for the device: do it once in a while.
+        them, ``mmguard.Tally(*counts.tolist())``, waits for the device: do it only now and then.
 
     Raises:
         ValueError: Shapes or arguments that do not fit.
@@ -132,7 +139,7 @@ def cross_entropy_and_counts(
     on_invalid: str,
     counted: bool = True,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """:func:`cross_entropy`; the counts are those of :func:`~mmguard.functional.class_target.read_tally`."""
+    """Compute :func:`cross_entropy`, with counts for :func:`~mmguard.functional.sanitize.read_tally`."""
     check_reduction(reduction)
     check_on_invalid(on_invalid)
     check_int('ignore_index', ignore_index)
@@ -140,7 +147,7 @@ def cross_entropy_and_counts(
     check_label_smoothing(label_smoothing)
     if holds_probabilities(logits, target):
         check_probability_target(logits, target, ignore_index)
-        return _of_probabilities(logits, target, weight, reduction, label_smoothing, on_invalid, counted)
+        return _probability_loss(logits, target, weight, reduction, label_smoothing, on_invalid, counted)
     check_class_target(logits, target)
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
@@ -148,8 +155,8 @@ def cross_entropy_and_counts(
     counts = None
     if counted:
         kept, counts = sanitized.counts_by_value()
-    elif weight is None:  # a pass over the labels
-        kept = sanitized.kept()
+    elif weight is None:  # costs a pass over the labels
+        kept = sanitized.count_kept()
     # PyTorch adds up half precision in half precision, where a count of 65,520 is infinite.
     inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
     loss = F.cross_entropy(
@@ -158,13 +165,13 @@ def cross_entropy_and_counts(
     if reduction == 'none':
         return loss, counts
     total = loss if inner == 'sum' else sum_float32(loss)
-    if reduction == 'mean':  # taken here: PyTorch's is NaN where nothing takes part
+    if reduction == 'mean':  # computed here: PyTorch's mean is NaN if nothing takes part
         divisor = kept.to(total.dtype) if weight is None else sanitized.weight(weight.flatten())
         total = total / divisor.masked_fill(divisor == 0, inf)
     return total.to(loss.dtype), counts
 
 
-def _of_probabilities(
+def _probability_loss(
     logits: Tensor,
     target: Tensor,
     weight: Optional[Tensor],
@@ -175,7 +182,7 @@ def _of_probabilities(
 ) -> Tuple[Tensor, Optional[Tensor]]:
     check_loss_weight(logits, weight)
     sanitized = sanitize_distributions(target, class_dim(logits), on_invalid)
-    # Probabilities have no value that could be named.
+    # Probabilities have no value to name.
     counts = F.pad(sanitized.counts, (0, HIGHEST - LOWEST + 1)) if counted else None
     loss = soft_elements(logits, sanitized, weight, label_smoothing)
     if reduction == 'none':
@@ -184,3 +191,103 @@ def _of_probabilities(
     if reduction == 'mean':  # PyTorch's rule: class weights do not enter the denominator of probabilities
         total = total / sanitized.keep.sum().clamp(min=1)
     return total.to(loss.dtype), counts
+
+
+@overload
+def binary_cross_entropy_with_logits(
+    logits: Tensor,
+    target: Tensor,
+    weight: Optional[Tensor] = ...,
+    size_average: Optional[bool] = ...,
+    reduce: Optional[bool] = ...,
+    reduction: str = ...,
+    pos_weight: Optional[Tensor] = ...,
+    *,
+    ignore_index: Optional[float] = ...,
+    on_invalid: str = ...,
+    return_tally: Literal[False] = ...,
+) -> Tensor: ...
+
+
+@overload
+def binary_cross_entropy_with_logits(
+    logits: Tensor,
+    target: Tensor,
+    weight: Optional[Tensor] = ...,
+    size_average: Optional[bool] = ...,
+    reduce: Optional[bool] = ...,
+    reduction: str = ...,
+    pos_weight: Optional[Tensor] = ...,
+    *,
+    ignore_index: Optional[float] = ...,
+    on_invalid: str = ...,
+    return_tally: Literal[True],
+) -> Tuple[Tensor, Tensor]: ...
+
+
+def binary_cross_entropy_with_logits(
+    logits: Tensor,
+    target: Tensor,
+    weight: Optional[Tensor] = None,
+    size_average: Optional[bool] = None,
+    reduce: Optional[bool] = None,
+    reduction: str = 'mean',
+    pos_weight: Optional[Tensor] = None,
+    *,
+    ignore_index: Optional[float] = None,
+    on_invalid: str = 'ignore',
+    return_tally: bool = False,
+) -> Union[Tensor, Tuple[Tensor, Tensor]]:
+    r"""Compute ``torch.nn.functional.binary_cross_entropy_with_logits``; invalid targets are excluded.
+
+    On valid targets value, gradient and dtype are PyTorch's. Targets outside [0, 1], NaN included, are excluded from
+    the sum and the mean, while PyTorch trains on them (a target of 255 gives a loss without a lower bound). Nothing to
+    train on gives a mean of 0 that hangs on the graph. Targets may have any dtype.
+
+    Args:
+        logits (Tensor): Scores before sigmoid, floating point, any shape, (N, C, \*) for C labels.
+        target (Tensor): The shape of ``logits``, each in [0, 1] or equal to ``ignore_index``.
+        weight (Tensor, optional): Weight per element, broadcast to the loss. It does not enter the mean's denominator.
+        size_average, reduce (bool, optional): Deprecated in PyTorch: they override ``reduction`` and warn, as there.
+        reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
+        pos_weight (Tensor, optional): Weight of the positive part, broadcast along the *last* dimensions, as in
+            PyTorch: for maps (N, C, H, W) write ``pos_weight.view(-1, 1, 1)``.
+        ignore_index (float, optional): A target value that takes no part and is not an offence, e.g. -1 or NaN for a
+            missing label. ``None``: no such value.
+        on_invalid (str): ``'ignore'``, ``'clip'`` (clamped into [0, 1]) or ``'raise'`` (waits for the device).
+        return_tally (bool): Return the counts, too.
+
+    Returns:
+        Tensor or tuple[Tensor, Tensor]: the loss; with ``return_tally`` also int64 counts (3,): elements seen, skipped,
+        remapped.
+
+    Raises:
+        ValueError: Shapes or arguments that do not fit.
+        TypeError: Dtypes that do not fit.
+        LabelGuardError: An invalid target, with ``on_invalid='raise'``.
+
+    Example:
+        >>> import torch
+        >>> logits = torch.zeros(1, 4, requires_grad=True)
+        >>> target = torch.tensor([[0.0, 1.0, 255.0, -1.0]])
+        >>> loss, counts = binary_cross_entropy_with_logits(logits, target, ignore_index=-1, return_tally=True)
+        >>> round(loss.item(), 4), counts.tolist()
+        (0.6931, [4, 1, 0])
+    """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    check_reduction(reduction)
+    check_on_invalid(on_invalid)
+    check_tensors(logits, target)
+    check_multilabel_target(logits, target)
+    check_pos_weight(logits, pos_weight)
+    dtype = target.dtype if target.is_floating_point() else logits.dtype
+    sanitized = sanitize_binary_target(target, dtype, ignore_index, on_invalid)
+    scores = mask_scores(logits, sanitized.keep)
+    loss = F.binary_cross_entropy_with_logits(scores, sanitized.target, weight, pos_weight=pos_weight, reduction='none')
+    if reduction != 'none':
+        total = sum_float32(loss)
+        if reduction == 'mean':
+            total = total / sanitized.keep.count_nonzero().clamp(min=1)
+        loss = total.to(loss.dtype)
+    return (loss, sanitized.counts) if return_tally else loss

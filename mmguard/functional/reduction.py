@@ -11,28 +11,28 @@ AvgFactor = Union[float, int, Tensor]
 
 HALF = (torch.float16, torch.bfloat16)
 
-#: Both frameworks add it to the denominator, so that a factor of 0 gives 0 and not NaN.
+#: Both frameworks add it to the denominator, so that a factor of 0 gives 0 instead of NaN.
 EPS = torch.finfo(torch.float32).eps
 
 
 def legacy_reduction(size_average: Optional[bool], reduce: Optional[bool]) -> str:
-    """What PyTorch's deprecated arguments mean today; it warns of them, as there."""
+    """Translate PyTorch's deprecated arguments; warns of them as PyTorch does."""
     return torch.nn.L1Loss(size_average, reduce).reduction
 
 
 def sum_float32(values: Tensor) -> Tensor:
-    """Sum; half precision is added up in float32, which does not overflow at 65504."""
+    """Sum values; half precision is summed in float32, which does not overflow at 65504."""
     return values.sum(dtype=torch.float32 if values.dtype in HALF else None)
 
 
 def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_factor: Optional[AvgFactor]) -> Tensor:
-    """Weights and reduces element-wise losses.
+    """Weigh and reduce element-wise losses.
 
     Args:
         loss (Tensor): Element-wise losses, any shape, excluded elements 0.
         weight (Tensor, optional): Element weights, broadcastable to ``loss``.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
-        avg_factor (float or Tensor, optional): What ``'mean'`` divides by; required there.
+        avg_factor (float or Tensor, optional): Divisor of ``'mean'``; required there.
 
     Raises:
         ValueError: An ``avg_factor`` together with ``'sum'``, as in both frameworks; an unknown reduction.
@@ -52,19 +52,19 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
 
 
 def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
-    """Takes invalid elements out of a factor that the caller counted, as far as one call can tell how.
+    """Take invalid elements out of a factor that the caller counted, as far as one call can know how.
 
     - A factor of at least ``counted`` was added up over several calls (RetinaNet calls once per level): what was
       skipped here is subtracted.
     - A smaller one was averaged over ranks, or chosen by hand: it is multiplied by ``kept / counted``.
-    - One that equals ``kept`` never held them (FCOS counts the labels that are classes): it stays.
+    - One that equals ``kept`` never contained them (FCOS counts the labels that are classes): it stays.
 
     The result never falls below ``min(avg_factor, 1)``.
 
     Args:
         avg_factor (float or Tensor): The caller's factor.
         kept (Tensor): 0-d, valid elements among the counted.
-        counted (Tensor): 0-d, elements that such a factor counts.
+        counted (Tensor): 0-d, number of elements that such a factor counts.
 
     Example:
         >>> scale_avg_factor(100, torch.tensor(1), torch.tensor(4))

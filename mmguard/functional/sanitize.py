@@ -6,20 +6,21 @@ import math
 from typing import NamedTuple, Optional, Tuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.labels.errors import LabelGuardError
+from mmguard.functional.reduction import sum_float32
 from mmguard.labels.space import invalid_label_error
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import LabelGuardError, Tally
 
 
 class Sanitized(NamedTuple):
-    """What ``sanitize_target`` returns.
+    """Result of ``sanitize_target``.
 
     Attributes:
         target (Tensor): int64, the shape of the input, every element a class in ``[0, num_classes)``, or the
-            background ``num_classes`` where that is a label.
-        keep (Tensor): bool, the same shape: takes part in the loss. Elsewhere ``target`` is merely harmless.
+            background ``num_classes`` if that is a label.
+        keep (Tensor): bool, the same shape: takes part in the loss. Elsewhere ``target`` is only harmless.
         invalid (Tensor): bool, the same shape: was neither a class nor ``ignore_index``.
         ignored (Tensor): bool, the same shape: equal to ``ignore_index`` (with ``'clip'``: after clamping).
         counts (Tensor): int64, shape (3,): elements seen, skipped and remapped, on the device of the input.
@@ -39,14 +40,14 @@ def sanitize_target(
     on_invalid: str = 'ignore',
     background: bool = False,
 ) -> Sanitized:
-    """Gives every element a harmless value and counts what was invalid.
+    """Give every element a harmless value and count the invalid ones.
 
     Args:
         target (Tensor): Integer labels of any shape.
         num_classes (int): Valid classes are ``[0, num_classes)``.
-        ignore_index (int, optional): The label that takes no part in the loss. ``None``: there is none.
+        ignore_index (int, optional): The label that takes no part in the loss. ``None``: no such label.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronises).
-        background (bool): Whether ``num_classes`` is a label too, the background, as in detection.
+        background (bool): True if ``num_classes`` is a label too, the background, as in detection.
 
     Raises:
         LabelGuardError: An invalid label, with ``on_invalid='raise'``.
@@ -81,16 +82,16 @@ def sanitize_target(
 
 
 def count(invalid: Tensor, on_invalid: str) -> Tensor:
-    """int64 (3,): elements seen, skipped, remapped."""
+    """Count elements seen, skipped and remapped: int64 (3,)."""
     number = invalid.sum()
     none = torch.zeros_like(number)
-    # torch.full on the device, not a tensor made of a Python number: the latter is a blocking copy on CUDA.
+    # torch.full on the device, not a tensor from a Python number: that is a blocking copy on CUDA.
     seen = torch.full_like(number, invalid.numel())
     return torch.stack((seen, none, number) if on_invalid == 'clip' else (seen, number, none))
 
 
 def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_index: Optional[int]) -> None:
-    """Raises ``LabelGuardError`` where ``invalid`` holds anything (synchronises: a debugging mode)."""
+    """Raise ``LabelGuardError`` if ``invalid`` has any True (synchronises: a debugging mode)."""
     if not invalid.any():
         return
     values, numbers = target[invalid].unique(return_counts=True)
@@ -104,7 +105,7 @@ def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_i
 
 
 def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
-    """The same for dense binary targets, which must lie in [0, 1]."""
+    """Raise like :func:`raise_if_invalid`, for dense binary targets, which must be in [0, 1]."""
     if not invalid.any():
         return
     found = target[invalid]
@@ -118,20 +119,20 @@ def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
     )
 
 
-def kept_and_counted(invalid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
-    """How many of the elements that an ``avg_factor`` counts are valid, and how many there are."""
+def count_for_factor(invalid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
+    """Count the valid elements among those that an ``avg_factor`` counts, and all of these."""
     return (counts_for_factor & ~invalid).sum(), counts_for_factor.sum()
 
 
-#: The sigmoid of it is exactly 1, that of its negative exactly 0, in every dtype.
+#: Its sigmoid is exactly 1, that of its negative exactly 0, in every dtype.
 CERTAIN = 1e4
 
 
 class BinaryTarget(NamedTuple):
-    """What ``sanitize_binary_target`` returns; all have the shape of the input.
+    """Result of ``sanitize_binary_target``; all have the shape of the input.
 
     Attributes:
-        target (Tensor): In [0, 1], the dtype asked for; 0 for what takes no part.
+        target (Tensor): In [0, 1], of the requested dtype; 0 for what takes no part.
         keep (Tensor): bool: takes part in the loss.
         invalid (Tensor): bool: was neither in [0, 1] nor ``ignore_index``.
         ignored (Tensor): bool: equal to ``ignore_index``.
@@ -148,12 +149,12 @@ class BinaryTarget(NamedTuple):
 def sanitize_binary_target(
     target: Tensor, dtype: torch.dtype, ignore_index: Optional[float], on_invalid: str
 ) -> BinaryTarget:
-    """Takes out what is neither in [0, 1] (up to rounding) nor ignored; NaN included.
+    """Exclude what is neither in [0, 1] (up to rounding) nor ignored; NaN included.
 
     Args:
         target (Tensor): Any dtype.
-        dtype (torch.dtype): What the sanitized target is to be.
-        ignore_index (float, optional): The value that takes no part; it may be NaN. ``None``: there is none.
+        dtype (torch.dtype): Of the sanitized target.
+        ignore_index (float, optional): The value that takes no part; it may be NaN. ``None``: no such value.
         on_invalid (str): ``'ignore'``, ``'clip'`` (clamped; NaN becomes 0) or ``'raise'`` (which synchronises).
 
     Raises:
@@ -179,9 +180,156 @@ def sanitize_binary_target(
     return BinaryTarget(values.masked_fill(~keep, 0), keep, invalid, ignored, count(invalid, on_invalid))
 
 
-def certain_where_absent(logits: Tensor, keep: Tensor) -> Tensor:
-    """The scores, and beside a target of 0 a certain no where an element takes no part.
+def mask_scores(logits: Tensor, keep: Tensor) -> Tensor:
+    """Replace the score of each element that takes no part by a certain "no", whose target is 0.
 
-    The binary cross entropy of that is exactly 0, and so is its gradient, whatever the scores hold.
+    Its binary cross entropy is exactly 0, and so is its gradient, whatever the scores hold.
     """
     return logits.masked_fill(~keep, -CERTAIN)
+
+
+#: Values that are counted individually: those of 8-bit maps, off-by-one labels and negative marks. Others are rare.
+LOWEST, HIGHEST = -256, 1023
+#: Tables that are filled in parallel.
+LANES = 16
+
+
+def is_in_table(value: int) -> bool:
+    """Return True if a value is counted individually."""
+    return LOWEST <= value <= HIGHEST
+
+
+def count_values(label: Tensor) -> Tensor:
+    """Count each value from ``LOWEST`` to ``HIGHEST``: int64, shape (1280,).
+
+    Example:
+        >>> count_values(torch.tensor([0, 11, -1, 11, 99999]))[-LOWEST + 11].item()
+        2
+    """
+    label = label.detach().long().reshape(-1, label.shape[-1] if label.dim() and label.numel() else 1)
+    # Values outside of the table go to a slot at either end, which is cut off.
+    width = HIGHEST - LOWEST + 3
+    # On a GPU additions to one address wait for each other, and most labels belong to few classes.
+    lanes = torch.arange(label.shape[1], device=label.device).remainder_(LANES).mul_(width)
+    slots = label.clamp(LOWEST - 1, HIGHEST + 1).add_(lanes.sub_(LOWEST - 1)).flatten()
+    ones = torch.ones((), dtype=torch.int64, device=label.device).expand(slots.shape)
+    empty = torch.zeros(LANES * width, dtype=torch.int64, device=label.device)
+    return empty.index_add(0, slots, ones).view(LANES, width).sum(0)[1:-1]
+
+
+def read_tally(counts: Tensor) -> Tally:
+    """Read running counts: elements seen, skipped and remapped, then the table of invalid values, if any.
+
+    Example:
+        >>> read_tally(torch.cat((torch.tensor([6, 3, 0]), count_values(torch.tensor([11, 11])))))
+        Tally(total=6, skipped=3, remapped=0, values={11: 2}, source=None, reasons={}, mapped=0, other_values=1)
+    """
+    total, skipped, remapped, *table = counts.tolist()
+    values = {LOWEST + place: count for place, count in enumerate(table) if count}
+    others = skipped + remapped - sum(values.values()) if table else 0
+    return Tally(total=total, skipped=skipped, remapped=remapped, values=values, other_values=others)
+
+
+class ClassTarget(NamedTuple):
+    """Result of ``sanitize_class_target``.
+
+    Attributes:
+        target (Tensor): int64, the shape of the input: a class in ``[0, num_classes)``, or ``num_classes`` for what
+            takes no part, to be passed to PyTorch as ``ignore_index``.
+        given (Tensor): The input, int64.
+        num_classes, ignore_index (int), on_invalid (str): As given.
+    """
+
+    target: Tensor
+    given: Tensor
+    num_classes: int
+    ignore_index: int
+    on_invalid: str
+
+    def count_kept(self) -> Tensor:
+        """Count the elements that take part: int64, 0-d."""
+        return (self.target < self.num_classes).count_nonzero()
+
+    def count_ignored(self) -> Tensor:
+        """Count the elements equal to ``ignore_index``: int64, 0-d; with ``'clip'`` after clamping."""
+        clipped = self.on_invalid == 'clip'
+        ignored = self.target == self.num_classes if clipped else self.given == self.ignore_index
+        return ignored.count_nonzero()
+
+    def invalid(self) -> Tensor:
+        """Find elements that are neither a class nor ``ignore_index``: bool, the shape of the input."""
+        outside = self.given.clamp(0, self.num_classes - 1) != self.given
+        ignores_class = 0 <= self.ignore_index < self.num_classes
+        return outside if ignores_class else outside & (self.given != self.ignore_index)
+
+    def counts(self, kept: Tensor, ignored: Tensor) -> Tensor:
+        """Return the numbers of elements seen, skipped and remapped: int64, shape (3,).
+
+        Args:
+            kept, ignored (Tensor): Results of :meth:`count_kept` and :meth:`count_ignored`, which each cost a pass.
+        """
+        none, seen = torch.zeros_like(kept), torch.full_like(kept, self.given.numel())
+        if self.on_invalid == 'clip':
+            return torch.stack((seen, none, self.invalid().count_nonzero()))
+        return torch.stack((seen, seen - ignored - kept, none))
+
+    def counts_by_value(self) -> Tuple[Tensor, Tensor]:
+        """Return :meth:`count_kept`, and :meth:`counts` followed by a table of the invalid values.
+
+        The table also gives the numbers of kept and ignored elements, if it covers their values.
+        """
+        table, ignored_at = count_values(self.given), self.ignore_index - LOWEST
+        classes = table[-LOWEST : self.num_classes - LOWEST]
+        if self.on_invalid != 'clip' and is_in_table(self.num_classes) and is_in_table(self.ignore_index):
+            ignored = table[ignored_at].clone()
+            kept = classes.sum() - ignored if 0 <= self.ignore_index < self.num_classes else classes.sum()
+        else:
+            kept, ignored = self.count_kept(), self.count_ignored()
+        classes.zero_()
+        if is_in_table(self.ignore_index):
+            table[ignored_at] = 0
+        return kept, torch.cat((self.counts(kept, ignored), table))
+
+    def weight_per_element(self, class_weight: Tensor) -> Tensor:
+        """Look up the class weight (C,) of each element; 0 for one that takes no part."""
+        padded = F.pad(class_weight.detach(), (0, 1))  # the class after the last one takes no part
+        return padded.index_select(0, self.target.flatten()).view_as(self.target)
+
+    def weight(self, class_weight: Tensor) -> Tensor:
+        """Sum the class weights of the elements that take part: 0-d, float32 for half precision."""
+        return sum_float32(self.weight_per_element(class_weight))
+
+
+def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, on_invalid: str) -> ClassTarget:
+    """Turn invalid and ignored labels into one value that PyTorch ignores.
+
+    :func:`~mmguard.functional.sanitize_target` returns the same as masks, which other losses need. Next to
+    ``F.cross_entropy`` every pass over the target is measurable, so this one takes two.
+
+    Args:
+        target (Tensor): Labels of any integer dtype and shape.
+        num_classes (int): Valid classes are ``[0, num_classes)``.
+        ignore_index (int): The label that takes no part in the loss; it may be one of the classes.
+        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronises).
+
+    Raises:
+        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+
+    Example:
+        >>> sanitized = sanitize_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')
+        >>> sanitized.target.tolist(), sanitized.counts(sanitized.count_kept(), sanitized.count_ignored()).tolist()
+        ([0, 3, 3, 2], [4, 1, 0])
+    """
+    given = target.long()
+    if on_invalid == 'clip':
+        target = given.clamp(0, num_classes - 1)
+    else:
+        target = F.threshold(given, -1, num_classes).clamp_(max=num_classes)  # negative ones first
+    if 0 <= ignore_index < num_classes:
+        target.masked_fill_(target == ignore_index, num_classes)  # clamping may produce it
+    elif on_invalid == 'clip':
+        target.masked_fill_(given == ignore_index, num_classes)
+    sanitized = ClassTarget(target, given, num_classes, ignore_index, on_invalid)
+    if on_invalid == 'raise':
+        raise_if_invalid(given, sanitized.invalid(), num_classes, ignore_index)
+    return sanitized

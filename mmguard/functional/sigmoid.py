@@ -1,4 +1,4 @@
-"""Sigmoid (binary) cross entropy that no label can break."""
+"""Binary cross entropies of sigmoid scores and of instance masks that no label can break."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from mmguard.functional.checks import (
     check_dense_target,
     check_dense_weight,
     check_index_target,
+    check_scores,
     check_weight,
+    shape_of,
 )
-from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
+from mmguard.functional.reduction import EPS, AvgFactor, reduce_loss, scale_avg_factor, sum_float32
 from mmguard.functional.sanitize import (
     BinaryTarget,
-    certain_where_absent,
-    kept_and_counted,
+    count_for_factor,
+    mask_scores,
     sanitize_binary_target,
     sanitize_target,
 )
@@ -38,11 +40,11 @@ def sigmoid_cross_entropy(
     background: bool = False,
     on_invalid: str = 'ignore',
 ) -> Tuple[Tensor, Tensor]:
-    r"""Binary cross entropy of sigmoid scores against class indices or dense binary targets.
+    r"""Compute the binary cross entropy of sigmoid scores and class indices or dense binary targets.
 
     Class indices become one-hot rows; with ``background`` the label C is valid and its row is all zeros (mmdet).
     Dense targets are valid in [0, 1] (up to rounding); others, NaN included, are invalid. The mean is taken over
-    all N x C elements but those of invalid labels, and over those of ignored labels too unless ``avg_non_ignore``.
+    all N x C elements except those of invalid labels, and over those of ignored labels too unless ``avg_non_ignore``.
 
     Args:
         logits (Tensor): Shape (N, C, \*) for class indices, any shape for dense targets.
@@ -54,8 +56,8 @@ def sigmoid_cross_entropy(
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
             (:func:`~mmguard.functional.scale_avg_factor`).
         ignore_index (int): The label that is not trained on.
-        avg_non_ignore (bool): Whether ignored elements leave the denominator.
-        background (bool): Whether the label C is a valid one, the background.
+        avg_non_ignore (bool): Exclude ignored elements from the denominator.
+        background (bool): True if the label C is a valid one, the background.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
 
     Returns:
@@ -84,7 +86,7 @@ def sigmoid_cross_entropy(
     (check_dense_weight if dense else check_weight)(weight, target)
     element_weight = weight if dense or weight is None or weight.dim() == 0 else weight.unsqueeze(1)
     loss = F.binary_cross_entropy_with_logits(
-        certain_where_absent(logits, keep if dense else keep.unsqueeze(1)),
+        mask_scores(logits, keep if dense else keep.unsqueeze(1)),
         binary,
         pos_weight=_pos_weight(class_weight, logits, dense),
         reduction='none',
@@ -101,7 +103,7 @@ def sigmoid_cross_entropy(
         avg_factor = avg_factor if dense else avg_factor * logits.shape[1]
     elif on_invalid != 'clip':
         counted = torch.ones_like(invalid) if weight is None else weight != 0
-        avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(*torch.broadcast_tensors(invalid, counted)))
+        avg_factor = scale_avg_factor(avg_factor, *count_for_factor(*torch.broadcast_tensors(invalid, counted)))
     return reduce_loss(loss, element_weight, reduction, avg_factor), counts
 
 
@@ -115,7 +117,7 @@ def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool
 
 
 def _pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:
-    """Shapes the weights to broadcast along the channels, not along the last (spatial) dimension."""
+    """Reshape the weights to broadcast along the channels, not along the last (spatial) dimension."""
     if class_weight is None:
         return None
     class_weight = class_weight.to(logits.dtype)
@@ -125,3 +127,54 @@ def _pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> 
     channel_dim = logits.dim() - 1 if dense and logits.dim() < 4 else 1
     check_class_weight(class_weight, logits.shape[channel_dim])
     return class_weight.view(-1, *[1] * (logits.dim() - 1 - channel_dim))
+
+
+def mask_cross_entropy(
+    logits: Tensor, target: Tensor, label: Tensor, *, class_weight: Optional[Tensor] = None, on_invalid: str = 'ignore'
+) -> Tuple[Tensor, Tensor]:
+    r"""Compute the mean binary cross entropy between the mask of each instance's class and its target mask.
+
+    An instance whose label is not a class is excluded from the sum and the mean.
+
+    Args:
+        logits (Tensor): Shape (N, C, \*): one mask per instance and class.
+        target (Tensor): Shape (N, \*): target masks, floating point or bool, in [0, 1].
+        label (Tensor): Shape (N,): the class of each instance, an integer dtype.
+        class_weight (Tensor, optional): Weight per class, shape (C,).
+        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
+
+    Returns:
+        tuple[Tensor, Tensor]: the loss, shape (1,) as in both frameworks (0 without instances, where theirs is NaN),
+        and int64 counts (3,): instances seen, skipped, remapped.
+
+    Raises:
+        ValueError: Shapes that do not fit.
+        TypeError: Scores that are not floating point, labels that are.
+        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+
+    Example:
+        >>> loss, counts = mask_cross_entropy(torch.zeros(2, 3, 4, 4), torch.ones(2, 4, 4), torch.tensor([1, 80]))
+        >>> round(loss.item(), 4), counts.tolist()
+        (0.6931, [2, 1, 0])
+    """
+    check_scores(logits, 'mask_pred')
+    if logits.dim() < 2 or tuple(target.shape) != (logits.shape[0], *logits.shape[2:]):
+        raise ValueError(
+            f'mask target has shape {shape_of(target)}, mask_pred {shape_of(logits)}: a target mask must have the '
+            f'shape (N, *) of a prediction (N, C, *)'
+        )
+    if tuple(label.shape) != (logits.shape[0],):
+        raise ValueError(f'label has shape {shape_of(label)}: one class per mask is needed, ({logits.shape[0]},)')
+    if label.is_floating_point():
+        raise TypeError(f'label must be integer class indices, got {label.dtype}: convert with label.long()')
+    channels = logits.shape[1]
+    check_class_weight(class_weight, channels)
+    sanitized = sanitize_target(label, channels, -100, on_invalid)
+    own_mask = logits[torch.arange(logits.shape[0], device=logits.device), sanitized.target]
+    per_instance = (-1, *[1] * (own_mask.dim() - 1))
+    keep = sanitized.keep.view(per_instance).expand_as(own_mask)
+    target = target.to(logits.dtype).masked_fill(~keep, 0)
+    loss = F.binary_cross_entropy_with_logits(mask_scores(own_mask, keep), target, reduction='none')
+    if class_weight is not None:
+        loss = loss * class_weight.to(loss.dtype)[sanitized.target].view(per_instance)
+    return (sum_float32(loss) / (keep.sum(dtype=torch.float32) + EPS))[None], sanitized.counts

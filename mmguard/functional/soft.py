@@ -1,22 +1,150 @@
-"""Cross entropy against soft targets (MixUp, CutMix, distillation): a distribution over the classes per element."""
+"""Cross entropy with soft targets (MixUp, CutMix, distillation): a distribution over the classes per element."""
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.checks import check_class_weight, check_scores, check_weight, shape_of
-from mmguard.functional.distributions import Distributions, sanitize_distributions
-from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
-from mmguard.functional.sanitize import kept_and_counted
-from mmguard.functional.target_checks import class_dim
+from mmguard.functional.checks import check_class_weight, check_scores, check_weight, class_dim, shape_of
+from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor
+from mmguard.functional.sanitize import count_for_factor
+from mmguard.labels.tally import LabelGuardError, Tally
+
+#: Tolerance for the sum of a row of probabilities: rounding to half precision, or a smoothing that divides by C
+#: instead of C - 1, is not a fault. Several classes at once (2, 3, ...), no class (0) and 0..255 are far outside.
+SUM_TOLERANCE = 0.1
+
+
+_MULTILABEL = (
+    'Several classes at once, or one yes or no per score, are multi-label: '
+    "mmguard.functional.binary_cross_entropy_with_logits (check_target(..., kind='multilabel'))"
+)
+
+
+class Distributions(NamedTuple):
+    r"""Result of ``sanitize_distributions``.
+
+    Attributes:
+        target (Tensor): The dtype and shape of the input, rows that take no part set to 0.
+        keep (Tensor): bool, (N, \*): takes part in the loss.
+        skipped (Tensor): bool, (N, \*): is not a distribution and is left out.
+        ignored (Tensor): bool, (N, \*): a row of only ``ignore_index``.
+        counts (Tensor): int64, shape (3,): elements seen, skipped and remapped.
+    """
+
+    target: Tensor
+    keep: Tensor
+    skipped: Tensor
+    ignored: Tensor
+    counts: Tensor
+
+
+def sanitize_distributions(
+    target: Tensor, dim: int, on_invalid: str = 'ignore', ignore_index: Optional[int] = None
+) -> Distributions:
+    """Exclude rows that are not a distribution: NaN, infinite, negative, or with a sum other than 1.
+
+    Args:
+        target (Tensor): Probabilities, floating point.
+        dim (int): The dimension of the classes.
+        on_invalid (str): ``'ignore'``, ``'clip'`` (negative parts become 0, and the row is divided by its sum; a row
+            without a positive part is skipped) or ``'raise'`` (which synchronises).
+        ignore_index (int, optional): A row of only this value is padding, not an offence.
+
+    Raises:
+        LabelGuardError: An invalid row, with ``on_invalid='raise'``.
+
+    Example:
+        >>> sanitized = sanitize_distributions(torch.tensor([[0.3, 0.7], [1.0, 1.0], [float('nan'), 0.0]]), dim=1)
+        >>> sanitized.keep.tolist(), sanitized.counts.tolist()
+        ([True, False, False], [3, 2, 0])
+        >>> sanitize_distributions(torch.tensor([[1.0, 1.0], [0.0, 0.0]]), dim=1, on_invalid='clip').target.tolist()
+        [[0.5, 0.5], [0.0, 0.0]]
+    """
+    given = target.detach()
+    total = given.sum(dim, dtype=torch.float32 if given.dtype in HALF else None)
+    least = given.amin(dim)
+    # NaN fails every comparison, so it is invalid.
+    valid = ((total - 1).abs() <= SUM_TOLERANCE) & (least >= -4 * torch.finfo(given.dtype).eps)
+    ignored = torch.zeros_like(valid)
+    if ignore_index is not None:  # the least is the mean: all are equal
+        ignored = (least == ignore_index) & (total == ignore_index * given.shape[dim])
+    invalid = ~(valid | ignored)
+    if on_invalid == 'raise':
+        raise_if_no_distribution(given, invalid, dim)
+    skipped, remapped = invalid, torch.zeros_like(invalid)
+    if on_invalid == 'clip':
+        positive = target.nan_to_num(0.0, 0.0, 0.0).clamp(min=0)
+        whole = positive.sum(dim, keepdim=True)
+        nothing = (whole == 0).squeeze(dim)
+        target = torch.where(invalid.unsqueeze(dim), positive / whole.masked_fill(whole == 0, 1), target)
+        skipped, remapped = invalid & nothing, invalid & ~nothing
+    keep = ~(skipped | ignored)
+    # Sums: torch < 2.1 cannot count_nonzero a tensor without data.
+    counts = torch.stack((torch.full_like(skipped.sum(), keep.numel()), skipped.sum(), remapped.sum()))
+    return Distributions(target.masked_fill(~keep.unsqueeze(dim), 0), keep, skipped, ignored, counts)
+
+
+def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
+    """Raise ``LabelGuardError`` if ``invalid`` has any True (synchronises: a debugging mode)."""
+    if not invalid.any():
+        return
+    rows = target.movedim(dim, -1)[invalid]
+    number = rows.shape[0]
+    positions = [tuple(row) for row in invalid.nonzero()[:5].tolist()]
+    at = 'the only element' if target.dim() == 1 else ', '.join(map(str, positions))
+    raise LabelGuardError(
+        f'{number:,} of {invalid.numel():,} soft targets are not a distribution over the {target.shape[dim]} classes: '
+        f'{", ".join(_describe_faults(rows))}; first at {at}, which holds {_row(rows[0])}. '
+        f'{_suggest_correction(rows, dim)}',
+        [Tally(total=invalid.numel(), skipped=number)],
+        positions,
+    )
+
+
+def _describe_faults(rows: Tensor) -> List[str]:
+    """Describe the faults of rows (M, C), each counted under one fault."""
+    finite = rows.isfinite().all(1)
+    negative = finite & (rows < 0).any(1)
+    sums = rows[finite & ~negative].double().sum(1)
+    faults = []
+    if not finite.all():
+        faults.append(f'{int((~finite).sum()):,} with NaN or infinity')
+    if negative.any():
+        faults.append(f'{int(negative.sum()):,} with negative parts, the least {rows[negative].min().item():.4g}')
+    if sums.numel():
+        low, high = sums.min().item(), sums.max().item()
+        span = f'{low:.4g}' if low == high else f'{low:.4g} to {high:.4g}'
+        faults.append(f'{sums.numel():,} that add up to {span}')
+    return faults
+
+
+def _row(row: Tensor, limit: int = 8) -> str:
+    shown = ', '.join(f'{value:.4g}' for value in row[:limit].tolist())
+    return f'[{shown}{", ..." if row.numel() > limit else ""}]'
+
+
+def _suggest_correction(rows: Tensor, dim: int) -> str:
+    finite = rows[rows.isfinite().all(1)]
+    sums = finite.sum(1)
+    if ((finite == 0) | (finite == 255)).all() and (finite > 0).any():
+        return 'Masks of 0 and 255, one per class: target / 255'
+    if ((finite == 0) | (finite == 1)).all() and (sums > 1.5).any():
+        return f'{_MULTILABEL}; else divide by the sum, target / target.sum({dim}, keepdim=True)'
+    if finite.numel() and (finite < 0).any():
+        return f'These look like logits, or come from a cubic resize: target.softmax({dim}), or clamp(min=0) first'
+    if finite.numel() and (sums == 0).all():
+        return (
+            f"A row of zeros names no class; to leave such elements out train with on_invalid='ignore'. {_MULTILABEL}"
+        )
+    return f'A row must hold one probability per class: target / target.sum({dim}, keepdim=True), target.softmax({dim})'
 
 
 def soft_elements(logits: Tensor, sanitized: Distributions, weight: Optional[Tensor], label_smoothing: float) -> Tensor:
-    r"""Cross entropy of each element, (N, \*); 0 with gradient 0 where an element takes no part."""
+    r"""Compute the cross entropy of each element, (N, \*); 0 with gradient 0 if an element takes no part."""
     scores = logits.masked_fill(~sanitized.keep.unsqueeze(class_dim(logits)), 0)
     loss = F.cross_entropy(scores, sanitized.target, weight, reduction='none', label_smoothing=label_smoothing)
     return loss.masked_fill(~sanitized.keep, 0)
@@ -34,10 +162,10 @@ def soft_cross_entropy(
     avg_non_ignore: bool = False,
     on_invalid: str = 'ignore',
 ) -> Tuple[Tensor, Tensor]:
-    r"""Cross entropy against soft targets by the rules of the frameworks (mmpretrain's ``use_soft``).
+    r"""Compute the cross entropy with soft targets by the rules of the frameworks (mmpretrain's ``use_soft``).
 
     ``loss = sum_i w_i sum_k c_k t_ik (-log softmax(x_i)_k) / D``, with element weights ``w``, class weights ``c`` and
-    ``D`` the number of elements, or ``avg_factor``. Rows that are no distribution count as absent; ignored ones are
+    ``D`` the number of elements, or ``avg_factor``. Rows that are not a distribution are excluded; ignored ones are
     counted in ``D`` unless ``avg_non_ignore``.
 
     Args:
@@ -48,8 +176,8 @@ def soft_cross_entropy(
         reduction (str): ``'none'`` (returns (N, \*)), ``'mean'`` or ``'sum'``.
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
             (:func:`~mmguard.functional.scale_avg_factor`).
-        ignore_index (int, optional): A row that holds this value alone (padding) is not trained on.
-        avg_non_ignore (bool): Whether ignored elements leave the denominator.
+        ignore_index (int, optional): A row of only this value (padding) is not trained on.
+        avg_non_ignore (bool): Exclude ignored elements from the denominator.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
 
     Returns:
@@ -58,7 +186,7 @@ def soft_cross_entropy(
     Raises:
         ValueError: Shapes that do not fit; ``avg_factor`` with ``'sum'``.
         TypeError: Scores that are not floating point.
-        LabelGuardError: A row that is no distribution, with ``on_invalid='raise'``.
+        LabelGuardError: A row that is not a distribution, with ``on_invalid='raise'``.
 
     Example:
         >>> target = torch.tensor([[0.3, 0.7], [1.0, 1.0]])
@@ -84,5 +212,5 @@ def soft_cross_entropy(
         avg_factor = (sanitized.keep if avg_non_ignore else ~sanitized.skipped).count_nonzero()
     else:
         counted = torch.ones_like(sanitized.keep) if weight is None else (weight != 0).expand_as(sanitized.keep)
-        avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(sanitized.skipped, counted))
+        avg_factor = scale_avg_factor(avg_factor, *count_for_factor(sanitized.skipped, counted))
     return reduce_loss(loss, weight, reduction, avg_factor), sanitized.counts

@@ -8,9 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
-from mmguard.functional.class_target import ClassTarget, sanitize_class_target
 from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor
-from mmguard.functional.sanitize import kept_and_counted
+from mmguard.functional.sanitize import ClassTarget, count_for_factor, sanitize_class_target
 
 
 def softmax_cross_entropy(
@@ -26,13 +25,13 @@ def softmax_cross_entropy(
     average_by_class_weight: bool = True,
     on_invalid: str = 'ignore',
 ) -> Tuple[Tensor, Tensor]:
-    r"""Cross entropy of softmax scores; invalid labels weigh nothing, neither above nor below the fraction line.
+    r"""Compute the cross entropy of softmax scores; invalid labels are excluded from numerator and denominator.
 
     ``loss = sum_i w_i c[y_i] (-log softmax(x_i)[y_i]) / D`` over the elements whose label ``y_i`` is a class, with
     element weights ``w`` and class weights ``c``. ``D`` is ``avg_factor``; without one ``sum_i c[y_i]`` if
     ``average_by_class_weight`` and class weights are given (mmseg's rule, and PyTorch's), else the number of elements
     (mmdet's rule). Ignored elements are counted in ``D`` unless ``avg_non_ignore``, as in the frameworks; where
-    ``ignore_index`` is no class it has no class weight and adds nothing. Invalid elements are never counted.
+    ``ignore_index`` is not a class it has no class weight and adds nothing. Invalid elements are never counted.
 
     Args:
         logits (Tensor): Shape (N, C, \*), floating point.
@@ -43,8 +42,8 @@ def softmax_cross_entropy(
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
             (:func:`~mmguard.functional.scale_avg_factor`).
         ignore_index (int): The label that is not trained on.
-        avg_non_ignore (bool): Whether ignored elements leave the denominator.
-        average_by_class_weight (bool): Whether class weights enter the denominator.
+        avg_non_ignore (bool): Exclude ignored elements from the denominator.
+        average_by_class_weight (bool): Include class weights in the denominator.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
 
     Returns:
@@ -67,7 +66,7 @@ def softmax_cross_entropy(
     check_weight(weight, target)
     check_class_weight(class_weight, num_classes)
     sanitized = sanitize_class_target(target, num_classes, ignore_index, on_invalid)
-    kept, ignored = sanitized.kept(), sanitized.ignored()
+    kept, ignored = sanitized.count_kept(), sanitized.count_ignored()
     counts = sanitized.counts(kept, ignored)
     loss = _loss(logits, sanitized, class_weight, per_element=reduction == 'none' or weight is not None)
     if reduction != 'mean':
@@ -81,14 +80,14 @@ def softmax_cross_entropy(
             avg_factor = scale_avg_factor(avg_factor, seen - skipped, seen)
         else:
             invalid = sanitized.invalid()
-            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(invalid, (weight != 0).expand_as(invalid)))
+            avg_factor = scale_avg_factor(avg_factor, *count_for_factor(invalid, (weight != 0).expand_as(invalid)))
     return reduce_loss(loss, weight, reduction, avg_factor), counts
 
 
 def _loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor], per_element: bool) -> Tensor:
-    """The loss of each element, exactly 0 where it takes no part, or their sum; float32 for weighted half scores."""
+    """Compute the loss of each element, 0 if it takes no part, or their sum; float32 for weighted half scores."""
     half = logits.dtype in HALF
-    # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer fit the
+    # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer match the
     # denominator, and large ones would be infinite.
     weight = None if class_weight is None or half else class_weight.to(logits.dtype)
     reduction = 'none' if per_element or half else 'sum'
@@ -99,7 +98,7 @@ def _loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor]
 def _denominator(
     sanitized: ClassTarget, class_weight: Optional[Tensor], kept: Tensor, ignored: Union[Tensor, int]
 ) -> Tensor:
-    """What the elements that are counted weigh: their class weights, or 1 each."""
+    """Sum the weights of the elements that are counted: their class weights, or 1 each."""
     if class_weight is None:
         return kept + ignored
     total = sanitized.weight(class_weight.float())

@@ -1,38 +1,164 @@
-"""Values of a target: which are invalid, what they look like, and what to write instead. All of it synchronises."""
+"""Values of a target: invalid ones, their likely cause, and what to write instead. All of it synchronises."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Dict, List, Optional, Tuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.batch_messages import likely_cause
-from mmguard.functional.distributions import sanitize_distributions
-from mmguard.functional.sanitize import sanitize_binary_target
-from mmguard.functional.target_checks import (
+from mmguard.functional.checks import (
     TargetShapeError,
     TargetTypeError,
-    both,
     check_probability_target,
     class_dim,
+    describe_pair,
     holds_probabilities,
     number_of_classes,
 )
-from mmguard.labels.errors import LabelGuardError
+from mmguard.functional.sanitize import sanitize_binary_target
+from mmguard.functional.soft import sanitize_distributions
 from mmguard.labels.space import describe_values
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.text import plural
+
+
+def likely_cause(
+    target: Tensor, histogram: Dict[int, int], values: Dict[int, int], num_classes: int, ignore_index: int
+) -> Optional[str]:
+    """Return ``'MG115 The labels count from 1: ... Subtract one: target = target - 1.'``, or ``None``."""
+    # Only once something is wrong: training does not need it.
+    from mmguard.findings import LabelFacts
+    from mmguard.findings.engine import diagnose_for_pytorch
+    from mmguard.findings.facts import MapFacts
+
+    at_edges = _share_between(target, values) if target.dim() == 3 else None
+    facts = LabelFacts(
+        values=values,
+        num_classes=num_classes,
+        ignore_index=ignore_index,
+        total=target.numel(),
+        histogram=histogram,
+        maps=None if at_edges is None else MapFacts(at_edges=at_edges),
+    )
+    found = diagnose_for_pytorch(facts)
+    return f'{found[0].code} {found[0].title} {found[0].advice}' if found else None
+
+
+def _share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
+    """Return the share of invalid pixels with a lower and a higher value among their eight neighbours.
+
+    The least and the greatest value of all, e.g. 255 of a 0/255 mask, cannot have such neighbours and are left out.
+
+    Args:
+        target (Tensor): Label maps, (N, H, W).
+        values (dict[int, int]): Invalid value -> count.
+    """
+    maps = target.unsqueeze(1).double()
+    least, greatest = int(target.min()), int(target.max())
+    inner = [value for value in values if least < value < greatest]
+    if len(inner) < 2:  # a single value in between may be a class of its own
+        return None
+    high = F.max_pool2d(maps, 3, stride=1, padding=1)
+    low = -F.max_pool2d(-maps, 3, stride=1, padding=1)
+    asked = torch.isin(maps, torch.tensor(inner, dtype=maps.dtype, device=maps.device))
+    between = (low < maps) & (maps < high) & asked
+    return int(between.count_nonzero()) / int(asked.count_nonzero())
+
+
+#: Maps with at least this share of ignored pixels teach next to nothing.
+NEARLY_ALL = 0.8
+
+VOID = 255
+
+
+def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
+    """Describe valid targets: ``'All 4 targets are valid: classes 0..2 of 3.'``, and what ignored ones require."""
+    seen, ignored = _list_classes(target, ignore_index), int((target == ignore_index).count_nonzero())
+    ends = '..'.join(str(end) for end in sorted({seen[0], seen[-1]}))
+    words = f'All {target.numel():,} targets are valid: {plural(len(seen), "class")} {ends} of {classes}.'
+    if ignored:
+        words += (
+            f' {ignored:,} of them ({_share(ignored, target)}) are {ignore_index} and ignored: other code that reads '
+            f'these labels must exclude them first, valid = target != {ignore_index} (own one-hot vectors of Dice or a '
+            f'metric, class weights looked up by label, a confusion matrix).'
+        )
+    if 0 <= ignore_index < classes:
+        words += (
+            f' ignore_index={ignore_index} is one of the {classes} classes: this excludes targets, not the output: '
+            f'its score stays in the softmax, and every other target pushes it down; if it is not a class, give it no '
+            f'output ({classes - 1} channels and an ignore_index outside of them).'
+        )
+    elif ignored and target.dim() > 2:
+        words += f' If no file holds {ignore_index}, it is the fill value of padding or of a rotation, as it should be.'
+    if target.dim() > 2 and len(target) > 1 and seen == [0, 1] and classes > 2:
+        words += (
+            f' Only 0 and 1 of {classes} classes occur: if every batch looks like this, were ToTensor and .long() '
+            f'applied to the masks? That turns 255 into 1 and all else into 0.'
+        )
+    return words
+
+
+def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
+    """Warn of valid label maps that teach next to nothing."""
+    if target.dim() < 3 or classes < 2:
+        return
+    seen, ignored = _list_classes(target, ignore_index), int((target == ignore_index).count_nonzero())
+    if seen == [0] and ignored and ignore_index == VOID:
+        _warn(
+            f'of {classes} classes only 0 occurs, next to the ignored 255 ({_share(ignored, target)}). If these are '
+            f'0/255 masks, 255 is the foreground and is never trained: target = (target > 0).long(). If 255 is void or '
+            f'padding, these crops hold only class 0'
+        )
+    elif seen == [0]:
+        _warn(
+            f'all {target.numel() - ignored:,} targets are class 0. If every batch looks like this: ToTensor divides '
+            f'masks '
+            f'by 255, and .long() then turns all into 0; use torch.as_tensor(np.array(mask)).long(), or PILToTensor'
+        )
+    elif ignored >= NEARLY_ALL * target.numel():
+        _warn(
+            f'{_share(ignored, target)} of the targets are ignored (ignore_index={ignore_index}), and {len(seen)} of '
+            f'{classes} classes are left. If every batch looks like this, a map from ids to classes (of another data '
+            f'set?) sends most values there, or ignore_index is a class'
+        )
+
+
+def warn_of_swallowed(target: Tensor, ignore_index: float) -> None:
+    """Warn of binary targets that hold only 0 and the ignored 255."""
+    ignored = target == ignore_index
+    if ignore_index == VOID and ignored.any() and not target.masked_fill(ignored, 0).any():
+        _warn(
+            f'only 0 occurs, next to the ignored 255 ({_share(int(ignored.count_nonzero()), target)}). If these are '
+            f'0/255 masks, 255 is the foreground and is never trained: (target > 0).float()'
+        )
+
+
+def _list_classes(target: Tensor, ignore_index: int) -> List[int]:
+    found: List[int] = target[target != ignore_index].long().unique().tolist()
+    return found
+
+
+def _share(part: int, target: Tensor) -> str:
+    return f'{100 * part / target.numel():.3g} %'
+
+
+def _warn(words: str) -> None:
+    warnings.warn(f'mmguard: {words}', stacklevel=4)
+
 
 HALF = 0.5
 _WHOLE = 'All values are whole: target.long()'
 
 
 def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bool = False) -> None:
-    """Whether class indices are integers, classes, and not all ignored; of one channel the yes or no."""
+    """Check that class indices are integers, classes, and not all ignored; with one channel, 0 or 1."""
     if target.is_floating_point() or target.dtype.is_complex:
-        words = _fractions(target)
+        words = _describe_fractions(target)
         if not (squeezed and words == _WHOLE):  # MONAI's masks are floating point
-            raise TargetTypeError(f'{both(logits, target)}; class indices are integers. {words}')
+            raise TargetTypeError(f'{describe_pair(logits, target)}; class indices are integers. {words}')
     classes = max(number_of_classes(logits), 2)
     target = target.detach().long()
     takes_part = target != ignore_index
@@ -45,7 +171,8 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
         )
         raise LabelGuardError(
             f"{what}: the mean of nothing is NaN by PyTorch's rule, and so are all weights after the next step. If "
-            f'every batch is so, a map from ids to classes (of another data set?) sends your values to the ignored '
+            f'every batch looks like this, a map from ids to classes (of another data set?) sends your values to the '
+            f'ignored '
             f'one, or ignore_index is a class: look at the values that the file holds. If single crops are, leave such '
             f'crops out, or take mmguard.functional.cross_entropy, which gives 0 with gradient 0',
             [Tally(total=target.numel())],
@@ -56,17 +183,19 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
     cause = likely_cause(target, _counts(target[takes_part]), values, classes, ignore_index)
     raise LabelGuardError(
         f'{sum(values.values()):,} of {target.numel():,} targets are invalid: {describe_values(values)}; first at '
-        f'{_listed(invalid)}; valid are 0..{classes - 1} or ignore_index={ignore_index}. {_ways(cause)}',
+        f'{_list_positions(invalid)}; valid are 0..{classes - 1} or ignore_index={ignore_index}. '
+        f'{_suggest_ways(cause)}',
         [Tally(total=target.numel(), skipped=sum(values.values()), values=values)],
         _positions(invalid),
     )
 
 
 def check_probabilities(logits: Tensor, target: Tensor) -> None:
-    """Whether each row is a distribution over the classes."""
+    """Check that each row is a distribution over the classes."""
     if not holds_probabilities(logits, target):
         raise TargetShapeError(
-            f'{both(logits, target)}; probabilities have the shape of the logits. Class indices need no kind; or make '
+            f'{describe_pair(logits, target)}; probabilities have the shape of the logits. Class indices need no '
+            f'kind; or make '
             f'them one-hot: torch.nn.functional.one_hot(target, {number_of_classes(logits)}).movedim(-1, 1).float()'
         )
     check_probability_target(logits, target)
@@ -74,48 +203,48 @@ def check_probabilities(logits: Tensor, target: Tensor) -> None:
 
 
 def check_floats(logits: Tensor, target: Tensor) -> None:
-    """Whether PyTorch's binary losses take the type: booleans and integers end in a message that names no target."""
+    """Check that PyTorch's binary losses accept the dtype: their own message does not name the target."""
     if not target.is_floating_point():
         raise TargetTypeError(
-            f'{both(logits, target)}; the values are right, and binary losses want them as floats: target.float(). '
+            f'{describe_pair(logits, target)}; the values are right, but binary losses want floats: target.float(). '
             f'mmguard.functional.binary_cross_entropy_with_logits takes them as they are'
         )
 
 
 def check_unit(target: Tensor, ignore_index: float) -> None:
-    """Whether each element lies in [0, 1], or is ignored."""
+    """Check that each element is in [0, 1], or is ignored."""
     values = target.detach()
     invalid = sanitize_binary_target(values, torch.float32, ignore_index, 'ignore').invalid
     if not invalid.any():
         return
     found = values[invalid]
     if found.is_floating_point() and found.isnan().any():
-        advice = 'NaN for a label that nobody gave: ignore_index=float("nan") in the loss, or fill it in'
+        advice = 'NaN for a missing label: ignore_index=float("nan") in the loss, or fill it in'
     elif (found == 255).all() and (values == 1).any():
-        advice = 'If 255 is void, beside 0 and 1: ignore_index=255'
+        advice = 'If 255 is void, next to 0 and 1: ignore_index=255'
     elif (found == 255).all():
         advice = 'A 0/255 mask: (target > 0).float(); if 255 is void: ignore_index=255'
     elif found.min() > 0 and found.max() == 255 and (found > 127).double().mean() > HALF:
-        advice = 'A 0/255 mask with values in between: (target > 127).float(), and resize masks with nearest alone'
+        advice = 'A 0/255 mask with values in between: (target > 127).float(), and resize masks only with nearest'
     elif (found == -1).all():
-        advice = '-1 for a label that nobody gave: ignore_index=-1'
+        advice = '-1 for a missing label: ignore_index=-1'
     elif (values == values.round()).all():
         advice = (
-            'Whole numbers above 1 look like class indices, or counts: mmguard.functional.cross_entropy takes the '
-            'first, (target > 0).float() says of the others whether there is any'
+            'Whole numbers above 1 look like class indices, or counts: mmguard.functional.cross_entropy takes class '
+            'indices; for counts, (target > 0).float() says whether there is any'
         )
     else:
         advice = 'Each target is the probability of one label; logits become some with target.sigmoid()'
     raise LabelGuardError(
-        f'{found.numel():,} of {values.numel():,} multi-label targets lie outside [0, 1], between '
-        f'{found.min().item():g} and {found.max().item():g}; first at {_listed(invalid)}. {advice}',
+        f'{found.numel():,} of {values.numel():,} multi-label targets are outside [0, 1], between '
+        f'{found.min().item():g} and {found.max().item():g}; first at {_list_positions(invalid)}. {advice}',
         [Tally(total=values.numel(), skipped=found.numel())],
         _positions(invalid),
     )
 
 
-def _fractions(target: Tensor) -> str:
-    """What floating point class indices look like, and the way back."""
+def _describe_fractions(target: Tensor) -> str:
+    """Describe what floating point class indices look like, and how to convert them back."""
     values = target.detach().double()
     finite = values[values.isfinite()]
     if finite.numel() < values.numel():
@@ -144,11 +273,11 @@ def _positions(invalid: Tensor) -> List[Tuple[int, ...]]:
     return [tuple(row) for row in invalid.nonzero()[:5].tolist()]
 
 
-def _listed(invalid: Tensor) -> str:
+def _list_positions(invalid: Tensor) -> str:
     return ', '.join(map(str, _positions(invalid))) if invalid.dim() else 'the only element'
 
 
-def _ways(cause: Optional[str]) -> str:
-    """What to write, and what to do where that must wait."""
+def _suggest_ways(cause: Optional[str]) -> str:
+    """Suggest what to write, and how to train on until then."""
     without = "train on without them: mmguard.functional.cross_entropy(..., on_invalid='ignore')"
     return f'To {without}' if cause is None else f'Likely cause: {cause.rstrip(".")} (to {without})'

@@ -1,29 +1,32 @@
-"""Finds what the guards left behind: losses in a model, tallies in a batch, guards in a pipeline."""
+"""Discovery of guards and their results: losses in a model, samples and tallies in a batch, guards in a pipeline."""
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from types import FunctionType, SimpleNamespace
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence, Set
 
+from mmengine.dataset import default_collate, pseudo_collate
 from mmengine.model import is_model_wrapper
-from mmengine.structures import BaseDataElement
+from mmengine.structures import BaseDataElement, InstanceData
 from torch import Tensor, nn
 
+from mmguard.labels.heads import from_loss
 from mmguard.labels.instances import InstanceRule
-from mmguard.labels.samples import packed_instances, packed_map, source_of
+from mmguard.labels.samples import find_instances, find_map, source_of
 from mmguard.labels.space import ImageLabelRule, LabelRule, LabelSpace
-from mmguard.labels.spaces import Space, of_loss
-from mmguard.log.iteration_stats import ByKind, by_kind
-from mmguard.log.run_record import space_to_json
-from mmguard.losses.counting import CountsLabels
+from mmguard.labels.spaces import Space
+from mmguard.labels.tally import LABEL_GUARD
+from mmguard.log.statistics import ByKind, group_tallies
+from mmguard.nn.counting import CountsLabels
 
-#: A longer list, inside a transform, is data.
+#: Longer lists in a transform are data.
 LONGEST_PIPELINE = 1_000
 
 
-def unwrapped(model: Any) -> nn.Module:
-    """The model inside DDP and the like."""
+def unwrap(model: Any) -> nn.Module:
+    """Return the model inside DDP and similar wrappers."""
     while is_model_wrapper(model):
         model = model.module
     return model
@@ -38,35 +41,35 @@ def built_loop(runner: Any, mode: str) -> Any:
 
 
 def built_train_loop(runner: Any) -> Any:
-    """Return the training loop; ``None`` where only validation runs."""
+    """Return the training loop; ``None`` if only validation runs."""
     return built_loop(runner, 'train')
 
 
 def loaders_of(runner: Any, mode: str) -> List[Any]:
-    """Return the data loaders of a loop: one, or several where the loop says so by ``dataloaders``."""
+    """Return the data loaders of a loop: one, or several if the loop has ``dataloaders``."""
     loop = getattr(runner, f'{mode}_loop')
     several = getattr(loop, 'dataloaders', None)
     return list(several) if isinstance(several, (list, tuple)) else [loop.dataloader]
 
 
 def dataset_of(runner: Any, mode: str) -> Any:
-    """Return the dataset of a loop; of several data loaders one that wraps all of theirs."""
+    """Return the dataset of a loop; for several data loaders, an object that wraps all of theirs."""
     found = [getattr(loader, 'dataset', None) for loader in loaders_of(runner, mode)]
     return found[0] if len(found) == 1 else SimpleNamespace(datasets=[one for one in found if one is not None])
 
 
-def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
-    """Name in the model -> guarded loss; wrappers such as DDP do not enter the names."""
-    model = unwrapped(model)
+def find_guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
+    """Return name in the model -> guarded loss; wrappers such as DDP do not enter the names."""
+    model = unwrap(model)
     return {name: module for name, module in model.named_modules() if isinstance(module, CountsLabels)}
 
 
-def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
-    """The samples whose labels a loss has to sanitize."""
+def find_offending(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
+    """Find the samples whose labels a loss has to sanitize."""
     rules = {kind: space.rule(on_invalid) for kind, space in spaces.items()}
-    found = by_kind()
+    found = group_tallies()
     for sample in samples:
-        for kind, held in (('pixels', packed_map(sample)), ('instances', packed_instances(sample))):
+        for kind, held in (('pixels', find_map(sample)), ('instances', find_instances(sample))):
             rule = rules.get(kind)
             if held is None or held[1] not in held[0]:
                 continue
@@ -84,7 +87,7 @@ def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_inv
 
 
 def samples_of(data_batch: Any) -> List[BaseDataElement]:
-    """The data samples of a batch, whatever containers hold them."""
+    """Return the data samples of a batch, in any nesting of containers."""
     if isinstance(data_batch, dict) and 'data_samples' in data_batch:
         data_batch = data_batch['data_samples']
     return list(_walk(data_batch))
@@ -102,50 +105,50 @@ def _walk(item: Any) -> Iterator[BaseDataElement]:
 
 
 def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
-    """The transform lists of a dataset and of what it wraps, the lists inside transforms (branches) included."""
+    """Yield the transform lists of a dataset and of wrapped datasets, including lists inside transforms (branches)."""
     pipeline = getattr(dataset, 'pipeline', None)
     transforms = getattr(pipeline, 'transforms', pipeline)
-    yield from (held for held in _inside(transforms, set()) if isinstance(held, list))
-    for wrapped in wrapped_datasets(dataset):
+    yield from (held for held in _walk_transforms(transforms, set()) if isinstance(held, list))
+    for wrapped in find_wrapped(dataset):
         yield from pipelines_of(wrapped)
 
 
-def wrapped_datasets(dataset: Any) -> List[Any]:
-    """Return the datasets inside a wrapper; none of one that reads files itself."""
+def find_wrapped(dataset: Any) -> List[Any]:
+    """Return the datasets inside a wrapper; an empty list for one that reads files itself."""
     inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
     return [wrapped for wrapped in inner if wrapped is not None]
 
 
 def rules_in(transforms: Iterable[Any]) -> Iterator[LabelSpace]:
-    """The rules of the guards in a pipeline, nested ones (``RandomApply``, ``MultiBranch`` and the like) included."""
-    for transform in _inside(list(transforms), set()):
+    """Yield the rules of the guards in a pipeline, including nested ones (``RandomApply``, ``MultiBranch``)."""
+    for transform in _walk_transforms(list(transforms), set()):
         rule = getattr(transform, 'rule', None)
         if isinstance(rule, LabelSpace):
             yield rule
 
 
 def rules_of(dataset: Any) -> List[LabelSpace]:
-    """The rules of all guards in the pipelines of a dataset, each once."""
+    """Return the rules of all guards in the pipelines of a dataset, each once."""
     return list({id(rule): rule for pipeline in pipelines_of(dataset) for rule in rules_in(pipeline)}.values())
 
 
-def _inside(held: Any, seen: Set[int]) -> Iterator[Any]:
-    """Every transform and every list of transforms in a pipeline, at any depth.
+def _walk_transforms(held: Any, seen: Set[int]) -> Iterator[Any]:
+    """Yield every transform and every list of transforms in a pipeline, at any depth.
 
-    Transforms hold others in what attribute they like: a list, a dict of branches, a list of lists.
+    Transforms hold others in any attribute: a list, a dict of branches, a list of lists.
     """
     if id(held) in seen:
         return
     seen.add(id(held))
     if _is_transform(held):
         yield held
-        yield from _inside(vars(held), seen)
+        yield from _walk_transforms(vars(held), seen)
     elif isinstance(held, (dict, list, tuple)) and len(held) <= LONGEST_PIPELINE:
         inner = list(held.values() if isinstance(held, dict) else held)
         if not isinstance(held, dict) and any(map(_is_transform, inner)):
             yield inner
         for item in inner:
-            yield from _inside(item, seen)
+            yield from _walk_transforms(item, seen)
 
 
 def _is_transform(item: Any) -> bool:
@@ -153,12 +156,12 @@ def _is_transform(item: Any) -> bool:
 
 
 def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
-    """Which labels are valid in a loop, for ``label_guard.json``: to its guards, and to the guarded losses."""
-    model = unwrapped(model)
-    losses = guarded_losses(model) if with_losses else ()
+    """Describe the valid labels of a loop for ``label_guard.json``: those of its guards and of the guarded losses."""
+    model = unwrap(model)
+    losses = find_guarded_losses(model) if with_losses else ()
     return {
-        'guards': [space_to_json(rule.kind, rule) for rule in rules_of(dataset)],
-        'losses': {name: [space.to_json() for space in of_loss(model, name).values()] for name in losses},
+        'guards': [rule.to_json() for rule in rules_of(dataset)],
+        'losses': {name: [space.to_json() for space in from_loss(model, name).values()] for name in losses},
         'classes': class_names_of(dataset),
         'data_roots': naming_roots_of(dataset),
     }
@@ -167,15 +170,15 @@ def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str,
 def naming_roots_of(dataset: Any) -> List[str]:
     """Return the data roots to leave out of file names, absolute or as written in the config.
 
-    Of data sets with several roots there is none: below two roots files may have the same name.
+    Empty for data sets with several roots: two roots may have files of the same name.
     """
     roots = list(dict.fromkeys(_data_roots(dataset)))
     return roots if all(roots) and len({os.path.realpath(root) for root in roots}) == 1 else []
 
 
 def _data_roots(dataset: Any) -> Iterator[str]:
-    """The data root of each dataset; empty where one that reads files itself has none."""
-    root, wrapped = getattr(dataset, 'data_root', None), wrapped_datasets(dataset)
+    """Yield the data root of each dataset; an empty one for a dataset that reads files itself and has no root."""
+    root, wrapped = getattr(dataset, 'data_root', None), find_wrapped(dataset)
     if (isinstance(root, str) and root) or not wrapped:
         yield root if isinstance(root, str) else ''
     for inner in wrapped:
@@ -183,6 +186,84 @@ def _data_roots(dataset: Any) -> Iterator[str]:
 
 
 def class_names_of(dataset: Any) -> List[str]:
-    """The classes that a dataset (or the first that it wraps) numbers its labels by; none where it does not say."""
+    """Return the class names of a dataset (or of the first that it wraps); an empty list if unknown."""
     classes = (getattr(dataset, 'metainfo', None) or {}).get('classes')
     return list(classes) if isinstance(classes, (list, tuple)) else []
+
+
+#: They keep the samples.
+_KEEP = (default_collate, pseudo_collate)
+
+
+def keep_reports(loader: Any) -> None:
+    """Wrap a loader's collate function, if it may drop the reports of the samples, so that the batch keeps them.
+
+    mmyolo's ``yolov5_collate`` makes one tensor of all labels of a batch and drops file names and tallies.
+
+    Args:
+        loader (DataLoader): Not yet iterated.
+    """
+    collate = getattr(loader, 'collate_fn', None)
+    stock = collate.func if isinstance(collate, partial) else collate
+    if callable(collate) and stock not in _KEEP and not isinstance(collate, KeepsReports):
+        loader.collate_fn = KeepsReports(collate)
+
+
+class KeepsReports:
+    """Collate function that adds the reports of the samples as ``data_samples['label_guard']``.
+
+    Args:
+        collate (callable): Makes the batch. A batch that holds samples, or whose ``data_samples`` is not a dict, is
+            left as it is.
+    """
+
+    def __init__(self, collate: Callable[[Sequence[Any]], Any]) -> None:
+        self.collate = collate
+
+    def __call__(self, batch: Sequence[Any]) -> Any:
+        reports = list(_reports(samples_of(list(batch))))  # first: collate may write to the samples
+        collated = self.collate(batch)
+        held = collated.get('data_samples') if isinstance(collated, dict) else None
+        if isinstance(held, dict) and not samples_of(held):
+            held[LABEL_GUARD] = reports
+        return collated
+
+
+def _reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement]:
+    """Yield a report per sample: its file, the tallies, and empty instances if it has none to train on."""
+    for sample in samples:
+        report = BaseDataElement()
+        for key in ('img_path', 'seg_map_path', LABEL_GUARD):
+            if sample.get(key) is not None:
+                report.set_field(sample.get(key), key, field_type='metainfo')
+        instances = sample.get('gt_instances')
+        if instances is not None and instances.keys() and not len(instances):
+            report.gt_instances = InstanceData(labels=[])
+        yield report
+
+
+def select_trained(data_batch: Any) -> List[Any]:
+    """Return the samples with labels: mmdet's semi-supervised detectors call those without ``unsup_...``."""
+    samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
+    if isinstance(samples, dict):
+        samples = [part for name, part in samples.items() if not str(name).startswith('unsup')]
+        return samples_of({'data_samples': samples})
+    return samples_of(data_batch)
+
+
+def select_evaluated(data_batch: Any) -> List[Any]:
+    """Return each sample once: test-time augmentation makes several views of it, with the same labels.
+
+    Several samples of one file (tiles of a large image) are several samples.
+    """
+    parts: Sequence[Any] = data_batch if isinstance(data_batch, (list, tuple)) else [data_batch]
+    if isinstance(data_batch, dict) and 'data_samples' in data_batch:
+        parts = [data_batch['data_samples']]
+    found: List[Any] = []
+    for part in parts:
+        if isinstance(part, (list, tuple)) and part and all(isinstance(view, (list, tuple)) for view in part):
+            for views in zip(*part):  # a list of all samples per view
+                found += {source_of(sample): sample for sample in samples_of(list(views[::-1]))}.values()
+        else:
+            found += samples_of(part)
+    return found

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from mmengine import dist
 
-from mmguard.distributed.unused_parameters import with_names
+from mmguard.distributed.unused_parameters import add_names
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of
 from mmguard.hooks.runs import HookAroundTraining
 from mmguard.labels.samples import relative_to, source_of
@@ -21,28 +21,28 @@ from mmguard.labels.space import check_int
 from mmguard.labels.tally import tallies_of
 from mmguard.log.flight_record import NAME, FlightRecord
 from mmguard.log.run_log import name_for_rank
-from mmguard.text.visible import visible
+from mmguard.text import visible
 
 
 class FlightRecorderHook(HookAroundTraining):
-    """Records the last batches in ``<log_dir>/<out_file>`` as they come, and removes the file when training ends well.
+    """Record the last batches in ``<log_dir>/<out_file>`` as they come, and remove the file when training ends well.
 
-    So it is there whatever ends a training: an exception (with its traceback), Ctrl-C, SIGTERM, SIGKILL, the kernel's
-    out-of-memory killer. It also says when an iteration takes longer than ``timeout``; training is left to go on. On
-    rank 1 the file is ``label_guard_flight.rank1.jsonl``, and so on. Only host values are written, nothing touches the
-    GPU: after a device-side assert it could not be read any more.
+    So the file exists whatever ends a training: an exception (with its traceback), Ctrl-C, SIGTERM, SIGKILL, the
+    kernel's out-of-memory killer. It also reports an iteration that takes longer than ``timeout``; training goes on.
+    On rank 1 the file is ``label_guard_flight.rank1.jsonl``, and so on. Only host values are written, nothing touches
+    the GPU: after a device-side assert it could not be read any more.
 
     Args:
         capacity (int): Batches to keep. Defaults to 20.
-        timeout (float, optional): Seconds that an iteration of training or validation may take, from the end of the one
-            before. ``None``: no watchdog.
+        timeout (float, optional): Seconds that an iteration of training or validation may take, counted from the end
+            of the previous one. ``None``: no watchdog.
         out_file (str): Name of the file.
 
     Raises:
         ValueError, TypeError: An argument out of range.
     """
 
-    # Behind RuntimeInfoHook, which has fetched the losses from the device anyway.
+    # After RuntimeInfoHook, which has fetched the losses from the device anyway.
     priority = 'NORMAL'
 
     def __init__(self, capacity: int = 20, timeout: Optional[float] = None, out_file: str = NAME) -> None:
@@ -68,7 +68,7 @@ class FlightRecorderHook(HookAroundTraining):
         losses = {
             name: float(scalars[f'train/{name}'].current()) for name in outputs or {} if f'train/{name}' in scalars
         }
-        # JSON knows no NaN: 'nan', 'inf', '-inf', which float reads again.
+        # JSON has no NaN: write 'nan', 'inf', '-inf', which float reads back.
         self._write(runner, losses={n: loss if math.isfinite(loss) else str(loss) for n, loss in losses.items()})
         self._show_alive()
 
@@ -93,8 +93,8 @@ class FlightRecorderHook(HookAroundTraining):
             yield
             record.remove()
         except BaseException as error:  # Ctrl-C and SystemExit, too
-            parts = TracebackException.from_exception(error)  # whose text is safe where the error's own raises
-            message = with_names(str(parts), getattr(runner, 'model', None))
+            parts = TracebackException.from_exception(error)  # its text is safe even if str(error) raises
+            message = add_names(str(parts), getattr(runner, 'model', None))
             described = dict(type=type(error).__name__, message=message, traceback=''.join(parts.format()))
             self._write(runner, reason='exception', exception=described)
             if record.error is None:
@@ -106,11 +106,11 @@ class FlightRecorderHook(HookAroundTraining):
 
     def _watch(self, runner: Any, ended: threading.Event, timeout: float) -> None:
         reason = f'an iteration takes longer than timeout={timeout:g} s; training was left to go on'
-        said = 0.0
+        reported = 0.0
         while not ended.wait(timeout / 20):
             alive = self._alive
-            if alive != said and time.monotonic() - alive > timeout:
-                said = alive  # once per iteration
+            if alive != reported and time.monotonic() - alive > timeout:
+                reported = alive  # once per iteration
                 self._write(runner, reason=reason)
                 runner.logger.error(f'guard: iter {runner.iter + 1}: {reason}')
 

@@ -8,22 +8,23 @@ import torch
 from mmengine.registry import TRANSFORMS
 from torch import nn
 
+from mmguard.config.changes import join_path, name_types
 from mmguard.config.classes import name_of
 from mmguard.config.guarded_pipelines import guard_pipelines, point_class_mappings
-from mmguard.config.ignored_instances import IGNORE_IOF_THR, heed_ignored, trained_as_background
+from mmguard.config.ignored import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import by_name, dotted
-from mmguard.hooks.discovery import built_loop, class_names_of, unwrapped
-from mmguard.labels.spaces import LabelSpaces, from_model
+from mmguard.hooks.discovery import built_loop, class_names_of, unwrap
+from mmguard.labels.heads import from_model
+from mmguard.labels.spaces import LabelSpaces
 from mmguard.losses.guard_model import guard_model
 
-#: Key of the object in the dict that stands for a transform.
+#: Key of the built object in the dict that describes a transform.
 _OBJECT = '__built__'
 #: Attributes of transforms that decide where guards go; named as the arguments.
 _ARGUMENTS = ('meta_keys', 'keys', 'with_seg', 'keep_ignored')
 _WORKERS_RUN = (
-    'train_dataloader: its workers run already, with the pipeline as it was: they cannot be started again, because '
+    'train_dataloader: its workers already run with the old pipeline, and cannot be restarted, because '
     '{}. The guarded losses skip invalid labels; write the guards into the config (`mmguard apply`) to have files named'
 )
 
@@ -48,11 +49,11 @@ def guard_run(runner: Any) -> GuardedRun:
     Args:
         runner (Runner): At ``before_run``, or later between two loops.
     """
-    config = ReadConfig(by_name(runner.cfg.to_dict()))
+    config = ReadConfig(name_types(runner.cfg.to_dict()))
     spaces = from_config(config)
-    if not spaces.by_kind():  # built from objects
-        spaces = from_model(unwrapped(runner.model), _class_names(runner))
-    model = guard_model(unwrapped(runner.model))
+    if not spaces.to_dict():  # built from objects
+        spaces = from_model(unwrap(runner.model), _class_names(runner))
+    model = guard_model(unwrap(runner.model))
     pipelines, is_training_new = _guard_pipelines(runner, config, spaces)
     restarted = _restart_workers(runner) if is_training_new else []
     return GuardedRun([*model.changed, *pipelines.changed], [*model.left, *pipelines.left, *restarted])
@@ -78,16 +79,16 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
         if loop is not None:
             lists[mode] = []
             tree[f'{mode}_dataloader'] = {'dataset': _describe_dataset(loop.dataloader.dataset, lists[mode])}
-    # PipelineSwitchHook replaces the pipeline later by what it builds of these.
+    # PipelineSwitchHook later replaces the pipeline by what it builds from these.
     switches = [hook for hook in runner.hooks if isinstance(getattr(hook, 'switch_pipeline', None), list)]
     tree['custom_hooks'] = [{'switch_pipeline': hook.switch_pipeline} for hook in switches]
-    left = [f'{dotted(path)}: the map stays; `mmguard apply` guards it' for path, _ in point_class_mappings(tree)]
+    left = [f'{join_path(path)}: the map stays; `mmguard apply` guards it' for path, _ in point_class_mappings(tree)]
     found = guard_pipelines(tree, spaces)
     new = {mode for mode, held in lists.items() for steps in held if steps.write()}
-    in_assigners = heed_ignored(tree)
-    for assigner in _assigners(unwrapped(runner.model)) if in_assigners else ():
+    in_assigners = leave_out_ignored(tree)
+    for assigner in _assigners(unwrap(runner.model)) if in_assigners else ():
         assigner.ignore_iof_thr = IGNORE_IOF_THR
-    left += trained_as_background(tree) if spaces.instances is not None else ()
+    left += find_trained_as_background(tree) if spaces.instances is not None else ()
     return GuardedRun([*in_assigners, *found.changed], [*left, *found.left]), 'train' in new
 
 
@@ -101,7 +102,7 @@ def _assigners(model: nn.Module) -> Iterator[Any]:
 
 
 class _Steps(NamedTuple):
-    """A built list of transforms, and the dicts that stand for them.
+    """A built list of transforms, and the dicts that represent them.
 
     Attributes:
         described (list[dict]): One for each transform; guards are inserted here.
@@ -191,7 +192,7 @@ def _restart_workers(runner: Any) -> List[str]:
         return []
     written = runner.cfg.get('train_dataloader')
     if type(iterator) is not getattr(loops, '_InfiniteDataloaderIterator', None):
-        return [_WORKERS_RUN.format(f'{type(loop).__name__} holds them in a way that is not known')]
+        return [_WORKERS_RUN.format(f'mmguard does not know how {type(loop).__name__} holds them')]
     if not isinstance(written, dict):
         return [_WORKERS_RUN.format('the data loader was given as an object')]
     state = torch.get_rng_state()

@@ -11,31 +11,32 @@ from mmengine import dist
 from mmengine.hooks import Hook, LoggerHook
 from mmengine.logging import HistoryBuffer
 
-from mmguard.hooks.batches import evaluated_samples, keep_reports, trained_samples
 from mmguard.hooks.discovery import (
     built_train_loop,
-    culprits,
     dataset_of,
-    guarded_losses,
+    find_guarded_losses,
+    find_offending,
+    keep_reports,
     loaders_of,
     naming_roots_of,
     rules_of,
     samples_of,
-    unwrapped,
+    select_evaluated,
+    select_trained,
+    unwrap,
     valid_labels,
 )
 from mmguard.hooks.runs import run_log_of, train_place, warn_of_problems
 from mmguard.hooks.warnings import check_reports_arrive, start_warnings, warnings_of
-from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.heads import from_loss
 from mmguard.labels.samples import source_of
 from mmguard.labels.space import check_int
-from mmguard.labels.spaces import of_loss
-from mmguard.log.iteration_stats import KINDS, SCALARS, ByKind, IterationStats, LossCount, by_kind
-from mmguard.log.messages import closing, describe_place, offence_line, too_many_skipped
+from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.log.messages import add_reporter, describe_offence, describe_place, describe_skipped_ratio, summarize_loop
 from mmguard.log.run_log import MAX_MB, NAME, RunLog
-from mmguard.log.unreported import add_reporter
-from mmguard.losses.counting import CountsLabels
-from mmguard.text.visible import visible
+from mmguard.log.statistics import KINDS, SCALARS, ByKind, Stats, group_tallies
+from mmguard.nn.counting import CountsLabels
+from mmguard.text import visible
 
 #: Keys of the message hub, and so of a checkpoint: the sums over all ranks and the run; of these, those not shown yet.
 EVERYWHERE = 'label_guard'
@@ -117,7 +118,7 @@ class LabelGuardHook(Hook):
         self._loggers: List[LoggerHook] = []
         self._epoch_length = 0
         #: Mode -> what no line was about yet: its first and its last iteration, and what was found.
-        self._untold: Dict[str, Tuple[Dict[str, int], Dict[str, int], IterationStats]] = {}
+        self._unreported: Dict[str, Tuple[Dict[str, int], Dict[str, int], Stats]] = {}
         self._singles_left = SINGLES
         self._hinted: Set[str] = set()
         self._named: Set[str] = set()
@@ -135,9 +136,9 @@ class LabelGuardHook(Hook):
         for warning in start_warnings(runner):
             runner.logger.warning(f'guard: {visible(warning)}')
         self._start('train', runner)
-        self._log.ledgers['train'].add_everywhere(runner.message_hub.runtime_info.get(EVERYWHERE, ()))
+        self._log.loops['train'].add_everywhere(runner.message_hub.runtime_info.get(EVERYWHERE, ()))
         self._unshown = list(runner.message_hub.runtime_info.get(UNSHOWN, ()))
-        self._losses = guarded_losses(runner.model)
+        self._losses = find_guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_counts()
         # Without one, other hooks may read the message hub: as if there were the default one.
@@ -157,17 +158,19 @@ class LabelGuardHook(Hook):
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
     ) -> None:
-        ledger, samples = self._log.ledgers['train'], trained_samples(data_batch)
-        span = ledger.see(samples)
+        loop, samples = self._log.loops['train'], select_trained(data_batch)
+        stats = loop.see(samples)
         losses = self._read_losses()
         if losses:
             # Only when one met what no guard in the pipeline did: a second look at the labels names the files.
             offended = next((name for name, count in losses.items() if count), None)
-            span.see_losses(losses, by_kind() if offended is None else self._culprits(runner, samples, offended))
+            stats.add_losses(
+                losses, group_tallies() if offended is None else self._find_offending(runner, samples, offended)
+            )
         self._place = train_place(runner, batch_idx)
-        if ledger.pending is None:
+        if loop.pending is None:
             self._begin = self._place
-        ledger.add(span)
+        loop.add(stats)
         done, length = batch_idx + 1, self._epoch_length
         is_last = runner.iter + 1 == getattr(runner.train_loop, 'max_iters', 0)
         if self._place.get('step', self._place['iter']) % self.interval == 0 or is_last:
@@ -186,44 +189,44 @@ class LabelGuardHook(Hook):
             self._show(runner, at=runner.iter + 1)
 
     def after_train(self, runner: Any) -> None:
-        if self._log.ledgers['train'].pending is not None:  # the same on every rank
+        if self._log.loops['train'].pending is not None:  # the same on every rank
             self._report(runner)
         self._add_up(runner)
         self._show(runner, at=runner.iter)  # of one that stopped early
         self._close(runner, 'train')
-        self._picture(runner, 'train')
+        self._show_pictures(runner, 'train')
 
     def _report(self, runner: Any) -> None:
-        span = self._log.report('train', self._place)
-        self._say(runner, 'train', span, self._begin, self._place)
-        self._since = [a + b for a, b in zip(self._since or repeat(0), span.totals().vector())]
+        stats = self._log.report('train', self._place)
+        self._log_report(runner, 'train', stats, self._begin, self._place)
+        self._since = [a + b for a, b in zip(self._since or repeat(0), stats.vector())]
 
     def _add_up(self, runner: Any) -> None:
-        """Adds up over all ranks what was reported since the last time."""
+        """Sum over all ranks what was reported since the last call."""
         if not self._since:  # the same on every rank
             return
         numbers, self._since = _sum_over_ranks(self._since), []
-        ledger, hub = self._log.ledgers['train'], runner.message_hub
-        ledger.add_everywhere(numbers)
+        loop, hub = self._log.loops['train'], runner.message_hub
+        loop.add_everywhere(numbers)
         self._unshown = [a + b for a, b in zip(self._unshown or repeat(0), numbers)]
-        hub.update_info(EVERYWHERE, ledger.everywhere)
+        hub.update_info(EVERYWHERE, loop.everywhere)
         hub.update_info(UNSHOWN, self._unshown)
-        ratio, limit = ledger.skipped_ratio(), self.max_skipped_ratio
+        ratio, limit = loop.skipped_ratio, self.max_skipped_ratio
         if limit is not None and ratio > limit:
             self._show(runner, at=runner.iter + 1)
             self._close(runner, 'train')
-            worst = [tally for kind in KINDS for tally in ledger.worst(kind, 5)]
-            raise LabelGuardError(too_many_skipped(ratio, limit, worst), worst)
+            worst = [tally for kind in KINDS for tally in loop.worst(kind, 5)]
+            raise LabelGuardError(describe_skipped_ratio(ratio, limit, worst), worst)
 
     def _show(self, runner: Any, at: Optional[int] = None) -> None:
-        """Have the LoggerHook, which comes next, show what was found since the last time.
+        """Make the LoggerHook, which comes next, show what was found since the last call.
 
-        With ``at`` it shows nothing here: the visualizer gets it at once, as of this training iteration.
+        With ``at``, nothing is shown here: the visualizer gets it immediately, for this training iteration.
         """
-        self._tell(runner, 'train')
+        self._log_window(runner, 'train')
         if at is not None and not self._unshown:
             return
-        # Zeros, too: a logger would show the last numbers a second time.
+        # Zeros, too: a logger would show the old numbers again.
         tags = _write_scalars(runner, 'train', self._unshown or [0] * len(SCALARS))
         self._unshown = []
         runner.message_hub.update_info(UNSHOWN, [])
@@ -231,17 +234,17 @@ class LabelGuardHook(Hook):
             prefix = 'train/' if getattr(runner.log_processor, 'log_with_hierarchy', False) else ''
             runner.visualizer.add_scalars({f'{prefix}{tag}': number for tag, number in tags.items()}, step=at)
 
-    def _read_losses(self) -> Dict[str, LossCount]:
-        """Reads all device counters with one copy."""
+    def _read_losses(self) -> Dict[str, Tally]:
+        """Read all device counters with one copy."""
         counts = {name: loss.take_counts() for name, loss in self._losses.items()}
         present = {name: count for name, count in counts.items() if count is not None}
         if not present:
             return {}
-        return {n: LossCount(*row) for n, row in zip(present, torch.stack(list(present.values())).tolist())}
+        return {n: Tally(*row) for n, row in zip(present, torch.stack(list(present.values())).tolist())}
 
-    def _culprits(self, runner: Any, samples: List[Any], loss_name: str) -> ByKind:
-        spaces = of_loss(unwrapped(runner.model), loss_name)
-        return culprits(samples, spaces, getattr(self._losses[loss_name], 'on_invalid', 'ignore'))
+    def _find_offending(self, runner: Any, samples: List[Any], loss_name: str) -> ByKind:
+        spaces = from_loss(unwrap(runner.model), loss_name)
+        return find_offending(samples, spaces, getattr(self._losses[loss_name], 'on_invalid', 'ignore'))
 
     # ---- validation and test: mmengine calls these for every loop
 
@@ -254,27 +257,27 @@ class LabelGuardHook(Hook):
     def _after_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None, mode: str = 'train'
     ) -> None:
-        # Ranks may have loaders of different lengths here, so nothing is added up over ranks before the end.
-        ledger, place = self._log.ledgers[mode], {'iter': batch_idx + 1}
+        # Ranks may have loaders of different lengths, so sums over ranks have to wait for the end.
+        loop, place = self._log.loops[mode], {'iter': batch_idx + 1}
         if mode == 'val':  # the training iteration tells one validation from the next
-            place['step'] = _trained_iterations(runner)
-        ledger.add(ledger.see(evaluated_samples(data_batch)))
-        self._say(runner, mode, self._log.report(mode, place), place, place)
+            place['step'] = _count_trained(runner)
+        loop.add(loop.see(select_evaluated(data_batch)))
+        self._log_report(runner, mode, self._log.report(mode, place), place, place)
 
     def _after_epoch(self, runner: Any, mode: str = 'train') -> None:
         if mode == 'train':
             return
-        ledger = self._log.ledgers[mode]
-        ledger.add_everywhere(_sum_over_ranks(ledger.sums.vector()))
-        _write_scalars(runner, mode, ledger.everywhere)
+        loop = self._log.loops[mode]
+        loop.add_everywhere(_sum_over_ranks(loop.sums.vector()))
+        _write_scalars(runner, mode, loop.everywhere)
         self._close(runner, mode)
         for shown in ('train', mode):
-            self._picture(runner, shown)
+            self._show_pictures(runner, shown)
 
     # ---- the parts
 
     def _guard(self, runner: Any) -> None:
-        """Guard the run; each thing is named once."""
+        """Guard the run; name each change once."""
         from mmguard.hooks.guard_run import guard_run  # reads configs, which a run without it need not
 
         changed, left = guard_run(runner)
@@ -284,7 +287,7 @@ class LabelGuardHook(Hook):
                 runner.logger.info(f'guard: {visible(line)}')
 
     def _start(self, mode: str, runner: Any) -> None:
-        first = mode not in self._log.ledgers
+        first = mode not in self._log.loops
         dataset = dataset_of(runner, mode)
         for loader in loaders_of(runner, mode):  # a second training has another
             keep_reports(loader)
@@ -294,56 +297,60 @@ class LabelGuardHook(Hook):
         self._log.begin(mode, valid, naming_roots_of(dataset))
         warn_of_problems(runner)
 
-    def _say(self, runner: Any, mode: str, span: IterationStats, begin: Dict[str, int], end: Dict[str, int]) -> None:
-        """Take what was reported: a line at the first offences, and the likely cause at the very first."""
+    def _log_report(self, runner: Any, mode: str, stats: Stats, begin: Dict[str, int], end: Dict[str, int]) -> None:
+        """Log what was reported: a line at the first offences, and the likely cause at the very first."""
         warn_of_problems(runner)
-        begin, _, untold = self._untold.get(mode, (begin, end, IterationStats()))
-        untold.add(span)
+        begin, _, unreported = self._unreported.get(mode, (begin, end, Stats()))
+        unreported += stats
         # Of one iteration the first image is named: its order stays.
-        self._untold[mode] = (begin, end, untold.condensed() if span and untold.iterations > 1 else untold)
+        self._unreported[mode] = (
+            begin,
+            end,
+            unreported.condense() if stats and unreported.iterations > 1 else unreported,
+        )
         if self._singles_left:
-            self._singles_left -= bool(span)
-            self._tell(runner, mode)
-        for kind in KINDS if span else ():
+            self._singles_left -= bool(stats)
+            self._log_window(runner, mode)
+        for kind in KINDS if stats else ():
             if kind in self._hinted:
                 continue
-            for warning in warnings_of(mode, kind, span, runner.model, dataset_of(runner, mode)):
+            for warning in warnings_of(mode, kind, stats, runner.model, dataset_of(runner, mode)):
                 runner.logger.warning(f'guard: {visible(warning)}')
                 self._hinted.add(kind)
 
-    def _tell(self, runner: Any, mode: str) -> None:
-        """Say in a line what was found since the last one; nothing where nothing was."""
-        begin, end, span = self._untold.pop(mode, ({}, {}, IterationStats()))
-        if span:
-            runner.logger.info(offence_line(f'guard: {describe_place(mode, begin, end)}', span))
+    def _log_window(self, runner: Any, mode: str) -> None:
+        """Log a line about what was found since the last one; nothing if nothing was found."""
+        begin, end, stats = self._unreported.pop(mode, ({}, {}, Stats()))
+        if stats:
+            runner.logger.info(describe_offence(f'guard: {describe_place(mode, begin, end)}', stats))
 
     def _close(self, runner: Any, mode: str) -> None:
-        """Say what a loop came to: the first time with all it has to say, after the same again in a line."""
-        ledger = self._log.end(mode)
+        """Log the result of a loop: in full the first time, then one line."""
+        loop = self._log.end(mode)
         warn_of_problems(runner)
-        said = (mode, bool(ledger.totals()))
-        if mode != 'train' and said in self._closed:
-            self._tell(runner, mode)
+        result = (mode, bool(loop.totals()))
+        if mode != 'train' and result in self._closed:
+            self._log_window(runner, mode)
             return
-        self._closed.add(said)
-        self._untold.pop(mode, None)
-        text = closing(mode, ledger, self.top_k, self._log.path)
+        self._closed.add(result)
+        self._unreported.pop(mode, None)
+        text = summarize_loop(mode, loop, self.top_k, self._log.path)
         if text:
             runner.logger.info(f'guard: {text}')
 
-    def _picture(self, runner: Any, mode: str) -> None:
-        """Hand pictures of the worst files to the visualizer, if they are others than the last time."""
-        ledger = self._log.ledgers.get(mode)
-        if not self.show_worst or ledger is None:
+    def _show_pictures(self, runner: Any, mode: str) -> None:
+        """Pass pictures of the worst files to the visualizer, if these changed since the last call."""
+        loop = self._log.loops.get(mode)
+        if not self.show_worst or loop is None:
             return
-        found = [(kind, tally) for kind in KINDS for tally in ledger.files.worst(kind, self.show_worst)]
+        found = [(kind, tally) for kind in KINDS for tally in loop.files.worst(kind, self.show_worst)]
         worst = sorted(found, key=lambda one: -(one[1].skipped + one[1].remapped))[: self.show_worst]
         names = [(kind, str(tally.source)) for kind, tally in worst]
         if names != self._pictured.get(mode, []):
             from mmguard.hooks.pictures import add_pictures  # only where they are asked for
 
             self._pictured[mode] = names
-            add_pictures(runner, mode, worst, ledger.shorten, _trained_iterations(runner))
+            add_pictures(runner, mode, worst, loop.shorten, _count_trained(runner))
 
     def after_run(self, runner: Any) -> None:
         self._log.close()
@@ -365,20 +372,20 @@ def _length_of(loader: Any) -> int:
         return 0
 
 
-def _trained_iterations(runner: Any) -> int:
+def _count_trained(runner: Any) -> int:
     loop = built_train_loop(runner)
     return 0 if loop is None else loop.iter
 
 
 def _write_scalars(runner: Any, mode: str, numbers: List[int]) -> Dict[str, int]:
-    """Set what loggers show next; return tag -> number, without counters that were 0 all along."""
+    """Set what loggers show next; return tag -> number, without counters that were always 0."""
     scalars, tags = runner.message_hub.log_scalars, {}
     for name, number in zip(SCALARS, numbers):
-        # LoggerHook leaves out the mode in front: without a second one, validation and training would be one curve.
+        # LoggerHook drops the leading mode: without a second one, validation and training would be one curve.
         tag = f'guard/{name}' if mode == 'train' else f'guard/{mode}/{name}'
         key = f'{mode}/{tag}'
         if number or key in scalars:
-            # An array of integers is printed without decimals. After a test, mmengine's JSON drops those of numpy.
+            # An array of integers is printed without decimals. After a test, mmengine's JSON drops numpy integers.
             empty: Any = np.array([], dtype=object if mode == 'test' else np.int64)
             scalars.setdefault(key, HistoryBuffer(empty, max_length=HISTORY))
             runner.message_hub.update_scalar(key, number)
@@ -387,7 +394,7 @@ def _write_scalars(runner: Any, mode: str, numbers: List[int]) -> Dict[str, int]
 
 
 def _show_loss_counts_as_they_are(log_processor: Any) -> None:
-    """mmengine prints a mean over a window for every scalar with 'loss' in its name; these two are counts."""
+    """Keep mmengine from averaging these two counts over a window, as it does for scalars with 'loss' in the name."""
     for name in ('guard/loss_skipped', 'guard/loss_remapped'):
         if all(entry['data_src'] != name for entry in log_processor.custom_cfg):
             log_processor.custom_cfg.append(dict(data_src=name, method_name='current'))

@@ -7,11 +7,10 @@ from typing import Any, Callable, Dict, List, Sequence, Set, Tuple
 import numpy as np
 from mmengine import dist
 
-from mmguard.hooks.discovery import dataset_of, wrapped_datasets
+from mmguard.hooks.discovery import dataset_of, find_wrapped
 from mmguard.labels.samples import file_of
 from mmguard.labels.tally import Tally
-from mmguard.text.failures import words_of
-from mmguard.text.visible import visible
+from mmguard.text import describe_error, visible
 
 #: Pixels of the longer side of a picture.
 LONGEST = 1024
@@ -22,18 +21,18 @@ LOUD = (255, 0, 170)
 def add_pictures(
     runner: Any, mode: str, worst: Sequence[Tuple[str, Tally]], shorten: Callable[[str], str], step: int
 ) -> None:
-    """Hand a picture of each file to the visualizer, as ``guard_train_worst_1`` and so on.
+    """Pass a picture of each file to the visualizer, as ``guard_train_worst_1`` and so on.
 
-    Image and labels are loaded from the file by the ``Load...`` transforms that the pipeline begins with: what the
-    model sees is cropped, and its labels are sanitized. A file that cannot be drawn is named in the log.
+    Image and labels are loaded from the file by the ``Load...`` transforms at the start of the pipeline: what the
+    model sees is cropped and sanitized. A file that cannot be drawn is named in the log.
     """
-    if dist.get_rank() != 0:  # the visualizer of rank 0 is the only one that writes
+    if dist.get_rank() != 0:  # only the visualizer of rank 0 writes
         return
     warn = runner.logger.warning
     try:
         found = _find(dataset_of(runner, mode), {str(tally.source) for _, tally in worst}, shorten)
-    except Exception as error:  # a data set is anybody's code, and a picture must not end a training
-        warn(f'guard: no pictures, the data set cannot be read: {visible(words_of(error))}')
+    except Exception as error:  # a data set may raise anything, and a picture must not end a training
+        warn(f'guard: no pictures, the data set cannot be read: {visible(describe_error(error))}')
         return
     for place, (kind, tally) in enumerate(worst, 1):
         name = str(tally.source)
@@ -48,13 +47,13 @@ def add_pictures(
             boxes = _invalid_boxes(results, tally) if has_boxes else np.zeros((0, 4))
             picture = draw(results['img'], label, boxes, tally.values)
         except Exception as error:
-            warn(f'guard: no picture of {visible(name)}: {visible(words_of(error))}')
+            warn(f'guard: no picture of {visible(name)}: {visible(describe_error(error))}')
             continue
         runner.visualizer.add_image(f'guard_{mode}_worst_{place}', picture, step)
 
 
 def _find(dataset: Any, names: Set[str], shorten: Callable[[str], str]) -> Dict[str, Tuple[Any, Dict[str, Any]]]:
-    """Return name -> the data set that lists the file, and what it says of it."""
+    """Return name -> the data set that lists the file, and its info."""
     found = {}
     for reader in _readers(dataset):
         for info in map(reader.get_data_info, range(len(reader))):
@@ -92,7 +91,7 @@ def draw(image: np.ndarray, label: Any, boxes: np.ndarray, values: Any) -> np.nd
 
 def _readers(dataset: Any) -> List[Any]:
     """Return the data sets that read files themselves."""
-    inner = wrapped_datasets(dataset)
+    inner = find_wrapped(dataset)
     return [reader for wrapped in inner for reader in _readers(wrapped)] if inner else [dataset]
 
 

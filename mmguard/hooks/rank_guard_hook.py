@@ -8,42 +8,42 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 from mmengine import dist
 from torch import nn
 
-from mmguard.compat.torch_names import not_compiled
+from mmguard.compat.torch_names import exclude_from_compile
 from mmguard.distributed.agreement import TIMEOUT, LossAgreement, RankLosses, check_arguments
-from mmguard.distributed.loss_structure import not_finite
-from mmguard.distributed.unused_parameters import explained
-from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrapped
+from mmguard.distributed.loss_structure import find_nonfinite
+from mmguard.distributed.unused_parameters import explain_error
+from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrap
 from mmguard.hooks.runs import HookAroundTraining, run_log_of, train_place, warn_of_problems
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.samples import relative_to, source_of
 from mmguard.labels.space import check_int
-from mmguard.log.messages import describe_filled, describe_nonfinite, listed
-from mmguard.text.words import counted
+from mmguard.labels.tally import LabelGuardError
+from mmguard.log.messages import describe_filled, describe_nonfinite, list_names
+from mmguard.text import quantity
 
 
 class RankGuardHook(HookAroundTraining):
-    """Keeps ranks in step: losses that only some of them have, and losses that are not finite.
+    """Keep ranks in step: losses that only some of them have, and losses that are not finite.
 
     Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 24 bytes of each rank,
     from host to host; no GPU waits). What a rank lacks becomes a zero that hangs on every trainable parameter, so that
-    DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters everywhere. Rank 0 says which
-    rank lacked what, on the console and in ``label_guard.jsonl``. A rank that ends by an error says so to the others,
-    which then do not wait for it. On one GPU only the checks for finite losses are left.
+    DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters everywhere. Rank 0 reports
+    which rank lacked what, on the console and in ``label_guard.jsonl``. A rank that ends by an error notifies the
+    others, which then do not wait for it. On one GPU only the checks for finite losses remain.
 
     Args:
         on_mismatch (str): ``'fill'`` (default) as above, or ``'raise'``: every rank raises the same ``LabelGuardError``
             that says which rank lacks which loss and which samples it had.
-        on_nonfinite (str): ``'keep'`` (default): losses are not looked at. ``'skip'``: where a loss of any rank is not
-            finite, all ranks leave the iteration out: parameters, buffers, optimizer state, gradient scaler, schedulers
-            and the average of the weights (``EMAHook``) are as if it had not been. ``'raise'``. The last two wait for
-            the device once per iteration.
-        check_interval (int): Check every so many iterations; those between are as unprotected as without the hook.
-        timeout (float): Seconds after which a rank that does not come is named, by ``AbsentRankError``.
-        max_skipped (int): So many iterations in a row may be skipped; one more stops the run.
+        on_nonfinite (str): ``'keep'`` (default): losses are not checked. ``'skip'``: if a loss of any rank is not
+            finite, all ranks skip the iteration: parameters, buffers, optimizer state, gradient scaler, schedulers and
+            the average of the weights (``EMAHook``) stay as they were. ``'raise'``. The last two wait for the device
+            once per iteration.
+        check_interval (int): Check every so many iterations; those in between are not protected.
+        timeout (float): Seconds after which an absent rank is named, by ``AbsentRankError``.
+        max_skipped (int): Number of iterations in a row that may be skipped; one more stops the run.
         grad_report (bool): After backward, look for gradients that are not finite and name the parameters (those
             nearest to the loss first). Waits for the device.
-        expected (Sequence[str]): Losses that the model has where there are targets, should the first batches of all
-            ranks have none. Without it parameters that no loss reaches then get zeros.
+        expected (Sequence[str]): Losses that the model has with targets, in case the first batches of all ranks have
+            no targets. Without it, parameters that no loss reaches then get zeros.
 
     Raises:
         ValueError, TypeError: An argument out of range.
@@ -85,7 +85,7 @@ class RankGuardHook(HookAroundTraining):
     def around_training(self, runner: Any) -> Iterator[None]:
         try:
             yield
-        except BaseException as error:  # whatever ends it: loading, a step, validation, Ctrl-C
+        except BaseException as error:  # whatever ends training: loading, a step, validation, Ctrl-C
             if self._agreement is not None:
                 self._agreement.leave(f'{type(error).__name__}: {error}')
             raise
@@ -100,37 +100,37 @@ class RankGuardHook(HookAroundTraining):
         self._agreement = LossAgreement(
             runner.model, None, self.on_mismatch, self.on_nonfinite, self.timeout, self.expected, warn
         )
-        model: Any = unwrapped(runner.model)
+        model: Any = unwrap(runner.model)
         parse_losses, train_step = model.parse_losses, runner.model.train_step
 
         def parse_agreed_losses(losses: Any) -> Any:
-            return parse_losses(self._agreed(runner, losses))
+            return parse_losses(self._agree(runner, losses))
 
         def train_or_skip(data: Any, optim_wrapper: Any) -> Any:
-            # Forward changes running means before a loss is seen.
+            # Forward changes running means before a loss is computed.
             buffers = [(one, one.clone()) for one in model.buffers()] if self.on_nonfinite == 'skip' else []
             try:
                 return train_step(data, optim_wrapper)
             except _Skip:
                 for buffer, before in buffers:
                     buffer.copy_(before)
-                for owner, name in _counting_iterations(runner):
+                for owner, name in _find_iteration_counters(runner):
                     _put_in(self._held, owner, name, lambda *_, **__: None)
                 return {}
             except RuntimeError as error:
-                explanation = explained(error, model)
+                explanation = explain_error(error, model)
                 if not explanation:
                     raise
                 raise RuntimeError(explanation) from error
 
-        # Backward follows directly in the same call, so there is no other place to stand in between.
-        _put_in(self._undo, model, 'parse_losses', not_compiled(parse_agreed_losses))
+        # Backward follows in the same call, so these methods have to be replaced.
+        _put_in(self._undo, model, 'parse_losses', exclude_from_compile(parse_agreed_losses))
         _put_in(self._undo, runner.model, 'train_step', train_or_skip)
         if self.grad_report:
             self._watch_gradients(runner, model)
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
-        self._held.close()  # not before: a hook that reads the losses may come after this one
+        self._held.close()  # not earlier: a hook that reads the losses may come after this one
         self._samples = [relative_to(source_of(sample), self._roots) for sample in samples_of(data_batch)]
         self._place = train_place(runner, batch_idx)
 
@@ -142,12 +142,12 @@ class RankGuardHook(HookAroundTraining):
 
     def after_train(self, runner: Any) -> None:
         log = run_log_of(runner)
-        if 'train' in log.ledgers:
+        if 'train' in log.loops:
             log.end('train')
 
     # ---- what happens between forward and backward
 
-    def _agreed(self, runner: Any, losses: Dict[str, Any]) -> Dict[str, Any]:
+    def _agree(self, runner: Any, losses: Dict[str, Any]) -> Dict[str, Any]:
         assert self._agreement is not None
         if runner.iter % self.check_interval:
             return losses
@@ -164,14 +164,14 @@ class RankGuardHook(HookAroundTraining):
         runner.logger.warning(f'guard: iter {runner.iter + 1} skipped, losses that are not finite: {reports}')
         if self._in_a_row > self.max_skipped:
             raise LabelGuardError(
-                f'{counted(self._in_a_row, "iteration")} in a row with losses that are not finite, more than '
+                f'{quantity(self._in_a_row, "iteration")} in a row with losses that are not finite, more than '
                 f'max_skipped={self.max_skipped}. The last: {reports}. Lower the learning rate, clip gradients, or '
                 f'look at these samples'
             )
         raise _Skip
 
     def _keep(self, runner: Any, filled: Sequence[RankLosses]) -> None:
-        """Rank 0 writes what any rank lacked into the log of the run."""
+        """Write to the log of the run, on rank 0, what any rank lacked."""
         if dist.get_rank() == 0:
             run_log_of(runner).fill('train', self._place, filled)
             warn_of_problems(runner)
@@ -179,47 +179,47 @@ class RankGuardHook(HookAroundTraining):
     def _watch_gradients(self, runner: Any, model: Any) -> None:
         wrapper = runner.optim_wrapper
         step = wrapper.step
-        arrived = _in_order_of_arrival(model, self._undo)
+        arrived = _record_arrivals(model, self._undo)
 
-        def watched_step(*args: Any, **kwargs: Any) -> None:
-            names = nonfinite_gradients(model, arrived)
+        def check_and_step(*args: Any, **kwargs: Any) -> None:
+            names = find_nonfinite_gradients(model, arrived)
             arrived.clear()
             if names:
                 runner.logger.warning(
                     f'guard: iter {runner.iter + 1}: gradients of {len(names)} parameters are not finite, nearest '
-                    f'to the loss: {", ".join(names[:5])} (samples: {listed(self._samples)})'
+                    f'to the loss: {", ".join(names[:5])} (samples: {list_names(self._samples)})'
                 )
             step(*args, **kwargs)
 
-        _put_in(self._undo, wrapper, 'step', watched_step)
+        _put_in(self._undo, wrapper, 'step', check_and_step)
 
 
 class _Skip(Exception):
-    """Leaves the training step before backward."""
+    """Raised to leave the training step before backward."""
 
 
 def _put_in(undo: ExitStack, owner: Any, name: str, method: Any) -> None:
-    """Replaces a method, until ``undo`` is closed."""
+    """Replace a method until ``undo`` is closed."""
     if name in vars(owner):  # a compiled step, another hook's
         undo.callback(setattr, owner, name, vars(owner)[name])
     else:
-        undo.callback(delattr, owner, name)  # the method of the class is there again
+        undo.callback(delattr, owner, name)  # uncovers the method of the class
     setattr(owner, name, method)
 
 
-def _counting_iterations(runner: Any) -> Iterator[Tuple[Any, str]]:
-    """What other hooks would do with an iteration that was left out."""
+def _find_iteration_counters(runner: Any) -> Iterator[Tuple[Any, str]]:
+    """Yield the methods by which other hooks would count an iteration that was skipped."""
     for hook in runner.hooks:
         if getattr(hook, 'ema_model', None) is not None:
-            yield hook.ema_model, 'update_parameters'  # would count this iteration's weights, as before, once more
-        # The schedules make no step, and there is no loss to look at.
+            yield hook.ema_model, 'update_parameters'  # would count this iteration's unchanged weights once more
+        # Schedules must not step, and CheckInvalidLossHook would get no loss.
         names = [base.__name__ for base in type(hook).__mro__]
         if 'ParamSchedulerHook' in names or 'CheckInvalidLossHook' in names:
             yield hook, 'after_train_iter'
 
 
-def _in_order_of_arrival(model: nn.Module, undo: ExitStack) -> Dict[str, None]:
-    """The parameters, in the order in which backward reaches them; filled anew by each backward."""
+def _record_arrivals(model: nn.Module, undo: ExitStack) -> Dict[str, None]:
+    """Register hooks that collect parameter names in the order in which backward reaches them."""
     arrived: Dict[str, None] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and hasattr(parameter, 'register_post_accumulate_grad_hook'):  # torch >= 2.1
@@ -228,15 +228,15 @@ def _in_order_of_arrival(model: nn.Module, undo: ExitStack) -> Dict[str, None]:
     return arrived
 
 
-def nonfinite_gradients(model: nn.Module, arrived: Iterable[str] = ()) -> List[str]:
-    """Parameters whose gradient is not finite, those that backward reached first (nearest to the loss) first.
+def find_nonfinite_gradients(model: nn.Module, arrived: Iterable[str] = ()) -> List[str]:
+    """Find parameters whose gradient is not finite, those that backward reached first (nearest to the loss) first.
 
     Args:
         model (nn.Module): After backward.
-        arrived (Iterable[str]): Names in the order in which backward reached them; others come last, those that are
-            registered last first.
+        arrived (Iterable[str]): Names in the order in which backward reached them; others come last, the last
+            registered of them first.
     """
     graded = [(name, parameter.grad) for name, parameter in model.named_parameters() if parameter.grad is not None]
-    names = not_finite(graded)[::-1]
+    names = find_nonfinite(graded)[::-1]
     place = {name: number for number, name in enumerate(arrived)}
     return sorted(names, key=lambda name: place.get(name, len(place)))

@@ -1,4 +1,4 @@
-"""The log that the hooks of a run share, and what begins and ends with a training."""
+"""The log that the hooks of a run share, and contexts around a training."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mmengine.hooks import Hook
 
 from mmguard.hooks.discovery import built_train_loop
 from mmguard.log.run_log import MAX_MB, NAME, RunLog
-from mmguard.text.visible import visible
+from mmguard.text import visible
 
 _LOGS: WeakKeyDictionary[Any, RunLog] = WeakKeyDictionary()
 
 
 def run_log_of(runner: Any, out_file: Optional[str] = NAME, max_mb: float = MAX_MB) -> RunLog:
-    """The log of a run; who asks first says how its file is called and how large it may grow."""
+    """Return the log of a run; the first caller decides the name of the file and its limit."""
     if runner not in _LOGS:
         _LOGS[runner] = RunLog(
             runner.log_dir,
@@ -32,13 +32,13 @@ def run_log_of(runner: Any, out_file: Optional[str] = NAME, max_mb: float = MAX_
 
 
 def warn_of_problems(runner: Any) -> None:
-    """Says what of the log cannot be written; each file once."""
+    """Warn of log files that cannot be written; each once."""
     for problem in _LOGS[runner].take_problems():
         runner.logger.warning(f'guard: {visible(problem)}')
 
 
 def train_place(runner: Any, batch_idx: int) -> Dict[str, int]:
-    """The numbers that the console shows: of the loop, or of the epoch where logs go by epoch."""
+    """Return the iteration as the console counts it: over the loop, or in the epoch if logs go by epoch."""
     loop = runner.train_loop
     if runner.log_processor.by_epoch:
         return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
@@ -46,11 +46,11 @@ def train_place(runner: Any, batch_idx: int) -> Dict[str, int]:
 
 
 class HookAroundTraining(Hook):
-    """A hook of which something begins and ends with a training."""
+    """A hook with a context around the whole training."""
 
     def around_training(self, runner: Any) -> ContextManager[Any]:
-        """Entered before anything of the training is run."""
-        raise TypeError(f'{type(self).__name__} begins and ends nothing with a training')
+        """Create the context that is entered before the training runs."""
+        raise TypeError(f'{type(self).__name__} has no context for a training')
 
     def before_run(self, runner: Any) -> None:
         loop = built_train_loop(runner)
@@ -64,15 +64,15 @@ class HookAroundTraining(Hook):
 
 
 def run_within(loop: Any, owner: object, context: Callable[[], ContextManager[Any]]) -> None:
-    """Runs the loop's next ``run`` within a context.
+    """Run the loop's next ``run`` within a context.
 
-    mmengine calls no hook when a training ends by an exception, wherever it comes from: loading, a step, validation,
-    Ctrl-C. ``loop.run`` is its own again before anything of the training is run.
+    mmengine calls no hook when a training ends by an exception, wherever it is raised: loading, a step, validation,
+    Ctrl-C. The original ``loop.run`` is restored before the training runs.
 
     Args:
-        loop (BaseLoop): Of the training.
-        owner: Who asks. What it asked for before a training that never began is replaced.
-        context (Callable): Makes the context. Those of later owners are within those of earlier ones.
+        loop (BaseLoop): The training loop.
+        owner: The caller. Its context for a training that never began is replaced.
+        context (Callable): Creates the context. Those of later owners are nested in those of earlier ones.
     """
     run = vars(loop).get('run')
     if not isinstance(run, _RunWithin):
@@ -81,14 +81,14 @@ def run_within(loop: Any, owner: object, context: Callable[[], ContextManager[An
 
 
 def put_back_run(loop: Any) -> None:
-    """Undoes :func:`run_within` where no training came of it: ``runner.val()`` calls ``before_run``, too."""
+    """Restore ``loop.run`` if no training followed: ``runner.val()`` calls ``before_run``, too."""
     run = vars(loop).get('run')
     if isinstance(run, _RunWithin):
         run.put_back()
 
 
 class _RunWithin:
-    """Stands in for ``loop.run``, for one call."""
+    """Replacement of ``loop.run`` for one call."""
 
     def __init__(self, loop: Any) -> None:
         self.contexts: Dict[object, Callable[[], ContextManager[Any]]] = {}
@@ -104,6 +104,6 @@ class _RunWithin:
 
     def put_back(self) -> None:
         if self._before is None:
-            del self._loop.run  # the method of the class is there again
+            del self._loop.run  # uncovers the method of the class
         else:
             self._loop.run = self._before

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Sequence, Set
 
 from torch import nn
 
-from mmguard.hooks.discovery import class_names_of, pipelines_of, rules_in, rules_of, unwrapped
-from mmguard.labels.errors import LabelGuardError
+from mmguard.hooks.discovery import class_names_of, pipelines_of, rules_in, rules_of, unwrap
+from mmguard.labels.heads import from_loss, split_path
 from mmguard.labels.space import ImageLabelRule, LabelSpace
-from mmguard.labels.spaces import of_loss
-from mmguard.labels.spaces.heads import names_in
-from mmguard.labels.tally import LABEL_GUARD, Tally
-from mmguard.log.iteration_stats import IterationStats
-from mmguard.text.failures import words_of
+from mmguard.labels.tally import LABEL_GUARD, LabelGuardError, Tally
+from mmguard.log.statistics import Stats
+from mmguard.text import describe_error
 
 if TYPE_CHECKING:
     from mmguard.findings import Finding
 
 
-#: A guard and its head, head and data set, and what is ignored do not agree; a guard meets no labels; evaluation is not
-#: guarded; hooks of the base config are replaced.
+#: Misfits between a guard and its head, a head and its data set, or ignored labels; guards that meet no labels;
+#: evaluation without guard; replaced hooks of a base config.
 CODES = ('MG225', 'MG251', 'MG201', 'MG208', 'MG230', 'MG253')
 
 
@@ -30,7 +28,7 @@ def start_warnings(runner: Any) -> List[str]:
 
     A run that was built from objects only has no config, and gets none.
     """
-    # What only a start needs; the command line and this hook give one config one opinion.
+    # Only needed at the start; gives the same answer as the command line.
     from mmguard.config.read import ReadConfig
     from mmguard.findings.engine import chosen_rules, diagnose
 
@@ -38,12 +36,12 @@ def start_warnings(runner: Any) -> List[str]:
         config = ReadConfig(runner.cfg.to_dict(), runner.cfg.filename or '<config>')
         found = diagnose(config=config, rules=chosen_rules(CODES))
     except Exception as error:  # a config may hold anything, and a warning must not end a training
-        return [f'the config could not be checked: {words_of(error)}']
+        return [f'the config could not be checked: {describe_error(error)}']
     return [f'{finding.code} {finding.evidence}: {finding.title} {finding.next_step}' for finding in found]
 
 
 def check_reports_arrive(logger: Any, dataset: Any) -> None:
-    """Warn if a guard stands before a Pack transform whose meta_keys keep its report out of the sample.
+    """Warn if a guard before a Pack transform loses its report because the meta_keys lack it.
 
     Raises:
         LabelGuardError: A guard after it would apply the same ``label_map`` again.
@@ -57,25 +55,25 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
         for first, second in product(rules_in(pipeline[: packs[-1]]), rules_in(pipeline[packs[-1] :])):
             if first.kind == second.kind and first.whole_map == second.whole_map and not first.maps_once_for_all:
                 raise LabelGuardError(
-                    f'label_map={first.whole_map} would be applied twice, before {pack} and behind it: its meta_keys '
+                    f'label_map={first.whole_map} would be applied twice, before and after {pack}: its meta_keys '
                     f'lack {LABEL_GUARD!r}, so the second guard cannot see that labels are mapped. Add '
                     f'{LABEL_GUARD!r} to meta_keys of {pack}, or write label_map only in the first guard'
                 )
         if max(guards) < packs[-1]:
             guard = type(pipeline[guards[0]]).__name__
             logger.warning(
-                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: its counts do not arrive. '
+                f'guard: the meta_keys of {pack} lack {LABEL_GUARD!r}, so the hook cannot see the counts of {guard}. '
                 f'Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
             )
 
 
-def warnings_of(mode: str, kind: str, span: IterationStats, model: Any, dataset: Any) -> List[str]:
-    """Return the messages for the first offence of a kind; none if the values say nothing."""
-    offending = span.offending[kind] or span.loss_samples[kind]
+def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) -> List[str]:
+    """Return the messages for the first offence of a kind; empty if the values show no cause."""
+    offending = stats.offending[kind] or stats.loss_samples[kind]
     if not offending:
         return []
     rules = [rule for rule in rules_of(dataset) if rule.kind == kind]
-    findings = _likely_causes(kind, span, offending, model, dataset, rules)
+    findings = _likely_causes(kind, stats, offending, model, dataset, rules)
     if not findings:
         return []
     codes = [finding.code for finding in findings[:2]]
@@ -89,14 +87,14 @@ def warnings_of(mode: str, kind: str, span: IterationStats, model: Any, dataset:
         f'  more: {" or ".join(f"`mmguard explain {code}`" for code in codes)}'
     ]
     if mode == 'train' and kind == 'instances' and any(rule.on_invalid == 'ignore' for rule in rules):
-        background = ignored_as_background(unwrapped(model))
+        background = describe_background(unwrap(model))
         reported += [background] if background else []
-    mixed = mixed_images(dataset)
+    mixed = describe_mixing(dataset)
     return [*reported, mixed] if mixed else reported
 
 
 def _likely_causes(
-    kind: str, span: IterationStats, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[LabelSpace]
+    kind: str, stats: Stats, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[LabelSpace]
 ) -> List[Finding]:
     from mmguard.findings import LabelFacts, diagnose
 
@@ -107,36 +105,36 @@ def _likely_causes(
         reasons=found.reasons,
         class_names=class_names_of(dataset),
         total=found.total,
-        files=span.samples,
+        files=stats.samples,
         offending_files=len(offending),
         of_images=any(isinstance(rule, ImageLabelRule) for rule in rules),
     )
-    if span.offending[kind] and rules:
+    if stats.offending[kind] and rules:
         facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
     else:
-        of_losses = (of_loss(unwrapped(model), name).get(kind) for name, count in span.losses.items() if count)
+        of_losses = (from_loss(unwrap(model), name).get(kind) for name, count in stats.losses.items() if count)
         space = next((space for space in of_losses if space is not None), None)
         if space is None:
             return []
         facts.num_classes, facts.ignore_index = space.num_classes, space.ignore_index
-        facts.of_images = facts.of_images or 'head' in names_in(space.place)  # as classifiers call theirs
+        facts.of_images = facts.of_images or 'head' in split_path(space.place)  # the name that classifiers use
     return diagnose(facts)
 
 
-#: Assigners that leave the ignored regions out without an argument.
+#: Assigners that ignore these regions without an argument.
 _ALWAYS = ('CenterRegionAssigner',)
 
 
 def assigners_of(model: nn.Module) -> Iterator[Any]:
-    """The assigners of all heads of a model."""
+    """Yield the assigners of all heads of a model."""
     for module in model.modules():
         for name, value in vars(module).items():
             if 'assigner' in name:
                 yield from (a for a in (value if isinstance(value, (list, tuple)) else [value]) if a is not None)
 
 
-def ignored_as_background(model: nn.Module) -> Optional[str]:
-    """What to tell a user whose ignored instances are trained as background; ``None`` where they are not."""
+def describe_background(model: nn.Module) -> Optional[str]:
+    """Return the warning that ignored instances are trained as background; ``None`` if they are not."""
     blind: Set[str] = set()
     deaf: Set[str] = set()
     for assigner in assigners_of(model):
@@ -147,24 +145,24 @@ def ignored_as_background(model: nn.Module) -> Optional[str]:
         (deaf if threshold is None else blind).add(name)
     if blind:
         return (
-            f'instances with an invalid label were moved to the ignored ones, but {_listed(blind)} takes no notice of '
+            f'instances with an invalid label were moved to the ignored ones, but {_join_names(blind)} does not use '
             f'them (ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every '
             f"assigner of the model's train_cfg"
         )
     if deaf:
         return (
-            f'instances with an invalid label were moved to the ignored ones, but {_listed(deaf)} knows no ignored '
-            f"instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels says so; only "
-            f'correct labels can change it'
+            f'instances with an invalid label were moved to the ignored ones, but {_join_names(deaf)} does not support '
+            f"ignored instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that "
+            f'explicit; only correct labels can change it'
         )
     return None
 
 
-def _listed(names: Set[str]) -> str:
+def _join_names(names: Set[str]) -> str:
     return ', '.join(sorted(names))
 
 
-#: Of mmdet, mmyolo and mmseg.
+#: Transforms of mmdet, mmyolo and mmseg that mix images.
 MIXING = (
     'CachedMixUp',
     'CachedMosaic',
@@ -178,13 +176,13 @@ MIXING = (
 )
 
 
-def mixed_images(dataset: Any) -> Optional[str]:
+def describe_mixing(dataset: Any) -> Optional[str]:
     """Return the warning that files named by the log may not hold the labels, as images are mixed; else ``None``."""
     steps = (type(step).__name__ for pipeline in pipelines_of(dataset) for step in pipeline)
     found = sorted({name for name in steps if name in MIXING})
     if not found:
         return None
     return (
-        f'the pipeline mixes images ({", ".join(found)}): counts are exact, but a file that is named is the first of '
-        f'those mixed, and an invalid label may stand in another. `mmguard scan CONFIG` names the files that hold them'
+        f'the pipeline mixes images ({", ".join(found)}): counts are exact, but a named file is the first of those '
+        f'mixed, and the invalid label may be in another. `mmguard scan CONFIG` names the files that hold them'
     )

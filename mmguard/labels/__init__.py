@@ -1,7 +1,7 @@
-"""The vocabulary: which labels are valid, and what was counted.
+"""The vocabulary: valid labels, and tallies of what was found.
 
 Imports :mod:`mmguard.files`, :mod:`mmguard.text` and numpy; no torch, no framework.
 """
 
-#: In a label map: every value that it does not name, the ignored one excepted.
+#: Key of a label map for every value that the map does not name, except the ignored one.
 OTHERS = '*'

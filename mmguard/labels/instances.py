@@ -1,4 +1,4 @@
-"""Rule of instances (boxes, masks) whose label or box is invalid."""
+"""Rule for instances (boxes, masks) with an invalid label or box."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import LabelMap, LabelSpace, check_int, describe_values
-from mmguard.labels.tally import Tally
-from mmguard.text.words import counted
+from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.text import quantity
 
-#: Why an instance is taken out, by code. 0 is a box without fault; the label is looked at only then.
+#: Reasons to take out an instance, by code. 0 is a valid box; only then is the label checked.
 BOX_REASONS = ('', 'box_not_finite', 'box_no_area', 'box_outside')
 
 LABEL_REASON = 'label'
 
-#: Up to so many instances a loop in Python is faster than several passes of numpy. Most images have fewer.
+#: Up to this many instances a Python loop is faster than several numpy passes. Most images have fewer.
 FEW = 32
 
 _IN_WORDS = {'box_not_finite': 'not finite', 'box_no_area': 'without area', 'box_outside': 'outside the image'}
 
 
 class SanitizedInstances(NamedTuple):
-    """What :meth:`InstanceRule.sanitize` returns; the arrays have one element per instance.
+    """Result of :meth:`InstanceRule.sanitize`; the arrays have one element per instance.
 
     Attributes:
-        labels (np.ndarray): Mapped and clipped labels; the input where nothing was to do.
-        dropped (np.ndarray, optional): bool, to be removed. ``None``: none.
-        moved (np.ndarray, optional): bool, to be moved to the ignored instances. ``None``: none.
-        tally (Tally): What was seen and sanitized.
+        labels (np.ndarray): Mapped and clipped labels; the input if nothing changed.
+        dropped (np.ndarray, optional): bool, instances to remove. ``None``: no instance.
+        moved (np.ndarray, optional): bool, instances to move to the ignored ones. ``None``: no instance.
+        tally (Tally): Counts of seen and sanitized instances.
     """
 
     labels: np.ndarray
@@ -40,20 +39,20 @@ class SanitizedInstances(NamedTuple):
 
     @property
     def stays(self) -> Optional[np.ndarray]:
-        """bool, what is neither dropped nor moved. ``None``: all of them."""
+        """Mask (bool) of the instances that are neither dropped nor moved. ``None``: all of them."""
         if self.dropped is None:
             return None if self.moved is None else ~self.moved
         return ~self.dropped if self.moved is None else ~(self.dropped | self.moved)
 
 
 class InstanceRule(LabelSpace):
-    """The rule of instances: a label is valid in ``[min_label, num_classes)``; no value means ignored.
+    """Rule for instances: labels in ``[min_label, num_classes)`` are valid; no value means ignored.
 
-    An ignored instance (a crowd) is not trained on, so its label is not looked at; its box is, because assigners use
+    An ignored instance (a crowd) is not trained on, so its label is not checked; its box is, because assigners use
     it.
 
     Args:
-        num_classes (int): Number of classes, the background not among them.
+        num_classes (int): Number of classes, without the background.
         on_invalid (str): ``'ignore'`` moves an instance with an invalid label to the ignored ones, ``'drop'`` removes
             it, ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. Invalid boxes cannot be clamped:
             those instances are removed (or raise).
@@ -63,7 +62,7 @@ class InstanceRule(LabelSpace):
 
     kind: ClassVar[str] = 'instances'
     choices: ClassVar[Tuple[str, ...]] = ('ignore', 'drop', 'clip', 'raise')
-    #: What an error says about boxes.
+    #: Definition of a valid box, for errors.
     valid_box: ClassVar[str] = 'finite corners, an area and a part inside the image'
 
     def __init__(
@@ -81,18 +80,18 @@ class InstanceRule(LabelSpace):
         faults: Optional[np.ndarray] = None,
         source: Optional[str] = None,
     ) -> SanitizedInstances:
-        """Judges the instances of one image.
+        """Sanitize the instances of one image.
 
         Args:
-            labels (np.ndarray): Integer labels, (N,). Never written to.
-            ignored (np.ndarray, optional): bool (N,), instances that are not trained on anyway.
-            faults (np.ndarray, optional): Integers (N,), the place of each box's fault in ``BOX_REASONS``.
+            labels (np.ndarray): Integer labels, (N,). Never modified.
+            ignored (np.ndarray, optional): bool (N,), instances that are not trained on.
+            faults (np.ndarray, optional): Integers (N,), index of each box's fault in ``BOX_REASONS``.
             source (str, optional): The file, for messages and the tally.
 
         Raises:
             LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
         """
-        sanitized = self._mapped(labels)
+        sanitized = self._apply_map(labels)
         invalid = (sanitized < self.min_label) | (sanitized >= self.num_classes)
         dropped = None if faults is None else faults > 0
         for untrained in (dropped, ignored):
@@ -135,10 +134,10 @@ class InstanceRule(LabelSpace):
         return int(changed.sum())
 
     def are_classes(self, labels: List[int]) -> bool:
-        """Whether nothing is to be done about any of these labels."""
+        """Return True if no label needs to be changed."""
         return not self.label_map and (not labels or (min(labels) >= self.min_label and max(labels) < self.num_classes))
 
-    def _mapped(self, labels: np.ndarray) -> np.ndarray:
+    def _apply_map(self, labels: np.ndarray) -> np.ndarray:
         if not self.label_map:
             return labels
         mapped = labels.astype(np.int64)
@@ -159,15 +158,15 @@ class InstanceRule(LabelSpace):
 
 
 def describe_reasons(tally: Tally) -> str:
-    """Values and box faults of a tally in words: ``'value 600 (2 times), 1 box without area'``."""
+    """Describe values and box faults of a tally: ``'value 600 (2 times), 1 box without area'``."""
     parts = [describe_values(tally.values, others=tally.other_values)] if tally.values else []
     return ', '.join(parts + describe_boxes(tally.reasons))
 
 
 def describe_boxes(reasons: Dict[str, int]) -> List[str]:
-    """Box faults in words: ``['1 box without area']``."""
+    """Describe box faults: ``['1 box without area']``."""
     return [
-        f'{counted(count, "box")} {_IN_WORDS.get(reason, reason)}'
+        f'{quantity(count, "box")} {_IN_WORDS.get(reason, reason)}'
         for reason, count in sorted(reasons.items())
         if reason != LABEL_REASON
     ]
@@ -177,15 +176,15 @@ NOT_FINITE, NO_AREA, OUTSIDE = (BOX_REASONS.index(f'box_{name}') for name in ('n
 
 
 def corner_faults(corners: np.ndarray, sizes: Any) -> np.ndarray:
-    """The fault of each box.
+    """Find the fault of each box.
 
     Args:
         corners (np.ndarray): (N, 4): x1, y1, x2, y2 in pixels.
-        sizes: Height and width of the image; infinite where they are not known: no box counts as outside. (N, 2): of
-            each box's image.
+        sizes: Height and width of the image; infinite if unknown: then no box counts as outside. Shape (N, 2): one size
+            per box.
 
     Returns:
-        np.ndarray: int8 (N,), the place of the first fault in ``BOX_REASONS``; 0: none.
+        np.ndarray: int8 (N,), index of the first fault in ``BOX_REASONS``; 0: no fault.
 
     Example:
         >>> corner_faults(np.array([[0, 0, 5, 5], [0, 0, 5, 0], [8, 0, 9, 1], [0, 0, np.inf, 1]]), (8, 8)).tolist()
@@ -196,7 +195,7 @@ def corner_faults(corners: np.ndarray, sizes: Any) -> np.ndarray:
     finite = np.isfinite(corners).all(axis=1)
     has_area = (right > left) & (bottom > top)
     inside = (right > 0) & (bottom > 0) & (left < width) & (top < height)
-    if (finite & has_area & inside).all():  # as nearly always
+    if (finite & has_area & inside).all():  # the usual case
         return np.zeros(len(corners), np.int8)
     faults = np.where(has_area, np.where(inside, 0, OUTSIDE), NO_AREA)
     return np.where(finite, faults, NOT_FINITE).astype(np.int8)

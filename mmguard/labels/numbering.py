@@ -1,10 +1,10 @@
-"""How detection frameworks make labels of the categories of a COCO file."""
+"""Numbering of COCO categories in detection frameworks."""
 
 from __future__ import annotations
 
 from typing import Dict, NamedTuple
 
-#: A label is the position of the category, counted from 0, whatever its id; or it is ``category_id`` as it stands;
+#: A label is the position of the category, counted from 0, whatever its id; or it is the ``category_id`` itself;
 #: or its place among COCO's own ids, as ``remap_mscoco_category`` of RT-DETR, D-FINE and DEIM has it.
 POSITIONS, IDS, COCO = NUMBERINGS = 'positions', 'ids', 'coco'
 #: The ids of COCO's own 80 categories, in the order of their labels.
@@ -12,7 +12,7 @@ COCO_IDS = tuple(i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68
 
 
 class Framework(NamedTuple):
-    """How a framework's own data set of COCO files counts.
+    """Numbering that a framework's own COCO data set uses.
 
     Attributes:
         title (str): Its name as people write it.
@@ -27,8 +27,8 @@ class Framework(NamedTuple):
     min_label: int = 0
 
 
-#: As read in their sources, which the comments name. What a user changed there (``remap_mscoco_category`` of
-#: RT-DETR, D-FINE and DEIM, newer RF-DETR's ``remap_category_ids``) is said by ``--labels``.
+#: Read in the sources that the comments name. Users who changed the numbering (``remap_mscoco_category`` of
+#: RT-DETR, D-FINE and DEIM, ``remap_category_ids`` of newer RF-DETR) pass ``--labels``.
 FRAMEWORKS: Dict[str, Framework] = {
     # mmdet/datasets/coco.py: cat2label = {cat_id: i for i, cat_id in enumerate(self.cat_ids)}, in the file's order.
     'mmdet': Framework('mmdet', POSITIONS),
@@ -38,7 +38,7 @@ FRAMEWORKS: Dict[str, Framework] = {
     'yolox': Framework('YOLOX', POSITIONS, ascending=True),
     # facebookresearch/detr, datasets/coco.py: classes = [obj["category_id"] for obj in anno]; so those built on it.
     'detr': Framework('DETR', IDS),
-    # lyuwenyu/RT-DETR, src/data/coco/coco_dataset.py: the same unless remap_mscoco_category (for COCO's own 80 alone).
+    # lyuwenyu/RT-DETR, src/data/coco/coco_dataset.py: the same unless remap_mscoco_category (only for COCO's own 80).
     'rt-detr': Framework('RT-DETR', IDS),
     # Peterande/D-FINE, src/data/dataset/coco_dataset.py: RT-DETR's data set, with the same switch.
     'd-fine': Framework('D-FINE', IDS),
@@ -53,11 +53,11 @@ FRAMEWORKS: Dict[str, Framework] = {
 }
 
 
-def titles(labels: str) -> str:
-    """The frameworks that number so.
+def framework_titles(labels: str) -> str:
+    """Return the titles of the frameworks with a numbering.
 
     Example:
-        >>> titles('positions')
+        >>> framework_titles('positions')
         'mmdet, detectron2, YOLOX'
     """
     return ', '.join(framework.title for framework in FRAMEWORKS.values() if framework.labels == labels)

@@ -1,24 +1,26 @@
-"""Labels in a sample: the fields that hold them, and the file that they come from."""
+"""Labels in a sample: their fields, their source file, and the report that guards leave there."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from mmguard.labels.space import Rule
+from mmguard.labels.tally import LABEL_GUARD, LABEL_MAP, Tally, tallies_of
 
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
 
-
-#: What mmdet3d calls the labels of points, packed or not.
+#: mmdet3d's name for the labels of points, packed or not.
 POINTS = 'pts_semantic_mask'
-#: What holds them -> their names there: mmseg's, mmdet's, mmdet3d's.
+#: Container of label maps -> names of the map in it: mmseg's, mmdet's, mmdet3d's.
 _PLACES = {'gt_sem_seg': ('data', 'sem_seg'), 'gt_pts_seg': (POINTS,)}
-#: What holds instances -> the name of their labels.
+#: Container of instances -> name of their labels.
 _INSTANCES = {'gt_instances': 'labels', 'gt_instances_3d': 'labels_3d'}
 
 
-def packed_map(sample: Any) -> Optional[Tuple[Any, str]]:
-    """What holds the labels, and the name of the field; ``None`` where a sample has none."""
+def find_map(sample: Any) -> Optional[Tuple[Any, str]]:
+    """Return the container of the label map and its field name; ``None`` if a sample has no map."""
     for place, fields in _PLACES.items():
         holder = sample.get(place)
         for field in fields:
@@ -27,8 +29,8 @@ def packed_map(sample: Any) -> Optional[Tuple[Any, str]]:
     return None
 
 
-def packed_instances(sample: Any) -> Optional[Tuple[Any, str]]:
-    """What holds the instances, and the name of their labels; ``None`` where a sample has none, or no annotations."""
+def find_instances(sample: Any) -> Optional[Tuple[Any, str]]:
+    """Return the container of the instances and the name of their labels; ``None`` without annotations."""
     for place, field in _INSTANCES.items():
         holder = sample.get(place)
         if holder is not None and holder.keys():  # without annotations it has no field at all
@@ -36,12 +38,12 @@ def packed_instances(sample: Any) -> Optional[Tuple[Any, str]]:
     return None
 
 
-#: Where a sample says it: the file of the labels, else that of the points or the image.
+#: Keys of the path: of the label file, else of the points or the image.
 _KEYS = ('seg_map_path', 'pts_semantic_mask_path', 'lidar_path', 'img_path')
 
 
 def file_of(sample: Any) -> Optional[str]:
-    """The file of a sample, packed or not; ``None`` where it does not say. Of several cameras the first.
+    """Return the file of a sample, packed or not; ``None`` if unknown. With several cameras, the first one.
 
     Example:
         >>> file_of({'img_path': ['front.jpg', 'left.jpg']}), file_of({})
@@ -56,17 +58,17 @@ def file_of(sample: Any) -> Optional[str]:
     return None
 
 
-#: The name of what has none.
+#: Source of a sample without a path.
 UNKNOWN = '<unknown>'
 
 
 def source_of(sample: BaseDataElement) -> str:
-    """The file that a sample's labels came from."""
+    """Return the file that a sample's labels came from."""
     return file_of(sample) or UNKNOWN
 
 
 def relative_to(source: str, roots: List[str]) -> str:
-    """``source`` relative to the data root that holds it."""
+    """Make a source relative to the data root that contains it."""
     for root in roots:
         prefix = root.rstrip('/\\')
         if source.startswith(prefix) and source[len(prefix) : len(prefix) + 1] in ('/', os.sep):
@@ -75,7 +77,38 @@ def relative_to(source: str, roots: List[str]) -> str:
 
 
 def path_of(name: str, roots: Sequence[str]) -> str:
-    """Return a path that an editor can open, of a file that a log names; the name if no file or several are found."""
+    """Return a path that an editor can open for a file in a log; the name itself if no file or several match."""
     paths = (os.path.join(root, name) for root in (*roots, ''))
     found = {os.path.realpath(path): path for path in paths if os.path.isfile(path)}
     return next(iter(found.values())) if len(found) == 1 else name  # two roots may have a file of this name
+
+
+Record = Dict[str, Dict[str, Any]]
+
+
+def rule_for(rule: Rule, sample: Any) -> Rule:
+    """Return the rule for a sample: without its label map if an earlier guard has applied the same one."""
+    label_map = rule.whole_map
+    record: Record = sample.get(LABEL_GUARD) or {}
+    return rule.drop_map() if label_map and record.get(rule.kind, {}).get(LABEL_MAP) == label_map else rule
+
+
+def leave_in_results(results: Dict[str, Any], kind: str, tally: Tally, label_map: Mapping[Any, int]) -> None:
+    """Attach a tally, and the applied label map, to an unpacked sample."""
+    results[LABEL_GUARD] = _join_record(results, kind, tally, label_map)
+
+
+def leave_in_sample(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, int]) -> None:
+    """Attach a tally, and the applied label map, to the meta information of a packed sample."""
+    # set_metainfo would copy the record deeply, which only the guards hold.
+    sample.set_field(_join_record(sample, kind, tally, label_map), LABEL_GUARD, field_type='metainfo')
+
+
+def _join_record(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, int]) -> Record:
+    """Return the sample's record with another look at its pixels or instances (after an earlier guard's, if any)."""
+    joined: Record = dict(sample.get(LABEL_GUARD) or {})
+    if kind in joined:
+        tally = tallies_of({LABEL_GUARD: {kind: joined[kind]}})[kind].merge_second_look(tally)
+    mapped = dict(label_map) or joined.get(kind, {}).get(LABEL_MAP)
+    joined[kind] = {**vars(tally), **({LABEL_MAP: mapped} if mapped else {})}
+    return joined

@@ -1,4 +1,4 @@
-"""Valid labels, and how an array that holds others is sanitized (numpy; torch: ``functional.sanitize``)."""
+"""Valid labels, and numpy code that sanitizes arrays (torch: ``functional.sanitize``)."""
 
 from __future__ import annotations
 
@@ -8,36 +8,35 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.labels import OTHERS
-from mmguard.labels.errors import LabelGuardError
-from mmguard.labels.tally import Tally
-from mmguard.text.words import counted, plural, short
+from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.text import plural, quantity, shorten
 
 Rule = TypeVar('Rule', bound='LabelSpace')
 
 LabelMap = Mapping[Union[int, str], Union[int, str]]
 
 ON_INVALID = ('ignore', 'clip', 'raise')
-#: Value ranges up to this are counted and mapped with a table; wider ones are sorted.
+#: Value ranges up to this size are counted and mapped with a table; wider ones are sorted.
 _TABLE = 1 << 16
 
 
 class LabelSpace:
-    """Which labels are valid, and what becomes of the others.
+    """Valid labels, and the treatment of all others.
 
-    An integer is valid if it lies in ``[0, num_classes)`` or equals ``ignore_index``.
+    An integer is valid if it is in ``[0, num_classes)`` or equals ``ignore_index``.
 
     Raises:
-        TypeError: An argument is not of the type above.
-        ValueError: ``num_classes`` < 1, an unknown ``on_invalid``, or a ``label_map`` that leads out of the classes.
+        TypeError: An argument of the wrong type.
+        ValueError: ``num_classes`` < 1, an unknown ``on_invalid``, or a ``label_map`` that maps to invalid labels.
     """
 
-    #: What it is about: ``'pixels'`` or ``'instances'``.
+    #: Labeled elements: ``'pixels'`` or ``'instances'``.
     kind: ClassVar[str] = 'pixels'
-    #: What ``on_invalid`` may be.
+    #: Allowed values of ``on_invalid``.
     choices: ClassVar[Tuple[str, ...]] = ON_INVALID
-    #: The first class; below it is a background that no label may name.
+    #: The first class; lower labels are a background that annotations must not contain.
     min_label: int = 0
-    #: Whether a label map may say what all others become.
+    #: True if a label map may have the key ``'*'`` for all other values.
     maps_others: ClassVar[bool] = False
 
     def __init__(
@@ -46,12 +45,12 @@ class LabelSpace:
         self.num_classes = check_num_classes(num_classes)
         self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
         self.on_invalid = check_on_invalid(on_invalid, self.choices)
-        checked = self._checked_map(label_map)
-        #: What all others become, where the map says so.
+        checked = self._check_map(label_map)
+        #: Target of all other values, if the map has the key ``'*'``.
         self.others: Optional[int] = checked.pop(OTHERS, None)
         self.label_map: Dict[int, int] = checked
 
-    def _checked_map(self, label_map: Optional[LabelMap]) -> Dict[Any, int]:
+    def _check_map(self, label_map: Optional[LabelMap]) -> Dict[Any, int]:
         if label_map is None:
             return {}
         try:
@@ -61,43 +60,55 @@ class LabelSpace:
             }
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f'label_map must map integers to integers, got {short(label_map)}: write e.g. label_map={{7: 0, 8: 1}}'
+                f'label_map must map integers to integers, got {shorten(label_map)}: write e.g. '
+                f'label_map={{7: 0, 8: 1}}'
             ) from error
         wrong = {raw: label for raw, label in checked.items() if not self.is_valid(label)}
         if wrong:
             ignored = '' if self.ignore_index is None else f' or ignore_index={self.ignore_index}'
             raise ValueError(
-                f'label_map sends values outside the classes: {wrong}; with num_classes={self.num_classes} a target '
+                f'label_map maps to invalid labels: {wrong}; with num_classes={self.num_classes} a target '
                 f'must be {self.min_label}..{self.num_classes - 1}{ignored}'
             )
         return checked
 
     @property
     def whole_map(self) -> Dict[Any, int]:
-        """The label map as it was given, with the key ``'*'`` where it says what all others become."""
+        """The label map as given, with the key ``'*'`` if it maps all other values."""
         return {**self.label_map, **({} if self.others is None else {OTHERS: self.others})}
 
     @property
     def maps_once_for_all(self) -> bool:
-        """True if mapping labels that are mapped already changes nothing."""
+        """True if applying the map twice equals applying it once."""
         label_map = self.whole_map
-        return all(mapped_by(label_map, label, self.ignore_index) == label for label in label_map.values())
+        return all(apply_label_map(label_map, label, self.ignore_index) == label for label in label_map.values())
 
-    def without_map(self: Rule) -> Rule:
-        """Return the same rule for labels that are mapped already."""
+    def drop_map(self: Rule) -> Rule:
+        """Return the same rule without a map, for labels that are already mapped."""
         rule = copy.copy(self)
         rule.label_map, rule.others = {}, None
         return rule
+
+    def to_json(self) -> Dict[str, Any]:
+        """Convert to plain data for a run's record."""
+        return {
+            'kind': self.kind,
+            'num_classes': self.num_classes,
+            **({'min_label': self.min_label} if self.min_label else {}),
+            'ignore_index': self.ignore_index,
+            'on_invalid': self.on_invalid,
+            'label_map': {str(raw): label for raw, label in sorted(self.label_map.items())},
+        }
 
     def is_valid(self, label: int) -> bool:
         return self.min_label <= label < self.num_classes or label == self.ignore_index
 
 
-def mapped_by(label_map: Mapping[Any, int], value: int, ignore_index: Optional[int] = None) -> int:
-    """What a label map makes of a value.
+def apply_label_map(label_map: Mapping[Any, int], value: int, ignore_index: Optional[int] = None) -> int:
+    """Apply a label map to one value.
 
     Example:
-        >>> [mapped_by({7: 0, '*': 255}, value) for value in (7, 8)], mapped_by({'*': 1}, 255, ignore_index=255)
+        >>> [apply_label_map({7: 0, '*': 255}, value) for value in (7, 8)], apply_label_map({'*': 1}, 255, 255)
         ([0, 255], 255)
     """
     others = value if value == ignore_index else label_map.get(OTHERS, value)
@@ -105,7 +116,7 @@ def mapped_by(label_map: Mapping[Any, int], value: int, ignore_index: Optional[i
 
 
 class LabelRule(LabelSpace):
-    """The rule of label maps: every element is a class or ``ignore_index``.
+    """Rule for label maps: every element is a class or ``ignore_index``.
 
     Args:
         num_classes (int): Number of classes.
@@ -113,7 +124,7 @@ class LabelRule(LabelSpace):
         on_invalid (str): ``'ignore'`` sets an invalid label to ``ignore_index``, ``'clip'`` clamps it into the
             classes, ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first. The key ``'*'``
-            stands for every value that is not named; ``ignore_index`` stays as it is unless it is named.
+            matches every value that is not named, except ``ignore_index``.
     """
 
     ignore_index: int
@@ -129,26 +140,26 @@ class LabelRule(LabelSpace):
         super().__init__(num_classes, check_int('ignore_index', ignore_index), on_invalid, label_map)
 
     def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
-        """Sanitizes an integer label array of any shape.
+        """Sanitize an integer label array of any shape.
 
         Args:
-            label (np.ndarray): Integer (or bool) labels. Never written to.
-            source (str, optional): The file that they come from, for messages and the tally.
+            label (np.ndarray): Integer (or bool) labels. Never modified.
+            source (str, optional): The file of the labels, for messages and the tally.
 
         Returns:
-            tuple: the sanitized array (``label`` itself where nothing was to do; a wider dtype where ``ignore_index``
+            tuple: the sanitized array (``label`` itself if nothing changed; a wider dtype if ``ignore_index``
             does not fit) and its ``Tally``.
 
         Raises:
             LabelGuardError: An invalid label, with ``on_invalid='raise'``.
         """
         if label.dtype == np.bool_:
-            label = label.astype(np.uint8)  # no view: pillow's arrays hold a True as a byte of 255
+            label = label.astype(np.uint8)  # not a view: pillow's arrays store True as the byte 255
         elif label.dtype == np.uint64:
-            label = label.view(np.int64)  # what exceeds int64 turns negative: invalid either way
+            label = label.view(np.int64)  # values beyond int64 turn negative: invalid either way
         if self.label_map or self.others is not None:
             return self._sanitize_by_value(label, source)
-        # Flat positions, not a mask: a mask costs a pass of its own at every use.
+        # Flat positions, not a mask: every use of a mask costs another pass.
         invalid = np.flatnonzero(self._invalid(label))
         if not invalid.size:
             return label, Tally(total=label.size, source=source)
@@ -160,7 +171,7 @@ class LabelRule(LabelSpace):
             sanitized = label.copy()
             sanitized.flat[invalid] = found.clip(0, min(self.num_classes - 1, np.iinfo(label.dtype).max))
         else:
-            sanitized = label.astype(_dtype_holding(self.ignore_index, label.dtype))
+            sanitized = label.astype(_widen_dtype(self.ignore_index, label.dtype))
             sanitized.flat[invalid] = self.ignore_index
         return sanitized, tally
 
@@ -178,7 +189,7 @@ class LabelRule(LabelSpace):
 
     def _sanitize_by_value(self, label: np.ndarray, source: Optional[str]) -> Tuple[np.ndarray, Tally]:
         counts = value_counts(label)
-        sanitized_values = {value: self._sanitized_value(value) for value in counts}
+        sanitized_values = {value: self._sanitize_value(value) for value in counts}
         changed = {value: sanitized for value, sanitized in sanitized_values.items() if sanitized != value}
         known = counts if self.others is not None else self.label_map
         invalid = {value: counts[value] for value in changed if value not in known}
@@ -188,7 +199,7 @@ class LabelRule(LabelSpace):
         tally.mapped = sum(counts[value] for value in changed) - sum(invalid.values())
         if not changed:
             return label, tally
-        dtype = _dtype_holding(self.ignore_index, label.dtype)
+        dtype = _widen_dtype(self.ignore_index, label.dtype)
         low, high = min(counts), max(counts)
         if high - low < _TABLE:
             table = np.zeros(high - low + 1, dtype=dtype)
@@ -198,7 +209,7 @@ class LabelRule(LabelSpace):
         targets = np.array(list(sanitized_values.values()), dtype=dtype)
         return targets[np.searchsorted(keys, label)], tally
 
-    def _sanitized_value(self, value: int) -> int:
+    def _sanitize_value(self, value: int) -> int:
         if value in self.label_map:
             return self.label_map[value]
         if self.others is not None and value != self.ignore_index:
@@ -223,7 +234,7 @@ class LabelRule(LabelSpace):
 def invalid_label_error(
     tally: Tally, positions: Sequence[Tuple[int, ...]], num_classes: int, ignore_index: Optional[int]
 ) -> LabelGuardError:
-    """The error of ``on_invalid='raise'``: file, values, counts, first positions and the ways out."""
+    """Build the error of ``on_invalid='raise'``: file, values, counts, first positions and remedies."""
     ignored = '' if ignore_index is None else f' or ignore_index={ignore_index}'
     message = (
         f'{tally.source or "labels"}: {tally.skipped + tally.remapped:,} of {tally.total:,} labels are invalid: '
@@ -235,12 +246,12 @@ def invalid_label_error(
 
 
 def value_counts(label: np.ndarray) -> Dict[int, int]:
-    """Value -> count, ascending, of an integer array."""
+    """Count the values of an integer array: value -> count, ascending."""
     if not label.size:
         return {}
     low, high = int(label.min()), int(label.max())
     if high - low < _TABLE:
-        if label.dtype == np.uint64:  # bincount takes none: only what is left of it fits int64
+        if label.dtype == np.uint64:  # bincount does not take uint64; the shifted values fit int64
             shifted = (label - label.min()).astype(np.int64)
         else:
             shifted = label if low == 0 else label.astype(np.int64) - low
@@ -251,29 +262,29 @@ def value_counts(label: np.ndarray) -> Dict[int, int]:
 
 
 def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) -> str:
-    """Names values, the most frequent first.
+    """Describe values, the most frequent first.
 
     Args:
-        values (dict[int, int]): Value -> how often.
-        limit (int): So many are named.
-        others (int): How often any value came that ``values`` leaves out.
+        values (dict[int, int]): Value -> count.
+        limit (int): Number of values to name.
+        others (int): Count of values that ``values`` leaves out.
 
     Example:
         >>> describe_values({11: 2503}), describe_values({1: 1, 2: 5}, limit=1, others=7)
         ('value 11 (2,503 times)', 'values 2 (5 times) and others (8 times)')
     """
     ranked: List[Tuple[int, int]] = sorted(values.items(), key=lambda item: (-item[1], item[0]))
-    named = ', '.join(f'{value} ({counted(count, "time")})' for value, count in ranked[:limit])
+    named = ', '.join(f'{value} ({quantity(count, "time")})' for value, count in ranked[:limit])
     left = ranked[limit:]
     others += sum(count for _, count in left) if others else 0
-    rest = f' and others ({counted(others, "time")})' if others else ''
-    rest = rest or (f' and {counted(len(left), "more value")}' if left else '')
+    rest = f' and others ({quantity(others, "time")})' if others else ''
+    rest = rest or (f' and {quantity(len(left), "more value")}' if left else '')
     return f'{plural(2 if rest else len(ranked), "value")} {named}{rest}'
 
 
 def check_on_invalid(on_invalid: str, allowed: Sequence[str] = ON_INVALID) -> str:
     if on_invalid not in allowed:
-        raise ValueError(f'on_invalid must be one of {", ".join(map(repr, allowed))}, got {short(on_invalid)}')
+        raise ValueError(f'on_invalid must be one of {", ".join(map(repr, allowed))}, got {shorten(on_invalid)}')
     return on_invalid
 
 
@@ -283,7 +294,7 @@ def check_num_classes(num_classes: Any) -> int:
 
 def check_int(name: str, value: Any, at_least: Optional[int] = None) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f'{name} must be an int, got {short(value)} of type {type(value).__name__}')
+        raise TypeError(f'{name} must be an int, got {shorten(value)} of type {type(value).__name__}')
     if at_least is not None and value < at_least:
         raise ValueError(f'{name} must be at least {at_least}, got {value}')
     if not -(2**63) <= value < 2**63:
@@ -291,8 +302,8 @@ def check_int(name: str, value: Any, at_least: Optional[int] = None) -> int:
     return int(value)
 
 
-def _dtype_holding(value: int, dtype: Any) -> Any:
-    """``dtype``, or the narrowest signed one that also holds ``value``: 255 + 1 must not wrap to a class."""
+def _widen_dtype(value: int, dtype: Any) -> Any:
+    """Return ``dtype``, or the narrowest signed dtype that also fits ``value``: 255 + 1 must not wrap to a class."""
     limits = np.iinfo(dtype)
     if limits.min <= value <= limits.max:
         return dtype
@@ -300,15 +311,15 @@ def _dtype_holding(value: int, dtype: Any) -> Any:
     return next(np.dtype(t) for t in wider if np.can_cast(dtype, t) and np.iinfo(t).min <= value <= np.iinfo(t).max)
 
 
-#: What marks an image without a valid label among class indices; PyTorch's cross entropy leaves it out by itself.
+#: Marks an image without a valid label among class indices; PyTorch's cross entropy ignores it by default.
 NO_LABEL = -100
 
 
 class ImageLabelRule(LabelRule):
-    """:class:`LabelRule` of the labels of an image, which count as its instances.
+    """:class:`LabelRule` for labels of images, which count as instances.
 
     Args:
-        num_classes, on_invalid, label_map: As there.
+        num_classes, on_invalid, label_map: See :class:`LabelRule`.
         ignore_index (int): The label that is not trained on.
     """
 

@@ -1,22 +1,23 @@
-"""The record that flows from file to log: what was seen, skipped, remapped and mapped, and where."""
+"""Record that flows from file to log: labels seen, skipped, remapped and mapped, and their file; and its exception."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, TypeVar
+from typing import Any, Dict, Optional, Sequence, Tuple, TypeVar
 
-from mmguard.files.typed_json import decoded
+from mmguard.files.typed_json import decode
+from mmguard.text import visible
 
 Key = TypeVar('Key', int, str)
 
-#: The key under which a sample carries its tallies, as plain data: ``{'pixels': {'total': 9, ...}, 'instances': ...}``.
+#: Key under which a sample carries its tallies, as plain data: ``{'pixels': {'total': 9, ...}, 'instances': ...}``.
 LABEL_GUARD = 'label_guard'
-#: Beside a tally: the label map that a guard has applied to what it counts.
+#: Key next to the counts: the label map that a guard applied before counting.
 LABEL_MAP = 'label_map'
 
-#: The source of a tally that adds up several files.
+#: Source of a tally over several files.
 SEVERAL = '<several>'
-#: As many values are counted one by one; a depth map taken for labels has tens of thousands.
+#: Number of values that are counted individually; a depth map mistaken for labels has tens of thousands.
 VALUES = 32
 
 
@@ -25,21 +26,21 @@ class Tally:
     """Exact counts of label elements (pixels, instances or loss elements).
 
     Adding is associative and commutative and ``Tally()`` is its neutral element, so tallies of workers, ranks
-    and machines can be merged in any order. Of more than 32 values, the order may decide which are counted one by one;
-    every sum is exact all the same.
+    and machines can be merged in any order. With more than 32 values, the order may decide which are counted
+    individually; every sum stays exact.
 
     Args:
         total (int): Elements seen.
         skipped (int): Invalid elements that were taken out of training.
         remapped (int): Invalid elements that were clipped to a class.
-        values (dict[int, int]): Raw value -> how many elements were skipped or clipped because of it; the 32 most
+        values (dict[int, int]): Raw value -> number of elements skipped or clipped because of it; the 32 most
             frequent values.
         source (str, optional): The file that the elements come from.
-        reasons (dict[str, int]): Of instances: why -> how many were skipped or clipped because of it (``'label'``, or
-            what is wrong with the box). Each counts once.
-        mapped (int): Elements that the user's own ``label_map`` sent elsewhere: no mistake, so ``bool()`` leaves them
-            out.
-        other_values (int): Elements that were skipped or clipped because of any value that ``values`` leaves out.
+        reasons (dict[str, int]): For instances: reason (``'label'``, or the fault of the box) -> number of instances.
+            Each instance counts once.
+        mapped (int): Elements that the user's own ``label_map`` changed: not a mistake, so ``bool()`` ignores
+            them.
+        other_values (int): Elements skipped or clipped with a value that ``values`` leaves out.
 
     Example:
         >>> a = Tally(total=4, skipped=2, values={11: 2}, source='a.png')
@@ -64,12 +65,12 @@ class Tally:
             self.other_values += sum(count for _, count in ranked[VALUES:])
 
     def __bool__(self) -> bool:
-        """Whether anything was skipped or remapped."""
+        """True if anything was skipped or remapped."""
         return bool(self.skipped or self.remapped)
 
     @property
     def changed(self) -> bool:
-        """Whether any label is another than before, or out of training."""
+        """True if any label was changed or taken out of training."""
         return bool(self or self.mapped)
 
     def __add__(self, other: Tally) -> Tally:
@@ -80,14 +81,14 @@ class Tally:
             skipped=self.skipped + other.skipped,
             remapped=self.remapped + other.remapped,
             mapped=self.mapped + other.mapped,
-            values=_add_counts(self.values, other.values),
+            values=add_counts(self.values, other.values),
             other_values=self.other_values + other.other_values,
             source=_join_sources(self.source, other.source),
-            reasons=_add_counts(self.reasons, other.reasons),
+            reasons=add_counts(self.reasons, other.reasons),
         )
 
-    def then(self, later: Tally) -> Tally:
-        """Joins a second look at the same elements (two guards in one pipeline): seen once, sanitized twice."""
+    def merge_second_look(self, later: Tally) -> Tally:
+        """Merge a second look at the same elements (two guards in one pipeline): seen once, sanitized twice."""
         joined = self + later
         joined.total = max(self.total, later.total)
         return joined
@@ -109,16 +110,16 @@ class Tally:
 
     @classmethod
     def from_json(cls, record: Any) -> Tally:
-        """Reads ``to_json`` back.
+        """Read ``to_json`` back.
 
         Raises:
-            ValueError: Not such a record; says why.
+            ValueError: The record does not fit; the message says why.
         """
-        return decoded(cls, record)
+        return decode(cls, record)
 
 
 def tallies_of(sample: Any) -> Dict[str, Tally]:
-    """Return what the guards left in a sample, packed or not: kind -> tally.
+    """Return the tallies that guards left in a sample, packed or not: kind -> tally.
 
     Example:
         >>> tallies_of({'label_guard': {'pixels': {'total': 9, 'skipped': 1, 'values': {7: 1}}}})['pixels'].values
@@ -131,7 +132,8 @@ def tallies_of(sample: Any) -> Dict[str, Tally]:
     }
 
 
-def _add_counts(left: Dict[Key, int], right: Dict[Key, int]) -> Dict[Key, int]:
+def add_counts(left: Dict[Key, int], right: Dict[Key, int]) -> Dict[Key, int]:
+    """Add up counts by key."""
     if not left or not right:
         return dict(left or right)
     added = dict(left)
@@ -145,3 +147,19 @@ def _join_sources(left: Optional[str], right: Optional[str]) -> Optional[str]:
     if left is None or left == right:
         return right
     return left if right is None else SEVERAL
+
+
+class LabelGuardError(ValueError):
+    """Labels that must not be trained on.
+
+    Args:
+        message (str): The finding, its place, and what to do.
+        tallies (Sequence[Tally]): The failure cases as data: file, values and counts. Empty where the error
+            crossed a process border (a dataloader worker passes on only the message).
+        positions (Sequence[tuple]): Indices of the first invalid elements in the label array.
+    """
+
+    def __init__(self, message: str, tallies: Sequence[Tally] = (), positions: Sequence[Tuple[int, ...]] = ()) -> None:
+        super().__init__(visible(message))
+        self.tallies = list(tallies)
+        self.positions = list(positions)

@@ -1,4 +1,4 @@
-"""Counts of a run: added up, written as JSON lines and records, read back, and put into words.
+"""Statistics of a run: summed up, written as JSON lines and records, read back, and described.
 
 Imports :mod:`mmguard.labels` and what is below it; no framework.
 """

@@ -11,42 +11,41 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Deque, Dict, List, Optional
 
-from mmguard.files.regular import open_regular
-from mmguard.files.typed_json import Rank, parsed
-from mmguard.files.whole import write_whole
+from mmguard.files.regular import open_regular, write_whole
+from mmguard.files.typed_json import Rank, parse_object
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import KINDS
 from mmguard.log.lines import Unread, read_lines
-from mmguard.log.run_log import encoded
+from mmguard.log.run_log import encode_line
+from mmguard.log.statistics import KINDS
 
 NAME = 'label_guard_flight.jsonl'
-#: Counts up when a field changes its meaning. 1 was one JSON object, written when training ended badly.
+#: Changes when a field changes its meaning. 1 was one JSON object, written when training ended badly.
 FORMAT = 2
-#: The file is cut to the last batches when it holds so many times as many.
+#: The file is cut to the last batches when it holds this many times as many.
 _SURPLUS = 10
 
 
 class FlightRecord:
     """A file of JSON lines, of bounded size, that holds at least the last batches.
 
-    Each line is handed to the operating system at once, so none is missing after a kill. A line that could not be
-    written, on a disk that is full say, is written with the next one. The process holds a lock on the file for
-    as long as it lives and writes: who reads it knows whether the training goes on.
+    Each line is passed to the operating system immediately, so none is missing after a kill. A line that could not be
+    written, e.g. on a full disk, is written with the next one. The process holds a lock on the file as long as it
+    lives and writes, so a reader can tell if the training still runs.
 
     Args:
-        path (str): The file; made, with its folder, at once. One that is there is replaced.
+        path (str): The file; created, with its folder, immediately. An existing one is replaced.
         capacity (int): Batches to keep.
-        rank (int): Of the process.
+        rank (int): Rank of the process.
 
     Attributes:
-        error (OSError, optional): Why the last line could not be written.
+        error (OSError, optional): The reason if the last line could not be written.
     """
 
     def __init__(self, path: str, capacity: int, rank: int = 0) -> None:
         self.path = path
         self.error: Optional[OSError] = None
         self._head = _line(dict(format=FORMAT, rank=rank, capacity=capacity))
-        # Two lines per batch: when it is there, and when its iteration has ended.
+        # Two lines per batch: when it arrives, and when its iteration has ended.
         self._kept: Deque[bytes] = deque(maxlen=2 * capacity)
         self._most = 2 * capacity * _SURPLUS
         self._lines = 0
@@ -56,19 +55,19 @@ class FlightRecord:
         self._put(b'')
 
     def write(self, **entry: Any) -> None:
-        """Appends a line: a batch (``samples``), the ``losses`` of the last one, or how training ended (``reason``)."""
+        """Append a line: a batch (``samples``), the ``losses`` of the last one, or how training ended (``reason``)."""
         with self._lock:
             if not self._closed:
                 self._put(_line(entry))
 
     def close(self) -> None:
-        """Ends writing, and leaves the file as it is."""
+        """Stop writing, and keep the file."""
         with self._lock:
             self._closed = True
             self._close_file()
 
     def remove(self) -> None:
-        """Ends writing and removes the file: training ended well."""
+        """Stop writing and remove the file: training ended well."""
         self.close()
         with contextlib.suppress(OSError):
             os.unlink(self.path)
@@ -77,7 +76,7 @@ class FlightRecord:
         self._kept.append(line)
         try:
             if self._file is None or self._lines >= self._most:
-                self._begin_anew()
+                self._rewrite()
             elif os.write(self._file, line) < len(line):
                 raise OSError('only a part of a line could be written')
             self._lines += 1
@@ -86,7 +85,7 @@ class FlightRecord:
             self.error = error
             self._close_file()
 
-    def _begin_anew(self) -> None:
+    def _rewrite(self) -> None:
         self._close_file()
         write_whole(Path(self.path), self._head + b''.join(self._kept))
         self._lines = len(self._kept)
@@ -103,10 +102,10 @@ class FlightRecord:
 
 
 def _line(entry: Dict[str, Any]) -> bytes:
-    return encoded({**entry, 'time': time.strftime('%Y-%m-%dT%H:%M:%S%z')})
+    return encode_line({**entry, 'time': time.strftime('%Y-%m-%dT%H:%M:%S%z')})
 
 
-#: What became of a training that wrote no end: the ``reason`` of its record.
+#: Reasons for a training that recorded no end.
 KILLED, RUNNING = 'killed', 'still going on'
 #: Format 1 was one JSON object, of fewer bytes.
 _LARGEST = 1 << 25
@@ -114,10 +113,10 @@ _LARGEST = 1 << 25
 
 @dataclass
 class FlightSample:
-    """A sample of a batch: its file, as it was named where the training ran and below its data root; what guards found.
+    """A sample of a batch: its file, by its path and relative to its data root, and what guards found.
 
     Args:
-        path, source (str): Empty where it is not recorded.
+        path, source (str): Empty if not recorded.
         tallies (dict[str, Tally]): Kind -> counts.
     """
 
@@ -127,7 +126,7 @@ class FlightSample:
 
     @property
     def invalid(self) -> Dict[str, Tally]:
-        """The tallies with anything; of a kind that only another version knows, none."""
+        """Offending tallies, of the kinds that this version knows."""
         return {kind: tally for kind, tally in self.tallies.items() if kind in KINDS and tally}
 
 
@@ -137,7 +136,7 @@ class FlightBatch:
 
     Args:
         samples (list[FlightSample]): In their order.
-        iter (int, optional): As the console counts.
+        iter (int, optional): The iteration as the console counts.
         losses (dict[str, float], optional): ``None``: training ended within this iteration.
     """
 
@@ -160,13 +159,13 @@ class Flight:
     """A flight record.
 
     Args:
-        rank (int): Of the process.
-        iter, epoch (int, optional): The last.
-        time (str): Of the last line.
-        reason (str): How training ended; ``KILLED`` or ``RUNNING`` where no end was written. Empty: it cannot be read.
-        exception (Raised, optional): What ended it.
+        rank (int): Rank of the process.
+        iter, epoch (int, optional): The last iteration and epoch.
+        time (str): Time of the last line.
+        reason (str): How training ended; ``KILLED`` or ``RUNNING`` without a recorded end. Empty: unreadable.
+        exception (Raised, optional): The exception that ended it.
         batches (list[FlightBatch]): The oldest first.
-        unread (Unread): What could not be understood.
+        unread (Unread): Parts that could not be understood.
     """
 
     rank: int = 0
@@ -181,7 +180,7 @@ class Flight:
 
 @dataclass
 class _Entry:
-    """A line; of all these, it has some."""
+    """A line, with some of these fields."""
 
     rank: Optional[Rank] = None
     iter: Optional[int] = None
@@ -194,37 +193,37 @@ class _Entry:
 
 
 def read_flight(path: str) -> Flight:
-    """Reads a flight record, whole or still being written.
+    """Read a flight record, complete or still being written.
 
     Raises:
-        OSError: No such file.
-        ValueError: No record of this format; the message names the file.
+        OSError: The file cannot be opened.
+        ValueError: It is not a record of this format; the message names the file.
     """
     flight = Flight()
     with open_regular(path) as file:
-        head = _head_of(file, path)
+        head = _read_head(file, path)
         if 'capacity' not in head:
             _read_object(head, path, flight)
         else:
             for entry in read_lines(file, path, _Entry, flight.unread):
                 _add(flight, entry)
-            flight.reason = flight.reason or _state_of(file)
+            flight.reason = flight.reason or _find_state(file)
     capacity = head.get('capacity')
     if isinstance(capacity, int) and capacity > 0:
         flight.batches = flight.batches[-capacity:]
     return flight
 
 
-def _head_of(file: BinaryIO, path: str) -> Dict[str, Any]:
-    """What the first line says; of the older format, the whole file. The file is left at its beginning."""
+def _read_head(file: BinaryIO, path: str) -> Dict[str, Any]:
+    """Return the first line, or for the older format the whole file. The file is rewound."""
     for read in (file.readline, file.read):
         file.seek(0)
         with contextlib.suppress(ValueError):
-            head = parsed(read(_LARGEST))
+            head = parse_object(read(_LARGEST))
             if 'capacity' in head or isinstance(head.get('batches'), list):
                 break
     else:
-        raise ValueError(f'{path}: not a flight record. Wanted is a {NAME}, which FlightRecorderHook writes')
+        raise ValueError(f'{path}: not a flight record. Expected a {NAME}, which FlightRecorderHook writes')
     if head.get('format') not in (1, FORMAT):
         raise ValueError(f'{path}: format {head.get("format")!r:.40}, this mmguard reads {FORMAT}')
     file.seek(0)
@@ -233,9 +232,9 @@ def _head_of(file: BinaryIO, path: str) -> Dict[str, Any]:
 
 def _read_object(record: Dict[str, Any], path: str, flight: Flight) -> None:
     for number, batch in enumerate(record['batches']):
-        found = flight.unread.decoded(FlightBatch, batch, f'{path}: batches[{number}]')
+        found = flight.unread.decode(FlightBatch, batch, f'{path}: batches[{number}]')
         flight.batches += [] if found is None else [found]
-    entry = flight.unread.decoded(_Entry, record, f'{path}: how it ended')
+    entry = flight.unread.decode(_Entry, record, f'{path}: how it ended')
     if entry is not None:
         _add(flight, entry)
 
@@ -244,8 +243,8 @@ def _add(flight: Flight, entry: _Entry) -> None:
     if entry.samples is not None:
         flight.batches.append(FlightBatch(entry.samples, entry.iter, entry.losses))
     elif entry.losses is not None:
-        flight.reason = ''  # it took long, and ended
-        # Another has them already where the line of their batch is damaged.
+        flight.reason = ''  # it was slow, but ended
+        # The last batch has losses already if the line of their batch is damaged.
         if flight.batches and flight.batches[-1].losses is None:
             flight.batches[-1].losses = entry.losses
     for name in ('rank', 'iter', 'epoch', 'time', 'reason', 'exception'):
@@ -254,7 +253,7 @@ def _add(flight: Flight, entry: _Entry) -> None:
             setattr(flight, name, value)
 
 
-def _state_of(file: BinaryIO) -> str:
+def _find_state(file: BinaryIO) -> str:
     try:
         import fcntl
 

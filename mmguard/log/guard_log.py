@@ -11,24 +11,23 @@ from typing import Any, Dict, List, Tuple, Union
 
 from mmguard.labels.samples import path_of
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import KINDS, SCALARS, LoopTotals
-from mmguard.log.lines import Line, ModeTotals, Unread, read_logs, totals_of
-from mmguard.log.messages import files_table
-from mmguard.log.run_files import RunFiles, find_run
-from mmguard.log.run_record import LoggedMode, LoggedRun, read_run
-from mmguard.text.visible import visible_name
+from mmguard.log.lines import Line, ModeTotals, Unread, read_logs, sum_lines
+from mmguard.log.messages import format_files
+from mmguard.log.run_files import LoggedMode, LoggedRun, RunFiles, find_run, read_run
+from mmguard.log.statistics import KINDS, SCALARS, Stats
+from mmguard.text import visible_name
 
 _MODES = ('train', 'val', 'test')
-#: Counters of an iteration; of the others, lines do not say how many a clean one had.
+#: Counters of an iteration; lines do not have the others for clean iterations.
 COUNTERS = SCALARS[:6]
-#: Of clean iterations; a damaged record may say any number.
+#: Limit of clean iterations; a damaged record may have any number.
 _MOST_ROWS = 10_000_000
-#: Files that a notebook shows.
+#: Number of files that a notebook shows.
 _SHOWN = 20
 
 
 def read_log(path: Union[str, Path]) -> GuardLog:
-    """Read what ``LabelGuardHook``, or a ``TallyLog``, logged of a run, on all ranks.
+    """Read the log of a run by ``LabelGuardHook`` or ``TallyLog``, of all ranks.
 
     Args:
         path (str or Path): ``label_guard.jsonl``, or a folder: the newest run in or below it.
@@ -40,15 +39,15 @@ def read_log(path: Union[str, Path]) -> GuardLog:
 
 
 class GuardLog:
-    """What was skipped and remapped in a run. A notebook shows it as a table.
+    """Log of what was skipped and remapped in a run. A notebook shows it as a table.
 
     Args:
-        files (RunFiles): Of the run, see :func:`read_log`.
+        files (RunFiles): The files of the run, see :func:`read_log`.
 
     Attributes:
-        folder (Path): Where they are.
-        modes (list[str]): ``'train'``, ``'val'``, ``'test'``: those that the log knows.
-        problems (list[str]): What could not be read.
+        folder (Path): Their folder.
+        modes (list[str]): The modes in the log, of ``'train'``, ``'val'`` and ``'test'``.
+        problems (list[str]): Parts that could not be read.
 
     Raises:
         ImportError: ``to_frame`` without pandas, ``plot`` without matplotlib.
@@ -59,9 +58,9 @@ class GuardLog:
         self.folder = files.folder
         self._logs: List[List[Line]] = [list(read_logs([log], unread)) for log in files.logs]
         self._run: LoggedRun = read_run(files.records)
-        self._totals: Dict[str, ModeTotals] = totals_of(*self._logs)
+        self._totals: Dict[str, ModeTotals] = sum_lines(*self._logs)
         self.modes = sorted({*self._totals, *self._run.modes}, key=lambda mode: (*_MODES, mode).index(mode))
-        self.problems = unread.words() + self._run.problems
+        self.problems = unread.messages() + self._run.problems
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per iteration; the counts of a clean one are 0.
@@ -71,13 +70,13 @@ class GuardLog:
         ``remapped_instances``, ``loss_skipped`` and ``loss_remapped``.
         """
         rows = [(*place, *counts) for place, counts in self._rows()]
-        return _imported('pandas', 'to_frame()').DataFrame(rows, columns=['mode', 'step', 'iter', *COUNTERS])
+        return _import_optional('pandas', 'to_frame()').DataFrame(rows, columns=['mode', 'step', 'iter', *COUNTERS])
 
     def files(self) -> List[Dict[str, Any]]:
         """Return a dict per file with something skipped or remapped, for each mode and kind the worst first.
 
         Its keys are ``mode``, ``kind`` (``'pixels'`` or ``'instances'``), ``source`` (as in the log), ``path`` (to open
-        it, where it is found), ``skipped``, ``remapped`` and ``values``.
+        it, if it is found), ``skipped``, ``remapped`` and ``values``.
         """
         return [
             dict(
@@ -95,7 +94,7 @@ class GuardLog:
         ]
 
     def plot(self) -> List[Any]:
-        """Plot the counts over the training iterations with matplotlib, each mode in axes of its own.
+        """Plot the counts over the training iterations with matplotlib, each mode in its own axes.
 
         A validation is one point, the sum over its iterations. Counts that are 0 throughout are left out.
 
@@ -106,7 +105,7 @@ class GuardLog:
         for (mode, step, _), counts in self._rows():
             known = sums[mode].get(step)
             sums[mode][step] = counts if known is None else [a + b for a, b in zip(known, counts)]
-        pyplot = _imported('matplotlib.pyplot', 'plot()')
+        pyplot = _import_optional('matplotlib.pyplot', 'plot()')
         _, axes = pyplot.subplots(max(1, len(self.modes)), squeeze=False, layout='constrained')
         for mode, axis in zip(self.modes, axes[:, 0]):
             for name, heights in zip(COUNTERS, zip(*sums[mode].values())):
@@ -119,7 +118,7 @@ class GuardLog:
 
     def _rows(self) -> List[Tuple[Tuple[str, int, int], List[int]]]:
         """Return mode, step and iteration, and the counts in the order of ``COUNTERS``."""
-        # The last number: a run that goes on in the same folder comes to the same iteration a second time.
+        # The last number: a run that continues in the same folder reaches the same iteration a second time.
         rows: Dict[Tuple[str, int, int, int], List[int]] = {}
         for lines in self._logs:
             times: Counter = Counter()
@@ -132,21 +131,21 @@ class GuardLog:
         times = Counter()
         loops = [(mode, *loop) for mode, run in self._run.modes.items() for one in run.loops for loop in one.items()]
         for mode, end, iterations in loops:
-            for number in range(1, _checked(iterations) + 1):
+            for number in range(1, _check_rows(iterations) + 1):
                 offset = 0 if mode == 'val' else end - iterations
                 place = _place(mode, end if mode == 'val' else offset + number, offset + number)
                 times[place] += 1
                 rows.setdefault((*place, times[place]), [0] * len(COUNTERS))
         # The record of a run that was killed is up to a minute old; lines after it may have gaps.
         trained = [key[1] for key in rows if key[0] == 'train'] or [0]
-        for number in range(min(trained), min(trained) + _checked(max(trained) - min(trained))):
+        for number in range(min(trained), min(trained) + _check_rows(max(trained) - min(trained))):
             rows.setdefault(('train', number, number, 1), [0] * len(COUNTERS))
         ranked = sorted(rows, key=lambda key: (self.modes.index(key[0]), key[3], *key[1:3]))
         return [(key[:3], rows[key]) for key in ranked]
 
     def __repr__(self) -> str:
         found = []
-        for mode in self.modes:  # the record also knows the iterations of a log that is full
+        for mode in self.modes:  # the record also counts the iterations after the log was full
             totals = self._run.modes[mode].totals if mode in self._run.modes else self._totals[mode].totals()
             found += [f'{mode}: {n:,} {name}' for name, n in zip(COUNTERS, _counts(totals)) if n]
         return f'GuardLog({str(self.folder)!r}, {", ".join(found) or "nothing skipped or remapped"})'
@@ -159,7 +158,7 @@ class GuardLog:
         for mode, totals in self._totals.items():
             for kind, files in totals.files.items():
                 shown = [replace(tally, source=self._path(mode, tally)) for tally in totals.worst(kind)[:_SHOWN]]
-                rows += files_table(f'{mode}, {kind}', shown, len(files) - len(shown)) if files else []
+                rows += format_files(f'{mode}, {kind}', shown, len(files) - len(shown)) if files else []
         return f'<pre>{html.escape(chr(10).join(rows))}</pre>'
 
 
@@ -168,17 +167,17 @@ def _place(mode: str, step: int, number: int) -> Tuple[str, int, int]:
     return (mode, step, number) if mode == 'val' else (mode, *((step,) * 2 if mode == 'train' else (number,) * 2))
 
 
-def _counts(totals: LoopTotals) -> List[int]:
+def _counts(totals: Stats) -> List[int]:
     return totals.vector()[: len(COUNTERS)]
 
 
-def _checked(iterations: int) -> int:
+def _check_rows(iterations: int) -> int:
     if iterations > _MOST_ROWS:
-        raise ValueError(f'the log says {iterations:,} iterations: too many for a table')
+        raise ValueError(f'the log has {iterations:,} iterations: too many for a table')
     return iterations
 
 
-def _imported(module: str, what: str) -> Any:
+def _import_optional(module: str, what: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,40 +1,42 @@
-"""The files that mmguard's hooks leave of one run, and where they are."""
+"""Files that mmguard's hooks leave of a run: where they are, and the reader of their records."""
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.errors import CannotRun
 from mmguard.files.regular import open_regular
-from mmguard.files.typed_json import parsed
+from mmguard.files.typed_json import Rank, decode, parse_object
+from mmguard.labels.spaces import LabelSpaces, from_record
 from mmguard.log.flight_record import NAME as FLIGHT
-from mmguard.log.run_log import NAME
-from mmguard.log.run_record import record_name
+from mmguard.log.lines import Unread
+from mmguard.log.run_log import NAME, RECORD_FORMAT, record_name
+from mmguard.log.statistics import Stats
 
-#: What flight records were called before.
+#: Former name of flight records.
 _OLD_FLIGHT = 'label_guard_crash'
-#: A file of more bytes is no record of a run or of its end.
+#: A record of a run or of its end has fewer bytes.
 _LARGEST = 1 << 25
 
 
 class NotALog(CannotRun):
-    """Why there is nothing to report on, in words for the user."""
+    """Message for the user that there is nothing to report on."""
 
 
 @dataclass
 class RunFiles:
-    """Files of one run; of each sort rank 0 first.
+    """Files of one run; rank 0 comes first in each list.
 
     Args:
-        folder (Path): Where they are.
+        folder (Path): The folder of the files.
         logs (list[Path]): ``label_guard.jsonl``, ``label_guard.rank1.jsonl``, ...
         records (list[Path]): ``label_guard.json``, ...
         crashes (list[Path]): ``label_guard_flight.jsonl``, ...
-        others (list[Path]): Folders of other runs below the one that was named, the newest first.
-        crash_alone (bool): Only how the run ended is asked for.
+        others (list[Path]): Folders of other runs below the given one, the newest first.
+        crash_alone (bool): True if the user only asks how the run ended.
     """
 
     folder: Path
@@ -46,43 +48,43 @@ class RunFiles:
 
 
 def find_run(target: Path) -> RunFiles:
-    """The files of a run.
+    """Find the files of a run.
 
     Args:
-        target (Path): A log or ``label_guard.json``: all of its run. A flight record: it and those of the other ranks.
-            A folder: the newest run at or below it.
+        target (Path): A log or ``label_guard.json``: all files of its run. A flight record: also those of the other
+            ranks. A folder: the newest run in or below it.
 
     Raises:
-        NotALog: There is none.
+        NotALog: Nothing was found.
     """
     if target.is_dir():
-        return _newest_below(target)
-    if not target.is_file():  # nor a pipe, which can be read once alone
-        raise NotALog(f'{target}: there is no such file or folder')
-    folder, sort = target.parent, _sort_of(target)
-    if sort == 'crash':
-        records = _with_ranks(folder / record_name(NAME))
-        return RunFiles(folder, records=records, crashes=_with_ranks(_of_rank_0(target)), crash_alone=True)
-    log = target if sort == 'log' else _of_rank_0(target).with_suffix('.jsonl')
+        return _find_newest(target)
+    if not target.is_file():  # a pipe can only be read once
+        raise NotALog(f'{target}: no such file or folder')
+    folder, content = target.parent, _detect_content(target)
+    if content == 'crash':
+        records = _find_ranks(folder / record_name(NAME))
+        return RunFiles(folder, records=records, crashes=_find_ranks(_strip_rank(target)), crash_alone=True)
+    log = target if content == 'log' else _strip_rank(target).with_suffix('.jsonl')
     record = log.with_name(record_name(log.name))
-    return RunFiles(folder, _with_ranks(log), _with_ranks(record), _with_ranks(folder / FLIGHT))
+    return RunFiles(folder, _find_ranks(log), _find_ranks(record), _find_ranks(folder / FLIGHT))
 
 
-def _newest_below(folder: Path) -> RunFiles:
-    # Every rank's file counts: rank 0 may have met nothing.
+def _find_newest(folder: Path) -> RunFiles:
+    # The files of every rank count: rank 0 may have met nothing.
     runs: Dict[Path, RunFiles] = {}
     age: Dict[Path, float] = {}
-    # An earlier run's files that were renamed end in .old.
+    # The renamed files of an earlier run end in .old.
     paths = (path for path in folder.rglob('label_guard*.json*') if path.suffix in ('.json', '.jsonl'))
     for path in sorted(path for path in paths if path.is_file()):
         run = runs.setdefault(path.parent, RunFiles(path.parent))
         is_flight = path.name.startswith((Path(FLIGHT).stem, _OLD_FLIGHT))
-        sort = run.crashes if is_flight else run.logs if path.suffix == '.jsonl' else run.records
-        sort.append(path)
+        files = run.crashes if is_flight else run.logs if path.suffix == '.jsonl' else run.records
+        files.append(path)
         age[path.parent] = max(age.get(path.parent, 0.0), path.stat().st_mtime)
     if not runs:
         raise NotALog(
-            f'{folder}: nothing that a hook of mmguard wrote below this folder. LabelGuardHook writes label_guard.json '
+            f'{folder}: no log of mmguard in or below this folder. LabelGuardHook writes label_guard.json '
             f"and {NAME} into the run's log folder (work_dirs/CONFIG/DATE_TIME), FlightRecorderHook {FLIGHT}"
         )
     newest, *others = sorted(runs, key=lambda run: (age[run], str(run)), reverse=True)
@@ -90,35 +92,161 @@ def _newest_below(folder: Path) -> RunFiles:
     return runs[newest]
 
 
-def _sort_of(path: Path) -> str:
-    """What a file is, by what it says: its first line, or all of it."""
-    with contextlib.suppress(OSError), open_regular(path) as file:  # the reader of logs says what cannot be read
+def _detect_content(path: Path) -> str:
+    """Return ``'crash'``, ``'record'`` or ``'log'``, from the first line of a file, or all of it."""
+    with contextlib.suppress(OSError), open_regular(path) as file:  # the reader of logs reports what cannot be read
         for read in (file.readline, file.read):
             file.seek(0)
             with contextlib.suppress(ValueError):
-                content = parsed(read(_LARGEST))
+                content = parse_object(read(_LARGEST))
                 if 'capacity' in content or 'batches' in content:
                     return 'crash'
                 return 'record' if 'runs' in content else 'log'
     return 'log'
 
 
-def _of_rank_0(path: Path) -> Path:
-    """``a.json`` of ``a.rank3.json``."""
+def _strip_rank(path: Path) -> Path:
+    """Return ``a.json`` for ``a.rank3.json``."""
     stem, _, rank = path.stem.rpartition('.rank')
     return path.with_name(f'{stem}{path.suffix}') if stem and rank.isdigit() else path
 
 
-def _with_ranks(first: Path) -> List[Path]:
-    """A file and those of the other ranks beside it, as far as they are there."""
+def _find_ranks(first: Path) -> List[Path]:
+    """Return a file and those of the other ranks in its folder, as far as they exist."""
     ranks = {_rank(path, first): path for path in first.parent.glob('*')}
     found = [ranks[rank] for rank in sorted(rank for rank in ranks if rank is not None)]
     return [path for path in (first, *found) if path.is_file()]
 
 
 def _rank(path: Path, first: Path) -> Optional[int]:
-    """1 of ``a.rank1.json`` where ``first`` is ``a.json``."""
+    """Return 1 for ``a.rank1.json`` if ``first`` is ``a.json``."""
     start, end = f'{first.stem}.rank', first.suffix
     number = path.name[len(start) : len(path.name) - len(end)]
     fits = path.name.startswith(start) and path.name.endswith(end) and number.isascii() and number.isdigit()
     return int(number) if fits else None
+
+
+@dataclass
+class LoggedMode:
+    """Record of one mode of a run, over all ranks.
+
+    Args:
+        totals (Stats): Sums over all iterations, loops and ranks.
+        ended (bool): True if each rank closed its record: no iteration is missing.
+        place (int): The last counted iteration.
+        record (dict): Valid labels, in the record of the first rank.
+        loops (list[dict[int, int]]): For each run in that record, the end of a loop (for a validation, the training
+            iteration) -> its iterations.
+    """
+
+    totals: Stats = field(default_factory=Stats)
+    ended: bool = True
+    place: int = 0
+    record: Dict[str, Any] = field(default_factory=dict)
+    loops: List[Dict[int, int]] = field(default_factory=list)
+
+    @property
+    def spaces(self) -> LabelSpaces:
+        """The valid labels: those of the guards, or of a loss that met others."""
+        return from_record(self.record, [name for name, count in self.totals.losses.items() if count])
+
+    @property
+    def data_roots(self) -> List[str]:
+        roots = self.record.get('data_roots')
+        return [str(root) for root in roots] if isinstance(roots, list) else []
+
+
+@dataclass
+class LoggedRun:
+    """Records of a run.
+
+    Args:
+        modes (dict[str, LoggedMode]): Mode -> its record.
+        ranks (int): Number of ranks that left a record.
+        world_size (int): Number of ranks; 0 if unknown.
+        framework (str): Who trained; empty if unknown.
+        problems (list[str]): Unreadable records, and the reasons.
+    """
+
+    modes: Dict[str, LoggedMode] = field(default_factory=dict)
+    ranks: int = 0
+    world_size: int = 0
+    framework: str = ''
+    problems: List[str] = field(default_factory=list)
+
+
+@dataclass
+class _RecordJson:
+    """A record file."""
+
+    format: int
+    runs: List[Any]
+
+
+@dataclass
+class _RunJson:
+    """A run in a record file."""
+
+    modes: Dict[str, Dict[str, Any]]
+    framework: str = ''
+    world_size: Optional[Rank] = None
+
+
+@dataclass
+class _ModeJson:
+    """A mode of a run; ``from_record`` reads its valid labels."""
+
+    totals: Dict[str, Any]
+    ended: bool = False
+    iter: int = 0
+    step: Optional[int] = None
+    loops: Dict[int, int] = field(default_factory=dict)
+
+
+def read_run(paths: Sequence[Path]) -> LoggedRun:
+    """Add up the records of all ranks. Unreadable ones are in ``problems``; nothing is raised."""
+    run, unread = LoggedRun(), Unread()
+    for path in paths:
+        try:
+            record = _read(path)
+        except (OSError, ValueError) as error:
+            unread.add(str(path), error)
+            continue
+        run.ranks += 1
+        for number, part in enumerate(record.runs):
+            try:
+                _add(run, part)
+            except ValueError as error:
+                unread.add(f'{path}: runs[{number}]', error)
+    for mode in run.modes.values():
+        if run.ranks > 1:
+            mode.totals.files = 0  # several ranks have seen the same files
+    run.problems = unread.messages()
+    return run
+
+
+def _read(path: Path) -> _RecordJson:
+    with open_regular(path) as file:
+        record = decode(_RecordJson, parse_object(file.read(_LARGEST)))
+    if record.format != RECORD_FORMAT:
+        raise ValueError(f'format {record.format}, this mmguard reads {RECORD_FORMAT}')
+    return record
+
+
+def _add(run: LoggedRun, record: Any) -> None:
+    # Everything is read before anything is added.
+    part = decode(_RunJson, record)
+    modes = {mode: decode(_ModeJson, record) for mode, record in part.modes.items()}
+    totals = {mode: Stats.from_json(read.totals) for mode, read in modes.items()}
+    run.framework = part.framework or run.framework
+    run.world_size = max(run.world_size, part.world_size or 0)
+    for mode, read in modes.items():
+        known = run.modes.setdefault(mode, LoggedMode(record=part.modes[mode]))
+        known.totals = known.totals + totals[mode]
+        known.ended = known.ended and read.ended
+        place = read.iter if read.step is None else read.step
+        known.place = max(known.place, place)
+        if run.ranks == 1:
+            # Older records lack the loops; nnU-Net and TallyLog count all validations as one loop.
+            whole = {} if mode == 'val' else {place: totals[mode].iterations}
+            known.loops.append(read.loops if read.loops and part.framework == 'openmmlab' else whole)

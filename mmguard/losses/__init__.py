@@ -3,8 +3,8 @@
 Imports :mod:`mmguard.nn`, :mod:`mmguard.functional`, what is below them, and mmengine.
 """
 
-from mmguard.losses.counting import CountsLabels
 from mmguard.losses.guarded_loss import RootGuardedLoss as GuardedLoss
 from mmguard.losses.mmseg import GuardedCrossEntropyLoss
+from mmguard.nn.counting import CountsLabels
 
 __all__ = ['CountsLabels', 'GuardedCrossEntropyLoss', 'GuardedLoss']

@@ -1,4 +1,4 @@
-"""Base of the guarded cross entropies of both scopes."""
+"""Base of the guarded cross entropies of mmseg and mmdet."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mmguard.files.plain_data import parse_weights
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, soft_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_class_weight, check_one_channel_target
 from mmguard.functional.reduction import AvgFactor
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_on_invalid
-from mmguard.losses.counting import CountsLabels
-from mmguard.text.words import short
+from mmguard.labels.tally import LabelGuardError
+from mmguard.nn.counting import CountsLabels
+from mmguard.text import shorten
 
 NUMBER = (int, float, np.integer, np.floating)
 
@@ -27,22 +27,22 @@ ClassWeight = Union[Sequence[float], np.ndarray, torch.Tensor, str, 'os.PathLike
 
 
 def load_class_weight(class_weight: Optional[ClassWeight]) -> Optional[List[float]]:
-    """Returns the weights as a list of floats, one per class.
+    """Return the weights as a list of floats, one per class.
 
     Args:
-        class_weight: A list, array or tensor of numbers, or the path of a ``.npy``, ``.json`` or ``.yaml`` file that
-            holds one (any mmengine file backend).
+        class_weight: A list, array or tensor of numbers, or the path of a ``.npy``, ``.json`` or ``.yaml`` file with
+            such a list (any mmengine file backend).
 
     Raises:
         ValueError: An unknown or refused file type, or content that is not a flat list of finite numbers.
-        TypeError: Something else than the above.
+        TypeError: Any other type.
     """
     if class_weight is None:
         return None
     if isinstance(class_weight, (str, os.PathLike)):
         path = os.fspath(class_weight)
-        return _checked(_read(path), f'class_weight file {path}')
-    return _checked(class_weight, 'class_weight')
+        return _check_numbers(_read(path), f'class_weight file {path}')
+    return _check_numbers(class_weight, 'class_weight')
 
 
 def _read(path: str) -> Any:
@@ -61,12 +61,12 @@ def _read(path: str) -> Any:
         raise ValueError(f'class_weight file {path} cannot be read as {suffix}: {error}') from error
 
 
-def _checked(weights: Any, name: str) -> List[float]:
+def _check_numbers(weights: Any, name: str) -> List[float]:
     if isinstance(weights, (torch.Tensor, np.ndarray)):
         weights = weights.tolist()
     if not isinstance(weights, (list, tuple)):
         raise TypeError(
-            f'{name} must be a list with one number per class, got {type(weights).__name__}: {short(weights)}'
+            f'{name} must be a list with one number per class, got {type(weights).__name__}: {shorten(weights)}'
         )
     wrong = {
         index: weight
@@ -74,13 +74,13 @@ def _checked(weights: Any, name: str) -> List[float]:
         if isinstance(weight, bool) or not isinstance(weight, NUMBER) or not math.isfinite(weight)
     }
     if wrong:
-        raise ValueError(f'{name} must be a flat list of finite numbers, one per class; wrong at {short(wrong, 200)}')
-    # Not a copy: who holds the list may change it, as with the stock losses.
+        raise ValueError(f'{name} must be a flat list of finite numbers, one per class; wrong at {shorten(wrong, 200)}')
+    # Not a copy: the owner of the list may change it, as with the stock losses.
     return weights if isinstance(weights, list) else [float(weight) for weight in weights]
 
 
 class CrossEntropyBase(CountsLabels, nn.Module):
-    """A thin shell over :mod:`mmguard.functional`; the scopes differ in the class attributes alone.
+    """A thin shell over :mod:`mmguard.functional`; the scopes differ only in the class attributes.
 
     Args:
         use_sigmoid (bool): Binary cross entropy of sigmoid scores.
@@ -91,28 +91,28 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         ignore_index (int, optional): The label that is not trained on, unless a call brings its own. ``None``: -100.
         loss_weight (float): Factor of the loss.
         loss_name (str): Name of the loss item; one that starts with ``loss_`` is trained on.
-        avg_non_ignore (bool): Whether the mean leaves ignored elements out.
-        on_invalid (str): What becomes of a label that is neither a class nor ``ignore_index``: ``'ignore'``
+        avg_non_ignore (bool): Exclude ignored elements from the mean.
+        on_invalid (str): Treatment of a label that is neither a class nor ``ignore_index``: ``'ignore'``
             (excluded), ``'clip'`` (clamped into the classes) or ``'raise'`` (``LabelGuardError``; synchronises).
         use_soft (bool): Softmax cross entropy against soft labels, as in mmpretrain: one probability per class, in the
             shape of the scores. There MixUp and CutMix (``train_cfg.augments`` of the data preprocessor) and
             ``gt_score`` bring them; in mmseg a ``gt_sem_seg`` of shape (C, H, W) does, for a head that does not take
-            the accuracy of index labels. Rows that are no distribution count as absent; a row of ``ignore_index``
-            alone, as padding makes it, is ignored.
+            the accuracy of index labels. Rows that are not a distribution are excluded; a row of only
+            ``ignore_index``, as padding makes it, is ignored.
 
     Raises:
-        ValueError, TypeError: An argument that cannot be used; the message names it and the way out.
+        ValueError, TypeError: An unusable argument; the message names it and a remedy.
     """
 
     #: mmseg (and PyTorch) average by the class weights of the labels, mmdet by the number of elements.
     average_by_class_weight: bool
-    #: Whether that counts an ignored label that is a class, without ``avg_non_ignore``.
+    #: True if that counts an ignored label that is a class, without ``avg_non_ignore``.
     ignored_labels_weigh: bool = True
     #: In mmdet's sigmoid mode the label ``num_classes`` is the background.
     background: bool
     #: mmseg drops the channel dimension of one-channel sigmoid scores, mmdet expands the labels instead.
     squeeze_one_channel: bool
-    #: mmseg's sigmoid mode takes no notice of unknown keywords.
+    #: mmseg's sigmoid mode accepts and ignores unknown keywords.
     sigmoid_takes_any_keyword: bool
 
     def __init__(
@@ -164,7 +164,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         ignore_index: Optional[int] = None,
         **kwargs: Any,
     ) -> Tensor:
-        r"""Computes the loss.
+        r"""Compute the loss.
 
         Args:
             cls_score (Tensor): Scores before softmax or sigmoid, shape (N, C, \*).
@@ -174,7 +174,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             weight (Tensor, optional): Weight per label element; in mask mode the class of each instance, (N,).
             avg_factor (float or Tensor, optional): Denominator of the mean.
             reduction_override (str, optional): Replaces ``reduction``.
-            ignore_index (int, optional): Replaces the one of the constructor.
+            ignore_index (int, optional): Replaces that of the constructor.
 
         Raises:
             ValueError, TypeError: Shapes or dtypes that do not fit.
@@ -190,7 +190,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             try:
                 loss, counts = self._criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
             except LabelGuardError as error:
-                raise self._with_source(error, weight if self.use_mask else label) from None
+                raise self._add_source(error, weight if self.use_mask else label) from None
         else:
             loss, counts = self._criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
         self._record(counts)
@@ -205,10 +205,10 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         reduction: str,
         ignore_index: Optional[int],
     ) -> Tuple[Tensor, Tensor]:
-        class_weight = self._weights_beside(cls_score)
+        class_weight = self._weights_for(cls_score)
         if self.use_mask:
             assert ignore_index is None, 'BCE loss does not support ignore_index'
-            assert reduction == 'mean', "mask mode supports reduction='mean' alone"
+            assert reduction == 'mean', "mask mode supports only reduction='mean'"
             assert avg_factor is None, 'mask mode supports no avg_factor'
             if weight is None:
                 raise ValueError('mask mode needs the class of each instance as its third argument, shape (N,)')
@@ -234,11 +234,11 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             cls_score, label, weight, average_by_class_weight=self.average_by_class_weight, **shared
         )
 
-    def _weights_beside(self, cls_score: Tensor) -> Optional[Tensor]:
-        """Return the class weights in float32 on the device of the scores; ``None`` without any.
+    def _weights_for(self, cls_score: Tensor) -> Optional[Tensor]:
+        """Return the class weights in float32 on the device of the scores; ``None`` without weights.
 
-        The list is what counts. The tensor made from it is kept, because ``new_tensor(list)``, as in the frameworks, is
-        a blocking copy in every step. It is no buffer: what moves, casts, fills, averages or broadcasts buffers
+        The list is the source. The tensor made from it is kept, because ``new_tensor(list)``, as in the frameworks, is
+        a blocking copy in every step. It is not a buffer: what moves, casts, fills, averages or broadcasts buffers
         (``to_empty``, ``half``, FSDP, averaged models) would change the weights.
         """
         weights, made = self._class_weight, self._made_weights
@@ -248,7 +248,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             return cls_score.new_tensor(weights, dtype=torch.float32)
         if made is not None and made.device == cls_score.device and self._made_from == weights:
             return made
-        if is_compiling():  # torch 2.1 does not compile what follows
+        if is_compiling():  # torch 2.1 cannot compile what follows
             return cls_score.new_tensor(weights, dtype=torch.float32)
         return self._make_weights(cls_score.device)
 
@@ -263,7 +263,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> CrossEntropyBase:
         super()._apply(fn, *args, **kwargs)
-        # Made here, not in the first step: a compiled one would be compiled twice.
+        # Here, not in the first step: a compiled step would be compiled twice.
         self._make_weights(fn(torch.zeros(0)).device)
         return self
 
@@ -277,5 +277,5 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         return self._loss_name
 
 
-#: Errors about arguments name what a config writes.
+#: Errors about arguments show the name that a config uses.
 CrossEntropyBase.__init__.__qualname__ = 'GuardedCrossEntropyLoss.__init__'

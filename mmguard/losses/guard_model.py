@@ -1,4 +1,4 @@
-"""The losses that are guarded, for a config (``apply``) and for a built model."""
+"""Selection and guarding of losses, for a config (``apply``) and for a built model."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 from torch import nn
 
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES
-from mmguard.losses.counting import CountsLabels
-from mmguard.losses.guards import GUARD_BY_NAME, REASONS
+from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS
 from mmguard.losses.guards.mmdet import DenseGuard
-from mmguard.losses.guards.refused import USE_OWN_CLASS
+from mmguard.nn.counting import CountsLabels
 
 #: Arguments and attributes of heads whose loss takes no class labels, whatever its type.
 WITHOUT_CLASSES = ('loss_centerness',)
-#: Heads that compute the classification loss themselves, from labels as they are: a ``loss_cls`` is never called.
+#: Heads that compute the classification loss themselves, from unchanged labels: a ``loss_cls`` is never called.
 HEADS_WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'FreeAnchor3DHead', 'AutoAssignHead')
-#: Losses of mmseg whose target can hold no class labels.
+#: Losses of mmseg whose targets are not class labels.
 _NO_LABELS = ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
 
 
 class Selection(NamedTuple):
-    """How a loss is guarded.
+    """Decision how a loss is guarded.
 
     Attributes:
         is_cross_entropy (bool): True if it is replaced by GuardedCrossEntropyLoss.
@@ -43,7 +42,7 @@ def select(cls: type, scope: str = '') -> Selection:
 
     Args:
         cls (type): Class of the loss.
-        scope (str): The scope that it is built in, where its own package is none of a framework's.
+        scope (str): The scope that it is built in, if its own package is not a framework's.
     """
     names = [f'{base.__module__.partition(".")[0]}.{base.__name__}' for base in inspect.getmro(cls)]
     package, _, name = names[0].partition('.')
@@ -71,7 +70,7 @@ _ARGUMENTS = (
 )
 
 
-#: Path, module around it, its key there, and the loss.
+#: Path, parent module, its key there, and the loss.
 _Place = Tuple[str, nn.Module, str, nn.Module]
 
 
@@ -111,7 +110,7 @@ def guard_model(model: nn.Module) -> GuardedModel:
                 continue
         guard = guards[id(loss)]
         owner._modules[key] = guard
-        written = f'Guarded{type(loss).__name__}'  # what one would write; the guard keeps the built loss
+        written = f'Guarded{type(loss).__name__}'  # what a config would have; the guard keeps the built loss
         known = hasattr(_module_of(selection), written)
         changed.append(f'{path}: {type(loss).__name__} -> {written if known else guard._get_name()}')
     _replace_in_containers(model, guards)
@@ -122,7 +121,7 @@ def guard_model(model: nn.Module) -> GuardedModel:
 
 
 def _losses_of(owner: nn.Module, path: str = '', is_loss: bool = False) -> Iterator[_Place]:
-    """Yield the places of all losses outside of guards; one that is shared at each of its places."""
+    """Yield the places of all losses outside of guards; a shared loss at each of its places."""
     for key, child in owner._modules.items():
         if child is None or isinstance(child, CountsLabels):
             continue
@@ -149,7 +148,7 @@ def _guard_of(loss: nn.Module, selection: Selection) -> nn.Module:
 
 
 def _replace_in_containers(model: nn.Module, guards: Dict[int, nn.Module]) -> None:
-    """Replace the losses that plain lists, tuples and dicts of a module hold, too."""
+    """Replace the losses also in plain lists, tuples and dicts of a module."""
     for module in model.modules():
         for name, value in list(vars(module).items()):
             if not name.startswith('_') and isinstance(value, (list, tuple, dict)):

@@ -9,23 +9,22 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.functional.checks import shape_of
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
-from mmguard.losses.counting import CountsLabels
-from mmguard.losses.guards import GUARD_BY_NAME, REASONS, guard_for
-from mmguard.losses.guards.refused import USE_OWN_CLASS
-from mmguard.text.words import short
+from mmguard.labels.tally import LabelGuardError
+from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS, guard_for
+from mmguard.nn.counting import CountsLabels
+from mmguard.text import shorten
 
-#: Some losses come in parts, a dict of them.
+#: Some losses return parts, as a dict.
 Result = Union[Tensor, Dict[str, Tensor]]
 
 
 class GuardedLossBase(CountsLabels, nn.Module):
-    """Any loss, safe against any label: sanitizes the labels, calls the loss, keeps the result on the graph.
+    """Guard of any loss against any label: sanitizes labels, calls the loss, keeps the result on the graph.
 
     Valid labels give the loss's own value; a batch without any label to train on gives 0 with gradient 0. What heads
     read from a loss (``loss_name``, ``use_sigmoid``, ``loss_weight``, ...) is read from the wrapped one, and set there:
-    a loss may be changed while training. ``isinstance`` takes the guard for the loss that it wraps: some heads choose
+    a loss may be changed while training. ``isinstance`` sees the guard as the loss that it wraps: some heads choose
     their targets by it.
 
     Args:
@@ -35,17 +34,17 @@ class GuardedLossBase(CountsLabels, nn.Module):
         ignore_index (int, optional): The label that is not trained on, unless a call brings its own. ``None``: the
             loss's own (``ignore_index`` or ``ignore_label``).
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
-        arguments: Arguments of the loss, as they would stand beside its type. mmdet's heads read some of them there
-            before the loss is built.
+        arguments: Arguments of the loss, written next to its type. mmdet's heads read some of them there before the
+            loss is built.
 
     Raises:
         TypeError: A loss that cannot be guarded; the message says why and what to use. Arguments for a loss that is
             already built.
-        ValueError: An argument that is given twice and differs.
+        ValueError: An argument that is given twice with different values.
     """
 
     scope: ClassVar[Optional[str]] = None
-    #: Whether heads look into the config of a loss before they build it.
+    #: True if heads look into the config of a loss before they build it.
     heads_read_config: ClassVar[bool] = False
 
     def __init__(
@@ -70,18 +69,18 @@ class GuardedLossBase(CountsLabels, nn.Module):
         else:
             self._hold(self._build(loss, arguments))
         if ignore_index == getattr(self.loss, 'ignore_index', None):
-            self._own_ignore_index = None  # the loss's is read and set
+            self._own_ignore_index = None  # read from the loss and set there
         self.guard = guard_for(self.loss)
         parameters = inspect.signature(self.loss.forward).parameters
         self._accepts_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
         self._accepts = set(parameters)
-        self._hand_on_attributes()
+        self._delegate_attributes()
 
     def _hold(self, loss: nn.Module) -> None:
-        """Hold the loss as an attribute, and share what it holds: it is no child.
+        """Hold the loss as an attribute, not as a child, and share its contents.
 
         So the names of parameters, buffers and modules, in a ``state_dict`` too, are those of the loss: what some
-        losses add up (SeesawLoss, EQLV2Loss, GHMC) is read from a stock checkpoint, and by stock code from ours.
+        losses accumulate (SeesawLoss, EQLV2Loss, GHMC) is read from a stock checkpoint, and by stock code from ours.
         """
         self.__dict__['loss'] = loss
         for held in ('_parameters', '_buffers', '_modules', '_non_persistent_buffers_set'):
@@ -98,29 +97,29 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._hand_on_attributes()
+        self._delegate_attributes()
 
-    def _hand_on_attributes(self) -> None:
-        """Have what is set on the guard set on the loss, which would not see it otherwise.
+    def _delegate_attributes(self) -> None:
+        """Add properties that set on the loss what is set on the guard.
 
-        By properties of the class: torch 2.1 compiles no module with a ``__setattr__`` of its own.
+        Properties of the class: torch 2.1 compiles no module with a ``__setattr__`` of its own.
         """
         held = {**vars(self.loss), **self.loss._buffers, **self.loss._parameters}
         properties = (name for name, value in inspect.getmembers(type(self.loss)) if isinstance(value, property))
         for name in {*held, *properties} - set(vars(self)):
             if not hasattr(GuardedLossBase, name):
-                setattr(GuardedLossBase, name, _handed_on(name))
+                setattr(GuardedLossBase, name, _delegate(name))
 
     def _build(self, loss: Union[str, type, Dict[str, Any]], arguments: Dict[str, Any]) -> nn.Module:
         from mmengine.registry import MODELS
 
         is_nested = isinstance(loss, dict)
-        config = merged(loss, arguments) if isinstance(loss, dict) else {'type': loss, **arguments}
+        config = merge_arguments(loss, arguments) if isinstance(loss, dict) else {'type': loss, **arguments}
         if is_nested and self.heads_read_config and config.get('use_sigmoid') and 'use_sigmoid' not in arguments:
             raise ValueError(
-                f"use_sigmoid=True is nested in loss=dict(...), where mmdet's heads do not see it: they read it beside "
-                f"type='GuardedLoss' and would make a channel too many. Write the loss flat: dict(type='GuardedLoss', "
-                f'loss={config.get("type")!r}, use_sigmoid=True, ...) with its other arguments beside it'
+                f"use_sigmoid=True is nested in loss=dict(...), where mmdet's heads do not see it: they read it next "
+                f"to type='GuardedLoss' and would make a channel too many. Write it flat: dict(type='GuardedLoss', "
+                f'loss={config.get("type")!r}, use_sigmoid=True, ...) with its other arguments next to it'
             )
         if self.scope is not None:
             config.setdefault('_scope_', self.scope)
@@ -133,15 +132,15 @@ class GuardedLossBase(CountsLabels, nn.Module):
                     config.setdefault(name, own)
         try:
             return MODELS.build(config)
-        except (TypeError, ValueError, AssertionError) as error:  # the loss names itself, or nothing
-            given = ', '.join(f'{name}={short(value)}' for name, value in arguments.items())
+        except (TypeError, ValueError, AssertionError) as error:  # may name only the loss, or nothing
+            given = ', '.join(f'{name}={shorten(value)}' for name, value in arguments.items())
             hint = f'. Given are {given}; those of a base config stay unless _delete_=True leaves them out'
             text = str(error).rstrip('.') + (hint if given else '')
             raise type(error)(f'{type(self).__name__}: {text}') from error
 
     @property
     def ignore_index(self) -> Optional[int]:
-        """The label that is not trained on: the guard's own, where it was given one that the loss does not have."""
+        """The label that is not trained on: the guard's own, if it was given one that the loss does not have."""
         own = self._own_ignore_index
         return getattr(self.loss, 'ignore_index', None) if own is None else own
 
@@ -156,14 +155,14 @@ class GuardedLossBase(CountsLabels, nn.Module):
     def forward(
         self, pred: Tensor, label: Any, *args: Any, ignore_index: Optional[int] = None, **kwargs: Any
     ) -> Result:
-        r"""Calls the loss with sanitized labels.
+        r"""Call the loss with sanitized labels.
 
         Args:
             pred (Tensor): Scores, shape (N, C, \*).
-            label (Tensor): Class indices (N, \*) of an integer dtype, or what else the loss accepts: a pair of labels
-                and qualities, dense targets (handed through: they index nothing).
+            label (Tensor): Class indices (N, \*) of an integer dtype, or another target of the loss: a pair of labels
+                and qualities, or dense targets (passed through: they index nothing).
             ignore_index (int, optional): The label that is not trained on.
-            args, kwargs: Handed on; keywords that are ``None`` and unknown to the loss are left out.
+            args, kwargs: Passed on; keywords that are ``None`` and unknown to the loss are left out.
 
         Raises:
             ValueError, TypeError: Shapes or dtypes that do not fit.
@@ -173,9 +172,9 @@ class GuardedLossBase(CountsLabels, nn.Module):
         if self.guard.is_dense(pred, label):
             if ignore_index is not None and 'ignore_index' in self._accepts:
                 kwargs['ignore_index'] = ignore_index
-            return per_part(self.loss(pred, label, *args, **kwargs), lambda loss: _attached(loss, pred))
-        label, beside = self.guard.parts(label)
-        self.guard.check(pred, label, *beside)
+            return map_parts(self.loss(pred, label, *args, **kwargs), lambda loss: _attach(loss, pred))
+        label, others = self.guard.split_target(label)
+        self.guard.check(pred, label, *others)
         num_classes = self._num_classes(pred)
         if ignore_index is None:
             own = self._own_ignore_index
@@ -183,12 +182,12 @@ class GuardedLossBase(CountsLabels, nn.Module):
         try:
             sanitized = self.guard.sanitize(pred, label, num_classes, ignore_index, self.on_invalid)
         except LabelGuardError as error:
-            raise self._with_source(error, label) from None
-        loss = self.guard(self.guard.blank(pred, sanitized), sanitized, num_classes, *beside, *args, **kwargs)
+            raise self._add_source(error, label) from None
+        loss = self.guard(self.guard.blank_scores(pred, sanitized), sanitized, num_classes, *others, *args, **kwargs)
         self._record(sanitized.counts)
-        # A mean over nothing is NaN in one loss, 1 in another and an unattached 0 in a third.
+        # The mean of nothing is NaN in one loss, 1 in another and a detached 0 in a third.
         any_label = sanitized.keep.any()
-        return per_part(loss, lambda part: _attached(torch.where(any_label, part, torch.zeros_like(part)), pred))
+        return map_parts(loss, lambda part: _attach(torch.where(any_label, part, torch.zeros_like(part)), pred))
 
     def _num_classes(self, pred: Tensor) -> int:
         of_scores = self.guard.num_classes(pred)
@@ -196,14 +195,14 @@ class GuardedLossBase(CountsLabels, nn.Module):
             return of_scores
         if self.guard.background and self.num_classes != of_scores:
             raise ValueError(
-                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} tell {of_scores} classes '
-                f'apart, and the label after the last of them is the background. Set num_classes of GuardedLoss to '
+                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} distinguish {of_scores} '
+                f'classes, and the label after the last of them is the background. Set num_classes of GuardedLoss to '
                 f'that of the head, or leave it out'
             )
         if self.num_classes > of_scores:
             raise ValueError(
-                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} tell {of_scores} classes '
-                f'apart: a label between them would crash the loss. Set num_classes of GuardedLoss to that of the head'
+                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} distinguish {of_scores} '
+                f'classes: a label in between would crash the loss. Set num_classes of GuardedLoss to that of the head'
             )
         return self.num_classes
 
@@ -213,10 +212,10 @@ class GuardedLossBase(CountsLabels, nn.Module):
         return type(self) if loss is None else type(loss)
 
     def __reduce_ex__(self, protocol: Any) -> Tuple[Any, ...]:
-        return _blank, (type(self),), self.__dict__  # pickle would go by __class__
+        return _make_blank, (type(self),), self.__dict__  # pickle would use __class__
 
     def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        for name in self.loss.state_dict():  # as mmguard 0.1 wrote them
+        for name in self.loss.state_dict():  # names of mmguard 0.1
             if f'{prefix}loss.{name}' in state_dict:
                 state_dict[prefix + name] = state_dict.pop(f'{prefix}loss.{name}')
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
@@ -237,64 +236,64 @@ class GuardedLossBase(CountsLabels, nn.Module):
         return f'{type(self.loss).__name__}, {own}'
 
 
-def merged(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
-    """The config of a loss with the arguments that stand beside it."""
-    twice = [name for name in arguments if name in loss and not _same(loss[name], arguments[name])]
+def merge_arguments(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
+    """Merge the config of a loss with the arguments next to it."""
+    twice = [name for name in arguments if name in loss and not _is_same(loss[name], arguments[name])]
     if twice:
         both = ', '.join(f'{name}={loss[name]!r} and {name}={arguments[name]!r}' for name in twice)
-        raise ValueError(f'GuardedLoss: given twice, in loss=dict(...) and beside it, and not the same: {both}')
+        raise ValueError(f'GuardedLoss: given twice, in loss=dict(...) and next to it, with different values: {both}')
     return {**loss, **arguments}
 
 
-def _same(first: Any, second: Any) -> bool:
+def _is_same(first: Any, second: Any) -> bool:
     try:
         return bool(first == second)
     except (ValueError, RuntimeError):  # arrays and tensors compare by element
         return bool((first == second).all())
 
 
-def per_part(loss: Result, change: Callable[[Tensor], Tensor]) -> Result:
-    """Applies ``change`` to a loss, or to each part of one that comes in parts."""
+def map_parts(loss: Result, change: Callable[[Tensor], Tensor]) -> Result:
+    """Apply ``change`` to a loss, or to each part of one that returns parts."""
     return {name: change(part) for name, part in loss.items()} if isinstance(loss, dict) else change(loss)
 
 
-def _attached(loss: Tensor, pred: Tensor) -> Tensor:
-    """A result without a graph would leave parameters without gradient, and DDP waiting for them."""
+def _attach(loss: Tensor, pred: Tensor) -> Tensor:
+    """Attach a loss to the graph: without one, parameters get no gradient, and DDP waits for them."""
     if loss.requires_grad or not pred.requires_grad:
         return loss
-    return loss + pred[:0].sum()  # an empty sum: exactly 0, whatever the scores hold
+    return loss + pred[:0].sum()  # the sum of nothing is exactly 0, whatever the scores hold
 
 
-def _handed_on(name: str) -> property:
+def _delegate(name: str) -> property:
     return property(lambda guard: getattr(guard.loss, name), lambda guard, value: setattr(guard.loss, name, value))
 
 
-def _blank(cls: Type[nn.Module]) -> nn.Module:
+def _make_blank(cls: Type[nn.Module]) -> nn.Module:
     return cls.__new__(cls)
 
 
-#: Errors about arguments name what a config writes.
+#: Errors about arguments show the name that a config uses.
 GuardedLossBase.__init__.__qualname__ = 'GuardedLoss.__init__'
 
 
 class RootGuardedLoss(GuardedLossBase):
-    """:class:`GuardedLossBase`, building the inner loss in the default scope of the run."""
+    """:class:`GuardedLossBase` that builds the inner loss in the default scope of the run."""
 
 
-def named_losses(scope: str, base: Type[GuardedLossBase], module: str) -> Dict[str, type]:
+def build_guarded_losses(scope: str, base: Type[GuardedLossBase], module: str) -> Dict[str, type]:
     """Build a class ``GuardedX`` for each loss X of a framework; the framework itself is not imported.
 
     ``GuardedX(**arguments)`` is ``base('X', **arguments)``: it takes the arguments of X, and ``num_classes``,
-    ``ignore_index`` and ``on_invalid`` of the guard. The class of a loss that cannot be guarded says why when it is
-    built.
+    ``ignore_index`` and ``on_invalid`` of the guard. The class for a loss that cannot be guarded raises the reason
+    when it is built.
 
     Args:
         scope (str): ``'mmseg'``, ``'mmdet'`` or ``'mmpretrain'``.
         base (type): The ``GuardedLoss`` of that scope.
-        module (str): Where the classes are found again by ``pickle``: ``__name__`` of the module that keeps them.
+        module (str): Module in which ``pickle`` finds the classes: ``__name__`` of the one that keeps them.
 
     Returns:
-        dict: Name -> class. Losses that have a guarded class of their own are left out.
+        dict: Name -> class. Losses that have their own guarded class are left out.
     """
     found: Dict[str, type] = {}
     for full_name in (*GUARD_BY_NAME, *REASONS):
@@ -302,14 +301,14 @@ def named_losses(scope: str, base: Type[GuardedLossBase], module: str) -> Dict[s
         reason = REASONS.get(full_name)
         if package != scope or reason is USE_OWN_CLASS:
             continue
-        make = _guarded(stock, base) if reason is None else _refused(stock, reason)
+        make = _make_guarded(stock, base) if reason is None else _make_refused(stock, reason)
         doc = f"{scope}'s {stock}, safe against any label; see :class:`GuardedLoss`." if reason is None else reason
         made = type(f'Guarded{stock}', (make,), {'__module__': module, '__doc__': doc})
         found[made.__name__] = made
     return found
 
 
-def _guarded(stock: str, base: Type[GuardedLossBase]) -> type:
+def _make_guarded(stock: str, base: Type[GuardedLossBase]) -> type:
     class Guarded(base):  # type: ignore[valid-type, misc]
         def __init__(self, **arguments: Any) -> None:
             try:
@@ -322,7 +321,7 @@ def _guarded(stock: str, base: Type[GuardedLossBase]) -> type:
     return Guarded
 
 
-def _refused(stock: str, reason: str) -> type:
+def _make_refused(stock: str, reason: str) -> type:
     class Refused(nn.Module):
         def __init__(self, **arguments: Any) -> NoReturn:
             raise TypeError(f'Guarded{stock}: {reason}')

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mmguard.losses.cross_entropy import CrossEntropyBase
-from mmguard.losses.guarded_loss import GuardedLossBase, named_losses
+from mmguard.losses.guarded_loss import GuardedLossBase, build_guarded_losses
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):
-    """mmdet's CrossEntropyLoss, safe against any label.
+    """mmdet's CrossEntropyLoss, guarded against any label.
 
     With valid labels value and gradient are those of ``mmdet.CrossEntropyLoss``: the mean is taken over the number of
-    elements, and in sigmoid mode the label ``num_classes`` is the background. Invalid labels count as absent. The
+    elements, and in sigmoid mode the label ``num_classes`` is the background. Invalid labels are excluded. The
     arguments are those of :class:`~mmguard.losses.cross_entropy.CrossEntropyBase`.
     """
 
@@ -21,16 +21,16 @@ class GuardedCrossEntropyLoss(CrossEntropyBase):
 
 
 class GuardedLoss(GuardedLossBase):
-    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase`, building the inner loss in mmdet's scope."""
+    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase` that builds the inner loss in mmdet's scope."""
 
     scope = 'mmdet'
     heads_read_config = True
 
 
-#: Name -> class, what is registered in mmdet's scope; each is an attribute of this module, too.
+#: Name -> class registered in mmdet's scope; each is an attribute of this module, too.
 LOSSES = {
     'GuardedCrossEntropyLoss': GuardedCrossEntropyLoss,
     'GuardedLoss': GuardedLoss,
-    **named_losses('mmdet', GuardedLoss, __name__),
+    **build_guarded_losses('mmdet', GuardedLoss, __name__),
 }
 globals().update(LOSSES)

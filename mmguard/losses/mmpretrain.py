@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from mmguard.losses.guarded_loss import GuardedLossBase, named_losses
+from mmguard.losses.guarded_loss import GuardedLossBase, build_guarded_losses
 
 
 class GuardedLoss(GuardedLossBase):
-    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase`, building the inner loss in mmpretrain's scope."""
+    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase` that builds the inner loss in mmpretrain's scope."""
 
     scope = 'mmpretrain'
 
 
-#: Name -> class, what is registered in mmpretrain's scope; each is an attribute of this module, too.
-LOSSES = {'GuardedLoss': GuardedLoss, **named_losses('mmpretrain', GuardedLoss, __name__)}
+#: Name -> class registered in mmpretrain's scope; each is an attribute of this module, too.
+LOSSES = {'GuardedLoss': GuardedLoss, **build_guarded_losses('mmpretrain', GuardedLoss, __name__)}
 globals().update(LOSSES)

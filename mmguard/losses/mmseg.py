@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from mmguard.compat.stack import ignored_labels_weigh
+from mmguard.compat.stack import weighs_ignored_labels
 from mmguard.losses.cross_entropy import CrossEntropyBase
-from mmguard.losses.guarded_loss import GuardedLossBase, named_losses
+from mmguard.losses.guarded_loss import GuardedLossBase, build_guarded_losses
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):
-    """mmseg's CrossEntropyLoss, safe against any label.
+    """mmseg's CrossEntropyLoss, guarded against any label.
 
     With valid labels value and gradient are those of ``mmseg.CrossEntropyLoss``; class weights together with ignored
-    pixels, which crash there, follow ``torch.nn.functional.cross_entropy``. Invalid labels count as absent. The
+    pixels, which crash there, follow ``torch.nn.functional.cross_entropy``. Invalid labels are excluded. The
     arguments are those of :class:`~mmguard.losses.cross_entropy.CrossEntropyBase`.
     """
 
     average_by_class_weight = True
-    ignored_labels_weigh = ignored_labels_weigh()
+    ignored_labels_weigh = weighs_ignored_labels()
     background = False
     squeeze_one_channel = True
     sigmoid_takes_any_keyword = True
 
 
 class GuardedLoss(GuardedLossBase):
-    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase`, building the inner loss in mmseg's scope."""
+    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase` that builds the inner loss in mmseg's scope."""
 
     scope = 'mmseg'
 
 
-#: Name -> class, what is registered in mmseg's scope; each is an attribute of this module, too.
+#: Name -> class registered in mmseg's scope; each is an attribute of this module, too.
 LOSSES = {
     'GuardedCrossEntropyLoss': GuardedCrossEntropyLoss,
     'GuardedLoss': GuardedLoss,
-    **named_losses('mmseg', GuardedLoss, __name__),
+    **build_guarded_losses('mmseg', GuardedLoss, __name__),
 }
 globals().update(LOSSES)

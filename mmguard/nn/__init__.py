@@ -1,9 +1,8 @@
-"""Guarded twins of ``torch.nn``'s losses: the same name, the same arguments, the same state.
+"""Guarded twins of ``torch.nn``'s losses: the same names, arguments and state.
 
 Imports :mod:`mmguard.functional` and what is below it; no framework.
 """
 
-from mmguard.nn.cross_entropy import CrossEntropyLoss
-from mmguard.nn.multilabel import BCEWithLogitsLoss
+from mmguard.nn.cross_entropy import BCEWithLogitsLoss, CrossEntropyLoss
 
 __all__ = ['BCEWithLogitsLoss', 'CrossEntropyLoss']

@@ -6,19 +6,20 @@ import atexit
 import logging
 import os
 import weakref
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
 
 from mmguard.compat.torch_names import is_compiling, is_recomputed, outlives_call
-from mmguard.functional.class_target import read_tally
+from mmguard.functional.sanitize import read_tally
 from mmguard.labels.space import describe_values
-from mmguard.labels.tally import Tally
-from mmguard.text.words import counted
+from mmguard.labels.tally import SEVERAL, LabelGuardError, Tally
+from mmguard.log.messages import warn_unreported
+from mmguard.text import quantity
 
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
-#: Name of a loss -> the counts of those that are gone, on the device: whoever drops a loss waits for nothing.
+#: Name of a loss -> the counts of deleted losses, on the device: deleting a loss waits for nothing.
 _gone: Dict[str, torch.Tensor] = {}
 
 
@@ -26,8 +27,8 @@ if hasattr(os, 'register_at_fork'):
     os.register_at_fork(after_in_child=_gone.clear)
 
 
-def note(loss: Any) -> None:
-    """Have the counts of a loss reported at the end of this process, not of one that is forked from it."""
+def register_loss(loss: Any) -> None:
+    """Report the counts of a loss at the end of this process, but not of processes forked from it."""
     loss.__dict__['_made_as'] = _identity(loss)
     atexit.unregister(_report)  # a process of multiprocessing forgets what its parent registered, since Python 3.13
     atexit.register(_report)
@@ -37,7 +38,7 @@ def note(loss: Any) -> None:
 def take_counts_of(loss: Any) -> None:
     """Save the counts of a loss that is garbage-collected, or that lives until the process ends.
 
-    torch.export before 2.7 makes another object around the ``__dict__`` of a module; that one's end says nothing.
+    torch.export before 2.7 makes another object around the ``__dict__`` of a module; its deletion is ignored.
     """
     if loss.__dict__.get('_made_as') != _identity(loss):
         return
@@ -51,17 +52,17 @@ def _identity(loss: Any) -> Tuple[int, int]:
     return os.getpid(), id(loss)
 
 
-def last_line(name: str, tally: Tally) -> str:
-    """One line about the losses of a name.
+def format_report(name: str, tally: Tally) -> str:
+    """Return one line about the losses of a name.
 
     Example:
-        >>> last_line('CrossEntropyLoss', Tally(total=196608, skipped=2503, values={11: 2500, 12: 3}))
+        >>> format_report('CrossEntropyLoss', Tally(total=196608, skipped=2503, values={11: 2500, 12: 3}))
         'mmguard: CrossEntropyLoss skipped 2,503 of 196,608 labels: values 11 (2,500 times), 12 (3 times)'
     """
     numbers = (('skipped', tally.skipped), ('clipped', tally.remapped))
     what = ' and '.join(f'{verb} {number:,}' for verb, number in numbers if number)
     values = f': {describe_values(tally.values, others=tally.other_values)}' if tally.values else ''
-    return f'mmguard: {name} {what} of {counted(tally.total, "label")}{values}'
+    return f'mmguard: {name} {what} of {quantity(tally.total, "label")}{values}'
 
 
 def _report() -> None:
@@ -69,21 +70,21 @@ def _report() -> None:
         for loss in list(_alive):
             take_counts_of(loss)
         tallies = {name: read_tally(counts) for name, counts in _gone.items()}
-    except RuntimeError:  # a device that died cannot be read; the process ends for a reason of its own
+    except RuntimeError:  # a dead device cannot be read; the process ends for another reason
         return
     for name, tally in tallies.items():
         if tally:
-            logging.getLogger('mmguard').warning(last_line(name, tally))
+            logging.getLogger('mmguard').warning(format_report(name, tally))
 
 
 class AddsCounts:
     """Mixin of modules: adds up the counts of training calls, without waiting for the device.
 
-    Calls in evaluation mode or without gradient are not counted: validation is no training, and a hard-example sampler
-    looks at the losses under ``no_grad`` before the training call sees the same labels. What activation checkpointing
-    computes again is counted once.
+    Calls in evaluation mode or without gradient are not counted: validation is not training, and a hard-example
+    sampler reads the losses under ``no_grad`` before the training call sees the same labels. What activation
+    checkpointing computes again is counted once.
 
-    The sum is no buffer: a state_dict stays the stock one, DDP would overwrite a buffer with that of rank 0, and an
+    The sum is not a buffer: a state_dict stays the stock one, DDP would overwrite a buffer with that of rank 0, and an
     average of models would average it.
     """
 
@@ -94,35 +95,35 @@ class AddsCounts:
         self._counts: Optional[Tensor] = None
 
     def _record(self, counts: Tensor) -> None:
-        """Adds ``counts``, unless they belong to an export or a transform, outside of which they cannot live."""
+        """Add ``counts``, unless they belong to an export or a transform, outside of which they cannot live."""
         if not (self.training and torch.is_grad_enabled() and outlives_call(counts)) or is_recomputed():
             return
-        # Labels of a subclass make counts of it, which may have rules of its own. torch 2.1 does not compile type().
+        # Labels of a Tensor subclass give counts of that class. torch 2.1 does not compile type().
         if not is_compiling() and type(counts) is not Tensor:
             counts = counts.as_subclass(Tensor)
         before = self._counts
         # torch.export before 2.7 leaves a fake tensor here.
         total = counts if before is None or not outlives_call(before) else before.to(counts.device) + counts
-        # Not self._counts = total: torch.export before 2.7 refuses that statement in a module, and takes this call.
+        # Not self._counts = total: torch.export before 2.7 refuses that statement in a module, but accepts this call.
         setattr(self, '_counts', total)  # noqa: B010
 
 
 class KeepsTally(AddsCounts):
-    """Mixin of the losses: elements seen, skipped and remapped over all training calls, and which values.
+    """Mixin of the losses: elements seen, skipped and remapped over all training calls, and their values.
 
-    What was skipped or remapped since the last reset is also said at the end of the process that made the loss, in one
-    line (the logger ``mmguard``).
+    What was skipped or remapped since the last reset is also logged at the end of the process that made the loss, in
+    one line (logger ``mmguard``).
 
     Export a loss in evaluation mode: ``torch.export`` before 2.7 keeps what was counted so far in the graph.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        note(self)
+        register_loss(self)
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[misc]
-        note(self)
+        register_loss(self)
 
     def __del__(self) -> None:
         if self.__dict__.get('_counts') is not None:
@@ -130,24 +131,62 @@ class KeepsTally(AddsCounts):
 
     @property
     def counts_by_value(self) -> Optional[Tensor]:
-        """:attr:`counts` and, of class indices, the table of invalid values behind them."""
+        """:attr:`counts` and, for class indices, the table of invalid values after them."""
         counts = self._counts
         return counts if counts is None or outlives_call(counts) else None
 
     @property
     def counts(self) -> Optional[Tensor]:
-        """int64 (3,) on the device: elements seen, skipped, remapped since the last reset; ``None`` before any call.
+        """Elements seen, skipped, remapped since the last reset: int64 (3,) on the device; ``None`` before any call.
 
-        To add up ranks: ``torch.distributed.all_reduce(criterion.counts.clone())``.
+        To sum over ranks: ``torch.distributed.all_reduce(criterion.counts.clone())``.
         """
         counts = self.counts_by_value
         return None if counts is None else counts[:3]
 
     def tally(self) -> Tally:
-        """The running counts; reading them waits for the device, so do it once in a while, not in every step."""
+        """Read the running counts; this waits for the device, so do it only now and then."""
         counts = self.counts_by_value
         return Tally() if counts is None else read_tally(counts)
 
     def reset_tally(self) -> None:
-        """Counts from 0 again."""
+        """Reset the counts to 0."""
         self._counts = None
+
+
+class CountsLabels(AddsCounts):
+    """Mixin of the guarded losses: elements seen, skipped and remapped since the hook last read them.
+
+    Attributes:
+        sources (list[str], optional): Files of the samples of the current batch; the hook sets them, so that
+            ``on_invalid='raise'`` can name the file.
+    """
+
+    sources: Optional[List[str]] = None
+
+    def take_counts(self) -> Optional[Tensor]:
+        """Return elements seen, skipped, remapped since the last call: int64 (3,); ``None`` if nothing was seen."""
+        counts, self._counts = self._counts, None
+        return counts
+
+    def _record(self, counts: Tensor) -> None:
+        if not is_compiling():
+            warn_unreported(type(self).__name__)
+        super()._record(counts)
+
+    def _add_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:
+        """Name the file of the first invalid element, if its first index is the sample in the batch.
+
+        Labels of boxes and queries are flattened over the batch: their first index says nothing about the sample.
+        """
+        if not self.sources or not error.positions or label is None:
+            return error
+        if len(self.sources) == 1:
+            source = self.sources[0]
+        elif label.dim() > 1 and label.shape[0] == len(self.sources):
+            source = self.sources[error.positions[0][0]]
+        else:
+            return error
+        for tally in error.tallies:
+            tally.source = source if len(self.sources) == 1 else SEVERAL
+        return LabelGuardError(f'{source}: {error}', error.tallies, error.positions)

@@ -1,55 +1,53 @@
-"""What a guarded nnU-Net trainer says: a line for the reader, a JSON line for the report, the sums at the end."""
+"""Reports of a guarded nnU-Net trainer: a line for the reader, a JSON line for the report, sums at the end."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
 from mmguard.labels.space import LabelRule, describe_values
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import IterationStats
-from mmguard.log.messages import RateLimiter, percent
+from mmguard.log.messages import RateLimiter, format_percent
 from mmguard.log.run_log import RunLog
-from mmguard.log.run_record import space_to_json
+from mmguard.log.statistics import Stats
 from mmguard.nnunet.label_space import MARK
-from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible
 
-#: Cases that a line, and the table at the end, name.
+#: Number of cases in a line, and in the table at the end.
 NAMED = 3
 WORST = 20
 
 
 @dataclass
 class _Sums:
-    """Of one epoch."""
+    """Sums of one epoch."""
 
     counted: Tally = field(default_factory=Tally)
     iterations: int = 0
     offending: int = 0
 
-    def add(self, span: IterationStats) -> None:
-        counted = _counted(span)
+    def add(self, stats: Stats) -> None:
+        counted = _tally_of(stats)
         self.counted += Tally(counted.total, counted.skipped, counted.remapped)
         self.iterations += 1
-        self.offending += span.offending_iterations
+        self.offending += stats.offending_iterations
 
 
 class CaseLog:
-    """Writes ``label_guard.jsonl`` and ``label_guard.json`` as mmengine's hook does, so that ``mmguard report`` reads
-    them, and reports in words.
+    """Log of a guarded training: ``label_guard.jsonl`` and ``label_guard.json`` as mmengine's hook writes them, so that
+    ``mmguard report`` reads them, and lines for the reader.
 
-    A line is reported for each of the first 20 iterations with something to report, then one per 10 s. It stands in
-    the file all the same, each iteration with its cases and values.
+    The first 20 iterations with an offence are reported in a line each, then one per 10 s. The file has them all, each
+    iteration with its cases and values.
 
     Args:
-        folder (str): Where the files are made, that of the lines at the first one.
-        rank, world_size (int): Of this process; each has files of its own.
-        rule (LabelRule): What is valid.
+        folder (str): Folder of the files; the file of lines is made at the first line.
+        rank, world_size (int): This process; each has its own files.
+        rule (LabelRule): Defines the valid labels.
         classes (sequence of str): Names of the labels, from 0 on.
-        tell (Callable[[str], None]): Takes a line for the reader.
-        raw_folder (str): Where the data set's raw files are, for the advice.
+        tell (Callable[[str], None]): Receives a line for the reader.
+        raw_folder (str): Folder of the raw data set, for the advice.
     """
 
     def __init__(
@@ -72,7 +70,7 @@ class CaseLog:
         self._hinted = False
 
     def start_anew(self) -> None:
-        """Renames the files of an earlier training in this folder to ``label_guard.jsonl.old``."""
+        """Rename the files of an earlier training in this folder to ``label_guard.jsonl.old``."""
         for path in self._log.paths:
             try:
                 if os.path.exists(path):
@@ -80,98 +78,100 @@ class CaseLog:
             except OSError as error:
                 self._tell(f'guard: {path} of an earlier training cannot be renamed: {error}')
 
-    def see(self, mode: str, place: Dict[str, int], span: IterationStats, cases: Sequence[str] = ()) -> None:
-        """Takes an iteration.
+    def see(self, mode: str, place: Dict[str, int], stats: Stats, cases: Sequence[str] = ()) -> None:
+        """Record an iteration.
 
         Args:
             mode (str): ``'train'`` or ``'val'``.
             place (dict[str, int]): ``iter`` in the epoch, counted from 1, ``epoch`` as nnU-Net counts, and ``step``,
                 the training iterations so far.
-            span (IterationStats): What was found.
-            cases (sequence of str): Those of the batch.
+            stats (Stats): The statistics of the iteration.
+            cases (sequence of str): The cases of the batch.
         """
-        if mode not in self._log.ledgers:
+        if mode not in self._log.loops:
             self._log.begin(mode, self._valid())
-        self._epoch.setdefault(mode, _Sums()).add(span)
-        self._log.see(mode, place, span, cases)
+        self._epoch.setdefault(mode, _Sums()).add(stats)
+        self._log.see(mode, place, stats, cases)
         for problem in self._log.take_problems():
             self._tell(f'guard: {problem}')
-        if not span:
+        if not stats:
             return
         if self._limiter.allow():
-            self._tell(_iteration_line(mode, place, span) + self._limiter.since_last())
+            self._tell(_iteration_line(mode, place, stats) + self._limiter.describe_held_back())
         if not self._hinted:
             self._hinted = True
-            self._hint(span)
+            self._hint(stats)
 
     def end_epoch(self, epoch: int) -> None:
-        """Tells the sums of an epoch, where there was anything."""
+        """Report the sums of an epoch with an offence."""
         for mode, sums in self._epoch.items():
             if sums.offending:
                 self._tell(
-                    f'guard: {mode} epoch {epoch}: {_amount(sums.counted)} '
-                    f'({percent(_changed(sums.counted), sums.counted.total)}), in {sums.offending:,} of '
-                    f'{counted(sums.iterations, "iteration")}'
+                    f'guard: {mode} epoch {epoch}: {_describe_amount(sums.counted)} '
+                    f'({format_percent(_count_changed(sums.counted), sums.counted.total)}), in {sums.offending:,} of '
+                    f'{quantity(sums.iterations, "iteration")}'
                 )
         self._epoch.clear()
 
     def close(self) -> None:
-        """Tells the sums of the training and its worst cases."""
-        for mode, ledger in self._log.ledgers.items():
+        """Report the sums of the training and its worst cases."""
+        for mode, loop in self._log.loops.items():
             self._log.end(mode)
-            sums = ledger.sums
+            sums = loop.sums
             if not sums.offending_iterations:
-                self._tell(f'guard: {mode}: all labels valid ({counted(sums.kinds["pixels"].total, "voxel")})')
+                self._tell(f'guard: {mode}: all labels valid ({quantity(sums.kinds["pixels"].total, "voxel")})')
                 continue
-            number = ledger.files.number('pixels')
+            number = loop.files.number('pixels')
             rows = [
-                f'  {t.source}: {counted(_changed(t), "voxel")}, {describe_values(t.values, others=t.other_values)}'
-                for t in ledger.files.worst('pixels', WORST)
+                f'  {t.source}: {quantity(_count_changed(t), "voxel")}, '
+                f'{describe_values(t.values, others=t.other_values)}'
+                for t in loop.files.worst('pixels', WORST)
             ]
             if number > WORST:
-                rows.append(f'  ... and {counted(number - WORST, "more case")}')
+                rows.append(f'  ... and {quantity(number - WORST, "more case")}')
             self._tell(
-                f'guard: {mode}: {counted(number, "case")} with invalid labels, in {sums.offending_iterations:,} of '
-                f'{counted(sums.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
+                f'guard: {mode}: {quantity(number, "case")} with invalid labels, in {sums.offending_iterations:,} of '
+                f'{quantity(sums.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
                 + '\n'.join(rows)
             )
-        if any(ledger.sums.offending_iterations for ledger in self._log.ledgers.values()):
+        if any(loop.sums.offending_iterations for loop in self._log.loops.values()):
             self._tell(f'guard: every iteration: {self._log.path} (mmguard report reads it)')
         self._log.close()
 
     def _valid(self) -> Dict[str, Any]:
-        """What is valid, for the record."""
-        guard = {**space_to_json('pixels', self._rule), 'ignore_index': self._ignored()}
+        """Describe the valid labels for the record."""
+        guard = {**self._rule.to_json(), 'ignore_index': self._find_ignored()}
         return {'guards': [guard], 'classes': self._classes, 'data_roots': [self._raw_folder]}
 
-    def _ignored(self) -> Optional[int]:
+    def _find_ignored(self) -> Optional[int]:
         return None if self._rule.ignore_index == MARK else self._rule.ignore_index
 
-    def _hint(self, span: IterationStats) -> None:
-        from mmguard.findings import LabelFacts, diagnose  # a run without an offence needs nothing of it
-        from mmguard.findings.frameworks import in_nnunet
+    def _hint(self, stats: Stats) -> None:
+        from mmguard.findings import LabelFacts, diagnose  # not needed in a run without an offence
+        from mmguard.findings.engine import advise_nnunet
 
-        found = span.offending['pixels'] or span.loss_samples['pixels']
+        found = stats.offending['pixels'] or stats.loss_samples['pixels']
         values = sum(found, Tally()).values
         facts = LabelFacts(
             values=values,
             num_classes=self._rule.num_classes,
-            ignore_index=self._ignored(),
-            total=span.pixels.total,
-            files=span.samples,
+            ignore_index=self._find_ignored(),
+            total=stats.kinds['pixels'].total,
+            files=stats.samples,
             offending_files=len(found),
         )
         causes = [f'\n  likely cause: {f.code} {f.title} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
+        advice = '\n'.join(f'  {line}' for line in advise_nnunet(self._raw_folder))
         self._tell(
-            f'guard: First invalid labels. Training continues {_fate(span)}, but check your data: other labels may be '
-            f'wrong yet in range.{"".join(causes)}\n' + '\n'.join(f'  {line}' for line in in_nnunet(self._raw_folder))
+            f'guard: First invalid labels. Training continues {_describe_treatment(stats)}, but check your data: '
+            f'other labels may be wrong yet in range.{"".join(causes)}\n{advice}'
         )
 
 
-def _iteration_line(mode: str, place: Dict[str, int], span: IterationStats) -> str:
-    """``guard: train epoch 0 iter 3: 120 of 27,648 voxels skipped (value 7 (120 times)) in 1 of 2 cases: case_002``."""
-    found = span.offending['pixels'] or span.loss_samples['pixels']
-    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_amount(_counted(span))}'
+def _iteration_line(mode: str, place: Dict[str, int], stats: Stats) -> str:
+    """Format ``guard: train epoch 0 iter 3: 120 of 27,648 voxels skipped: value 7 (120 times); in 1 of 2 ...``."""
+    found = stats.offending['pixels'] or stats.loss_samples['pixels']
+    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_describe_amount(_tally_of(stats))}'
     values = sum(found, Tally()).values
     if values:
         line += f': {describe_values(values)}'
@@ -179,32 +179,30 @@ def _iteration_line(mode: str, place: Dict[str, int], span: IterationStats) -> s
         names = list(dict.fromkeys(str(tally.source) for tally in found))
         more = f' and {len(names) - NAMED} more' if len(names) > NAMED else ''
         line += (
-            f'; in {span.offending_samples} of {counted(span.samples, "patch")}, of {", ".join(names[:NAMED])}{more}'
+            f'; in {stats.offending_samples} of {quantity(stats.samples, "patch")}, of {", ".join(names[:NAMED])}{more}'
         )
     return line
 
 
-def _counted(span: IterationStats) -> Tally:
-    """What the transforms found, or what only the loss saw."""
-    if span.pixels.skipped or span.pixels.remapped or not span.losses:
-        return span.pixels
-    losses: List[Any] = list(span.losses.values())
-    return Tally(sum(c.seen for c in losses), sum(c.skipped for c in losses), sum(c.remapped for c in losses))
+def _tally_of(stats: Stats) -> Tally:
+    """Return the counts of the transforms, or, if they found nothing, of the loss."""
+    pixels = stats.kinds['pixels']
+    return pixels if pixels or not stats.losses else sum(stats.losses.values(), Tally())
 
 
-def _amount(tally: Tally) -> str:
+def _describe_amount(tally: Tally) -> str:
     changes = [(tally.skipped, 'skipped'), (tally.remapped, 'remapped')]
-    return ', '.join(f'{count:,} of {counted(tally.total, "voxel")} {what}' for count, what in changes if count)
+    return ', '.join(f'{count:,} of {quantity(tally.total, "voxel")} {what}' for count, what in changes if count)
 
 
-def _changed(tally: Tally) -> int:
+def _count_changed(tally: Tally) -> int:
     return tally.skipped + tally.remapped
 
 
-def _fate(span: IterationStats) -> str:
-    return 'with them clamped to a class' if _counted(span).remapped else 'without these voxels'
+def _describe_treatment(stats: Stats) -> str:
+    return 'with them clamped to a class' if _tally_of(stats).remapped else 'without these voxels'
 
 
 def raw_folder_of(dataset_name: str, raw: Optional[str]) -> str:
-    """The folder of a raw data set, as a reader can type it."""
+    """Return the folder of a raw data set, as a reader can type it."""
     return os.path.join(raw or '$nnUNet_raw', dataset_name)

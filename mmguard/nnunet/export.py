@@ -1,4 +1,4 @@
-"""The line that tells nnU-Net where the guarded trainer is."""
+"""Shell line that tells nnU-Net where the guarded trainer is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mmguard.errors import CannotRun
 
 #: nnU-Net's variable: folders with trainers, separated as in PATH.
 VARIABLE = 'nnUNet_extTrainer'
-#: Holds nothing but the one module that nnU-Net is to import.
+#: Contains only the module that nnU-Net is to import.
 FOLDER = Path(__file__).resolve().parent / 'ext_trainer'
 
 
@@ -25,7 +25,7 @@ def _fish_quote(text: str) -> str:
     return "'" + text.replace('\\', '\\\\').replace("'", "\\'") + "'"
 
 
-#: Shell -> its line, given the value.
+#: Shell -> function that formats its line.
 SHELLS: Dict[str, Callable[[str], str]] = {
     'sh': lambda value: f'export {VARIABLE}={shlex.quote(value)}',
     'fish': lambda value: f'set -gx {VARIABLE} {_fish_quote(value)}',
@@ -34,7 +34,7 @@ SHELLS: Dict[str, Callable[[str], str]] = {
 
 
 def export_line(shell: str = 'sh', present: Optional[str] = None) -> str:
-    """The line that adds the guarded trainer to those that nnU-Net finds.
+    """Return the line that adds the guarded trainer to those that nnU-Net finds.
 
     Example:
         >>> export_line(present='/lab/trainers').startswith('export nnUNet_extTrainer=/lab/trainers:')
@@ -46,20 +46,20 @@ def export_line(shell: str = 'sh', present: Optional[str] = None) -> str:
     return SHELLS[shell](os.pathsep.join(folders))
 
 
-def line_here(shell: str) -> str:
-    """The line for this environment.
+def build_line(shell: str) -> str:
+    """Return the line for this environment.
 
     Raises:
         CannotRun: nnU-Net would not find the trainer with it.
     """
-    why = _why_not()
+    why = _explain_failure()
     if why:
         raise CannotRun(why)
     return export_line(shell, os.environ.get(VARIABLE))
 
 
-def _why_not() -> str:
-    """Why nnU-Net would not find the trainer; empty where it will."""
+def _explain_failure() -> str:
+    """Explain why nnU-Net would not find the trainer; empty if it will."""
     spec = importlib.util.find_spec('nnunetv2')
     if spec is None or not spec.submodule_search_locations:
         return (
@@ -71,7 +71,7 @@ def _why_not() -> str:
     paths = package / 'paths.py'
     if not paths.is_file() or VARIABLE not in paths.read_text(encoding='utf-8'):
         return (
-            f'this nnU-Net does not know {VARIABLE}. Update it, or copy {FOLDER / "nnUNetTrainerGuarded.py"} to '
+            f'this nnU-Net does not have {VARIABLE}. Update it, or copy {FOLDER / "nnUNetTrainerGuarded.py"} to '
             f'{package / "training" / "nnUNetTrainer"}'
         )
     return ''

@@ -1,4 +1,4 @@
-"""Which labels are valid in an nnU-Net data set, and what stands where a voxel had another."""
+"""Valid labels of an nnU-Net data set, and the mark of invalid voxels."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from mmguard.labels.space import LabelRule, value_counts
 from mmguard.labels.tally import Tally
 
-#: Stands for an invalid voxel where the data set declares no ignore label. nnU-Net marks what lies outside of the image
-#: with it and turns it into background before the guard looks, so no voxel has it any more.
+#: Marks an invalid voxel if the data set declares no ignore label. nnU-Net itself uses it outside of the image and
+#: turns it into background before the guard runs, so no voxel has it any more.
 MARK = -1
 
 
 def valid_labels(label_manager: Any) -> List[int]:
-    """The labels that can be trained on, ascending; the ignore label is none of them.
+    """Return the labels that can be trained on, ascending, without the ignore label.
 
     Args:
-        label_manager (LabelManager): nnU-Net's, made of ``dataset.json``.
+        label_manager (LabelManager): nnU-Net's, built from ``dataset.json``.
 
     Returns:
-        list[int]: With regions all labels that they name. Else those that have an output of the network: nnU-Net wants
+        list[int]: With regions all labels that they name, else those with an output of the network: nnU-Net needs
         labels without gaps, and makes ``len(labels)`` outputs.
     """
     labels = [int(label) for label in label_manager.all_labels]
@@ -31,38 +31,38 @@ def valid_labels(label_manager: Any) -> List[int]:
 
 
 def labels_without_output(label_manager: Any) -> List[int]:
-    """Declared labels that the network cannot learn, as there is a gap below them."""
+    """Return the declared labels that the network cannot learn, because there is a gap below them."""
     valid = set(valid_labels(label_manager))
     return [int(label) for label in label_manager.all_labels if int(label) not in valid]
 
 
 def class_names(label_manager: Any) -> List[str]:
-    """The names of the labels from 0 to the last valid one; the number where no name is for one label alone, as with
-    regions.
+    """Return the names of the labels from 0 to the last valid one; the number for a label without a name
+    of its own, as with regions.
     """
     names = {label: name for name, label in label_manager.label_dict.items() if isinstance(label, int)}
     return [names.get(label, str(label)) for label in range(valid_labels(label_manager)[-1] + 1)]
 
 
-def ignored_label(label_manager: Any) -> int:
-    """The label of voxels that are left out: the declared ignore label, or :data:`MARK`."""
+def ignore_label_of(label_manager: Any) -> int:
+    """Return the label of excluded voxels: the declared ignore label, or :data:`MARK`."""
     return MARK if label_manager.ignore_label is None else int(label_manager.ignore_label)
 
 
 def label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRule:
-    """The rule for a data set's label volumes.
+    """Build the rule for a data set's label volumes.
 
     Args:
-        label_manager (LabelManager): nnU-Net's, made of ``dataset.json``.
+        label_manager (LabelManager): nnU-Net's, built from ``dataset.json``.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
     """
-    valid, ignored = valid_labels(label_manager), ignored_label(label_manager)
+    valid, ignored = valid_labels(label_manager), ignore_label_of(label_manager)
     gaps = sorted(set(range(valid[-1])) - set(valid))
     return _RuleWithGaps(valid[-1] + 1, ignored, on_invalid, dict.fromkeys(gaps, ignored))
 
 
 class _RuleWithGaps(LabelRule):
-    """Its ``label_map`` holds the gaps between the labels. No user asked for it: what it sends away is invalid."""
+    """Rule whose ``label_map`` holds the gaps between the labels: these are invalid, not mapped by the user."""
 
     def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
         sanitized, tally = super().sanitize(label, source)
@@ -73,10 +73,10 @@ class _RuleWithGaps(LabelRule):
 
 
 class WithIgnoreLabel:
-    """A label manager as it would be, had the data set declared an ignore label.
+    """Label manager with an ignore label, as if the data set had declared one.
 
     Args:
-        label_manager (LabelManager): nnU-Net's; whatever is not said here is asked of it.
+        label_manager (LabelManager): nnU-Net's; provides everything else.
         ignore_label (int): The label to ignore.
     """
 

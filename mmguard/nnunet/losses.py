@@ -1,4 +1,4 @@
-"""nnU-Net's losses, over valid voxels only: each shell keeps the stock parts and tells them what to leave out."""
+"""nnU-Net's losses over valid voxels only: each shell calls the stock parts with what to leave out."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mmguard.functional.checks import shape_of
 
 
 def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized) -> Tensor:
-    """``RobustCrossEntropyLoss``: the mean over kept voxels (by class weight, where there are weights).
+    """Compute ``RobustCrossEntropyLoss``: the mean over kept voxels (by class weight, if there are weights).
 
     Args:
-        stock (RobustCrossEntropyLoss): nnU-Net's; its weight, ignore_index and label_smoothing hold.
+        stock (RobustCrossEntropyLoss): nnU-Net's; its weight, ignore_index and label_smoothing apply.
         logits (Tensor): Shape (B, C, *), floating point.
-        sanitized (Sanitized): Of labels of shape (B, *).
+        sanitized (Sanitized): Labels of shape (B, *).
     """
     total = _per_voxel(stock, logits, sanitized, 'sum')
     if stock.weight is None:
@@ -32,17 +32,17 @@ def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitiz
 
 
 def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Tensor:
-    """``TopKLoss``: the mean over the k % of the voxels with the largest loss.
+    """Compute ``TopKLoss``: the mean over the k % of the voxels with the largest loss.
 
-    nnU-Net takes k % of all voxels, declared ignored ones included; here of all but the invalid ones.
+    nnU-Net takes k % of all voxels, including declared ignored ones; here k % of all but the invalid ones.
 
     Args:
         stock (TopKLoss): nnU-Net's.
         logits (Tensor): Shape (B, C, *), floating point.
-        sanitized (Sanitized): Of labels of shape (B, *).
+        sanitized (Sanitized): Labels of shape (B, *).
     """
     loss = _per_voxel(stock, logits, sanitized, 'none').flatten()
-    # Sorted: how many of them count is known to the device alone.
+    # Sorted: only the device knows how many of them count.
     hardest, _ = torch.topk(loss, int(loss.numel() * stock.k / 100), sorted=True)
     number = ((loss.numel() - sanitized.invalid.sum()) * stock.k / 100).long()
     taken = torch.arange(hardest.numel(), device=loss.device) < number
@@ -52,10 +52,10 @@ def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Ten
 def binary_cross_entropy(
     stock: nn.BCEWithLogitsLoss, logits: Tensor, regions: Tensor, keep: Tensor, per_voxel: bool
 ) -> Tensor:
-    """The BCE of regions.
+    """Compute the binary cross entropy of regions.
 
     Args:
-        stock (BCEWithLogitsLoss): nnU-Net's; its weight and pos_weight hold.
+        stock (BCEWithLogitsLoss): nnU-Net's; its weight and pos_weight apply.
         logits (Tensor): Shape (B, R, *), floating point.
         regions (Tensor): The same shape: 0 or 1.
         keep (Tensor): Bool, shape (B, 1, *).
@@ -70,7 +70,7 @@ def binary_cross_entropy(
 
 
 def _per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized, reduction: str) -> Tensor:
-    """What nnU-Net's loss says of the kept voxels, none of them averaged."""
+    """Compute nnU-Net's loss of the kept voxels, without averaging."""
     return F.cross_entropy(
         logits,
         torch.where(sanitized.keep, sanitized.target, stock.ignore_index),
@@ -85,7 +85,7 @@ _DICE = (MemoryEfficientSoftDiceLoss, SoftDiceLoss)
 
 
 class GuardedLabelLoss(nn.Module):
-    """Dice and cross entropy of labels; a voxel whose label is no class of the network takes part in neither.
+    """Dice and cross entropy of labels; a voxel whose label is not a class of the network takes part in neither.
 
     ``loss = weight_ce * CE + weight_dice * Dice``, equal to the stock loss where all labels are valid. With no voxel
     left the cross entropy is 0 and Dice a constant (-1 with nnU-Net's smoothing, as of a stock loss that ignores all):
@@ -93,7 +93,7 @@ class GuardedLabelLoss(nn.Module):
 
     Args:
         ce (RobustCrossEntropyLoss or TopKLoss, optional): The stock voxel term.
-        dc (nn.Module, optional): The stock Dice, or what ``torch.compile`` made of it.
+        dc (nn.Module, optional): The stock Dice, compiled or not.
         weight_ce (float): Weight of the voxel term; 0: it is not computed.
         weight_dice (float): Weight of Dice; 0: it is not computed.
         ignore_label (int): The label to leave out.
@@ -116,7 +116,7 @@ class GuardedLabelLoss(nn.Module):
         self._counts: Optional[Tensor] = None
 
     def forward(self, net_output: Tensor, target: Tensor) -> Tensor:
-        """The loss, 0-d.
+        """Compute the loss, 0-d.
 
         Args:
             net_output (Tensor): Logits, shape (B, C, *).
@@ -125,30 +125,30 @@ class GuardedLabelLoss(nn.Module):
         Raises:
             ValueError: The shapes do not fit.
         """
-        wanted = (net_output.shape[0], 1, *net_output.shape[2:])
-        if tuple(target.shape) != wanted:
+        expected = (net_output.shape[0], 1, *net_output.shape[2:])
+        if tuple(target.shape) != expected:
             raise ValueError(
-                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; wanted is a target '
-                f'of shape {wanted}, one label per voxel: are deep supervision targets in the order of the outputs?'
+                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; expected a target '
+                f'of shape {expected}, one label per voxel: are deep supervision targets in the order of the outputs?'
             )
         sanitized = sanitize_target(target, net_output.shape[1], self.ignore_label)
-        if self._counts is None:  # coarser targets, which follow, hold the same voxels again
+        if self._counts is None:  # the coarser targets that follow hold the same voxels again
             self._counts = sanitized.counts
         terms: List[Tensor] = []
         if self.ce is not None and self.weight_ce != 0:
             voxel_term = top_k_cross_entropy if isinstance(self.ce, TopKLoss) else cross_entropy
-            terms.append(self.weight_ce * voxel_term(self.ce, net_output, _first_channel(sanitized)))
+            terms.append(self.weight_ce * voxel_term(self.ce, net_output, _drop_channel(sanitized)))
         if self.dc is not None and self.weight_dice != 0:
             terms.append(self.weight_dice * self.dc(net_output, sanitized.target, loss_mask=sanitized.keep))
         if not terms:
-            return net_output.sum() * 0  # both weights are 0: attached as ever
+            return net_output.sum() * 0  # both weights are 0: stay attached to the graph
         loss = terms[0]
         for term in terms[1:]:  # not sum(): the compiler of torch 2.1 does not follow it
             loss = loss + term
         return loss
 
     def take_counts(self) -> Optional[Tensor]:
-        """int64 (3,) on the device: voxels seen, skipped and remapped by the first call since the last take."""
+        """Return voxels seen, skipped and remapped by the first call since the last take: int64 (3,) on the device."""
         counts, self._counts = self._counts, None
         return counts
 
@@ -156,15 +156,15 @@ class GuardedLabelLoss(nn.Module):
 class GuardedRegionLoss(nn.Module):
     """Dice and BCE of regions; a voxel whose label is in no region, nor background, takes part in neither.
 
-    In the regions alone such a voxel looks like background, so the target says which they are in one more channel, the
+    In the regions such a voxel looks like background, so the target marks these voxels in one more channel, the
     last (:class:`~mmguard.nnunet.transforms.GuardedTransforms` adds it).
 
     Args:
         bce (BCEWithLogitsLoss, optional): The stock voxel term.
-        dc (nn.Module): The stock Dice, or what ``torch.compile`` made of it.
+        dc (nn.Module): The stock Dice, compiled or not.
         weight_ce (float): Weight of the voxel term.
         weight_dice (float): Weight of Dice.
-        per_voxel (bool): Whether the BCE is divided by voxels alone, as nnU-Net does where an ignore label is declared.
+        per_voxel (bool): Divide the BCE by voxels only, as nnU-Net does if an ignore label is declared.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class GuardedRegionLoss(nn.Module):
         self.per_voxel = per_voxel
 
     def forward(self, net_output: Tensor, target: Tensor) -> Tensor:
-        """The loss, 0-d.
+        """Compute the loss, 0-d.
 
         Args:
             net_output (Tensor): Logits, shape (B, R, *).
@@ -187,12 +187,12 @@ class GuardedRegionLoss(nn.Module):
         Raises:
             ValueError: The shapes do not fit.
         """
-        wanted = (net_output.shape[0], net_output.shape[1] + 1, *net_output.shape[2:])
-        if tuple(target.shape) != wanted:
+        expected = (net_output.shape[0], net_output.shape[1] + 1, *net_output.shape[2:])
+        if tuple(target.shape) != expected:
             raise ValueError(
-                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; wanted is a target '
-                f'of shape {wanted}: the regions, then the voxels to leave out. Behind ConvertSegmentationToRegions'
-                f'Transform a guarded trainer has that channel; a data loader of your own must add it'
+                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; expected a target '
+                f'of shape {expected}: the regions, then the voxels to leave out. After ConvertSegmentationToRegions'
+                f'Transform a guarded trainer has that channel; your own data loader must add it'
             )
         keep, regions = ~target[:, -1:].bool(), target[:, :-1]
         loss = self.weight_dice * self.dc(net_output, regions, loss_mask=keep)
@@ -203,16 +203,16 @@ class GuardedRegionLoss(nn.Module):
 
 
 def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: bool) -> nn.Module:
-    """Guards a loss of nnU-Net's, inside its deep supervision, too.
+    """Guard a loss of nnU-Net's, also inside its deep supervision.
 
     Args:
-        loss (nn.Module): What ``_build_loss`` of a trainer made.
+        loss (nn.Module): Result of ``_build_loss`` of a trainer.
         ignore_label (int): The label of voxels to leave out.
-        declared (bool): Whether the data set declares it.
-        has_regions (bool): Whether targets are regions.
+        declared (bool): True if the data set declares it.
+        has_regions (bool): True if targets are regions.
 
     Raises:
-        TypeError: A loss that is none of nnU-Net's: what it makes of an ignored voxel is not known.
+        TypeError: An unknown loss: its treatment of ignored voxels is not known.
     """
     if isinstance(loss, DeepSupervisionWrapper):
         loss.loss = guard_loss(loss.loss, ignore_label, declared, has_regions)
@@ -228,7 +228,7 @@ def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: 
             return GuardedRegionLoss(None, loss, 0, 1, declared)
         return GuardedLabelLoss(None, loss, 0, 1, ignore_label)
     raise TypeError(
-        f'{type(loss).__name__} is no loss of nnU-Net, so it is not known how to leave voxels out of it. Guarded are '
+        f'{type(loss).__name__} is not a loss of nnU-Net, so mmguard cannot leave voxels out of it. Guarded are '
         f'DC_and_CE_loss, DC_and_BCE_loss, DC_and_topk_loss, RobustCrossEntropyLoss, TopKLoss, SoftDiceLoss and '
         f'MemoryEfficientSoftDiceLoss, alone or in a DeepSupervisionWrapper. Build the loss of these, or override '
         f'guard_loss() of the trainer: invalid voxels have the label {ignore_label} by then'
@@ -239,8 +239,8 @@ def _is_dice(loss: nn.Module) -> bool:
     return isinstance(getattr(loss, '_orig_mod', loss), _DICE)  # torch.compile keeps the module there
 
 
-def _first_channel(sanitized: Sanitized) -> Sanitized:
-    """The same without the channel dimension: (B, 1, *) -> (B, *)."""
+def _drop_channel(sanitized: Sanitized) -> Sanitized:
+    """Drop the channel dimension: (B, 1, *) -> (B, *)."""
     # Not _replace(): the compiler of torch 2.1 does not follow it.
     return Sanitized(
         target=sanitized.target[:, 0],

@@ -10,31 +10,30 @@ from nnunetv2.training.nnUNetTrainer.nnUNetTrainer import nnUNetTrainer
 from torch import distributed as dist
 from torch import nn
 
-from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import LabelRule, check_on_invalid, describe_values
-from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import IterationStats, LossCount, by_kind
+from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.log.statistics import Stats, group_tallies
 from mmguard.nnunet.case_log import CaseLog, raw_folder_of
 from mmguard.nnunet.label_space import (
     WithIgnoreLabel,
     class_names,
-    ignored_label,
+    ignore_label_of,
     label_rule,
     labels_without_output,
     valid_labels,
 )
 from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
 from mmguard.nnunet.transforms import GuardedTransforms, case_names, sanitize_batch, take_tallies
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: Overrides :attr:`GuardsLabels.on_invalid`.
 ON_INVALID = 'MMGUARD_ON_INVALID'
 
 
 class GuardsLabels:
-    """Makes a guarded trainer of any trainer whose loss is made of nnU-Net's.
+    """Mixin that makes a guarded trainer of any trainer with nnU-Net's losses.
 
-    Stands before the trainer: ``class nnUNetTrainerDA5Guarded(GuardsLabels, nnUNetTrainerDA5)``. Voxels whose label is
+    Comes before the trainer: ``class nnUNetTrainerDA5Guarded(GuardsLabels, nnUNetTrainerDA5)``. Voxels whose label is
     neither declared in ``dataset.json`` nor the ignore label are left out of every loss term and of the pseudo Dice,
     counted exactly in the data loader's workers, and reported case by case. On valid labels value and gradient of the
     loss are the stock ones.
@@ -47,7 +46,7 @@ class GuardsLabels:
 
     on_invalid = 'ignore'
 
-    # nnU-Net's, declared for a type checker.
+    # nnU-Net's, declared for type checkers.
     label_manager: Any
     loss: Any
     output_folder: str
@@ -61,7 +60,7 @@ class GuardsLabels:
     # ---- what is guarded
 
     def initialize(self) -> None:
-        self.on_invalid = _chosen(self.on_invalid)
+        self.on_invalid = _choose_on_invalid(self.on_invalid)
         super().initialize()  # type: ignore[misc]
         manager = self.label_manager
         declared = '' if manager.ignore_label is None else f', ignored {manager.ignore_label}'
@@ -81,9 +80,9 @@ class GuardsLabels:
         return self.guard_loss(super()._build_loss())  # type: ignore[misc]
 
     def guard_loss(self, loss: nn.Module) -> nn.Module:
-        """The loss with invalid voxels left out; a trainer with a loss of its own overrides this."""
+        """Return the loss with invalid voxels left out; a trainer with its own loss overrides this."""
         manager = self.label_manager
-        return guard_loss(loss, ignored_label(manager), manager.ignore_label is not None, manager.has_regions)
+        return guard_loss(loss, ignore_label_of(manager), manager.ignore_label is not None, manager.has_regions)
 
     def get_training_transforms(self, *args: Any, **kwargs: Any) -> GuardedTransforms:
         return GuardedTransforms(super().get_training_transforms(*args, **kwargs), self._rule())  # type: ignore[misc]
@@ -92,7 +91,7 @@ class GuardsLabels:
         return GuardedTransforms(super().get_validation_transforms(*args, **kwargs), self._rule())  # type: ignore[misc]
 
     def _rule(self) -> LabelRule:
-        # 'raise' is said by the trainer, which knows the case: a worker's exception would reach nobody but its own log.
+        # The trainer raises for 'raise', as it knows the case: a worker's exception would only reach its own log.
         return label_rule(self.label_manager, 'ignore' if self.on_invalid == 'raise' else self.on_invalid)
 
     # ---- the steps
@@ -106,7 +105,7 @@ class GuardsLabels:
 
     def validation_step(self, batch: dict) -> dict:
         batch, tallies = self._open(batch)
-        # The pseudo Dice leaves out what has the ignore label, if there is one.
+        # The pseudo Dice leaves out the ignore label, if there is one.
         with self._ignore_label_declared():
             outputs = super().validation_step(batch)  # type: ignore[misc]
         self._report('val', batch, tallies)
@@ -115,7 +114,7 @@ class GuardsLabels:
     @contextmanager
     def _ignore_label_declared(self) -> Iterator[None]:
         manager = self.label_manager
-        self.label_manager = WithIgnoreLabel(manager, ignored_label(manager))
+        self.label_manager = WithIgnoreLabel(manager, ignore_label_of(manager))
         try:
             yield
         finally:
@@ -125,7 +124,7 @@ class GuardsLabels:
 
     def on_train_start(self) -> None:
         super().on_train_start()  # type: ignore[misc]
-        if self.current_epoch == 0:  # else an earlier training is continued, and so is its log
+        if self.current_epoch == 0:  # else an earlier training continues, and so does its log
             self._log_of_cases().start_anew()
 
     def on_train_epoch_start(self) -> None:
@@ -145,7 +144,7 @@ class GuardsLabels:
         self._log_of_cases().close()
 
     def _open(self, batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
-        """Parts a batch from its counts; the losses' counters start anew."""
+        """Split a batch from its counts, and reset the losses' counters."""
         batch, tallies = take_tallies(batch)
         if tallies is None and not self.label_manager.has_regions:
             batch, tallies = sanitize_batch(batch, self._rule())
@@ -157,34 +156,32 @@ class GuardsLabels:
 
     def _report(self, mode: str, batch: dict, tallies: Optional[List[Tally]]) -> None:
         self._iteration += 1
-        span = IterationStats(iterations=1, samples=len(batch['data']))
+        stats = Stats()
         for tally in tallies or ():
-            span.pixels += Tally(tally.total, tally.skipped, tally.remapped)
-            if tally:
-                span.offending['pixels'].append(tally)
-        span.offending_samples = len(span.offending['pixels'])
-        span.offending_iterations = int(bool(span))
+            stats.add_image({'pixels': tally})
+        stats.samples = len(batch['data'])
+        stats.end_iteration()
         counts = self._loss_counts()
         if any(counts.values()):
-            span.see_losses(counts, by_kind(pixels=self._culprits(batch)))
+            stats.add_losses(counts, group_tallies(pixels=self._find_offending(batch)))
             if self.on_invalid == 'raise':
-                raise self._error(span.loss_samples['pixels'])
+                raise self._error(stats.loss_samples['pixels'])
         step = self.current_epoch * self.num_iterations_per_epoch + self._iteration
         trained = step if mode == 'train' else (self.current_epoch + 1) * self.num_iterations_per_epoch
         place = {'iter': self._iteration, 'epoch': self.current_epoch, 'step': trained}
-        self._log_of_cases().see(mode, place, span, [case for case in case_names(batch) if case is not None])
+        self._log_of_cases().see(mode, place, stats, [case for case in case_names(batch) if case is not None])
 
     def _counting_losses(self) -> List[GuardedLabelLoss]:
         parts = self.loss.modules() if isinstance(self.loss, nn.Module) else ()
         return [part for part in parts if isinstance(part, GuardedLabelLoss)]
 
-    def _loss_counts(self) -> Dict[str, LossCount]:
-        """What the losses had to leave out although the transforms had looked."""
+    def _loss_counts(self) -> Dict[str, Tally]:
+        """Read what the losses had to leave out after the transforms."""
         losses = [(type(loss).__name__, loss.take_counts()) for loss in self._counting_losses()]
-        return {name: LossCount(*counts.tolist()) for name, counts in losses if counts is not None}
+        return {name: Tally(*counts.tolist()) for name, counts in losses if counts is not None}
 
-    def _culprits(self, batch: dict) -> List[Tally]:
-        """The cases of a batch whose labels a loss had to sanitize."""
+    def _find_offending(self, batch: dict) -> List[Tally]:
+        """Find the cases of a batch whose labels a loss had to sanitize."""
         return [tally for tally in sanitize_batch(batch, self._rule())[1] if tally]
 
     def _log_of_cases(self) -> CaseLog:
@@ -209,7 +206,7 @@ class GuardsLabels:
         found = '; '.join(f'{t.source}: {t.skipped:,} of {t.total:,}, {describe_values(t.values)}' for t in tallies)
         declared = self.label_manager.ignore_label
         return LabelGuardError(
-            f'invalid labels in {counted(len(tallies), "patch")} of this batch: {found}. Valid are '
+            f'invalid labels in {quantity(len(tallies), "patch")} of this batch: {found}. Valid are '
             f'{", ".join(map(str, valid_labels(self.label_manager)))}'
             f'{"" if declared is None else f" and the ignore label {declared}"}. Correct the label files (or '
             f'dataset.json) and preprocess again, or train on without these voxels with {ON_INVALID}=ignore',
@@ -217,7 +214,7 @@ class GuardsLabels:
         )
 
 
-def _chosen(on_invalid: str) -> str:
+def _choose_on_invalid(on_invalid: str) -> str:
     try:
         return check_on_invalid(os.environ.get(ON_INVALID, on_invalid))
     except ValueError as error:
@@ -229,5 +226,5 @@ def _chosen(on_invalid: str) -> str:
 class nnUNetTrainerGuarded(GuardsLabels, nnUNetTrainer):
     """nnU-Net's default trainer, guarded: ``nnUNetv2_train DATASET CONFIGURATION FOLD -tr nnUNetTrainerGuarded``.
 
-    Writes ``label_guard.jsonl`` and ``label_guard.json`` beside nnU-Net's own log, see :class:`GuardsLabels`.
+    Writes ``label_guard.jsonl`` and ``label_guard.json`` next to nnU-Net's own log, see :class:`GuardsLabels`.
     """

@@ -1,8 +1,8 @@
-"""The guard among nnU-Net's transforms, where raw labels end and targets begin, and its counts in each sample.
+"""The guard among nnU-Net's transforms, after raw labels and before targets, and its counts in each sample.
 
-The loader hands on ``data``, ``target`` and ``keys``, nothing else, but the target may be a list of tensors of any
-dtype (deep supervision). So the counts travel as its last entry: from the worker to the trainer, without a file or a
-queue of their own, in the order of the samples.
+The loader passes on only ``data``, ``target`` and ``keys``, but the target may be a list of tensors of any
+dtype (deep supervision). So the counts travel as its last entry: from the worker to the trainer, without an extra
+file or queue, in the order of the samples.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _WIDTH = 4 + 2 * VALUES
 
 
 def to_tensor(tally: Tally, several: bool = True) -> Tensor:
-    """int64, shape (4 + 2 * VALUES,): whether the segmentation has several resolutions, what was seen, skipped and
-    remapped, then value and count in turn, count 0 behind the last.
+    """Encode a tally as int64, shape (4 + 2 * VALUES,): 1 if the segmentation has several resolutions, elements seen,
+    skipped and remapped, then value and count in turn, with count 0 after the last.
 
     Example:
         >>> from_tensor(to_tensor(Tally(total=9, skipped=2, values={7: 2})), 'case_001')
@@ -46,19 +46,19 @@ def from_tensor(numbers: Tensor, source: Optional[str]) -> Tally:
 
 
 def append_tally(segmentation: Any, tally: Tally) -> List[Tensor]:
-    """A sample's segmentation, one tensor or a list of resolutions, and its counts behind."""
+    """Add the counts to a sample's segmentation, one tensor or a list of resolutions."""
     several = isinstance(segmentation, (list, tuple))
     return [*(segmentation if several else [segmentation]), to_tensor(tally, several)]
 
 
 def take_tallies(batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
-    """Parts a batch from the counts that it carries.
+    """Split a batch from the counts that it carries.
 
     Args:
-        batch (dict): Of nnU-Net's data loader: ``data``, ``target`` and ``keys``, the names of the cases.
+        batch (dict): From nnU-Net's data loader: ``data``, ``target`` and ``keys``, the names of the cases.
 
     Returns:
-        tuple: the batch as nnU-Net knows it, and a tally per sample; ``None`` where the batch carries none, as it did
+        tuple: the batch as nnU-Net expects it, and a tally per sample; ``None`` if the batch carries none because it
         not come through the guarded transforms.
     """
     target = batch['target']
@@ -71,14 +71,14 @@ def take_tallies(batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
 
 
 def sanitize_batch(batch: dict, rule: LabelRule) -> Tuple[dict, List[Tally]]:
-    """Sanitizes a batch of labels (no regions) that came another way, on the host.
+    """Sanitize a batch of labels (no regions) that did not pass the transforms, on the host.
 
     Args:
         batch (dict): ``data``, ``target`` (shape (B, 1, *), or a list of those), and ``keys``, if it has names.
-        rule (LabelRule): What is valid, and what becomes of the rest.
+        rule (LabelRule): Defines the valid labels and the treatment of the rest.
 
     Returns:
-        tuple: a new batch, and a tally per sample, of the target or the first of the list.
+        tuple: a new batch, and a tally per sample, for the target or the first of the list.
     """
     target, cases = batch['target'], case_names(batch)
     sanitized = [_sanitize(part, rule, cases) for part in (target if isinstance(target, list) else [target])]
@@ -95,7 +95,7 @@ def _sanitize(target: Tensor, rule: LabelRule, cases: List[Optional[str]]) -> Tu
 
 
 def case_names(batch: dict) -> List[Optional[str]]:
-    """The case of each sample of a batch; ``None`` where the batch does not say."""
+    """Return the case of each sample of a batch; ``None`` if unknown."""
     keys = batch.get('keys')
     return [None] * len(batch['data']) if keys is None else [str(key) for key in keys]
 
@@ -106,27 +106,27 @@ def _is_tally(tensor: Any) -> bool:
 
 try:
     from batchgeneratorsv2.transforms.utils.remove_label import RemoveLabelTransform
-except ImportError:  # as it was spelt before
+except ImportError:  # its earlier spelling
     from batchgeneratorsv2.transforms.utils.remove_label import RemoveLabelTansform as RemoveLabelTransform
 
-#: What makes targets of labels: the guard must look before them.
+#: Transforms that make targets of labels: the guard must come before them.
 _MAKE_TARGETS = (MoveSegAsOneHotToDataTransform, ConvertSegmentationToRegionsTransform, DownsampleSegForDSTransform)
 
 
 class GuardedTransforms(BasicTransform):
-    """nnU-Net's transforms with a look at every voxel's label, in the data loader's workers.
+    """nnU-Net's transforms with a check of every voxel's label, in the data loader's workers.
 
-    Invalid labels get the label to ignore, before regions are made of them (where they would be background without a
-    word) and before coarser targets are. What was found goes on as the last entry of the sample's segmentation, see
+    Invalid labels get the label to ignore, before regions are made from them (where they would silently become
+    background) and before coarser targets are. The tally travels as the last entry of the sample's segmentation, see
     :func:`append_tally`.
 
     Args:
-        transforms (ComposeTransforms): What nnU-Net made for training or validation. Regions get one more channel, the
+        transforms (ComposeTransforms): nnU-Net's, for training or validation. Regions get one more channel, the
             voxels to leave out, where they have none (``rule.ignore_index`` is :data:`MARK`).
-        rule (LabelRule): What is valid, and what becomes of the rest.
+        rule (LabelRule): Defines the valid labels and the treatment of the rest.
 
     Raises:
-        TypeError: ``transforms`` is no list of transforms.
+        TypeError: ``transforms`` does not hold a list.
     """
 
     def __init__(self, transforms: Any, rule: LabelRule) -> None:
@@ -149,7 +149,7 @@ class GuardedTransforms(BasicTransform):
     def apply(self, data_dict: dict, **params: Any) -> dict:
         data_dict = self.before(**data_dict)
         segmentation = data_dict['segmentation']
-        # Channel 1, in a cascade, is the previous stage's prediction: no labels of the data set.
+        # Channel 1, in a cascade, is the previous stage's prediction, not a label of the data set.
         sanitized, tally = self.rule.sanitize(segmentation[0].numpy())
         if tally:
             segmentation = segmentation.clone()
@@ -161,7 +161,7 @@ class GuardedTransforms(BasicTransform):
 
 
 def _guard_position(steps: List[Any]) -> int:
-    """Behind the transform that makes what lies outside of the image background (-1 -> 0), before targets are made."""
+    """Return the position after the transform that turns -1 (outside) into background, before targets."""
     for position, step in enumerate(steps):
         if isinstance(step, RemoveLabelTransform):
             return position + 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, Tuple
 
 from mmguard.labels import OTHERS
-from mmguard.text.words import short
+from mmguard.text import shorten
 
 #: Larger ones end in an overflow, here or in the frameworks.
 _LARGEST_LABEL, _LARGEST_COUNT = 2**63 - 1, 2**31 - 1
@@ -52,7 +52,7 @@ def processes(text: str) -> int:
 def _at_most(text: str, most: int) -> int:
     number = int(text)
     if abs(number) > most:
-        raise argparse.ArgumentTypeError(f'must be at most {most:,}, got {short(text)}')
+        raise argparse.ArgumentTypeError(f'must be at most {most:,}, got {shorten(text)}')
     return number
 
 
@@ -66,7 +66,7 @@ def class_names(text: str) -> Tuple[str, ...]:
     try:
         names = Path(text).read_text(encoding='utf-8-sig').splitlines() if os.path.isfile(text) else text.split(',')
     except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f'{short(text)} cannot be read: {error}') from error
+        raise argparse.ArgumentTypeError(f'{shorten(text)} cannot be read: {error}') from error
     return tuple(name.strip() for name in names if name.strip())
 
 
@@ -88,7 +88,7 @@ def label_map(text: str) -> Dict[Any, int]:
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise argparse.ArgumentTypeError(
             f'write a label map as 7:0,8:1 (value in the file:class; *:255 for all others), or name a .json file of '
-            f'it, got {short(text)}'
+            f'it, got {shorten(text)}'
         ) from error
 
 

@@ -11,10 +11,10 @@ _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 
 def python_command(code: str) -> List[str]:
-    """Return the beginning of a command that runs code in a child, to which its arguments (``sys.argv[1:]``) are added.
+    """Return the start of a command that runs code in a child; its arguments (``sys.argv[1:]``) are appended.
 
-    The child finds what this process finds (packages on PYTHONPATH, of the user, installed as editable), but for what
-    lies in the working directory: a ``json.py`` there is nobody's standard library.
+    The child finds the packages of this process (on PYTHONPATH, of the user, editable), except for those in the working
+    directory: a ``json.py`` there must not replace the standard library.
     """
     here = os.path.realpath(os.getcwd())
     paths = [path for path in sys.path if os.path.isabs(path) and os.path.realpath(path) != here]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.findings.wording import finding_text
-from mmguard.text.console import Text
-from mmguard.text.visible import visible
+from mmguard.text import visible
+from mmguard.tools.console import Text
 
 _STYLES = {ERROR: 'bold red', WARNING: 'bold yellow', INFO: 'bold green'}
 #: A terminal breaks lines where it ends.

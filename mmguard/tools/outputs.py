@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Union
 
 from mmguard.errors import CannotRun
-from mmguard.files.whole import NOT_REGULAR, write_whole
+from mmguard.files.regular import NOT_REGULAR, write_whole
 
 _HEAD = 1024
 _JSON = b'{\n "written_by": "mmguard"'
@@ -33,9 +33,9 @@ _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
 
 
 def check_outputs(args: argparse.Namespace) -> None:
-    """Refuse, before anything is read, outputs that would replace something else than earlier outputs.
+    """Refuse outputs that would replace anything but earlier outputs, before anything is read.
 
-    All arguments that name a file and are no output are what the command reads.
+    Every other argument that names a file is what the command reads.
     """
     named = {option: getattr(args, option, None) for option in _IS_OURS}
     outputs = {option: os.fspath(path) for option, path in named.items() if path is not None and path != '-'}

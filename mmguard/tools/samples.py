@@ -12,14 +12,13 @@ import numpy as np
 import torch
 
 from mmguard import register
-from mmguard.config.load import check_may_build, import_scope
-from mmguard.config.load import load_config as load_file
-from mmguard.config.read import ReadConfig
+from mmguard.config.read import ReadConfig, check_may_build, import_scope
+from mmguard.config.read import load_config as load_file
 from mmguard.config.recognized import CHECK_TARGET
-from mmguard.config.types import words_of_misplaced
+from mmguard.config.types import describe_misplaced
 from mmguard.errors import CannotRun
 from mmguard.labels.samples import POINTS
-from mmguard.text.failures import words_of
+from mmguard.text import describe_error
 
 _PATHS = ('img_path', 'seg_map_path', 'lidar_path', f'{POINTS}_path')
 _EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
@@ -34,12 +33,12 @@ def load_config(path: str, run_code: bool = False) -> Any:
     import_scope(config)
     misplaced = [one for one in ReadConfig(config.to_dict()).misplaced if one.fatal]
     if misplaced:
-        raise CannotRun(f'{path}: {words_of_misplaced(misplaced)}')
+        raise CannotRun(f'{path}: {describe_misplaced(misplaced)}')
     return config
 
 
-def in_scope(config: Any) -> ContextManager[None]:
-    """Types without a scope are looked up in the config's ``default_scope``, while data is loaded, too."""
+def enter_scope(config: Any) -> ContextManager[None]:
+    """Look up types without a scope in the config's ``default_scope``, also while data is loaded."""
     from mmengine.registry import DefaultScope
 
     register()
@@ -54,7 +53,7 @@ def build_dataset(config: Any, split: str = 'train') -> Any:
     dataset = (config.get(f'{split}_dataloader') or {}).get('dataset')
     if dataset is None:
         raise CannotRun(f'{config.filename or "the config"}: no {split}_dataloader with a data set')
-    with in_scope(config):
+    with enter_scope(config):
         try:
             built = DATASETS.build(dataset)
             if hasattr(built, 'full_init'):
@@ -63,14 +62,14 @@ def build_dataset(config: Any, split: str = 'train') -> Any:
         except Exception as error:
             empty = 'need at least one array' in str(error)  # what mmengine says of a data set without samples
             hint = f'It {_EMPTY}' if empty else 'Is data_root right on this machine?'
-            raise CannotRun(f'the {split} data set cannot be built: {words_of(error)}. {hint}') from error
+            raise CannotRun(f'the {split} data set cannot be built: {describe_error(error)}. {hint}') from error
     if not samples:
         raise CannotRun(f'the {split} data set {_EMPTY}')
     return built
 
 
 def seed_all(seed: int) -> None:
-    """What random transforms draw from."""
+    """Seed everything that random transforms draw from."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
@@ -94,12 +93,12 @@ class Sample:
 
     @property
     def mixes(self) -> bool:
-        """Whether other images are mixed in."""
+        """Return True if other images are mixed in."""
         return _mixes(self.dataset)
 
     @property
     def info(self) -> Dict[str, Any]:
-        """What is known of the sample before any file is read."""
+        """Return what is known of the sample before any file is read."""
         return dict(_inside(self.dataset).get_data_info(self.index))
 
     @property
@@ -108,7 +107,7 @@ class Sample:
         return list(getattr(getattr(_inside(self.dataset), 'pipeline', None), 'transforms', ()))
 
     def load(self) -> Any:
-        """The sample as training gets it; ``None`` where the pipeline leaves none."""
+        """Return the sample as training gets it; ``None`` if the pipeline drops it."""
         return self.dataset[self.index] if self.mixes else self.dataset.prepare_data(self.index)
 
 
@@ -160,14 +159,14 @@ class Samples:
 
 
 def innermost(dataset: Any) -> List[Any]:
-    """The data sets inside of all wrappers."""
+    """Return the data sets inside all wrappers."""
     if hasattr(dataset, 'datasets'):
         return [leaf for inner in dataset.datasets for leaf in innermost(inner)]
     return innermost(dataset.dataset) if hasattr(dataset, 'dataset') else [dataset]
 
 
 def _holders(dataset: Any) -> Iterator[Tuple[Any, int]]:
-    """What runs the pipelines inside of wrappers (Repeat, Concat, ClassBalanced, ...), with its number of samples."""
+    """Yield the data sets that run pipelines inside wrappers (Repeat, Concat, ...), with their number of samples."""
     if _mixes(dataset):
         yield dataset, len(dataset.dataset)
     elif hasattr(dataset, 'datasets'):
@@ -185,7 +184,7 @@ def _holders(dataset: Any) -> Iterator[Tuple[Any, int]]:
 
 
 def _mixes(dataset: Any) -> bool:
-    """Whether it is a MultiImageMixDataset."""
+    """Return True if it is a MultiImageMixDataset."""
     return hasattr(dataset, 'pipeline_types') and hasattr(dataset, 'dataset')
 
 
@@ -196,7 +195,7 @@ def _inside(dataset: Any) -> Any:
 
 
 def parts_of(path: str) -> List[str]:
-    r"""Folders and file name, be it a path of POSIX or of Windows.
+    r"""Split a path of POSIX or of Windows into folders and file name.
 
     Example:
         >>> parts_of('C:\\data\\.\\a.png')
@@ -206,7 +205,7 @@ def parts_of(path: str) -> List[str]:
 
 
 def common_tail(one: str, other: str) -> int:
-    """How many parts two paths share, counted from their ends.
+    """Return how many parts two paths share, counted from their ends.
 
     Example:
         >>> common_tail('/home/me/data/train/a.png', '/mnt/data/train/a.png')

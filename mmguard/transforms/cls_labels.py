@@ -8,42 +8,41 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.samples import leave_in_results, leave_in_sample, rule_for
 from mmguard.labels.space import NO_LABEL, ImageLabelRule, LabelMap
-from mmguard.labels.tally import Tally
-from mmguard.log.unreported import warn_unreported
-from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
+from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.log.messages import warn_unreported
 
 #: A row of probabilities may miss the sum 1 by this much, as in the guarded losses.
 _TOLERANCE = 0.1
 
 
 class GuardClsLabels(BaseTransform):
-    """Checks and sanitizes the label of an image (MMPretrain), before or after PackInputs.
+    """Check and sanitize the label of an image (MMPretrain), before or after PackInputs.
 
-    No pixel can be ignored here: an image whose label is invalid stays in the batch, and the guarded losses leave it
-    out of sum and denominator, as if it were not there. Its label becomes ``ignore_index``. The guard stands in front
-    of the data preprocessor, whose MixUp and CutMix fail on an invalid label; with ``to_onehot`` it makes the scores
-    that the preprocessor would make, and an image without a valid label has a row of NaN, which reaches every image
-    that it is mixed with. Of several labels of an image (``multi_label``) the invalid ones are removed, and the others
-    trained. Metrics of a validation count an image whose label is out of range as predicted wrongly, as before.
+    No pixel can be ignored here: an image whose label is invalid stays in the batch, and the guarded losses exclude it
+    from sum and denominator. Its label becomes ``ignore_index``. The guard runs before
+    the data preprocessor, whose MixUp and CutMix fail on an invalid label; with ``to_onehot`` it makes the scores
+    that the preprocessor would make, and an image without a valid label gets a row of NaN, which spreads to every
+    image that it is mixed with. If an image has several labels (``multi_label``) the invalid ones are removed, and the
+    others trained. Metrics of a validation count an image with an invalid label as predicted wrongly, as before.
 
-    Required keys: ``gt_label`` (an integer, or several) or ``gt_score`` (C,), or ``data_samples`` with them. Without
-    (a test pipeline) nothing happens. Added key: ``label_guard``, which counts labels as instances, a score as one.
+    Required keys: ``gt_label`` (an integer, or several) or ``gt_score`` (C,), or ``data_samples`` with them. Nothing
+    happens without them (a test pipeline). Added key: ``label_guard``, with labels counted as instances.
 
     Args:
         num_classes (int): Valid labels are ``[0, num_classes)``.
         ignore_index (int): The label that is not trained on. Defaults to -100.
         on_invalid (str): ``'ignore'`` (default), ``'clip'`` clamps a label into the classes (a score into [0, 1], with
             the sum 1), ``'raise'`` raises ``LabelGuardError`` that names the file.
-        label_map (dict[int, int], optional): Raw label -> class (or ``ignore_index``), applied first; ``'*'`` stands
-            for every label that is not named.
-        multi_label (bool): Whether an image has any number of labels, as MultiLabelClsHead takes them.
-        to_onehot (bool): Whether labels become scores here: what ``to_onehot`` and ``batch_augments`` of
-            ClsDataPreprocessor want.
+        label_map (dict[int, int], optional): Raw label -> class (or ``ignore_index``), applied first; ``'*'`` matches
+            every label that is not named.
+        multi_label (bool): True if an image has any number of labels, as for MultiLabelClsHead.
+        to_onehot (bool): Turn labels into scores here, as ``to_onehot`` and ``batch_augments`` of ClsDataPreprocessor
+            need them.
 
     Raises:
-        ValueError: Arguments out of range; when called, a score that has not one entry per class, several labels
+        ValueError: Arguments out of range; when called, a score without one entry per class, several labels
             without ``multi_label``. The message names the file.
         TypeError: When called, a floating-point label.
         LabelGuardError: When called, an invalid label with ``on_invalid='raise'``.
@@ -64,13 +63,13 @@ class GuardClsLabels(BaseTransform):
         self.to_onehot = to_onehot
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Sanitize the label of a sample, packed or not, and leave a :class:`~mmguard.labels.tally.Tally` of it."""
+        """Sanitize the label of a sample, packed or not, and attach a :class:`~mmguard.labels.tally.Tally`."""
         packed = results.get('data_samples')
         sample = results if packed is None else packed
         label, score = sample.get('gt_label'), sample.get('gt_score')
         if label is None and score is None:
             return results
-        label, score, tally = self._sanitized(label, score, _source_of(sample), rule_for(self.rule, sample))
+        label, score, tally = self._sanitize_labels(label, score, _source_of(sample), rule_for(self.rule, sample))
         if packed is None:
             found = {'gt_label': label, 'gt_score': score}
             results.update({key: value for key, value in found.items() if value is not None})
@@ -83,17 +82,19 @@ class GuardClsLabels(BaseTransform):
         leave_in_sample(packed, 'instances', tally, self.rule.whole_map)
         return results
 
-    def _sanitized(self, label: Any, score: Any, source: Optional[str], rule: ImageLabelRule) -> Tuple[Any, Any, Tally]:
-        """Return label and score of an image, each ``None`` where it has none, and what was counted."""
-        if score is not None:  # the losses look at it alone
+    def _sanitize_labels(
+        self, label: Any, score: Any, source: Optional[str], rule: ImageLabelRule
+    ) -> Tuple[Any, Any, Tally]:
+        """Return label and score of an image, each ``None`` if missing, and their tally."""
+        if score is not None:  # the losses read only the score
             score, tally = self._score(np.asarray(score, dtype=np.float32), source)
             return None, score, tally
         labels = np.atleast_1d(np.asarray(label))
         if labels.dtype.kind not in 'biu' and labels.size:
-            raise TypeError(f'{source}: gt_label is {labels.dtype}, wanted are integers: the index of a class')
+            raise TypeError(f'{source}: gt_label is {labels.dtype}, expected integers: the index of a class')
         if labels.ndim != 1 or (labels.size != 1 and not self.multi_label):
             raise ValueError(
-                f'{source}: gt_label has shape {labels.shape}, wanted is one label. Where images have several, write '
+                f'{source}: gt_label has shape {labels.shape}, expected one label. If images have several, write '
                 f'multi_label=True, and a head for it (MultiLabelClsHead)'
             )
         labels, tally = rule.sanitize(labels.astype(np.int64), source)
@@ -112,7 +113,7 @@ class GuardClsLabels(BaseTransform):
         rule = self.rule
         if score.shape != (rule.num_classes,):
             raise ValueError(
-                f'{source}: gt_score has shape {score.shape}, wanted is ({rule.num_classes},): one entry per class of '
+                f'{source}: gt_score has shape {score.shape}, expected ({rule.num_classes},): one entry per class of '
                 f'the head'
             )
         tally = Tally(total=1, source=source)
@@ -122,7 +123,7 @@ class GuardClsLabels(BaseTransform):
         if rule.on_invalid == 'raise':
             raise LabelGuardError(
                 f'{source}: gt_score is invalid, with entries from {score.min():g} to {score.max():g} and the sum '
-                f'{score.sum():g}. Wanted are entries in [0, 1]{"" if self.multi_label else " that add up to 1"}. '
+                f'{score.sum():g}. Expected are entries in [0, 1]{"" if self.multi_label else " that add up to 1"}. '
                 f"Correct the annotation, or train without this image with on_invalid='ignore'",
                 [Tally(total=1, skipped=1, source=source)],
             )
@@ -144,6 +145,6 @@ class GuardClsLabels(BaseTransform):
 
 
 def _source_of(sample: Any) -> Optional[str]:
-    """The file of an image; of a data set in memory (CIFAR, MNIST) its number."""
+    """Return the file of an image; for a data set in memory (CIFAR, MNIST) its number."""
     source, number = sample.get('img_path'), sample.get('sample_idx')
     return source if source or number is None else f'sample {number}'

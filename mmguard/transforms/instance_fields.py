@@ -1,18 +1,19 @@
-"""Fields of instances, kept in line: boxes, labels, masks, flags, keypoints; and boxes that no assigner can use."""
+"""Fields with one element per instance (boxes, labels, masks, flags, keypoints), and faults of boxes and objects."""
 
 from __future__ import annotations
 
 import warnings
 from functools import lru_cache
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.labels.instances import FEW, NO_AREA, NOT_FINITE, OUTSIDE, corner_faults
+from mmguard.labels.instances import FEW, NO_AREA, NOT_FINITE, OUTSIDE, InstanceRule, corner_faults
+from mmguard.labels.tally import Tally
 
-#: What mmcv's and mmdet's loaders call the fields that have one element per instance.
+#: Keys of mmcv's and mmdet's loaders with one element per instance.
 KNOWN = (
     'gt_bboxes',
     'gt_bboxes_labels',
@@ -22,17 +23,17 @@ KNOWN = (
     'gt_keypoints_visible',
     'gt_instances_ids',
 )
-#: The fields of mmdet3d's objects, and those of their boxes in the image.
+#: Keys of mmdet3d's objects, then those of their boxes in the image.
 IN_SPACE = ('gt_bboxes_3d', 'gt_labels_3d', 'attr_labels', 'depths', 'centers_2d')
 
 IN_IMAGE = ('gt_bboxes', 'gt_bboxes_labels')
 
 
 def check_lengths(results: Dict[str, Any], instances: int, source: Optional[str]) -> None:
-    """Checks that a sample, not packed yet, has as many boxes, labels, masks, ... as instances.
+    """Check that an unpacked sample has as many boxes, labels, masks, ... as instances.
 
     Raises:
-        ValueError: A field of another length.
+        ValueError: A field of a different length.
     """
     for key in KNOWN:
         value = results.get(key)
@@ -44,7 +45,7 @@ def check_lengths(results: Dict[str, Any], instances: int, source: Optional[str]
 
 
 def keys_of(results: Dict[str, Any], instances: int) -> List[str]:
-    """The keys of a sample, not packed yet, that hold one element per instance."""
+    """Return the keys of an unpacked sample with one element per instance."""
     img_shape = tuple(results.get('img_shape', ()))[:2]
     return [
         key for key, value in results.items() if key in KNOWN or _is_unknown_field(key, value, instances, img_shape)
@@ -52,19 +53,19 @@ def keys_of(results: Dict[str, Any], instances: int) -> List[str]:
 
 
 def _is_unknown_field(key: str, value: Any, instances: int, img_shape: Sequence[int]) -> bool:
-    """Whether a field that some other package put there has one element per instance."""
+    """Return True if a field of another package has one element per instance."""
     if not key.startswith('gt_') or isinstance(value, (str, bytes, dict)) or not hasattr(value, '__len__'):
         return False
     shape = tuple(getattr(value, 'shape', (1,)))
     if not shape:
         return False  # a number in an array
     if key.endswith(('_map', '_seg')) or (len(shape) >= 2 and shape[:2] == tuple(img_shape)):
-        return False  # a map of the image, which may happen to be as high as there are instances
+        return False  # a map of the image, whose height may equal the number of instances
     return len(value) == instances
 
 
 def take(value: Any, index: np.ndarray) -> Any:
-    """The elements at ``index`` (integers) of any per-instance field."""
+    """Return the elements at ``index`` (integers) of any per-instance field."""
     if isinstance(value, (list, tuple)):
         return type(value)(value[i] for i in index)
     if isinstance(value, torch.Tensor):
@@ -72,8 +73,8 @@ def take(value: Any, index: np.ndarray) -> Any:
     return value[index]
 
 
-def concatenated(first: Any, second: Any) -> Any:
-    """Two per-instance fields of the same kind, one behind the other."""
+def concatenate(first: Any, second: Any) -> Any:
+    """Join two per-instance fields of the same kind."""
     if isinstance(first, torch.Tensor):
         return torch.cat([first, second])
     if isinstance(first, np.ndarray):
@@ -83,20 +84,20 @@ def concatenated(first: Any, second: Any) -> Any:
     return type(first).cat([first, second])
 
 
-def taken(instances: Any, index: np.ndarray) -> Any:
-    """``InstanceData`` of the instances at ``index``; its own indexing makes one slice per instance."""
-    return _like(instances, {key: take(value, index) for key, value in instances.items()})
+def take_instances(instances: Any, index: np.ndarray) -> Any:
+    """Return ``InstanceData`` of the instances at ``index``; its own indexing makes one slice per instance."""
+    return _make_like(instances, {key: take(value, index) for key, value in instances.items()})
 
 
-def appended(instances: Any, more: Any) -> Any:
-    """``InstanceData`` with more instances; fields that only one of the two has are left out."""
+def append_instances(instances: Any, more: Any) -> Any:
+    """Return ``InstanceData`` with more instances; fields that only one of the two has are left out."""
     if not len(instances):
         return more
-    fields = {key: concatenated(value, more[key]) for key, value in instances.items() if key in more}
-    return _like(instances, fields)
+    fields = {key: concatenate(value, more[key]) for key, value in instances.items() if key in more}
+    return _make_like(instances, fields)
 
 
-def _like(instances: Any, fields: Dict[str, Any]) -> Any:
+def _make_like(instances: Any, fields: Dict[str, Any]) -> Any:
     made = type(instances)(metainfo=instances.metainfo)
     for key, value in fields.items():
         made.set_field(value, key)
@@ -104,30 +105,30 @@ def _like(instances: Any, fields: Dict[str, Any]) -> Any:
 
 
 def renumber_unpacked(results: Any, stays: np.ndarray) -> None:
-    """Has the map of a sample, not packed yet, count the instances that stay; nothing happens without one."""
+    """Renumber the map of an unpacked sample for the instances that stay; without a map nothing happens."""
     if isinstance(results.get('gt_panoptic_seg'), Tensor) and results.get('gt_masks') is None:
-        results['gt_panoptic_seg'] = renumbered(results['gt_panoptic_seg'], stays)
+        results['gt_panoptic_seg'] = renumber(results['gt_panoptic_seg'], stays)
 
 
 def renumber_packed(sample: Any, stays: np.ndarray) -> None:
-    """The same for a packed sample; one whose instances have masks of their own is about something else."""
+    """Renumber the map of a packed sample; if its instances have masks, the map is something else."""
     held = sample.get('gt_panoptic_seg')
     if held is not None and 'pan_seg' in held and 'masks' not in sample.gt_instances:
-        held.pan_seg = renumbered(held.pan_seg, stays)
+        held.pan_seg = renumber(held.pan_seg, stays)
 
 
-def renumbered(overlap: Tensor, stays: np.ndarray) -> Tensor:
-    """A map for the instances that stay; where another stood there is none.
+def renumber(overlap: Tensor, stays: np.ndarray) -> Tensor:
+    """Renumber a map for the instances that stay; the others become 0.
 
     Args:
         overlap (Tensor): Integers up to N, of any shape.
         stays (np.ndarray): bool (N,).
 
     Returns:
-        Tensor: Of the same dtype and shape. A map that counts further than N is returned as it is.
+        Tensor: Same dtype and shape. A map with numbers above N is returned unchanged.
 
     Example:
-        >>> renumbered(torch.tensor([0, 1, 2, 3]), np.array([True, False, True]))
+        >>> renumber(torch.tensor([0, 1, 2, 3]), np.array([True, False, True]))
         tensor([0, 1, 0, 2])
     """
     if overlap.numel() and int(overlap.max()) > len(stays):
@@ -140,14 +141,14 @@ _INF = float('inf')
 
 
 def box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.ndarray]:
-    """What is wrong with each box.
+    """Find the fault of each box.
 
     Args:
         boxes (BaseBoxes, Tensor or np.ndarray): N boxes; plain arrays hold (x1, y1, x2, y2), in pixels.
         img_shape (tuple[float, float]): Height and width; infinite: no box counts as outside.
 
     Returns:
-        np.ndarray, optional: int (N,), the place of the first fault in ``BOX_REASONS`` (0: none); ``None`` where no
+        np.ndarray, optional: int (N,), index of the first fault in ``BOX_REASONS`` (0: no fault); ``None`` if no
         box has a fault.
     """
     if not len(boxes):
@@ -158,7 +159,7 @@ def box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.ndarra
 
 
 def are_few_and_good(boxes: Any, img_shape: Tuple[float, float]) -> bool:
-    """Whether a fast look at the corners is enough to see that no box has a fault."""
+    """Return True if a fast look at the corners shows that no box has a fault."""
     corners = _corners(boxes)
     if corners is None or len(corners) > FEW:
         return False
@@ -172,7 +173,7 @@ def are_few_and_good(boxes: Any, img_shape: Tuple[float, float]) -> bool:
 
 
 def _corners(boxes: Any) -> Any:
-    """(N, 4) corners of horizontal boxes, without a copy; ``None`` for any other type of box."""
+    """Return (N, 4) corners of horizontal boxes, without a copy; ``None`` for any other type of box."""
     if hasattr(boxes, 'tensor'):
         box_type: Any = type(boxes)
         return boxes.tensor if _is_horizontal(box_type) else None
@@ -181,20 +182,20 @@ def _corners(boxes: Any) -> Any:
 
 @lru_cache(maxsize=None)
 def _is_horizontal(box_type: Any) -> bool:
-    from mmdet.structures.bbox import HorizontalBoxes  # not installed where boxes are plain arrays
+    from mmdet.structures.bbox import HorizontalBoxes  # not installed if boxes are plain arrays
 
     return issubclass(box_type, HorizontalBoxes)
 
 
 def _faults(boxes: Any, img_shape: Tuple[float, float]) -> np.ndarray:
-    """Of rotated, quadrilateral and other boxes, by what every type of box has to offer."""
+    """Find faults of rotated, quadrilateral and other boxes, by what every type of box offers."""
     enclosing = _enclosing(boxes)
     if enclosing is not None:
         faults = corner_faults(enclosing, img_shape)
     else:
         faults = np.zeros(len(boxes), np.int8)
         faults[~boxes.is_inside(img_shape).numpy()] = OUTSIDE
-    with warnings.catch_warnings():  # quadrilateral boxes warn that their width is made up
+    with warnings.catch_warnings():  # quadrilateral boxes warn about their computed width
         warnings.simplefilter('ignore')
         has_area = (boxes.widths > 0) & (boxes.heights > 0) & (boxes.areas > 0)
     faults[~has_area.numpy()] = NO_AREA
@@ -203,12 +204,107 @@ def _faults(boxes: Any, img_shape: Tuple[float, float]) -> np.ndarray:
 
 
 def _enclosing(boxes: Any) -> Optional[np.ndarray]:
-    """(N, 4) corners of the horizontal boxes around others; ``None`` where their type knows no such conversion.
+    """Return (N, 4) corners of enclosing horizontal boxes; ``None`` if the type has no such conversion.
 
-    ``is_inside`` of rotated and quadrilateral boxes asks for the centre, which may lie outside of an image that shows a
+    ``is_inside`` of rotated and quadrilateral boxes checks the centre, which may be outside of an image that shows a
     part of the object.
     """
     try:
         return boxes.convert_to('hbox').tensor.numpy()
-    except AssertionError:  # mmdet's, of a type without a converter
+    except AssertionError:  # from mmdet, for a type without a converter
         return None
+
+
+#: Label that mmdet3d's data sets write for a category outside the class list; ``ObjectNameFilter`` removes it.
+UNLISTED = -1
+#: Centre, size and angle of a box; the velocities that follow may be unknown (NaN), which heads expect.
+_GEOMETRY = 7
+_SIZE = slice(3, 6)
+
+
+class SanitizedObjects(NamedTuple):
+    """Result of :func:`sanitize_objects`.
+
+    Attributes:
+        labels (np.ndarray): Mapped and clipped labels, int64 (N,).
+        stays (np.ndarray, optional): bool (N,), objects to train on; ``None``: all of them.
+        tally (Tally): Counts of seen and sanitized objects.
+    """
+
+    labels: np.ndarray
+    stays: Optional[np.ndarray]
+    tally: Tally
+
+
+def sanitize_objects(
+    rule: InstanceRule,
+    labels: np.ndarray,
+    boxes: Any = None,
+    known: Optional[np.ndarray] = None,
+    source: Optional[str] = None,
+) -> SanitizedObjects:
+    """Sanitize the objects of one sample. mmdet3d's detectors have no ignored objects: what takes no part is removed.
+
+    The label -1 is not a mistake: it marks categories outside the user's class list. Such objects are
+    removed and count as mapped.
+
+    Args:
+        rule (InstanceRule): Defines the valid labels.
+        labels (np.ndarray): int64 (N,).
+        boxes (BaseInstance3DBoxes, Tensor or np.ndarray, optional): N boxes to check, (x, y, z, three sizes, yaw,
+            ...) in metres.
+        known (np.ndarray, optional): bool (N,), objects that were checked already.
+        source (str, optional): The file, for messages and the tally.
+
+    Raises:
+        LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
+    """
+    judged = np.zeros(len(labels), bool) if known is None else known
+    listed = judged | (labels != UNLISTED) if UNLISTED not in rule.label_map else np.ones(len(labels), bool)
+    faults = None
+    if boxes is not None:
+        faults = np.where(listed, box_faults_3d(boxes), 0)
+    sanitized = rule.sanitize(labels, judged | ~listed, faults, source)
+    stays = sanitized.stays
+    if not listed.all():
+        sanitized.tally.mapped += int((~listed).sum())
+        stays = listed if stays is None else stays & listed
+    return SanitizedObjects(sanitized.labels, stays, sanitized.tally)
+
+
+def sanitize_projected(
+    rule: InstanceRule, labels: np.ndarray, found: SanitizedObjects, raw: np.ndarray, source: Optional[str]
+) -> Tuple[np.ndarray, SanitizedObjects]:
+    """Sanitize the boxes in an image that belong to the objects, and may have other labels.
+
+    Args:
+        labels (np.ndarray): int64 (N,), labels of the boxes in the image.
+        found (SanitizedObjects): The objects in space.
+        raw (np.ndarray): int64 (N,), their original labels.
+
+    Returns:
+        tuple: the labels in the image, and what stays of both; an object whose labels agree is counted once.
+    """
+    same = labels == raw
+    also = sanitize_objects(rule, labels, None, same if found.stays is None else same | ~found.stays, source)
+    both = [stays for stays in (found.stays, also.stays) if stays is not None]
+    stays = both[0] & both[-1] if both else None
+    tally = found.tally.merge_second_look(also.tally)
+    return np.where(same, found.labels, also.labels), SanitizedObjects(found.labels, stays, tally)
+
+
+def box_faults_3d(boxes: Any) -> np.ndarray:
+    """Find the fault of each box: int8 (N,), index in ``BOX_REASONS``; 0: no fault.
+
+    Example:
+        >>> box_faults_3d(np.array([[0, 0, 0, 4, 2, 1, 0.5], [0, 0, 0, 4, 0, 1, 0.5]])).tolist()
+        [0, 2]
+    """
+    values = getattr(boxes, 'tensor', boxes)
+    values = values.numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+    faults = np.zeros(len(values), np.int8)
+    if not len(values):
+        return faults
+    faults[~(values[:, _SIZE] > 0).all(axis=1)] = NO_AREA
+    faults[~np.isfinite(values[:, :_GEOMETRY]).all(axis=1)] = NOT_FINITE
+    return faults

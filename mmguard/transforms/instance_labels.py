@@ -10,25 +10,26 @@ import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
-from mmguard.labels.samples import file_of
+from mmguard.labels.samples import file_of, leave_in_results, leave_in_sample, rule_for
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import LABEL_GUARD, Tally
-from mmguard.log.unreported import warn_unreported
+from mmguard.log.messages import warn_unreported
 from mmguard.transforms.instance_fields import (
     IN_IMAGE,
     IN_SPACE,
-    appended,
+    SanitizedObjects,
+    append_instances,
     are_few_and_good,
     box_faults,
     check_lengths,
     keys_of,
     renumber_packed,
     renumber_unpacked,
+    sanitize_objects,
+    sanitize_projected,
     take,
-    taken,
+    take_instances,
 )
-from mmguard.transforms.objects_3d import SanitizedObjects, sanitize_objects, sanitize_projected
-from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 #: A set, because comparing a dtype of numpy with one of torch is an error.
 INT64 = {torch.int64, np.dtype(np.int64)}
@@ -36,41 +37,41 @@ _INF = float('inf')
 
 
 class GuardInstanceLabels(BaseTransform):
-    """Checks and sanitizes the instances of an image, before or after PackDetInputs.
+    """Check and sanitize the instances of an image, before or after PackDetInputs.
 
     Right after it, it sees what the loss will see, and its report always reaches the hook. Before it, the report
     travels if ``'label_guard'`` is in the ``meta_keys`` of PackDetInputs. Where a transform mixes several images
-    (Mosaic, MixUp, CopyPaste), put the guard behind it: the reports of the mixed-in images end there. All fields of an
-    instance stay in line, labels become int64, and an image that loses all of them stays usable. Panoptic samples
-    want GuardSegLabels beside it.
+    (Mosaic, MixUp, CopyPaste), put the guard after it: it drops the reports of the mixed-in images. All fields of an
+    instance stay in line, labels become int64, and an image that keeps no instance stays usable. Panoptic samples
+    need GuardSegLabels as well.
 
-    Boxes may be of any type of mmdet's (rotated and quadrilateral ones of MMRotate, too), and stay of it. Objects of
-    MMDetection3D, behind Pack3DDetInputs or before it, are removed where others are moved to the ignored instances,
-    which no detector there has; their boxes want finite geometry and sizes above 0. A label of -1, which its data sets
-    write for categories that the class list leaves out, is removed as well, and is no offence.
+    Boxes may have any type of mmdet's (also rotated and quadrilateral ones of MMRotate), and keep it. Objects of
+    MMDetection3D, before or after Pack3DDetInputs, are removed where others are moved to the ignored instances,
+    which its detectors do not have; their boxes need finite geometry and sizes above 0. A label of -1, which its data
+    sets write for categories outside the class list, is removed as well, and is not an offence.
 
     Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, ``gt_labels_3d`` or ``gt_bboxes_3d``, or ``data_samples``
-    with ``gt_instances`` or ``gt_instances_3d``. Without them (a test pipeline) nothing happens. Added key:
+    with ``gt_instances`` or ``gt_instances_3d``. Nothing happens without them (a test pipeline). Added key:
     ``label_guard``.
 
     Args:
-        num_classes (int): Valid labels are ``[0, num_classes)``. mmdet's background, ``num_classes``, is none: an
+        num_classes (int): Valid labels are ``[0, num_classes)``. mmdet's background, ``num_classes``, is not valid: an
             instance with that label would be trained as background.
-        on_invalid (str): What becomes of an instance with an invalid label: ``'ignore'`` (default) moves it to the
+        on_invalid (str): Treatment of an instance with an invalid label: ``'ignore'`` (default) moves it to the
             ignored instances, whose region assigners with ``ignore_iof_thr`` > 0 train neither as an object nor as
             background; ``'drop'`` removes it; ``'clip'`` clamps its label; ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw label -> class, applied first.
-        check_boxes (bool): Whether instances are removed whose box is not finite, has no area or lies wholly outside
+        check_boxes (bool): Remove instances whose box is not finite, has no area or is entirely outside
             the image (and the image file, whose coordinates mmdet's test pipelines keep). Counted as skipped, under
             that reason. Defaults to True.
-        keep_ignored (bool): Whether instances that the annotations ignore (crowds, difficult objects) stay among the
-            ignored ones. ``False`` is for the training of a model whose assigners took no notice of them
-            (``ignore_iof_thr=-1``), and now do for the sake of invalid labels: valid ones are then trained as before.
+        keep_ignored (bool): Keep instances that the annotations ignore (crowds, difficult objects) among the
+            ignored ones. ``False`` is for the training of a model whose assigners did not use them
+            (``ignore_iof_thr=-1``), and now do because of invalid labels: valid ones are then trained as before.
             They are counted either way. Defaults to True.
 
     Raises:
-        ValueError: Arguments out of range; when called, fields of different lengths, masks that are not of the
-            image's size, labels that are not 1-D. The message names the file.
+        ValueError: Arguments out of range; when called, fields of different lengths, masks that do not have the
+            size of the image, labels that are not 1-D. The message names the file.
         TypeError: When called, floating-point labels.
         LabelGuardError: When called, an invalid instance with ``on_invalid='raise'``.
     """
@@ -89,10 +90,10 @@ class GuardInstanceLabels(BaseTransform):
         self.keep_ignored = keep_ignored
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Sanitize the instances of a sample, packed or not, and leave a :class:`~mmguard.labels.tally.Tally`."""
+        """Sanitize the instances of a sample, packed or not, and attach a :class:`~mmguard.labels.tally.Tally`."""
         if 'data_samples' not in results:
-            guard = self._for(results)
-            objects = _counted(results.get('gt_labels_3d'), results.get('gt_bboxes_3d'))
+            guard = self._adapt_to(results)
+            objects = _pick_counted(results.get('gt_labels_3d'), results.get('gt_bboxes_3d'))
             if objects is not None:
                 tally: Optional[Tally] = guard._sanitize_unpacked_objects(results, len(objects))
             else:
@@ -102,10 +103,10 @@ class GuardInstanceLabels(BaseTransform):
             return results
         sample = results['data_samples']
         _check_one_image(sample, 'video_data_samples' in sample)
-        guard = self._for(sample)
+        guard = self._adapt_to(sample)
         objects = sample.get('gt_instances_3d', {})
         boxes = sample.get('gt_instances', {})
-        in_space, in_image = bool(objects.keys()), bool(boxes.keys())  # without annotations they have no field
+        in_space, in_image = bool(objects.keys()), bool(boxes.keys())  # both are empty without annotations
         if in_space and in_image and len(objects) != len(boxes):
             tally = guard._sanitize_packed(sample) + guard._sanitize_objects(sample)
         elif in_space:
@@ -117,8 +118,8 @@ class GuardInstanceLabels(BaseTransform):
         leave_in_sample(sample, 'instances', tally, self.rule.whole_map)
         return results
 
-    def _for(self, sample: Any) -> GuardInstanceLabels:
-        """The guard for a sample whose labels an earlier one may have mapped, or moved to the ignored instances."""
+    def _adapt_to(self, sample: Any) -> GuardInstanceLabels:
+        """Return the guard for a sample whose labels an earlier guard may have mapped or moved."""
         if not sample.get(LABEL_GUARD):
             return self
         guard = copy.copy(self)
@@ -127,7 +128,7 @@ class GuardInstanceLabels(BaseTransform):
 
     def _sanitize_unpacked(self, results: Dict[str, Any]) -> Optional[Tally]:
         labels, boxes = results.get('gt_bboxes_labels'), results.get('gt_bboxes')
-        counted = _counted(labels, boxes)
+        counted = _pick_counted(labels, boxes)
         if counted is None:
             return None
         source = results.get('img_path')
@@ -141,7 +142,7 @@ class GuardInstanceLabels(BaseTransform):
         leaves_out = ignored is not None and not self.keep_ignored and bool(ignored.any())
         if not leaves_out and self._is_clean(labels, boxes, extent):
             return Tally(len(counted), source=source)
-        sanitized = self._sanitized(labels, 'gt_bboxes_labels', boxes, extent, ignored, source)
+        sanitized = self._sanitize_labels(labels, 'gt_bboxes_labels', boxes, extent, ignored, source)
         if labels is not None:
             results['gt_bboxes_labels'] = sanitized.labels
         if leaves_out:
@@ -165,7 +166,7 @@ class GuardInstanceLabels(BaseTransform):
         labels, boxes = instances.get('labels'), instances.get('bboxes')
         if not ignored and self._is_clean(labels, boxes, extent):
             return Tally(len(labels), source=source)
-        sanitized = self._sanitized(labels, 'gt_instances.labels', boxes, extent, None, source)
+        sanitized = self._sanitize_labels(labels, 'gt_instances.labels', boxes, extent, None, source)
         if labels is not None and (sanitized.tally.changed or labels.dtype != torch.int64):
             instances.labels = torch.from_numpy(sanitized.labels)
         tally = sanitized.tally
@@ -174,23 +175,23 @@ class GuardInstanceLabels(BaseTransform):
             crowds = self.rule.sanitize(np.zeros(len(ignored), np.int64), np.ones(len(ignored), bool), faults, source)
             tally = tally + crowds.tally
             if not self.keep_ignored:
-                sample.ignored_instances = taken(ignored, np.arange(0))
+                sample.ignored_instances = take_instances(ignored, np.arange(0))
             elif crowds.dropped is not None:
-                sample.ignored_instances = taken(ignored, np.flatnonzero(~crowds.dropped))
+                sample.ignored_instances = take_instances(ignored, np.flatnonzero(~crowds.dropped))
         if sanitized.moved is not None:
-            moved = taken(instances, np.flatnonzero(sanitized.moved))
+            moved = take_instances(instances, np.flatnonzero(sanitized.moved))
             ignored = sample.get('ignored_instances')
-            sample.ignored_instances = moved if ignored is None else appended(ignored, moved)
+            sample.ignored_instances = moved if ignored is None else append_instances(ignored, moved)
         if sanitized.stays is not None:
-            sample.gt_instances = taken(instances, np.flatnonzero(sanitized.stays))
+            sample.gt_instances = take_instances(instances, np.flatnonzero(sanitized.stays))
             renumber_packed(sample, sanitized.stays)
         return tally
 
     def _sanitize_objects(self, sample: Any) -> Tally:
-        """The objects of a packed sample, and with them their boxes in the image, where they have such."""
+        """Sanitize the objects of a packed sample, together with their boxes in the image, if any."""
         objects, boxes, source = sample.gt_instances_3d, sample.get('gt_instances', {}), file_of(sample)
         paired = bool(boxes.keys()) and len(boxes) == len(objects)
-        labels, in_image, found = self._judged(
+        labels, in_image, found = self._judge(
             objects.get('labels_3d'),
             objects.get('bboxes_3d'),
             boxes.get('labels') if paired else None,
@@ -203,15 +204,15 @@ class GuardInstanceLabels(BaseTransform):
             boxes.labels = torch.from_numpy(in_image)
         if found.stays is not None:
             stays = np.flatnonzero(found.stays)
-            sample.gt_instances_3d = taken(objects, stays)
+            sample.gt_instances_3d = take_instances(objects, stays)
             if paired:
-                sample.gt_instances = taken(boxes, stays)
+                sample.gt_instances = take_instances(boxes, stays)
         return found.tally
 
     def _sanitize_unpacked_objects(self, results: Dict[str, Any], objects: int) -> Tally:
-        in_image = _counted(results.get('gt_bboxes_labels'), results.get('gt_bboxes'))
+        in_image = _pick_counted(results.get('gt_bboxes_labels'), results.get('gt_bboxes'))
         paired = in_image is not None and len(in_image) == objects
-        labels, labels_in_image, found = self._judged(
+        labels, labels_in_image, found = self._judge(
             results.get('gt_labels_3d'),
             results.get('gt_bboxes_3d'),
             results.get('gt_bboxes_labels') if paired else None,
@@ -229,28 +230,28 @@ class GuardInstanceLabels(BaseTransform):
                     results[key] = take(results[key], index)
         return found.tally
 
-    def _judged(
+    def _judge(
         self, labels: Any, boxes: Any, in_image: Any, objects: int, source: Optional[str]
     ) -> Tuple[Optional[np.ndarray], Optional[np.ndarray], SanitizedObjects]:
-        """The labels in space and in the image, each ``None`` where there are none, and what stays."""
+        """Return the labels in space and in the image, each ``None`` if missing, and what stays."""
         raw = np.zeros(objects, np.int64) if labels is None else _class_indices(labels, 'gt_labels_3d', source)
         found = sanitize_objects(self.rule, raw, boxes if self.check_boxes else None, None, source)
-        beside = None
+        labels_in_image = None
         if in_image is not None:
-            beside, found = sanitize_projected(
+            labels_in_image, found = sanitize_projected(
                 self.rule, _class_indices(in_image, 'gt_bboxes_labels', source), found, raw, source
             )
-        return None if labels is None else found.labels, beside, found
+        return None if labels is None else found.labels, labels_in_image, found
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
-        """The usual image, counted in as few steps as can be: a first call of torch or numpy takes its 10 us."""
+        """Return True for the usual clean image, in few steps: each first call of torch or numpy costs 10 us."""
         if labels is None or getattr(labels, 'ndim', None) != 1 or len(labels) > FEW or labels.dtype not in INT64:
             return False
         if not self.rule.are_classes(labels.tolist()):
             return False
         return boxes is None or not self.check_boxes or are_few_and_good(boxes, extent)
 
-    def _sanitized(
+    def _sanitize_labels(
         self,
         labels: Any,
         key: str,
@@ -259,7 +260,7 @@ class GuardInstanceLabels(BaseTransform):
         ignored: Optional[np.ndarray],
         source: Optional[str],
     ) -> SanitizedInstances:
-        if labels is None:  # boxes alone
+        if labels is None:  # only boxes
             labels = np.zeros(len(boxes) if boxes is not None else 0, dtype=np.int64)
         return self.rule.sanitize(_class_indices(labels, key, source), ignored, self._faults(boxes, extent), source)
 
@@ -283,12 +284,12 @@ def _check_one_image(sample: Any, is_video: bool) -> None:
         )
 
 
-def _counted(labels: Any, boxes: Any) -> Any:
+def _pick_counted(labels: Any, boxes: Any) -> Any:
     return boxes if labels is None else labels
 
 
 def _class_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:
-    """Return int64 (N,); what exceeds int64 turns negative, invalid either way."""
+    """Return int64 (N,); values beyond int64 turn negative, invalid either way."""
     if not isinstance(labels, (torch.Tensor, np.ndarray)):
         raise TypeError(
             f'{source or "sample"}: {key} must be an integer array or tensor of shape (num_instances,), got '
@@ -297,18 +298,18 @@ def _class_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:
     labels = labels.numpy() if isinstance(labels, torch.Tensor) else labels
     if labels.ndim != 1:
         raise ValueError(
-            f'{source or "sample"}: labels have shape {labels.shape}, wanted is (number of instances,) with one class '
+            f'{source or "sample"}: labels have shape {labels.shape}, expected (num_instances,) with one class '
             f'index each. One-hot labels? Convert with labels.argmax(1)'
         )
     if labels.size and labels.dtype.kind not in 'biu':
-        raise TypeError(f'{source or "sample"}: labels are {labels.dtype}, wanted are integer class indices')
+        raise TypeError(f'{source or "sample"}: labels are {labels.dtype}, expected integer class indices')
     return labels.astype(np.int64, copy=False)
 
 
 def _extent(meta: Any) -> Tuple[float, float]:
-    """Height and width within which a box may lie: of the image, or of its file, whichever is larger.
+    """Return the height and width that limit a box: of the image or of its file, whichever is larger.
 
-    mmdet's test pipelines load annotations behind the resizing, in the coordinates of the file.
+    mmdet's test pipelines load annotations after resizing, in the coordinates of the file.
     """
     img_shape, ori_shape = meta.get('img_shape'), meta.get('ori_shape')
     if img_shape is None or ori_shape is None:

@@ -8,27 +8,26 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.samples import POINTS, file_of, packed_map
+from mmguard.labels.samples import POINTS, file_of, find_map, leave_in_results, leave_in_sample, rule_for
 from mmguard.labels.space import LabelMap, LabelRule, check_int, check_on_invalid, invalid_label_error, value_counts
 from mmguard.labels.tally import Tally
-from mmguard.log.unreported import warn_unreported
-from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
+from mmguard.log.messages import warn_unreported
 
 
 class GuardSegLabels(BaseTransform):
-    """Checks and sanitizes the semantic label map, or the labels of points, before or after the Pack transform.
+    """Check and sanitize the semantic label map, or the labels of points, before or after the Pack transform.
 
     Right after the Pack transform it sees what the loss will see, and its report always reaches the hook. Before it,
-    it sanitizes early (``GenerateEdge`` draws no edges around bad pixels); the report then travels if
+    it sanitizes early (``GenerateEdge`` then draws no edges around invalid pixels); the report travels if
     ``'label_guard'`` is in the Pack transform's ``meta_keys``. A clean map costs about one min/max and is not
-    copied. Where a transform mixes several images (``RandomMosaic``), put the guard behind it: the reports of the
-    mixed-in images end there.
+    copied. If a transform mixes several images (``RandomMosaic``), put the guard after it: it drops the reports of
+    the mixed-in images.
 
-    Points (MMDetection3D) count as pixels. PointSegClassMapping makes classes of what their files hold, and ends the
-    training at a value that is not in its table: GuardedPointSegClassMapping in its place does not.
+    Points (MMDetection3D) count as pixels. PointSegClassMapping turns raw values into classes, and ends the
+    training at a value outside its table: GuardedPointSegClassMapping in its place does not.
 
     Required keys: ``gt_seg_map`` (H, W) or ``pts_semantic_mask`` (N,) of an integer dtype, or ``data_samples`` with
-    ``gt_sem_seg`` (1, H, W) or ``gt_pts_seg`` (N,). Without any of them (a test pipeline) nothing happens. Added key:
+    ``gt_sem_seg`` (1, H, W) or ``gt_pts_seg`` (N,). Nothing happens without them (a test pipeline). Added key:
     ``label_guard``.
 
     Args:
@@ -38,7 +37,7 @@ class GuardSegLabels(BaseTransform):
             the classes, ``'raise'`` raises ``LabelGuardError`` that names the file.
         label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first;
             ``{7: 0, 8: 1, '*': 255}`` ignores every value that it does not name. A second guard with the same map
-            leaves it out, where the report of the first reaches it.
+            does not apply it again, if the report of the first reaches it.
 
     Raises:
         ValueError: Arguments out of range; when called, a label map that is not 2-D.
@@ -57,7 +56,7 @@ class GuardSegLabels(BaseTransform):
         self.rule = LabelRule(num_classes, ignore_index, on_invalid, label_map)
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Sanitize the label map of a sample, packed or not, and leave a :class:`~mmguard.labels.tally.Tally` of it."""
+        """Sanitize the label map of a sample, packed or not, and attach a :class:`~mmguard.labels.tally.Tally`."""
         if 'data_samples' in results:
             self._sanitize_packed(results['data_samples'])
             return results
@@ -71,7 +70,7 @@ class GuardSegLabels(BaseTransform):
         return results
 
     def _sanitize_packed(self, sample: Any) -> None:
-        found = packed_map(sample)
+        found = find_map(sample)
         if found is None:
             return
         holder, field = found
@@ -95,45 +94,45 @@ def _check(label: np.ndarray, shape: Tuple[int, ...], of_points: bool, source: O
     where = source or (POINTS if of_points else 'gt_seg_map')
     if of_points and label.ndim != 1:
         raise ValueError(
-            f'{where}: the labels of the points have shape {tuple(label.shape)}, wanted is (number of points,) with '
-            f'one class index per point. Is seg_3d_dtype of LoadAnnotations3D that of the file?'
+            f'{where}: the labels of the points have shape {tuple(label.shape)}, expected (number of points,) with '
+            f'one class index per point. Does seg_3d_dtype of LoadAnnotations3D match the file?'
         )
     if not of_points and len(shape) != 2:
         raise ValueError(
-            f'{where}: the label map has shape {tuple(label.shape)}, wanted is (height, width) with one class index '
+            f'{where}: the label map has shape {tuple(label.shape)}, expected (height, width) with one class index '
             f'per pixel. Is it a colour-coded mask? Convert its colours to class indices once and save them as '
             f'single-channel 8-bit PNG'
         )
     if label.dtype.kind == 'f':
         raise TypeError(
-            f'{where}: the label map is {label.dtype}, wanted are integers. Was it resized bilinearly (label maps need '
+            f'{where}: the label map is {label.dtype}, expected integers. Was it resized bilinearly (label maps need '
             f'nearest), or scaled to 0..1 (ToTensor is for images)?'
         )
     if label.dtype.kind not in 'biu':
-        raise TypeError(f'{where}: the label map is {label.dtype}, wanted are integers')
+        raise TypeError(f'{where}: the label map is {label.dtype}, expected integers')
 
 
 class GuardedPointSegClassMapping(BaseTransform):
-    """mmdet3d's PointSegClassMapping, for which a value that the table does not hold counts as unlabelled.
+    """mmdet3d's PointSegClassMapping, but a value outside the table counts as unlabelled.
 
-    The table comes from the data set (``seg_all_class_ids`` of its type, or ``max_label``). There, a value behind its
-    end raises an IndexError, and a negative one is looked up from the end, so that the points are trained as another
-    class.
+    The table comes from the data set (``seg_all_class_ids`` of its type, or ``max_label``). Without the guard, a value
+    above it raises an IndexError, and a negative one is looked up from the end, so that the points are trained as
+    another class.
 
     Required keys: ``pts_semantic_mask`` (N,) of an integer dtype, ``seg_label_mapping`` (M,): value -> class. Modified
-    key: ``pts_semantic_mask``, int64; that of ``eval_ann_info``, too. Added key: ``label_guard``, which arrives at the
+    key: ``pts_semantic_mask``, int64; also that of ``eval_ann_info``. Added key: ``label_guard``, which reaches the
     hook if it is in the ``meta_keys`` of Pack3DDetInputs.
 
     Args:
-        ignore_index (int, optional): What the head ignores. ``None``: the highest number in the table, which data sets
-            have behind their classes.
+        ignore_index (int, optional): The ignore_index of the head. ``None``: the highest number in the table, which
+            data sets have after their classes.
         on_invalid (str): ``'ignore'`` (default) makes such points unlabelled, ``'raise'`` raises ``LabelGuardError``
             that names the file.
-        label_map (dict[int, int], optional): Value -> class, looked up before the table: values that it does not hold,
-            and what you want otherwise. These are no mistakes, and count as mapped.
+        label_map (dict[int, int], optional): Value -> class, looked up before the table, for values that the table
+            lacks or that you want to change. These are not mistakes, and count as mapped.
 
     Raises:
-        ValueError, TypeError: An argument that cannot be used.
+        ValueError, TypeError: An unusable argument.
         LabelGuardError: When called, an invalid value with ``on_invalid='raise'``.
     """
 
@@ -151,7 +150,7 @@ class GuardedPointSegClassMapping(BaseTransform):
         }
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Map the labels of the points, and leave a :class:`~mmguard.labels.tally.Tally` of those not in the table."""
+        """Map the labels of the points, and attach a :class:`~mmguard.labels.tally.Tally` of those not in the table."""
         table, raw = np.asarray(results['seg_label_mapping']), np.asarray(results[POINTS])
         mapped = np.isin(raw, list(self.label_map))
         invalid = ((raw < 0) | (raw >= len(table))) & ~mapped

@@ -17,8 +17,8 @@ from mmguard.compat.stack import (
     base_source,
     config_file,
     folder_of,
-    ignored_labels_weigh,
-    install_words,
+    install_command,
+    weighs_ignored_labels,
 )
 from mmguard.compat.torch_names import is_compiling, is_fake, outlives_call
 from mmguard.nn import CrossEntropyLoss
@@ -165,7 +165,7 @@ def test_both_stacks_name_the_same_modules() -> None:
     assert modules[0] == modules[1]
     assert {stack: set(words) for stack, words in INSTALL.items()} == dict.fromkeys(STACKS, modules[0])
     # Neither is left out where it is not known which one somebody has.
-    assert all(word in install_words('mmcv') for word in ('mim install', 'onedl-mmcv'))
+    assert all(word in install_command('mmcv') for word in ('mim install', 'onedl-mmcv'))
 
 
 def test_a_path_stays_as_it_is() -> None:
@@ -195,10 +195,10 @@ def test_the_short_name_gives_the_same_where_it_resolves() -> None:
     pytest.importorskip('mmdet')
     from mmengine.config import Config
 
-    from mmguard.tools.apply.output import without_scopes
+    from mmguard.tools.apply.output import remove_scopes
 
     short = Config.fromstring(f'_base_ = [{RETINANET!r}]', '.py').to_dict()
-    assert without_scopes(short) == Config.fromfile(config_file(RETINANET)).to_dict()
+    assert remove_scopes(short) == Config.fromfile(config_file(RETINANET)).to_dict()
 
 
 def test_a_config_that_is_not_shipped() -> None:
@@ -216,7 +216,7 @@ def test_whether_ignored_labels_weigh_is_what_the_loss_that_is_here_does() -> No
     weight = [1.0, 1.0, 9.0]
     loss = CrossEntropyLoss(class_weight=weight)(scores, label, ignore_index=2)
     sums = torch.nn.functional.cross_entropy(scores[:1], label[:1], reduction='sum')
-    torch.testing.assert_close(loss, sums / (10.0 if ignored_labels_weigh() else 1.0))
+    torch.testing.assert_close(loss, sums / (10.0 if weighs_ignored_labels() else 1.0))
 
 
 def bases(path: Path) -> Any:

@@ -10,7 +10,7 @@ from typing import List
 import pytest
 
 from mmguard.cli import main
-from mmguard.text.failures import REPORT_IT
+from mmguard.text import REPORT_IT
 
 HEAD = "model=dict(type='EncoderDecoder',decode_head=dict(type='FCNHead',num_classes=3{}))\n"
 DET = (

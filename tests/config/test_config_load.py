@@ -9,7 +9,7 @@ from typing import Dict, List
 
 import pytest
 
-from mmguard.config.load import load_config
+from mmguard.config.read import load_config
 from mmguard.config.recognized import bases_of
 from mmguard.errors import CannotRun
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mmguard.config.changes import Conflict, changed, merged
+from mmguard.config.changes import Conflict, change_config, merge
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import MOST_CLASSES, with_right_types
+from mmguard.config.types import MOST_CLASSES, separate_misplaced
 from mmguard.errors import CannotRun
 
 
@@ -78,13 +78,13 @@ def test_what_is_right_is_left_as_it_is() -> None:
         model=dict(type='M', decode_head=[dict(type='AHead', num_classes=None, loss_decode=[dict(type='B')])]),
         anything=dict(type=5, num_classes='many', x={1j}, y=frozenset([3]), z=(1, None)),
     )
-    copy, found = with_right_types(tree)
+    copy, found = separate_misplaced(tree)
     assert found == []
     assert copy == tree
 
 
 def test_positions_stay() -> None:
-    copy, found = with_right_types(data(pipeline=[dict(type='A'), dict(type=3, k=1), dict(type='B')]))
+    copy, found = separate_misplaced(data(pipeline=[dict(type='A'), dict(type=3, k=1), dict(type='B')]))
     assert copy['train_dataloader']['dataset']['pipeline'] == [dict(type='A'), dict(k=1), dict(type='B')]
     assert [one.path for one in found] == [f'{DATASET}.pipeline[1].type']
 
@@ -105,12 +105,12 @@ def test_what_was_meant(said: Any, meant: Any) -> None:
     (one,) = read.misplaced
     assert one.instead == meant
     if meant is not None:
-        assert changed(read, [(one.path, one.instead)]).misplaced == []
+        assert change_config(read, [(one.path, one.instead)]).misplaced == []
 
 
 def test_a_change_keeps_what_else_is_wrong() -> None:
     read = ReadConfig({**model(num_classes='19'), 'custom_hooks': 5})
-    after = changed(read, [(f'{HEAD}.num_classes', 19)])
+    after = change_config(read, [(f'{HEAD}.num_classes', 19)])
     assert [one.path for one in after.misplaced] == ['custom_hooks']
 
 
@@ -148,9 +148,9 @@ GUARD, MAP = dict(type='Guard'), dict(type='Guard', label_map={255: 1})
     ],
 )
 def test_what_either_changed_is_changed(base: Any, one: Any, other: Any, both: Any) -> None:
-    assert merged(base, one, other) == both
-    assert merged(base, other, one) == both
-    assert type(merged(base, one, other)) is type(base)
+    assert merge(base, one, other) == both
+    assert merge(base, other, one) == both
+    assert type(merge(base, one, other)) is type(base)
 
 
 @pytest.mark.parametrize(
@@ -163,5 +163,5 @@ def test_what_either_changed_is_changed(base: Any, one: Any, other: Any, both: A
 )
 def test_a_contradiction_names_its_place(base: Any, one: Any, other: Any, path: str) -> None:
     with pytest.raises(Conflict) as raised:
-        merged(base, one, other)
+        merge(base, one, other)
     assert str(raised.value) == path

@@ -60,7 +60,7 @@ def test_every_detection_config_is_tested_here() -> None:
 
 @ALL_FAMILIES
 def test_the_full_model_builds_with_guarded_losses(family: str) -> None:
-    from mmguard.losses.counting import CountsLabels
+    from mmguard.nn.counting import CountsLabels
 
     register_all_modules(init_default_scope=True)
     config = load(family)

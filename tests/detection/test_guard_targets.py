@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmguard import LabelGuardError, Tally
-from mmguard.detection import guard_batch, guard_targets, warning
+from mmguard.detection import guard_batch, guard_targets, messages
 
 NAN = float('nan')
 GOOD = [1.0, 2.0, 30.0, 40.0]
@@ -337,7 +337,7 @@ def test_in_the_workers_of_a_data_loader() -> None:
 
 
 def test_it_warns_where_nobody_takes_the_tally(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warning, '_offending_batches', 0)
+    monkeypatch.setattr(messages, '_offending_batches', 0)
     batch = [target([1]), target([600, 1, 600], image_id=42)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from mmguard.detection import guard_batch, guard_targets
+from mmguard.detection import messages as of_warnings
 from mmguard.detection import targets as of_targets
-from mmguard.detection import warning as of_warnings
 
 
 def target(masks: Any, number: int = 2, **more: Any) -> Dict[str, Any]:

@@ -19,8 +19,8 @@ from torch.utils.checkpoint import checkpoint
 
 from mmguard import LabelGuardError
 from mmguard.distributed import LossAgreement, align_losses
-from mmguard.distributed.loss_structure import Entry, digest, lacking, layout_of, union
-from mmguard.distributed.unused_parameters import _reached, zero_of
+from mmguard.distributed.loss_structure import Entry, digest, find_missing, layout_of, union
+from mmguard.distributed.unused_parameters import _find_reached, zero_of
 
 EXAMPLE = osp.join(osp.dirname(__file__), '..', '..', 'examples', 'ddp_plain_pytorch.py')
 
@@ -350,7 +350,7 @@ def test_layouts() -> None:
     }
     lists, tensors = {'a': Entry(True, True)}, {'a': Entry(False, True)}
     assert digest(lists) == digest(tensors), 'backward sees no difference, and there is none to tell'
-    assert (list(lacking(layout, layout)), list(lacking({}, layout))) == ([], ['a', 'b', 'c', 'd'])
+    assert (list(find_missing(layout, layout)), list(find_missing({}, layout))) == ([], ['a', 'b', 'c', 'd'])
 
 
 # ---- what a first batch without targets, or a branch that nobody uses, leaves without a gradient
@@ -454,5 +454,5 @@ def test_a_graph_that_checkpointing_hides_is_left_alone() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     x = torch.ones(1, 2, requires_grad=True)
     plain, hidden = model[1](x).sum(), checkpoint(model[0], x, use_reentrant=True).sum()
-    assert _reached([plain]) == {id(x), *map(id, model[1].parameters())}
-    assert _reached([plain, hidden]) is None
+    assert _find_reached([plain]) == {id(x), *map(id, model[1].parameters())}
+    assert _find_reached([plain, hidden]) is None

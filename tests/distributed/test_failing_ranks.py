@@ -10,8 +10,8 @@ import pytest
 from ranks import Rank, run_ranks
 from torch import nn
 
-from mmguard.distributed.unused_parameters import with_names
-from mmguard.findings.unused import unused_in
+from mmguard.distributed.unused_parameters import add_names
+from mmguard.findings.run import find_unused
 
 CHILD = """
 import contextlib, os, signal, time
@@ -190,16 +190,16 @@ def model() -> nn.Module:
 
 def test_only_what_trains_is_numbered() -> None:
     for text in (SAID, f'{SAID} 99'):  # the model has no parameter 99
-        assert unused_in([with_names(text, model())]).names == {1: ('mask_head.weight', 'mask_head.bias')}
+        assert find_unused([add_names(text, model())]).names == {1: ('mask_head.weight', 'mask_head.bias')}
 
 
 def test_other_messages_and_those_with_names_stay() -> None:
-    named = with_names(SAID, model())
-    assert with_names(named, model()) == named
-    assert with_names('Target 77 is out of bounds.', model()) == 'Target 77 is out of bounds.'
-    assert with_names(SAID, None) == SAID
+    named = add_names(SAID, model())
+    assert add_names(named, model()) == named
+    assert add_names('Target 77 is out of bounds.', model()) == 'Target 77 is out of bounds.'
+    assert add_names(SAID, None) == SAID
 
 
 def test_a_hostile_list_of_numbers_is_short_in_words() -> None:
-    (line,) = unused_in([f'{SAID} ' + ' '.join(map(str, range(5000)))]).words
+    (line,) = find_unused([f'{SAID} ' + ' '.join(map(str, range(5000)))]).lines
     assert len(line) < 200

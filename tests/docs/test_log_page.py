@@ -7,17 +7,18 @@ from typing import Any, Dict, List
 
 import pytest
 from doc_pages import blocks_of
+from window_stats import make_stats
 
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import IterationStats, LossCount, by_kind
 from mmguard.log.run_log import RunLog
+from mmguard.log.statistics import Stats, group_tallies
 
 
-def iteration(skipped: int, by_loss: int = 0) -> IterationStats:
+def iteration(skipped: int, by_loss: int = 0) -> Stats:
     tally = Tally(100, skipped, 0, {11: skipped}, 'a.png')
-    losses = {'head.loss': LossCount(50, by_loss)} if by_loss else {}
-    return IterationStats(
-        1, pixels=Tally(100, skipped), offending=by_kind(pixels=[tally] if skipped else []), losses=losses
+    losses = {'head.loss': Tally(50, by_loss)} if by_loss else {}
+    return make_stats(
+        1, pixels=Tally(100, skipped), offending=group_tallies(pixels=[tally] if skipped else []), losses=losses
     )
 
 

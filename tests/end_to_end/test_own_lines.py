@@ -14,7 +14,7 @@ from small_runs import LOAD, PACK, Run, make_cityscapes, tiny_config
 from test_two_lines import named_apart
 
 from mmguard.compat.stack import config_file
-from mmguard.config.changes import changed
+from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.finding import Finding
@@ -248,7 +248,7 @@ def test_check_names_it(folder: Path, name: str) -> None:
     for one in found:
         assert bool(one.edits) is mistake.edits
         for edit in one.edits:
-            assert own_findings(changed(config, edit.config)) == []
+            assert own_findings(change_config(config, edit.config)) == []
 
 
 def run(file: str, work_dir: Path) -> Run:

@@ -18,7 +18,7 @@ from this_stack import IS_ONEDL
 
 from mmguard import LabelGuardError
 from mmguard.compat.stack import config_file
-from mmguard.hooks.batches import KeepsReports
+from mmguard.hooks.discovery import KeepsReports
 
 pytestmark = pytest.mark.slow
 SKIPPED = [77, 252, 63, 161]

@@ -12,9 +12,8 @@ from config_trees import type_of, walk
 from mmengine.config import Config
 from mmpretrain.registry import MODELS
 
-from mmguard.config.load import import_scope, load_config
-from mmguard.config.read import ReadConfig
-from mmguard.config.tree import by_name
+from mmguard.config.changes import name_types
+from mmguard.config.read import ReadConfig, import_scope, load_config
 from mmguard.errors import CannotRun
 from mmguard.findings.engine import diagnose
 from mmguard.tools.apply.guarded import guard_tree, tree_of
@@ -68,7 +67,7 @@ def check(name: str) -> bool:
         assert guard['num_classes'] == number_of_classes(tree), name
     known = next((code for part, code in TRUE_FINDINGS.items() if part in name), None)
     for looked_at in (tree, guarded.tree):
-        found = {finding.code for finding in diagnose(config=ReadConfig(by_name(looked_at)))}
+        found = {finding.code for finding in diagnose(config=ReadConfig(name_types(looked_at)))}
         assert found <= {known}, (name, found)
     return True
 

@@ -9,8 +9,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple
 import mmyolo_here
 from config_trees import type_of, walk
 
-from mmguard.config.load import load_config
-from mmguard.config.read import from_mmengine
+from mmguard.config.read import from_mmengine, load_config
 from mmguard.errors import CannotRun
 from mmguard.findings.engine import diagnose
 from mmguard.tools.apply.guarded import guard_tree, tree_of

@@ -14,8 +14,7 @@ import pytest
 from config_trees import walk
 from mmengine.config import Config
 
-from mmguard.config.load import import_scope, load_config
-from mmguard.config.read import from_mmengine
+from mmguard.config.read import from_mmengine, import_scope, load_config
 from mmguard.errors import CannotRun
 from mmguard.findings.engine import diagnose
 from mmguard.tools.apply.guarded import guard_tree, tree_of

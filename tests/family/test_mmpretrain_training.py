@@ -23,9 +23,8 @@ from small_runs import Run, train
 from mmguard import LabelGuardError, guard_config
 from mmguard.cli import main
 from mmguard.config.label_spaces import from_config
-from mmguard.config.load import load_config
-from mmguard.config.read import from_mmengine
-from mmguard.labels.spaces import from_model, of_loss
+from mmguard.config.read import from_mmengine, load_config
+from mmguard.labels.heads import from_loss, from_model
 from mmguard.tools.apply.guarded import guard_tree, tree_of
 
 MIXED = [dict(type='Mixup', alpha=0.8), dict(type='CutMix', alpha=1.0)]
@@ -192,7 +191,7 @@ def test_the_model_says_the_same_as_its_config(name: str) -> None:
     assert said.instances is not None
     assert built.instances is not None
     assert built.instances.num_classes == said.instances.num_classes
-    of_its_loss = [space.num_classes for space in of_loss(model, 'head.loss_module').values()]
+    of_its_loss = [space.num_classes for space in from_loss(model, 'head.loss_module').values()]
     is_bare = 'lenet' in name  # its backbone classifies
     assert of_its_loss == ([] if is_bare else [said.instances.num_classes])
 

@@ -22,7 +22,7 @@ from small_yolo import with_polygons, yolo_config
 
 from mmguard import guard_config
 from mmguard.cli import main
-from mmguard.config.changes import changed_data
+from mmguard.config.changes import change_data
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.tools.scan.annotations.datasets import scan_detection_config
@@ -51,7 +51,7 @@ def test_the_number_of_classes_is_wrong_in_the_head_and_in_its_assigner(coco: st
     assert {(finding.code, place) for finding in found for place in finding.places} == {('MG201', p) for p in places}
     (edit,) = found[0].edits
     assert dict(edit.config) == dict.fromkeys(places, 83)
-    assert diagnose(config=ReadConfig(changed_data(config.data, edit.config))) == []
+    assert diagnose(config=ReadConfig(change_data(config.data, edit.config))) == []
 
 
 def test_heads_and_assigners_that_index_by_label_are_named_on_request(coco: str, tmp_path: Path) -> None:

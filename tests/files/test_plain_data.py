@@ -12,7 +12,7 @@ import pytest
 from mmguard.config.losses import class_weights
 from mmguard.config.parts import Part
 from mmguard.files.plain_data import DEEPEST, NotPlain, load_plain_pickle, parse_data
-from mmguard.text.words import short
+from mmguard.text import shorten
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -115,15 +115,15 @@ def test_plain_text_is_what_yaml_says(text: str) -> None:
 
 @pytest.mark.parametrize('kind', [list, tuple])
 def test_what_is_shown_of_a_value_is_short(kind: Any) -> None:
-    assert len(short(shared(60, kind))) == 60
-    assert len(short({'a': shared(60, kind), 'b': nested(5000)}, 100)) == 100
-    assert len(short('x' * 10**7)) == 60
-    assert short(10**5000) == 'a int'
-    assert short(circle()) == '[' * 57 + '...'
+    assert len(shorten(shared(60, kind))) == 60
+    assert len(shorten({'a': shared(60, kind), 'b': nested(5000)}, 100)) == 100
+    assert len(shorten('x' * 10**7)) == 60
+    assert shorten(10**5000) == 'a int'
+    assert shorten(circle()) == '[' * 57 + '...'
 
 
 @pytest.mark.parametrize(
     'value', [None, 1.5, 'a', b'a', [], [1], (1,), (1, 2), (), set(), {1}, frozenset('a'), {'a': [1, {2: 'b'}]}]
 )
 def test_a_small_value_is_shown_as_python_shows_it(value: Any) -> None:
-    assert short(value) == repr(value)
+    assert shorten(value) == repr(value)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.files.typed_json import Rank, decoded, parsed
+from mmguard.files.typed_json import Rank, decode, parse_object
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -51,13 +51,13 @@ class Outer:
 )
 def test_what_fits_comes_back(value: Outer) -> None:
     text = json.dumps({**vars(value), 'inner': [vars(one) for one in value.inner], 'new': 1})
-    again = decoded(Outer, parsed(text.encode()))
+    again = decode(Outer, parse_object(text.encode()))
     assert repr(again) == repr(value)  # a NaN equals nothing
 
 
 def why_not(value: Any) -> str:
     try:
-        decoded(Outer, value)
+        decode(Outer, value)
     except ValueError as error:
         return str(error)
     return ''
@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_said_in_a_line(junk: Any, key: str) -> None:
 
 @pytest.mark.parametrize(('text', 'share'), [('"inf"', float('inf')), ('3', 3.0), ('1e999', float('inf'))])
 def test_a_float_may_be_its_text(text: str, share: float) -> None:
-    assert decoded(Outer, json.loads(f'{{"name": "", "share": {text}}}')).share == share
+    assert decode(Outer, json.loads(f'{{"name": "", "share": {text}}}')).share == share
 
 
 @pytest.mark.parametrize('value', [True, None, '3', 3.0, -1, 2**53 + 1, 10**4000, [], {}])

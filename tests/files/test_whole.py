@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mmguard.files.whole import hold_folder, is_draft, temporary_folder, write_whole
+from mmguard.files.regular import hold_folder, is_draft, temporary_folder, write_whole
 
 
 def test_a_file_is_written_in_a_folder_that_it_makes_and_others_may_read_it(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_one_that_cannot_be_written_leaves_the_old_one_and_nothing_beside(
 
 def test_an_error_of_a_full_disk_names_the_file(tmp_path: Path) -> None:
     resource = pytest.importorskip('resource')
-    code = 'import sys, pathlib; from mmguard.files.whole import write_whole; '
+    code = 'import sys, pathlib; from mmguard.files.regular import write_whole; '
     code += 'write_whole(pathlib.Path(sys.argv[1]), bytes(4000))'
     (tmp_path / 'a.png').write_bytes(b'old')
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (300, 300))
@@ -104,11 +104,13 @@ def test_a_folder_is_held_by_one_process_at_a_time(
     locks: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not locks:  # a file system without them
-        monkeypatch.setattr('mmguard.files.whole._try_lock', lambda descriptor: None)
+        monkeypatch.setattr('mmguard.files.regular._try_lock', lambda descriptor: None)
     with hold_folder(tmp_path):
         assert _held(tmp_path)
     assert os.listdir(tmp_path) == []
-    words = 'import os, pathlib, sys, mmguard.files.whole as f\nif sys.argv[2]: f._try_lock = lambda descriptor: None\n'
+    words = (
+        'import os, pathlib, sys, mmguard.files.regular as f\nif sys.argv[2]: f._try_lock = lambda descriptor: None\n'
+    )
     words += 'with f.hold_folder(pathlib.Path(sys.argv[1])): os.kill(os.getpid(), 9)'
     killed = subprocess.run([sys.executable, '-c', words, str(tmp_path), '' if locks else 'no'], check=False)
     assert (killed.returncode, len(os.listdir(tmp_path))) == (-signal.SIGKILL, 1)
@@ -119,7 +121,7 @@ def test_a_folder_is_held_by_one_process_at_a_time(
 
 def test_what_a_killed_process_left_is_taken_over_and_what_another_one_writes_is_not(tmp_path: Path) -> None:
     target = tmp_path / 'page.html'
-    killed = 'import os, sys, pathlib, mmguard.files.whole as f\n' + (
+    killed = 'import os, sys, pathlib, mmguard.files.regular as f\n' + (
         'f.write_whole(pathlib.Path(sys.argv[1]), b"half", lambda draft: os.kill(os.getpid(), 9))'
     )
     assert subprocess.run([sys.executable, '-c', killed, str(target)], check=False).returncode == -signal.SIGKILL
@@ -145,7 +147,7 @@ def test_temporary_folders_of_killed_processes_go_and_those_in_use_stay(
 ) -> None:
     monkeypatch.setenv('TMPDIR', str(tmp_path))
     monkeypatch.setattr('tempfile.tempdir', None)
-    words = 'import os, mmguard.files.whole as f\nwith f.temporary_folder() as folder:\n  os.mkdir(f"{folder}/a")\n  '
+    words = 'import os, mmguard.files.regular as f\nwith f.temporary_folder() as folder:\n  os.mkdir(f"{folder}/a")\n  '
     assert subprocess.run([sys.executable, '-c', words + 'os.kill(os.getpid(), 9)'], check=False).returncode == -9
     assert len(os.listdir(tmp_path)) == 1
     with temporary_folder() as one, temporary_folder() as other:

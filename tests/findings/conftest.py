@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+#: Programs that write reports.
+collect_ignore = ['reports/rebuilt']
 sys.path[:0] = [str(Path(__file__).parent / name) for name in ('situations', 'reports')]
 
 

@@ -16,7 +16,7 @@ from mmguard.findings.finding import CERTAINTIES
 from mmguard.findings.order import SUPERSEDES, sort_key
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
 from mmguard.findings.wording import findings_text, unpack
-from mmguard.tools.env.table import table
+from mmguard.tools.env.facts import table
 
 LABELS = st.one_of(st.integers(-3, 12), st.sampled_from([18, 19, 26, 33, 80, 90, 128, 150, 254, 255, 261, 2905442]))
 NUMBERS = st.integers(0, 10**6)
@@ -126,5 +126,5 @@ def test_any_environment_and_any_run_are_diagnosed(
     for finding in findings:
         assert set(finding.places) <= lines
         for edit in finding.edits:
-            again = diagnose(environment=environment.with_changes(edit.environment), run=run, ranks=tuple(ranks))
+            again = diagnose(environment=environment.apply_changes(edit.environment), run=run, ranks=tuple(ranks))
             assert not [one for one in again if one.code == finding.code and set(one.places) & set(finding.places)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mmguard.findings import LabelFacts, diagnose
+from mmguard.findings.facts import MapFacts
+from mmguard.findings.rules.labels.size_mismatch import SizeMismatch
 
 
 @pytest.mark.parametrize(
@@ -63,3 +65,21 @@ def test_without_a_value_and_without_a_full_count_there_is_nothing_to_say() -> N
 def test_a_finding_holds_the_values_that_show_it() -> None:
     (finding,) = diagnose(LabelFacts({11: 2503}, 11, 255, files=4, offending_files=3))
     assert finding.values == {11: 2503}
+
+
+@pytest.mark.parametrize(
+    ('label', 'image', 'title'),
+    [
+        ((64, 64), (90, 60), SizeMismatch.title_other),
+        ((1080, 1920), (512, 512), SizeMismatch.title_other),
+        ((333, 500), (375, 500), SizeMismatch.title_other),
+        ((512, 1024), (1024, 2048), SizeMismatch.title),
+        ((341, 512), (683, 1024), SizeMismatch.title),  # rounded
+        ((600, 799), (48, 64), SizeMismatch.title),
+        ((480, 640), (640, 480), SizeMismatch.title_swapped),
+    ],
+)
+def test_a_label_of_other_proportions_is_no_copy(label: tuple, image: tuple, title: str) -> None:
+    facts = LabelFacts({}, 3, 255, histogram={0: 9}, maps=MapFacts(size_mismatches=[('7.png', label, image)]))
+    (found,) = [one for one in diagnose(facts) if one.code == 'MG130']
+    assert found.title == title.format(number='1 file')

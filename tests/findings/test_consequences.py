@@ -9,11 +9,11 @@ from example_facts import EXAMPLES
 from volume_facts import voxels
 
 from mmguard.findings import RULES, LabelFacts, diagnose
+from mmguard.findings.engine import search
 from mmguard.findings.facts import MapFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.order import ORDER, SUPERSEDES, VERDICTS, sort_key
 from mmguard.findings.rule import Facts, Rule, Verdict
-from mmguard.findings.search import search
 from mmguard.findings.signatures import read_signatures
 
 CODES = [rule.code for rule in RULES]

@@ -10,14 +10,26 @@ import numpy as np
 import pytest
 from annotation_files import GOOD, VOC_GOOD, corners, minus_one, rewritten, voc, with_key
 from detection_configs import NAMES, PETS
-from situation import coco_config, json_alone, retina, some_boxes, voc_config, voc_xml, with_options, write_config
+from situation import (
+    coco_config,
+    faster,
+    json_alone,
+    numbered,
+    retina,
+    some_boxes,
+    voc_config,
+    voc_xml,
+    with_options,
+    write_config,
+)
 from targets import Build, Target, find_unwritten, scan_sets, target_of, values_of, write_edit
 from volume_sets import LIVER, organs, volumes
 
 from mmguard.cli import main
 from mmguard.config.read import read_config
 from mmguard.findings import Finding
-from mmguard.findings.edits import Edit, trained_classes
+from mmguard.findings.edits import Edit
+from mmguard.findings.engine import count_trained_classes
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.run import SetResult
 
@@ -98,6 +110,8 @@ def with_images(build: Build) -> Build:
     return lambda root: with_options(build, images=str(root / 'coco'))(root)
 
 
+EMPTY = GOOD + [[]] * 6
+
 #: Code, situation, applicability of the first edit, and what it writes. More of them are in situations/.
 OFFERED: List[Tuple[str, Build, str, Dict[str, Any]]] = [
     ('MG109', slips(2), 'safe', {}),
@@ -108,7 +122,6 @@ OFFERED: List[Tuple[str, Build, str, Dict[str, Any]]] = [
     ('MG140', coco_config(PETS, None, retina(80)), 'asks', dict(classes=NAMES, num_classes=3)),
     ('MG140', coco_config(PETS, ('cat', 'Dog', 'cow'), retina(3)), 'safe', dict(classes=NAMES)),
     ('MG141', coco_config(PETS, ('cat', 'cow', 'dog'), retina(3)), 'safe', dict(classes=NAMES)),
-    ('MG146', json_alone(THREE, 3, GOOD + [[]] * 6), 'asks', dict(drop_empty=True)),
     ('MG147', rewritten(with_key('id', lambda number: number % 20)), 'safe', {}),
     ('MG147', rewritten(twice, None), 'asks', dict(label_map={7: 0})),
     ('MG153', json_alone(THREE, 3, GOOD, without=('area',)), 'safe', {}),
@@ -134,6 +147,64 @@ def test_boxes_in_another_format_get_no_edit(code: str, build: Build, tmp_path: 
     assert not (tmp_path / 'out').exists()
 
 
+def crops(root: Path) -> Any:
+    """A config that keeps images without an object, and rejects crops without one."""
+    steps = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations'), dict(type='RandomCrop', crop_size=(64, 64))]
+    settings = dict(filter_cfg=dict(filter_empty_gt=False), pipeline=steps)
+    return coco_config(numbered(*NAMES, start=0), NAMES, faster(3), EMPTY, settings=settings)(root)
+
+
+@pytest.mark.parametrize(
+    ('codes', 'build'),
+    [
+        (['MG146'], json_alone(THREE, 3, EMPTY)),
+        (
+            ['MG146'],
+            with_options(json_alone(numbered(*'abcde', start=0), 5, [*some_boxes(range(5)), []]), framework='detr'),
+        ),
+        (['MG146'], coco_config(numbered(*NAMES, start=0), NAMES, retina(3), EMPTY, settings=dict(filter_cfg={}))),
+        (['MG233'], crops),
+    ],
+)
+def test_images_without_an_object_are_not_left_out(codes: List[str], build: Build, tmp_path: Path) -> None:
+    found = [one for one in scan(build, tmp_path / 'set').results[0].findings if one.code != 'MG100']
+    assert [one.code for one in found] == codes
+    written = [dict(edit.config) for one in found for edit in one.edits]
+    assert [list(one.values()) for one in written] == ([[True]] if codes == ['MG233'] else [])
+    assert not any('filter' in place for one in written for place in one)
+
+
+@pytest.mark.parametrize(
+    'build',
+    [
+        coco_config(numbered('ship', 'boat', 'raft'), ('ship',), faster(1)),
+        coco_config(PETS, NAMES[:2], retina(2)),
+        voc_config(VOC_GOOD, ('dog',), retina(1)),
+    ],
+)
+def test_classes_that_the_heads_count_were_chosen(build: Build, tmp_path: Path) -> None:
+    found = scan(build, tmp_path / 'set').results[0].findings
+    assert [(one.code, one.edits) for one in found if one.severity != 'info'] == [('MG154', ())]
+
+
+@pytest.mark.parametrize(
+    ('ids', 'options'),
+    [
+        ((1, 2), dict(framework='rf-detr')),
+        ((1, 3, 7, 8), dict(framework='detr')),
+        ((2, 5, 11), dict(framework='torchvision')),
+        ((1, 2, 3, 4, 5), {}),
+    ],
+)
+def test_ids_are_not_changed_for_a_model_whose_classes_nobody_counted(
+    ids: Tuple[int, ...], options: Dict[str, Any], tmp_path: Path
+) -> None:
+    found = scan(with_options(json_alone({i: f'kind {i}' for i in ids}, None), **options), tmp_path / 'set')
+    said = found.results[0].findings
+    assert {one.severity for one in said} == {'info'}
+    assert [edit for one in said for edit in one.edits] == []
+
+
 @pytest.mark.parametrize(('code', 'build', 'applicability', 'writes'), OFFERED)
 def test_the_edit_is_offered_and_closes_the_case(
     code: str, build: Build, applicability: str, writes: Dict[str, Any], tmp_path: Path
@@ -144,8 +215,8 @@ def test_the_edit_is_offered_and_closes_the_case(
     assert (edit.applicability, find_unwritten(edit, writes)) == (applicability, {})
     after = follow(before, edit, tmp_path)
     assert [finding.code for finding in after.results[0].findings if finding.severity != 'info'] == []
-    named = trained_classes(after.labels)
-    assert sum(named.values()) >= sum(trained_classes(before.labels).values())
+    named = count_trained_classes(after.labels)
+    assert sum(named.values()) >= sum(count_trained_classes(before.labels).values())
     assert set(named) == set(range(after.labels.num_classes)), 'every class still has its labels'
 
 
@@ -243,7 +314,7 @@ def test_ambiguous_images_get_no_edit(code: str, build: Build, tmp_path: Path) -
 
 
 def test_a_file_too_large_to_copy_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('mmguard.tools.scan.tried.LARGEST', 100)
+    monkeypatch.setattr('mmguard.tools.scan.trial_copies.LARGEST', 100)
     first = scan(json_alone(THREE, 3, corners(GOOD)), tmp_path / 'set').first
     assert first.code == 'MG172'
     assert not first.edits

@@ -10,7 +10,7 @@ from drawn_scenes import VOID, scenes
 from situation import CE, coco_config, numbered, retina, seg_config, seg_model
 from targets import scan_sets, values_of, write_edited
 
-from mmguard.config.changes import changed
+from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.edits import ASKS, MANUAL, SAFE
@@ -194,9 +194,9 @@ class TestWeightsOfDetr:
         init_default_scope('mmdet')
         config = self.config('DETRHead', [1.0, 1.0, 1.0, 0.1])
         with pytest.raises(AssertionError, match='type float'):
-            MODELS.build(changed(config, ()).data['model']['bbox_head'])
+            MODELS.build(change_config(config, ()).data['model']['bbox_head'])
         edit = named(diagnose(config=config), 'MG207').edits[0]
-        head = MODELS.build(changed(config, edit.config).data['model']['bbox_head'])
+        head = MODELS.build(change_config(config, edit.config).data['model']['bbox_head'])
         assert head.loss_cls.class_weight.tolist() == pytest.approx([1.0, 1.0, 1.0, 0.1])
 
     @pytest.mark.parametrize(('kind', 'weights'), [('DETRHead', 1.0), ('ConditionalDETRHead', [1.0, 1.0, 1.0, 0.1])])

@@ -149,7 +149,7 @@ HARM: Dict[str, Case] = {
     'void of the validation is the object': Case(
         'MG103', five(BLOBS, scenes([0, 1, VOID], 4), ['ground', 'house']), is_in_validation
     ),
-    'most is 255: nobody is asked': Case('MG103', masks(mostly_white(), 2), is_safe),
+    'most is 255: nobody is asked': Case('MG133', masks(mostly_white(), 2), is_safe),
     '255 may be the class that never occurs': Case(
         'MG133', with_options(masks(scenes([0, 1, VOID], 6), 3), ignore_index=-100), is_safe
     ),

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any, Iterator, List, Optional, Sequence, Type
 
 import pytest
+from questions import assert_answers_lead_on
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings import RULES
-from mmguard.findings.edits import Edit, Split, holds, remembered, trained_classes
-from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.edits import Edit, format_value
+from mmguard.findings.engine import Split, apply_edit, chosen_rules, count_trained_classes, diagnose, holds, remember
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
-from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding, shown
+from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts, Rule
 
 
@@ -46,7 +47,7 @@ class TooMany(Rule):
 
 RULES_HERE: List[Type[Rule]] = [OutOfRange, TooMany]
 BEFORE = LabelFacts({2: 5}, 2, 255, histogram={0: 10, 1: 10, 2: 5})
-EDIT = Edit('Write it.', question='Is it so?')
+EDIT = Edit('Write it.', question='Is it so?', if_not='Write nothing.')
 
 
 def is_offered(after: Optional[LabelFacts], before: LabelFacts = BEFORE, edit: Edit = EDIT, **options: Any) -> bool:
@@ -115,6 +116,21 @@ def test_an_edit_must_be_right_in_the_other_splits() -> None:
         assert found.edits == (() if others else (EDIT,))
 
 
+@pytest.mark.parametrize(
+    ('ways', 'if_not'),
+    [
+        ([EDIT], ['Write nothing.']),
+        ([replace(EDIT, if_not='')], [OutOfRange.advice.format(values=2)]),
+        ([replace(EDIT, if_not=''), replace(EDIT, question='Or so?')], ['', 'Write nothing.']),
+        ([replace(EDIT, if_not=''), Edit('Write that.', applicability='safe')], ['', '']),
+    ],
+)
+def test_a_no_leads_to_the_next_edit_to_a_step_of_its_own_or_to_the_advice(ways: List[Edit], if_not: List[str]) -> None:
+    (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': ways}, reread=lambda *_: CLEAN)
+    assert [edit.if_not for edit in found.edits] == if_not
+    assert_answers_lead_on([found])
+
+
 def test_of_edits_that_ask_the_same_the_first_is_offered_and_without_edits_the_advice_stays() -> None:
     edits = [replace(EDIT, number=n, question=q) for n, q in ((1, 'A?'), (2, 'A?'), (3, 'B?'))]
     (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits}, reread=lambda *_: CLEAN)
@@ -136,7 +152,7 @@ def test_labels_are_read_again_once_for_each_edit() -> None:
         return BEFORE
 
     config = ReadConfig({'a': 1})
-    again = remembered(reread)
+    again = remember(reread)
     for files in ((), (), (('a', ()),)):
         assert again(config, {'x': 1}, files) is BEFORE
     assert asked == [(config, {'x': 1}, ()), (config, {'x': 1}, (('a', ()),))]
@@ -148,9 +164,9 @@ def test_labels_are_read_again_once_for_each_edit() -> None:
 
 def test_what_teaches_a_class() -> None:
     facts = LabelFacts({3: 1, 1: 2}, 3, 2, histogram={-1: 1, 0: 4, 1: 2, 2: 9, 3: 1})
-    assert trained_classes(facts) == {0: 4}
+    assert count_trained_classes(facts) == {0: 4}
     facts.annotations = AnnotationFacts(usable={0: 0, 2: 7})
-    assert trained_classes(replace(facts, ignore_index=None)) == {2: 7}
+    assert count_trained_classes(replace(facts, ignore_index=None)) == {2: 7}
 
 
 def test_a_finding_names_files_by_what_they_hold() -> None:
@@ -183,7 +199,7 @@ def apply_where_reading_raises(error: Exception) -> Any:
     def reread(*_: Any) -> LabelFacts:
         raise error
 
-    return EDIT.apply(Facts(labels=LabelFacts({}, 2), reread=reread))
+    return apply_edit(EDIT, Facts(labels=LabelFacts({}, 2), reread=reread))
 
 
 @pytest.mark.parametrize('error', [CannotRun('x'), OSError('no space left'), UnicodeError('x')])
@@ -200,19 +216,19 @@ def test_a_fault_of_the_reader_is_raised(kind: Type[Exception]) -> None:
 @pytest.mark.parametrize('path', ['model.head[3].num_classes', 'model.type.name', 'model.head[0].x.y.z'])
 def test_a_place_that_a_config_does_not_have_is_no_edit(path: str) -> None:
     config = ReadConfig({'model': {'type': 'A', 'head': [{'x': 5}]}}, Path('config.py'))
-    assert replace(EDIT, config=((path, 2),)).apply(Facts(config=config)) is None
+    assert apply_edit(replace(EDIT, config=((path, 2),)), Facts(config=config)) is None
 
 
 def test_a_place_that_is_there_is_changed() -> None:
     config = ReadConfig({'model': {'head': [{'x': 5}]}}, Path('config.py'))
-    changed = replace(EDIT, config=(('model.head[0].x', 2),)).apply(Facts(config=config))
+    changed = apply_edit(replace(EDIT, config=(('model.head[0].x', 2),)), Facts(config=config))
     assert changed is not None
     assert changed.config is not None
     assert changed.config.data == {'model': {'head': [{'x': 2}]}}
 
 
 def test_a_list_is_shown_by_its_ends() -> None:
-    assert shown(list(range(1000))) == '[0, ..., 999] (1,000 entries)'
+    assert format_value(list(range(1000))) == '[0, ..., 999] (1,000 entries)'
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason='prints integers of any length')
@@ -222,4 +238,4 @@ def test_a_list_is_shown_by_its_ends() -> None:
     ids=['number', 'list'],
 )
 def test_what_python_does_not_print_is_named(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert format_value(value) == text

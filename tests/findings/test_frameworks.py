@@ -8,7 +8,7 @@ import pytest
 from example_facts import EXAMPLES
 
 from mmguard.findings import LabelFacts
-from mmguard.findings.frameworks import FRAMEWORKS, diagnose_for
+from mmguard.findings.engine import FRAMEWORKS, diagnose_for
 from mmguard.findings.rules import RULES
 
 CASES: Dict[str, Dict[str, object]] = {

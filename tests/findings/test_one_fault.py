@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Sequence
 
 import pytest
+from drawn_scenes import photo
+from PIL import Image
 from situation import coco_data, coco_json, faster, findings_of, some_boxes, write_config
 from this_stack import IS_ONEDL
 
@@ -19,7 +22,28 @@ def test_a_list_that_stayed_at_the_wrapper_is_one_fault(tmp_path: Path) -> None:
     outer = dict(type='RepeatDataset', times=8, dataset=inner, metainfo=dict(classes=('person',)))
     config = dict(default_scope='mmdet', model=faster(1), train_dataloader=dict(batch_size=2, dataset=outer))
     found = findings_of(lambda root: write_config(root, **config), tmp_path)
-    assert [one.code for one in found if one.severity == 'error'] == ['MG203']
+    assert [one.code for one in found if one.severity != 'info'] == ['MG203']
+
+
+@pytest.mark.parametrize(
+    ('hidden', 'names', 'files'),
+    [
+        ('.ipynb_checkpoints', 'abcde', 2),
+        ('.cache', ('cat', 'dog', 'cow'), 0),  # labels 1 to 3, then
+        ('.thumbnails', ('nut', 'bolt', 'pin', 'rod'), 1),
+        ('.trash', ('0', '1', '2', '3', '4', '5', '6'), 12),
+    ],
+)
+def test_a_hidden_folder_among_those_of_the_classes_is_one_fault(
+    hidden: str, names: Sequence[str], files: int, tmp_path: Path
+) -> None:
+    """Not one class too many, and not labels from 1."""
+    for name, number in [*dict.fromkeys(names, 6).items(), (hidden, files)]:
+        (tmp_path / 'train' / name).mkdir(parents=True)
+        for place in range(number):
+            Image.fromarray(photo(place, 60, 80)).save(tmp_path / 'train' / name / f'{place}.jpg')
+    found = findings_of(lambda root: (root / 'train', dict(num_classes=len(names))), tmp_path)
+    assert [(one.code, one.severity, one.edits) for one in found] == [('MG176', 'error', ())]
 
 
 def test_check_reads_the_switch_of_detr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,10 +10,9 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.finding import ERROR, INFO, WARNING
 from mmguard.findings.rules.run import RUN_RULES
-from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
-from mmguard.findings.unused import Unused, unused_in
+from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts, Unused, find_unused
 
-GONE = 'AbsentRankError: rank 0 waited 3.1 s for the others: rank 1 (process 7 on a) is gone, or stands still'
+GONE = 'AbsentRankError: rank 0 waited 3.1 s for the others: rank 1 (process 7 on a) is gone, or hangs'
 SKIPPED = (
     'AbsentRankError: rank 0 waited 9.0 s for the others: rank 1 lives, but waits in all_reduce, called from m.py, '
     'line 12. It is rank 0 that skipped this, unless the others were to skip it, too'
@@ -89,11 +88,11 @@ def test_the_config_of_the_run_gets_an_edit_and_one_that_has_it_none(config: Any
 
 def test_what_all_ranks_lack_is_in_the_model() -> None:
     said = [UNUSED.replace('rank 1: 3 4', f'rank {number}: 3 4') for number in range(2)]
-    assert unused_in(said).everywhere
-    assert not unused_in(said[1:]).everywhere
+    assert find_unused(said).everywhere
+    assert not find_unused(said[1:]).everywhere
 
 
 def test_names_of_parameters_are_read_with_their_rank() -> None:
     names = ('roi_head.mask_head.a.weight', 'roi_head.mask_head.b')
     said = f'{UNUSED}\nParameters which did not receive grad for rank 1: {", ".join(names)}'
-    assert unused_in([said]) == Unused({1: (3, 4)}, {1: names})
+    assert find_unused([said]) == Unused({1: (3, 4)}, {1: names})

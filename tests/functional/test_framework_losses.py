@@ -27,8 +27,7 @@ from mmguard.functional import (
     softmax_cross_entropy,
 )
 from mmguard.functional.reduction import EPS
-from mmguard.labels.errors import LabelGuardError
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import LabelGuardError, Tally
 
 SHAPES = [(5, 3), (2, 3, 5), (2, 3, 2, 2), (2, 3, 2, 1, 2)]
 

@@ -303,7 +303,7 @@ def test_what_a_command_does_wrong(monkeypatch: pytest.MonkeyPatch, command: Cal
 
 
 def test_a_traceback_that_an_input_holds_is_none_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = 'a.json: "Traceback (most recent call last)" is no object'
+    said = 'a.json: "Traceback (most recent call last)" is not an object'
     monkeypatch.setattr(promises, 'main', lambda argv: print(said, file=sys.stderr) or 2)
     assert promises.run([]).broken == []
 

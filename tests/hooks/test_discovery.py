@@ -17,22 +17,24 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 import mmguard
-from mmguard.hooks.batches import KeepsReports, keep_reports, trained_samples
 from mmguard.hooks.discovery import (
-    culprits,
-    guarded_losses,
+    KeepsReports,
+    find_guarded_losses,
+    find_offending,
+    keep_reports,
     naming_roots_of,
     pipelines_of,
     rules_in,
     rules_of,
     samples_of,
-    unwrapped,
+    select_trained,
+    unwrap,
 )
-from mmguard.labels.samples import relative_to
-from mmguard.labels.spaces import Space, of_loss
+from mmguard.labels.heads import from_loss
+from mmguard.labels.samples import leave_in_sample, relative_to
+from mmguard.labels.spaces import Space
 from mmguard.labels.tally import LABEL_GUARD, Tally
-from mmguard.log.iteration_stats import IterationStats
-from mmguard.transforms.record import leave_in_sample
+from mmguard.log.statistics import Stats
 
 
 class Head(nn.Module):
@@ -57,7 +59,7 @@ class Holder:
 def test_guarded_losses_by_name_each_once() -> None:
     ce, wrapped = mmguard.GuardedCrossEntropyLoss(), wrap('TverskyLoss')
     model = model_of(ce, nn.CrossEntropyLoss(), wrapped, ce)
-    assert guarded_losses(model) == {'decode_head.loss_decode.0': ce, 'decode_head.loss_decode.2': wrapped}
+    assert find_guarded_losses(model) == {'decode_head.loss_decode.0': ce, 'decode_head.loss_decode.2': wrapped}
 
 
 def test_names_do_not_hold_the_wrappers() -> None:
@@ -69,8 +71,8 @@ def test_names_do_not_hold_the_wrappers() -> None:
     try:
         wrapped = MMDistributedDataParallel(model, device_ids=None)
         assert is_model_wrapper(wrapped)
-        assert list(guarded_losses(wrapped)) == ['decode_head.loss_decode.0']
-        assert of_loss(unwrapped(wrapped), 'decode_head.loss_decode.0') == {}
+        assert list(find_guarded_losses(wrapped)) == ['decode_head.loss_decode.0']
+        assert from_loss(unwrap(wrapped), 'decode_head.loss_decode.0') == {}
     finally:
         dist.destroy_process_group()
 
@@ -78,10 +80,10 @@ def test_names_do_not_hold_the_wrappers() -> None:
 def test_a_copied_model_counts_for_itself() -> None:
     model = model_of(mmguard.GuardedCrossEntropyLoss(), wrap('TverskyLoss'))
     copied = copy.deepcopy(model)
-    for loss in guarded_losses(copied).values():
+    for loss in find_guarded_losses(copied).values():
         loss(torch.zeros(1, 3, 2, 2, requires_grad=True), torch.full((1, 2, 2), 7))
         assert loss.take_counts().tolist() == [4, 4, 0]
-    assert all(loss.take_counts() is None for loss in guarded_losses(model).values())
+    assert all(loss.take_counts() is None for loss in find_guarded_losses(model).values())
 
 
 def wrap(name: str, num_classes: Any = None, ignore_index: Any = None, **arguments: Any) -> nn.Module:
@@ -197,7 +199,7 @@ def test_culprits_are_the_samples_that_a_rule_sanitizes(field: str) -> None:
         sample.gt_sem_seg = PixelData(**{field: torch.from_numpy(np.full((1, 2, 2), value))})
         samples.append(sample)
     samples.append(element(seg_map_path='no labels'))
-    found = culprits(samples, {'pixels': Space('pixels', 3, 'decode_head.num_classes', 255)})
+    found = find_offending(samples, {'pixels': Space('pixels', 3, 'decode_head.num_classes', 255)})
     (tally,) = found['pixels']
     assert found['instances'] == []
     assert (tally.source, tally.skipped, tally.values) == ('b.png', 4, {9: 4})
@@ -209,7 +211,7 @@ def test_culprits_among_instances() -> None:
         sample = element(img_path=name)
         sample.gt_instances = InstanceData(labels=torch.tensor(labels, dtype=torch.long))
         samples.append(sample)
-    (tally,) = culprits(samples, {'instances': Space('instances', 3, 'bbox_head.num_classes')})['instances']
+    (tally,) = find_offending(samples, {'instances': Space('instances', 3, 'bbox_head.num_classes')})['instances']
     assert (tally.source, tally.skipped, tally.values) == ('b.jpg', 2, {3: 1, 7: 1})
 
 
@@ -217,7 +219,7 @@ def packed(number: int) -> Dict[str, Any]:
     """A sample with as many instances as its number, the last of which was skipped."""
     sample = BaseDataElement(metainfo=dict(img_path=f'{number}.jpg', img_shape=(8, 8)))
     sample.gt_instances = InstanceData(labels=torch.arange(number))
-    leave_in_sample(sample, 'instances', Tally(number + 1, skipped=1, values={9: 1}, source=f'{number}.jpg'))
+    leave_in_sample(sample, 'instances', Tally(number + 1, skipped=1, values={9: 1}, source=f'{number}.jpg'), {})
     return dict(inputs=torch.zeros(3, 8, 8), data_samples=sample)
 
 
@@ -238,10 +240,10 @@ def test_the_reports_travel_beside_the_tensors(workers: int) -> None:
     first, second = loader
     assert first['data_samples']['labels'].tolist() == [[1, 0]]
     assert second['data_samples']['labels'].tolist() == [[0, 0], [0, 2], [1, 0], [1, 2], [1, 4]]
-    span = IterationStats.of(trained_samples(first))
+    span = Stats.from_samples(select_trained(first))
     assert [tally.source for tally in span.offending['instances']] == ['0.jpg', '1.jpg']
-    assert (span.instances.skipped, span.instances.total, span.empty_images) == (2, 3, 1)
-    span = IterationStats.of(trained_samples(second))
+    assert (span.kinds['instances'].skipped, span.kinds['instances'].total, span.empty_images) == (2, 3, 1)
+    span = Stats.from_samples(select_trained(second))
     assert [tally.source for tally in span.offending['instances']] == ['2.jpg', '3.jpg']
     assert span.empty_images == 0
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from mmguard import LabelGuardHook, RankGuardHook
-from mmguard.hooks.rank_guard_hook import nonfinite_gradients
+from mmguard.hooks.rank_guard_hook import find_nonfinite_gradients
 from mmguard.hooks.runs import put_back_run, run_within
 
 
@@ -129,8 +129,8 @@ def test_wrong_arguments_of_the_rank_guard(name: str, value: Any, error: type) -
 
 def test_gradients_nearest_to_the_loss_come_first() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 1))
-    assert nonfinite_gradients(model) == []
+    assert find_nonfinite_gradients(model) == []
     for number, parameter in enumerate(model.parameters()):
         parameter.grad = torch.full_like(parameter, float('nan') if number in (0, 3) else 1.0)
-    assert nonfinite_gradients(model) == ['1.bias', '0.weight']
-    assert nonfinite_gradients(model, ['2.bias', '0.weight']) == ['0.weight', '1.bias']
+    assert find_nonfinite_gradients(model) == ['1.bias', '0.weight']
+    assert find_nonfinite_gradients(model, ['2.bias', '0.weight']) == ['0.weight', '1.bias']

@@ -15,10 +15,11 @@ from mmengine.config import Config
 from small_det_runs import load, load_stock, shrink_model
 from small_runs import GUARD, LOAD, PACK, Run, add_loop, runner_of, tiny_config
 from torch import nn
+from window_stats import make_stats
 
 from mmguard import GuardInstanceLabels, GuardSegLabels, Tally
-from mmguard.hooks.warnings import assigners_of, ignored_as_background, mixed_images, start_warnings, warnings_of
-from mmguard.log.iteration_stats import IterationStats, by_kind
+from mmguard.hooks.warnings import assigners_of, describe_background, describe_mixing, start_warnings, warnings_of
+from mmguard.log.statistics import group_tallies
 
 pytest.importorskip('mmdet')
 
@@ -163,7 +164,7 @@ def test_no_false_alarm_about_the_configs_that_ship(path: str, work_dir: str) ->
 
 def said(kind: str, tally: Tally, guard: Any, mode: str = 'train') -> str:
     dataset = SimpleNamespace(pipeline=SimpleNamespace(transforms=[guard]))
-    span = IterationStats(1, 1, 4, 1, offending=by_kind(**{kind: [tally]}))
+    span = make_stats(1, 1, 4, 1, offending=group_tallies(**{kind: [tally]}))
     text, *_ = warnings_of(mode, kind, span, nn.Linear(1, 1), dataset)
     return text
 
@@ -206,7 +207,7 @@ def model_of(config: Any) -> nn.Module:
 
 @pytest.mark.parametrize('family', ['retinanet', 'faster_rcnn'])
 def test_stock_assigners_train_ignored_regions_as_background(family: str) -> None:
-    warning = ignored_as_background(model_of(load_stock(family)))
+    warning = describe_background(model_of(load_stock(family)))
     assert warning is not None
     assert all(named in warning for named in ('MaxIoUAssigner', 'ignore_iof_thr=-1', 'ignore_iof_thr=0.5'))
 
@@ -215,23 +216,23 @@ def test_stock_assigners_train_ignored_regions_as_background(family: str) -> Non
 def test_the_shipped_configs_heed_them(family: str) -> None:
     model = model_of(load(family))
     assert list(assigners_of(model))
-    assert ignored_as_background(model) is None
+    assert describe_background(model) is None
 
 
 def test_a_single_assigner_that_does_not_is_found() -> None:
     config = load('faster_rcnn')
     config.model.train_cfg.rcnn.assigner.ignore_iof_thr = -1
-    assert 'MaxIoUAssigner' in (ignored_as_background(model_of(config)) or '')
+    assert 'MaxIoUAssigner' in (describe_background(model_of(config)) or '')
 
 
 def test_detr_like_heads_know_no_ignored_instances() -> None:
-    warning = ignored_as_background(model_of(load('dino')))
+    warning = describe_background(model_of(load('dino')))
     assert warning is not None
     assert all(named in warning for named in ('HungarianAssigner', "on_invalid='drop'"))
 
 
 def test_a_model_without_assigners_is_no_offence() -> None:
-    assert ignored_as_background(nn.Linear(2, 2)) is None
+    assert describe_background(nn.Linear(2, 2)) is None
 
 
 class Mosaic:
@@ -254,9 +255,9 @@ def data_set(*steps: Any) -> Any:
 def test_a_mixing_transform_is_named_wherever_it_stands() -> None:
     wrapped = SimpleNamespace(pipeline=[RandomApply([Mosaic()])], dataset=data_set(RandomApply([])))
     for dataset in (data_set(Mosaic()), wrapped):
-        assert 'Mosaic' in (mixed_images(dataset) or '')
+        assert 'Mosaic' in (describe_mixing(dataset) or '')
 
 
 def test_nothing_is_said_where_each_sample_is_one_image() -> None:
-    assert mixed_images(data_set(RandomApply([]))) is None
-    assert mixed_images(SimpleNamespace()) is None
+    assert describe_mixing(data_set(RandomApply([]))) is None
+    assert describe_mixing(SimpleNamespace()) is None

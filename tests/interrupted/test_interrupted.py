@@ -22,7 +22,7 @@ from PIL import Image
 
 from mmguard import Tally
 from mmguard.cli import main
-from mmguard.files.whole import is_draft
+from mmguard.files.regular import is_draft
 from mmguard.log.tally_log import TallyLog
 from mmguard.tools.exit_codes import INTERRUPTED
 

@@ -12,7 +12,8 @@ import mmguard
 from mmguard.compat.stack import config_file
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.labels.spaces import LabelSpaces, from_model, from_options, from_record, of_loss
+from mmguard.labels.heads import from_loss, from_model
+from mmguard.labels.spaces import LabelSpaces, from_options, from_record
 
 
 class Head(nn.Module):
@@ -56,10 +57,10 @@ def pixels_of(spaces: LabelSpaces) -> Optional[Tuple[int, Optional[int], str]]:
 def test_the_rpn_knows_no_classes_and_a_cascade_is_as_wide_as_its_narrowest() -> None:
     model = model_of(rpn_head=Head(1), roi_head=model_of(bbox_head=nn.ModuleList([Head(20), Head(19)])))
     spaces = from_model(model)
-    assert list(spaces.by_kind()) == ['instances']
+    assert list(spaces.to_dict()) == ['instances']
     assert spaces.instances is not None
     assert (spaces.instances.num_classes, spaces.instances.place) == (19, 'roi_head.bbox_head.1.num_classes')
-    assert [space.num_classes for space in spaces.disagreeing('instances')] == [20, 19]
+    assert [space.num_classes for space in spaces.find_disagreeing('instances')] == [20, 19]
 
 
 def test_the_ignored_label_is_the_heads() -> None:
@@ -108,9 +109,9 @@ def test_what_is_ignored_is_said_by_the_head_or_its_loss() -> None:
 
 def test_what_is_no_number_of_classes_is_none() -> None:
     for number in (True, '19', 19.0, None):
-        assert from_model(model_of(decode_head=Head(number))).by_kind() == {}  # type: ignore[arg-type]
+        assert from_model(model_of(decode_head=Head(number))).to_dict() == {}  # type: ignore[arg-type]
     panoptic = model_of(panoptic_head=Head(5))  # no things and stuff: of instances alone
-    assert list(from_model(panoptic).by_kind()) == ['instances']
+    assert list(from_model(panoptic).to_dict()) == ['instances']
     assert pixels_of(from_model(model_of(decode_head=Head(2, out_channels=1)))) == (2, 255, 'decode_head.num_classes')
     assert pixels_of(from_model(model_of(semantic_head=Head(1)))) == (1, 255, 'semantic_head.num_classes')
 
@@ -131,7 +132,7 @@ def test_what_is_no_number_of_classes_is_none() -> None:
 def test_of_a_wrapped_loss(name: str, head: Dict[str, Any], own: Dict[str, Any], expected: Tuple[int, int]) -> None:
     pytest.importorskip('mmseg')
     loss = mmguard.GuardedLoss(dict(type='mmseg.TverskyLoss'), **own)
-    spaces = of_loss(model_of(**{name: Head(**head, loss_decode=nn.ModuleList([loss]))}), f'{name}.loss_decode.0')
+    spaces = from_loss(model_of(**{name: Head(**head, loss_decode=nn.ModuleList([loss]))}), f'{name}.loss_decode.0')
     assert (spaces['pixels'].num_classes, spaces['pixels'].ignore_index) == expected
     # Of a head with another name nobody knows what it trains on.
     assert list(spaces) == ['pixels', 'instances'][: 1 + (name == 'my_module')]
@@ -148,23 +149,23 @@ def test_of_a_wrapped_loss(name: str, head: Dict[str, Any], own: Dict[str, Any],
 def test_of_ohem_whose_ignored_label_has_another_name() -> None:
     pytest.importorskip('mmseg')
     loss = mmguard.GuardedLoss(dict(type='mmseg.OhemCrossEntropy', ignore_label=200))
-    space = of_loss(model_of(decode_head=Head(4, loss_decode=loss)), 'decode_head.loss_decode')['pixels']
+    space = from_loss(model_of(decode_head=Head(4, loss_decode=loss)), 'decode_head.loss_decode')['pixels']
     assert (space.num_classes, space.ignore_index) == (4, 200)
 
 
 def test_of_a_loss_whose_labels_are_none_of_the_files() -> None:
     loss = nn.CrossEntropyLoss()
     for head in (RPNHead(1, loss_cls=loss), STDCHead(2, loss_cls=loss), Head(loss_cls=loss)):
-        assert of_loss(model_of(some_head=head), 'some_head.loss_cls') == {}
+        assert from_loss(model_of(some_head=head), 'some_head.loss_cls') == {}
 
 
 def test_of_the_loss_of_a_panoptic_head_in_the_labels_of_its_maps() -> None:
     loss = nn.CrossEntropyLoss(ignore_index=255)
     semantic = Head(54, num_things_classes=80, num_stuff_classes=53, loss_seg=loss)
-    spaces = of_loss(model_of(semantic_head=semantic), 'semantic_head.loss_seg')
+    spaces = from_loss(model_of(semantic_head=semantic), 'semantic_head.loss_seg')
     assert (list(spaces), spaces['pixels'].num_classes) == (['pixels'], 133)
     queries = Head(133, num_things_classes=80, num_stuff_classes=53, loss_cls=loss)
-    spaces = of_loss(model_of(panoptic_head=queries), 'panoptic_head.loss_cls')
+    spaces = from_loss(model_of(panoptic_head=queries), 'panoptic_head.loss_cls')
     assert {kind: space.num_classes for kind, space in spaces.items()} == {'pixels': 133, 'instances': 80}
 
 
@@ -216,7 +217,7 @@ def test_of_a_record() -> None:
     assert pixels_of(unknown) == (3, None, 'b.loss')
     assert spaces.names == ('a',)
     for found in (spaces, unknown):
-        assert {kind: space.kind for kind, space in found.by_kind().items()} == {k: k for k in ('pixels', 'instances')}
+        assert {kind: space.kind for kind, space in found.to_dict().items()} == {k: k for k in ('pixels', 'instances')}
     # A record may hold anything.
     assert (
         from_record(dict(guards=[7, dict(num_classes='5'), dict(num_classes=5, kind='x')], losses=3)) == LabelSpaces()

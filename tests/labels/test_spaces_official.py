@@ -23,13 +23,13 @@ from mmengine.registry import MODELS, init_default_scope
 
 from benchmarks.official_configs import shipped_configs
 from mmguard.config.guarded_pipelines import guard_pipelines
-from mmguard.config.ignored import ignored_labels, leading
+from mmguard.config.ignored import find_ignored_labels, leading
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import heads, walk
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
-from mmguard.labels.spaces import LabelSpaces, from_model, from_options, of_loss
-from mmguard.labels.spaces.heads import names_in
+from mmguard.labels.heads import from_loss, from_model, split_path
+from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.tools.apply.guarded import guard_tree
 
 #: Models that cannot be built here, by what they need; their heads are read from the config alone.
@@ -109,7 +109,7 @@ def numbers(spaces: LabelSpaces) -> Tuple[Any, ...]:
 
 
 def family(read: ReadConfig) -> Tuple[Any, ...]:
-    parts = frozenset(('.'.join(names_in(head.path)), head.name) for head in heads(read))
+    parts = frozenset(('.'.join(split_path(head.path)), head.name) for head in heads(read))
     return read.scope, read.part('model')['type'], parts
 
 
@@ -144,7 +144,7 @@ def heads_of(spaces: LabelSpaces) -> Set[Tuple[Any, ...]]:
     """Head -> what it takes; heads that a model makes of one part count once."""
     outer = ('model', 'detector', 'student')
     return {
-        ('.'.join(n for n in names_in(s.place.partition(' ')[0]) if n not in outer), s.num_classes, s.ignore_index)
+        ('.'.join(n for n in split_path(s.place.partition(' ')[0]) if n not in outer), s.num_classes, s.ignore_index)
         for s in spaces.heads
     }
 
@@ -156,8 +156,8 @@ def check_model(official: Official, monkeypatch: pytest.MonkeyPatch) -> None:
     assert numbers(built) == numbers(said), official.name
     assert heads_of(said) <= heads_of(built), official.name
     for name, module in model.named_modules():  # what a guarded loss there would name the files by
-        if names_in(name) and 'loss' in names_in(name)[-1]:
-            for kind, space in of_loss(model, name).items():
+        if split_path(name) and 'loss' in split_path(name)[-1]:
+            for kind, space in from_loss(model, name).items():
                 allowed = {head.num_classes for head in built.heads if head.kind == kind}
                 assert space.num_classes in allowed, (official.name, name, type(module))
 
@@ -174,7 +174,7 @@ def check_guards(official: Official, tree: Dict[str, Any]) -> None:
     """What `apply` writes is what `check` wants."""
     spaces = from_config(official.read)
     for kind, guard in guards_in(tree):
-        space = spaces.of(kind)
+        space = spaces.get(kind)
         assert space is not None
         assert guard['num_classes'] == space.num_classes, official.name
         assert kind == 'instances' or guard.get('ignore_index', 255) == space.ignore_index, official.name
@@ -186,12 +186,12 @@ def check_tools(official: Official) -> None:
     if official.name in KNOWN:
         pixels, _, instances = numbers(said)
         assert (pixels, instances) == KNOWN[official.name], official.name
-    assert said.disagreeing('pixels') == said.disagreeing('instances') == [], official.name
+    assert said.find_disagreeing('pixels') == said.find_disagreeing('instances') == [], official.name
     # As `trace` asks, and `replay` where it builds no model.
     loaded = from_mmengine(Config(copy.deepcopy(read.data)))
     assert numbers(from_options(None, None, from_config(loaded, 'train'))) == numbers(said), official.name
     # The places that `check` holds against each other follow the same head.
-    place = leading(read, ignored_labels(read))
+    place = leading(read, find_ignored_labels(read))
     assert place is None or (said.pixels is not None and place.value == said.pixels.ignore_index), official.name
     tree = copy.deepcopy(read.data)
     guard_pipelines(tree, said)

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from window_stats import make_stats
 
 from mmguard.labels.samples import path_of, relative_to
 from mmguard.labels.tally import SEVERAL, VALUES, Tally
-from mmguard.log.iteration_stats import IterationStats, by_kind
-from mmguard.log.messages import closing
+from mmguard.log.messages import summarize_loop
 from mmguard.log.run_log import RunLog
+from mmguard.log.statistics import group_tallies
 
 counts = st.integers(0, 10**9)
 tallies = st.builds(
@@ -61,7 +62,9 @@ def test_every_count_is_added() -> None:
     one = Tally(1, 2, 3, {1: 1}, 'a', {'label': 1}, 4, 5)
     other = Tally(10, 20, 30, {1: 2, 2: 3}, 'b', {'label': 2, 'box_outside': 1}, 40, 50)
     assert one + other == Tally(11, 22, 33, {1: 3, 2: 3}, SEVERAL, {'label': 3, 'box_outside': 1}, 44, 55)
-    assert other.then(one) == Tally(10, 22, 33, {1: 3, 2: 3}, SEVERAL, {'label': 3, 'box_outside': 1}, 44, 55)
+    assert other.merge_second_look(one) == Tally(
+        10, 22, 33, {1: 3, 2: 3}, SEVERAL, {'label': 3, 'box_outside': 1}, 44, 55
+    )
     assert other.to_json() == {
         'source': 'b',
         'total': 10,
@@ -82,7 +85,7 @@ def test_json_round_trip_keeps_every_count() -> None:
 
 def test_a_second_look_adds_what_was_sanitized_but_not_what_was_seen() -> None:
     early, late = Tally(100, 5, 0, {19: 5}, 'a'), Tally(40, 2, 1, {255: 2}, 'a')
-    assert early.then(late) == Tally(100, 7, 1, {19: 5, 255: 2}, 'a')
+    assert early.merge_second_look(late) == Tally(100, 7, 1, {19: 5, 255: 2}, 'a')
 
 
 def test_only_a_tally_with_something_sanitized_is_true() -> None:
@@ -138,10 +141,10 @@ def test_tables_and_the_page_name_files_that_can_be_opened(
     log = RunLog('run')
     log.begin('train', {'data_roots': ['data']}, ['data'])
     found = Tally(9, 4, 0, {11: 4}, 'data/labels/a.png')
-    log.see('train', {'iter': 1}, IterationStats(1, 1, 1, 1, Tally(9, 4), offending=by_kind(pixels=[found])))
+    log.see('train', {'iter': 1}, make_stats(1, 1, 1, 1, Tally(9, 4), offending=group_tallies(pixels=[found])))
     ledger = log.end('train')
     assert '"source": "labels/a.png"' in Path('run/label_guard.jsonl').read_text()
-    assert '  data/labels/a.png (11: 4)' in closing('train', ledger, 5, None)
+    assert '  data/labels/a.png (11: 4)' in summarize_loop('train', ledger, 5, None)
     pytest.importorskip('rich')
     pytest.importorskip('jinja2')
     from mmguard.cli import main

@@ -12,15 +12,16 @@ from typing import Any, Dict, List, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from window_stats import make_stats
 
 import mmguard
 from mmguard.errors import CannotRun
-from mmguard.files.typed_json import decoded, parsed
+from mmguard.files.typed_json import decode, parse_object
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import IterationStats, LossCount, by_kind
-from mmguard.log.lines import Line, Unread, read_logs, totals_of
+from mmguard.log.lines import Line, Unread, read_logs, sum_lines
 from mmguard.log.run_files import NotALog, RunFiles, find_run
 from mmguard.log.run_log import RunLog
+from mmguard.log.statistics import Stats, group_tallies
 from mmguard.log.tally_log import TallyLog
 
 LOG = '{"mode": "train", "iter": 1}\n'
@@ -123,7 +124,7 @@ def read(tmp_path: Path, content: bytes) -> Any:
 
 
 def parse_line(text: bytes) -> Line:
-    return decoded(Line, parsed(text))
+    return decode(Line, parse_object(text))
 
 
 def test_a_line_is_read_whole() -> None:
@@ -192,8 +193,8 @@ def test_a_damaged_line_is_named_and_hides_no_other(tmp_path: Path, text: bytes,
 
 def test_of_many_damaged_lines_the_first_are_named(tmp_path: Path) -> None:
     _, unread = read(tmp_path, b'{}\n' * 5_000)
-    assert (unread.records, len(unread.first), len(unread.words())) == (5_000, 10, 11)
-    assert '4,990' in unread.words()[-1]
+    assert (unread.records, len(unread.first), len(unread.messages())) == (5_000, 10, 11)
+    assert '4,990' in unread.messages()[-1]
 
 
 @pytest.mark.parametrize('end', [b'', b'\n'])
@@ -219,7 +220,7 @@ def test_ranks_add_up_in_any_order(found: List[Any], data: Any) -> None:
         for source, place, n in found
     ]
     shuffled = data.draw(st.permutations(lines))
-    one, other = totals_of(*([line] for line in lines)), totals_of(*([line] for line in shuffled))
+    one, other = sum_lines(*([line] for line in lines)), sum_lines(*([line] for line in shuffled))
     assert one.keys() == other.keys()
     if one:
         assert one['train'].sums.kinds == other['train'].sums.kinds
@@ -228,16 +229,16 @@ def test_ranks_add_up_in_any_order(found: List[Any], data: Any) -> None:
         assert one['train'].iterations == len({place for _, place, _ in found})
 
 
-def span(*skipped: int) -> IterationStats:
+def span(*skipped: int) -> Stats:
     """One iteration with an image per number."""
     tallies = [Tally(100, n, 0, {11: n}, f'/data/{place}.png') for place, n in enumerate(skipped) if n]
-    return IterationStats(
+    return make_stats(
         iterations=1,
         offending_iterations=int(any(skipped)),
         samples=len(skipped),
         pixels=Tally(100 * len(skipped), sum(skipped)),
-        offending=by_kind(pixels=tallies),
-        losses={'head.loss': LossCount(50, 5, 1)} if any(skipped) else {},
+        offending=group_tallies(pixels=tallies),
+        losses={'head.loss': Tally(50, 5, 1)} if any(skipped) else {},
     )
 
 
@@ -288,7 +289,7 @@ def test_files_are_ranked_and_can_be_opened(tmp_path: Path) -> None:
     log = RunLog(str(tmp_path / 'run'))
     log.begin('train', {'data_roots': [str(root)]}, [str(root)])
     offending = [Tally(9, n, 0, {11: n}, str(root / name)) for name, n in (('gone.png', 2), ('there.png', 5))]
-    log.see('train', {'iter': 1}, IterationStats(1, 1, pixels=Tally(18, 7), offending=by_kind(pixels=offending)))
+    log.see('train', {'iter': 1}, make_stats(1, 1, pixels=Tally(18, 7), offending=group_tallies(pixels=offending)))
     log.end('train')
     read = mmguard.read_log(tmp_path)
     assert f'  {root}/there.png (11: 5)' in read._repr_html_()

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import json
 from pathlib import PurePosixPath
-from typing import Optional
+from typing import Any, Dict, Optional
 
 import pytest
 import torch
 from mmengine.structures import BaseDataElement, InstanceData
+from window_stats import make_stats
 
 from mmguard.labels.tally import LABEL_GUARD, Tally
-from mmguard.log.iteration_stats import KINDS, SCALARS, SEEN, IterationStats, LossCount, by_kind
 from mmguard.log.loop_stats import LoopStats
+from mmguard.log.statistics import KINDS, SCALARS, SEEN, Stats, group_tallies
 
 
 def sample(path: str, pixels: Optional[Tally] = None, instances: Optional[Tally] = None) -> BaseDataElement:
@@ -25,13 +26,13 @@ def tally(source: str, skipped: int = 0, remapped: int = 0, value: int = 11, tot
     return Tally(total, skipped, remapped, {value: skipped + remapped} if skipped + remapped else {}, source)
 
 
-def new(kind: str, tally: Tally) -> bool:
-    """No file offended before."""
-    return False
+def line_of(stats: Stats, *roots: str) -> Dict[str, Any]:
+    """The fields of the line of the log, in a loop in which no file offended before."""
+    return LoopStats(list(roots), pending=stats).report()[1]
 
 
-def batch() -> IterationStats:
-    return IterationStats.of(
+def batch() -> Stats:
+    return Stats.from_samples(
         [
             sample('a.png', tally('a.png', skipped=3)),
             sample('b.png', tally('b.png')),
@@ -44,19 +45,23 @@ def batch() -> IterationStats:
 def test_a_span_adds_up_what_the_samples_carry() -> None:
     span = batch()
     assert (span.iterations, span.offending_iterations, span.samples, span.offending_samples) == (1, 1, 4, 2)
-    assert (span.pixels.total, span.pixels.skipped, span.pixels.remapped) == (300, 3, 2)
-    assert (span.instances.total, span.instances.skipped, span.instances.remapped) == (5, 1, 0)
+    assert (span.kinds['pixels'].total, span.kinds['pixels'].skipped, span.kinds['pixels'].remapped) == (300, 3, 2)
+    assert (span.kinds['instances'].total, span.kinds['instances'].skipped, span.kinds['instances'].remapped) == (
+        5,
+        1,
+        0,
+    )
     assert [t.source for t in span.offending['pixels']] == ['a.png', 'd.png']
     assert [t.source for t in span.offending['instances']] == ['d.png']
 
 
 def test_a_clean_span_is_false_and_no_offending_iteration() -> None:
-    span = IterationStats.of([sample('b.png', tally('b.png')), sample('c.png')])
+    span = Stats.from_samples([sample('b.png', tally('b.png')), sample('c.png')])
     assert not span
     assert span.offending_iterations == span.offending_samples == 0
-    span.see_losses({'loss': LossCount(seen=10)}, by_kind())
+    span.add_losses({'loss': Tally(total=10)}, group_tallies())
     assert not span
-    span.see_losses({'loss': LossCount(seen=10, remapped=1)}, by_kind())
+    span.add_losses({'loss': Tally(total=10, remapped=1)}, group_tallies())
     assert span
     assert span.offending_iterations == 1
 
@@ -64,13 +69,13 @@ def test_a_clean_span_is_false_and_no_offending_iteration() -> None:
 def test_spans_add_up() -> None:
     both = batch()
     later = batch()
-    later.see_losses({'x': LossCount(10, 1, 0), 'y': LossCount(10, 0, 2)}, by_kind(pixels=[tally('c.png', skipped=1)]))
-    both.add(later)
-    both.add(IterationStats(iterations=1, samples=4))
+    later.add_losses({'x': Tally(10, 1, 0), 'y': Tally(10, 0, 2)}, group_tallies(pixels=[tally('c.png', skipped=1)]))
+    both += later
+    both += make_stats(iterations=1, samples=4)
     assert (both.iterations, both.offending_iterations, both.samples, both.offending_samples) == (3, 2, 12, 4)
     assert both.totals().vector() == [6, 4, 2, 0, 1, 2, 0, 0, 600, 10, 20]
     assert len(both.totals().vector()) == len(SCALARS) + len(SEEN)
-    assert both.losses == {'x': LossCount(10, 1, 0), 'y': LossCount(10, 0, 2)}
+    assert both.losses == {'x': Tally(10, 1, 0), 'y': Tally(10, 0, 2)}
     assert [t.source for t in both.loss_samples['pixels']] == ['c.png']
 
 
@@ -79,7 +84,7 @@ def test_adding_leaves_the_tallies_of_the_samples_alone() -> None:
     ledger = LoopStats()
     for _ in range(2):
         ledger.add(ledger.see([sample('a.png', carried)]))
-        ledger.take_pending()
+        ledger.report()
     assert carried == tally('a.png', skipped=3)
     assert ledger.files.worst('pixels', 9) == [Tally(200, 6, 0, {11: 6}, 'a.png')]
 
@@ -89,10 +94,10 @@ def test_a_ledger_moves_what_is_pending_into_its_totals() -> None:
     for _ in range(2):
         ledger.add(ledger.see([sample('/data/a.png', tally('/data/a.png', skipped=3)), sample('/data/b.png')]))
     assert ledger.sums.kinds['pixels'].total == 0
-    span = ledger.take_pending()
+    span, _ = ledger.report()
     assert span.iterations == 2
     assert not ledger.pending
-    assert ledger.take_pending().iterations == 0
+    assert ledger.report()[0].iterations == 0
     assert (ledger.sums.iterations, ledger.sums.offending_iterations) == (2, 2)
     assert ledger.sums.kinds['pixels'] == Tally(200, 6, 0, {11: 6})
     assert (len(ledger.files), ledger.files.offending) == (2, 1)
@@ -101,19 +106,19 @@ def test_a_ledger_moves_what_is_pending_into_its_totals() -> None:
 
 def test_the_ratio_is_the_largest_of_the_three() -> None:
     ledger = LoopStats()
-    assert ledger.skipped_ratio() == 0
+    assert ledger.skipped_ratio == 0
     ledger.add_everywhere([10, 5, 1, 0, 0, 0, 99, 9, 100, 4, 50])
-    assert ledger.skipped_ratio() == pytest.approx(0.25)
+    assert ledger.skipped_ratio == pytest.approx(0.25)
     ledger.add_everywhere([0, 0, 0, 0, 40, 0, 99, 9, 0, 0, 50])
-    assert ledger.skipped_ratio() == pytest.approx(0.4)
+    assert ledger.skipped_ratio == pytest.approx(0.4)
     ledger.add_everywhere([1, 2])  # of a checkpoint that another version wrote
-    assert ledger.skipped_ratio() == pytest.approx(0.4)
+    assert ledger.skipped_ratio == pytest.approx(0.4)
 
 
 def test_to_json_has_the_documented_fields() -> None:
-    span = IterationStats.of([sample('r/a.png', tally('r/a.png', skipped=3)), sample('r/b.png', tally('r/b.png'))])
-    span.see_losses({'decode_head.loss_decode.0': LossCount(200, 0, 0)}, by_kind())
-    assert span.to_json(lambda source: source[2:], new) == {
+    span = Stats.from_samples([sample('r/a.png', tally('r/a.png', skipped=3)), sample('r/b.png', tally('r/b.png'))])
+    span.add_losses({'decode_head.loss_decode.0': Tally(200, 0, 0)}, group_tallies())
+    assert line_of(span, 'r') == {
         'skipped_pixels': 3,
         'remapped_pixels': 0,
         'skipped_instances': 0,
@@ -126,9 +131,9 @@ def test_to_json_has_the_documented_fields() -> None:
 
 def test_to_json_bears_paths_that_are_no_strings_or_missing() -> None:
     tallies = [tally(PurePosixPath('r/a.png'), skipped=1), Tally(4, 1, 0, {7: 1})]  # type: ignore[arg-type]
-    span = IterationStats(offending=by_kind(pixels=tallies))
-    record = json.loads(json.dumps(span.to_json(str.upper, new)))
-    assert [sample['source'] for sample in record['samples']] == ['R/A.PNG', None]
+    span = make_stats(pixels=Tally(104, 2), offending=group_tallies(pixels=tallies))
+    record = json.loads(json.dumps(line_of(span, 'r')))
+    assert [sample['source'] for sample in record['samples']] == ['a.png', None]
 
 
 def instances_sample(path: str, left: int, *tallies: Tally) -> BaseDataElement:
@@ -140,7 +145,7 @@ def instances_sample(path: str, left: int, *tallies: Tally) -> BaseDataElement:
 def test_instances_are_reported_by_reason_and_images_left_empty_are_counted() -> None:
     unannotated = sample('test.jpg')
     unannotated.gt_instances = InstanceData()
-    span = IterationStats.of(
+    span = Stats.from_samples(
         [
             instances_sample('a.jpg', 2, Tally(5, 3, 0, {80: 2}, 'a.jpg', {'label': 2, 'box_no_area': 1})),
             instances_sample('b.jpg', 0, Tally(1, 1, 0, {81: 1}, 'b.jpg', {'label': 1})),
@@ -150,9 +155,9 @@ def test_instances_are_reported_by_reason_and_images_left_empty_are_counted() ->
         ]
     )
     assert span.empty_images == 2
-    assert span.instances == Tally(6, 4, 0, reasons={'label': 3, 'box_no_area': 1})
-    span.add(IterationStats(empty_images=1))
-    record = span.to_json(str, new)
+    assert span.kinds['instances'] == Tally(6, 4, 0, reasons={'label': 3, 'box_no_area': 1})
+    span += make_stats(empty_images=1)
+    record = line_of(span)
     assert record['total_instances'] == 6
     assert record['reasons'] == {'label': 3, 'box_no_area': 1}
     assert record['empty_images'] == 3
@@ -179,24 +184,24 @@ def test_instances_are_reported_by_reason_and_images_left_empty_are_counted() ->
 
 def test_files_of_pixels_and_of_instances_are_not_added_up() -> None:
     ledger = LoopStats()
-    ledger.pending = IterationStats.of([sample('a.png', tally('a.png', skipped=9), tally('a.png', skipped=2))])
-    ledger.take_pending()
+    ledger.pending = Stats.from_samples([sample('a.png', tally('a.png', skipped=9), tally('a.png', skipped=2))])
+    ledger.report()
     assert [tally.skipped for kind in KINDS for tally in ledger.worst(kind, 5)] == [9, 2]
     assert ledger.files.offending == 1
 
 
 def test_what_a_label_map_did_is_summed_and_is_no_offence() -> None:
-    span = IterationStats.of([sample('a.png', Tally(100, mapped=40, source='a.png'))])
+    span = Stats.from_samples([sample('a.png', Tally(100, mapped=40, source='a.png'))])
     assert not span
     assert span.offending_iterations == span.offending_samples == 0
     assert span.totals().vector()[SCALARS.index('mapped_pixels')] == 40
     ledger = LoopStats(pending=span)
-    ledger.take_pending()
+    ledger.report()
     totals = ledger.totals()
     assert not totals
     assert (totals.kinds['pixels'].mapped, totals.offending_files) == (40, 0)
     ledger.add_everywhere(span.totals().vector())
-    assert ledger.skipped_ratio() == 0
+    assert ledger.skipped_ratio == 0
 
 
 def test_a_file_that_offends_as_before_is_logged_with_its_counts_alone() -> None:
@@ -204,9 +209,8 @@ def test_a_file_that_offends_as_before_is_logged_with_its_counts_alone() -> None
     lines = []
     for values in ({11: 3}, {11: 5}, {12: 3}, {11: 3, 12: 1}, {11: 3, 12: 1}, {11: 2, 12: 2}):
         found = Tally(100, sum(values.values()), values=values, source='/data/a.png')
-        ledger.pending = IterationStats.of([sample('/data/a.png', found)])
-        lines += ledger.pending.to_json(ledger.shorten, ledger.repeats)['samples']
-        ledger.take_pending()
+        ledger.pending = Stats.from_samples([sample('/data/a.png', found)])
+        lines += ledger.report()[1]['samples']
     said = [{'11': 3}, None, {'12': 3}, {'11': 3, '12': 1}, None, {'11': 2, '12': 2}]
     assert [line.get('values') for line in lines] == said
     assert [(line['source'], line['skipped']) for line in lines] == [('a.png', n) for n in (3, 5, 3, 4, 4, 4)]

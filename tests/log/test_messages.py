@@ -5,105 +5,106 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import pytest
+from window_stats import make_stats
 
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import IterationStats, LoopTotals, LossCount, by_kind
 from mmguard.log.loop_stats import LoopStats
 from mmguard.log.messages import (
     RateLimiter,
-    amounts,
-    closing,
-    closing_table,
     describe_filled,
     describe_mismatch,
     describe_nonfinite,
+    describe_offence,
+    describe_skipped_ratio,
+    describe_totals,
     describe_unreached,
-    files_table,
-    offence_line,
-    percent,
-    too_many_skipped,
+    format_files,
+    format_percent,
+    format_summary,
+    summarize_loop,
 )
+from mmguard.log.statistics import Stats, group_tallies
 
 NAME = 'gtFine/train/strasbourg/strasbourg_000000_000019_gtFine_labelTrainIds.png'
 REASONS = {'label': 3, 'box_no_area': 2, 'box_outside': 1}
 
 
-def camvid_span() -> IterationStats:
+def camvid_span() -> Stats:
     tallies = [Tally(49152, n, 0, {11: n}, f'trainannot/{name}.png') for name, n in (('0001TP_006690', 1201), ('b', 2))]
-    return IterationStats(
-        1, samples=4, offending_samples=3, pixels=Tally(196608, 2503), offending=by_kind(pixels=tallies)
+    return make_stats(
+        1, samples=4, offending_samples=3, pixels=Tally(196608, 2503), offending=group_tallies(pixels=tallies)
     )
 
 
-def instances_span() -> IterationStats:
-    found = by_kind(instances=[Tally(57, 6, 0, {264: 1, 600: 2}, 'a.jpg', REASONS)])
-    return IterationStats(1, 1, 2, 1, instances=Tally(57, 6, reasons=REASONS), offending=found, empty_images=1)
+def instances_span() -> Stats:
+    found = group_tallies(instances=[Tally(57, 6, 0, {264: 1, 600: 2}, 'a.jpg', REASONS)])
+    return make_stats(1, 1, 2, 1, instances=Tally(57, 6, reasons=REASONS), offending=found, empty_images=1)
 
 
-def both_changes() -> IterationStats:
+def both_changes() -> Stats:
     tallies = [Tally(100, 3, 4, dict.fromkeys(range(20, 28), 1), 'a.png')]
-    losses = {'head.loss': LossCount(50, 5, 0), 'head.other': LossCount(50, 0, 0)}
-    return IterationStats(
-        1, 1, 2, 1, Tally(100, 3, 4), instances=Tally(9, 2), offending=by_kind(pixels=tallies), losses=losses
+    losses = {'head.loss': Tally(50, 5, 0), 'head.other': Tally(50, 0, 0)}
+    return make_stats(
+        1, 1, 2, 1, Tally(100, 3, 4), instances=Tally(9, 2), offending=group_tallies(pixels=tallies), losses=losses
     )
 
 
 def ledger_of(files: int) -> LoopStats:
     ledger = LoopStats(roots=['/data'])
     found = [Tally(100, n + 1, 0, {11: n + 1}, f'/data/{n}.png') for n in range(files)]
-    losses = {'head.loss': LossCount(50, 5, 0)}
-    ledger.pending = IterationStats(
-        3, 2, pixels=Tally(1000, 10 * files), offending=by_kind(pixels=found), losses=losses
+    losses = {'head.loss': Tally(50, 5, 0)}
+    ledger.pending = make_stats(
+        3, 2, pixels=Tally(1000, 10 * files), offending=group_tallies(pixels=found), losses=losses
     )
     ledger.see_files(f'/data/{n}.png' for n in range(10))
-    ledger.take_pending()
+    ledger.report()
     return ledger
 
 
-def closed(ledger: LoopStats, span: IterationStats, *files: str) -> LoopStats:
+def closed(ledger: LoopStats, span: Stats, *files: str) -> LoopStats:
     ledger.see_files(files)
     ledger.pending = span
-    ledger.take_pending()
+    ledger.report()
     return ledger
 
 
-def several() -> IterationStats:
+def several() -> Stats:
     span = camvid_span()
-    span.add(camvid_span())
-    span.add(IterationStats(iterations=38, samples=72, pixels=Tally(4_000_000)))
+    span += camvid_span()
+    span += make_stats(iterations=38, samples=72, pixels=Tally(4_000_000))
     return span
 
 
-def log_without_clean_iterations() -> LoopTotals:
+def log_without_clean_iterations() -> Stats:
     kinds = {'pixels': Tally(60, 50, 0, {7: 50}, mapped=5), 'instances': Tally()}
-    return LoopTotals(0, 2, 0, 1, kinds, {'l': LossCount(0, 5, 1)}, 1, {'loss_mask': {'10': 1, '2': 3}})
+    return Stats(0, 2, 0, 1, kinds, {'l': Tally(0, 5, 1)}, 1, {'loss_mask': {'10': 1, '2': 3}})
 
 
 VALUES = Tally(60, 50, 0, {n: n for n in range(1, 9)}, 'a\n.png', {'box_no_area': 2}, other_values=14)
-CLEAN = IterationStats(1, pixels=Tally(1000, mapped=7), instances=Tally(3), samples=1)
-BRACKETS = IterationStats(
-    pixels=Tally(9, 1), offending=by_kind(pixels=[Tally(9, 1, 0, {5: 1}, 'lot[/red]:car:/a.png')])
+CLEAN = make_stats(1, pixels=Tally(1000, mapped=7), instances=Tally(3), samples=1)
+BRACKETS = make_stats(
+    pixels=Tally(9, 1), offending=group_tallies(pixels=[Tally(9, 1, 0, {5: 1}, 'lot[/red]:car:/a.png')])
 )
-LOSS_ONLY = IterationStats(samples=2, losses={'head.loss': LossCount(50, 0, 5)})
+LOSS_ONLY = make_stats(samples=2, losses={'head.loss': Tally(50, 0, 5)})
 WORST = [Tally(source='a.png'), Tally(source='b.png')]
 LACKS = [(0, [], ['a.jpg']), (1, ['loss_a', 'loss_b'], ['b.jpg'])]
 NONFINITE = [(1, ['loss_a', 'loss_b'], ['a.jpg', 'b.jpg']), (3, ['loss_a'], [])]
 TEXTS: Dict[str, Any] = {
-    'iteration with pixels': lambda: offence_line('guard: iter 37', camvid_span()),
-    'several iterations': lambda: offence_line('guard: iters 11-50', several()),
-    'both changes, instances, losses': lambda: offence_line('guard: iter 1', both_changes()),
-    'loss without files': lambda: offence_line('guard: iter 1', LOSS_ONLY),
-    'labels and boxes': lambda: offence_line('guard: iter 3', instances_span()),
-    'table': lambda: closing_table('train', ledger_of(4), 3, '/log/label_guard.jsonl'),
-    'table without a file': lambda: closing_table('train', ledger_of(4), 0, None),
-    'table of both kinds': lambda: closing_table('train', closed(ledger_of(2), instances_span()), 5, None),
-    'table with brackets in a name': lambda: closing_table('val', closed(LoopStats(), BRACKETS), 5, None),
-    'values of a file': lambda: '\n'.join(files_table('t', [VALUES], 0)),
-    'amounts of the offences only': lambda: '\n'.join(amounts(log_without_clean_iterations())),
-    'amounts of ranks': lambda: '\n'.join(amounts(LoopTotals(4, 2, 3, 1), ranks=2)),
-    'clean loop': lambda: closing('val', closed(LoopStats(), CLEAN, 'a.png'), 3, None),
-    'loop with an offence': lambda: closing('val', ledger_of(1), 3, None),
-    'too many skipped': lambda: too_many_skipped(0.25, 0.1, WORST),
+    'iteration with pixels': lambda: describe_offence('guard: iter 37', camvid_span()),
+    'several iterations': lambda: describe_offence('guard: iters 11-50', several()),
+    'both changes, instances, losses': lambda: describe_offence('guard: iter 1', both_changes()),
+    'loss without files': lambda: describe_offence('guard: iter 1', LOSS_ONLY),
+    'labels and boxes': lambda: describe_offence('guard: iter 3', instances_span()),
+    'table': lambda: format_summary('train', ledger_of(4), 3, '/log/label_guard.jsonl'),
+    'table without a file': lambda: format_summary('train', ledger_of(4), 0, None),
+    'table of both kinds': lambda: format_summary('train', closed(ledger_of(2), instances_span()), 5, None),
+    'table with brackets in a name': lambda: format_summary('val', closed(LoopStats(), BRACKETS), 5, None),
+    'values of a file': lambda: '\n'.join(format_files('t', [VALUES], 0)),
+    'amounts of the offences only': lambda: '\n'.join(describe_totals(log_without_clean_iterations())),
+    'amounts of ranks': lambda: '\n'.join(describe_totals(Stats(4, 2, 3, 1), ranks=2)),
+    'clean loop': lambda: summarize_loop('val', closed(LoopStats(), CLEAN, 'a.png'), 3, None),
+    'loop with an offence': lambda: summarize_loop('val', ledger_of(1), 3, None),
+    'too many skipped': lambda: describe_skipped_ratio(0.25, 0.1, WORST),
     'losses that are not finite': lambda: describe_nonfinite(NONFINITE),
     'filled losses': lambda: describe_filled([(1, ['loss_a'], [f'{number}.jpg' for number in range(1210)])]),
     'file name with control characters': lambda: describe_filled([(1, ['loss_a'], ['\x1b[2J\n\u202ea.jpg'])]),
@@ -118,30 +119,30 @@ def test_text(case: str, snapshot: Any) -> None:
 
 
 def test_several_iterations_are_one_line_before_and_after_condensing() -> None:
-    assert offence_line('guard', several().condensed()) == offence_line('guard', several())
+    assert describe_offence('guard', several().condense()) == describe_offence('guard', several())
 
 
 def test_a_loop_without_an_iteration_has_no_text() -> None:
-    assert closing('val', LoopStats(), 3, None) == ''
+    assert summarize_loop('val', LoopStats(), 3, None) == ''
 
 
 def test_table_breaks_no_file_name_in_two() -> None:
     ledger = ledger_of(1)
     ledger.files.add('pixels', Tally(9, 9, 0, dict.fromkeys(range(24, 30), 10**6), NAME))
-    assert NAME in closing_table('train', ledger, 3, None)
+    assert NAME in format_summary('train', ledger, 3, None)
 
 
 @pytest.mark.parametrize(('part', 'whole', 'text'), [(1, 3, '33.3 %'), (0, 5, '0 %'), (0, 0, '0 %'), (5, 5, '100 %')])
 def test_percent(part: int, whole: int, text: str) -> None:
-    assert percent(part, whole) == text
+    assert format_percent(part, whole) == text
 
 
 def test_pace_lets_the_first_pass_then_one_per_period() -> None:
     limiter = RateLimiter(first=2, seconds=1000)
     assert [limiter.allow() for _ in range(5)] == [True, True, False, False, False]
-    assert '3' in limiter.since_last()
+    assert '3' in limiter.describe_held_back()
     assert not limiter.allow()
-    assert '1' in limiter.since_last()
-    assert limiter.since_last() == ''
+    assert '1' in limiter.describe_held_back()
+    assert limiter.describe_held_back() == ''
     eager = RateLimiter(first=0, seconds=0)
     assert [eager.allow() for _ in range(3)] == [True] * 3

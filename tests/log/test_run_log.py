@@ -13,21 +13,22 @@ from typing import Any, List
 import pytest
 import torch
 from warm import run as run_program
+from window_stats import make_stats
 
 from mmguard.cli import main
 from mmguard.detection import guard_batch
 from mmguard.distributed import RankLosses
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import IterationStats, by_kind
 from mmguard.log.run_log import JsonLines, RunLog
+from mmguard.log.statistics import Stats, group_tallies
 from mmguard.log.tally_log import TallyLog
 
 FILLED = [RankLosses(1, ['loss_mask', 'loss_bbox'], ['img_0006.jpg'])]
 
 
-def offence(values: Any, source: str = 'a.png', total: int = 100) -> IterationStats:
+def offence(values: Any, source: str = 'a.png', total: int = 100) -> Stats:
     tally = Tally(total, sum(values.values()), 0, values, source)
-    return IterationStats(1, 1, 1, 1, Tally(total, tally.skipped), offending=by_kind(pixels=[tally]))
+    return make_stats(1, 1, 1, 1, Tally(total, tally.skipped), offending=group_tallies(pixels=[tally]))
 
 
 def report(folder: Path, code: int = 0) -> Any:
@@ -45,7 +46,7 @@ def test_what_ranks_lacked_is_in_lines_sums_and_report(tmp_path: Path) -> None:
     log = RunLog(str(tmp_path), 0, 2)
     log.begin('train')
     for iteration in range(1, 13):
-        log.see('train', {'iter': iteration}, IterationStats(1, samples=1, empty_images=1))
+        log.see('train', {'iter': iteration}, make_stats(1, samples=1, empty_images=1))
         log.fill('train', {'iter': iteration}, FILLED)
     log.end('train')
     lines = lines_of(log)

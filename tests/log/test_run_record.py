@@ -11,13 +11,15 @@ from typing import Any, List
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from window_stats import make_stats
 
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.space import LabelRule
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import IterationStats, LoopTotals, LossCount, by_kind
 from mmguard.log.loop_stats import LoopStats
-from mmguard.log.run_record import RunRecord, read_run, space_to_json
+from mmguard.log.run_files import read_run
+from mmguard.log.run_log import RunRecord
+from mmguard.log.statistics import Stats, group_tallies
 
 COUNTS = st.integers(0, 10**12)
 TALLIES = st.builds(
@@ -32,24 +34,24 @@ TALLIES = st.builds(
 )
 FILLED = st.dictionaries(st.sampled_from(['loss_mask', 'loss_bbox']), st.dictionaries(st.sampled_from('01'), COUNTS))
 TOTALS = st.builds(
-    LoopTotals,
+    Stats,
     COUNTS,
     COUNTS,
     COUNTS,
     COUNTS,
     st.fixed_dictionaries({'pixels': TALLIES, 'instances': TALLIES}),
-    st.dictionaries(st.sampled_from('ab'), st.builds(LossCount, COUNTS, COUNTS, COUNTS)),
+    st.dictionaries(st.sampled_from('ab'), st.builds(Tally, COUNTS, COUNTS, COUNTS)),
     COUNTS,
     FILLED,
 )
 
 
 @given(TOTALS, TOTALS, TOTALS)
-def test_totals_add_up_in_any_order_and_survive_json(a: LoopTotals, b: LoopTotals, c: LoopTotals) -> None:
+def test_totals_add_up_in_any_order_and_survive_json(a: Stats, b: Stats, c: Stats) -> None:
     assert (a + b) + c == a + (b + c)
     assert a + b == b + a
-    assert a + LoopTotals() == a
-    assert LoopTotals.from_json(json.loads(json.dumps(a.to_json()))) == a
+    assert a + Stats() == a
+    assert Stats.from_json(json.loads(json.dumps(a.to_json()))) == a
 
 
 def ledger(skipped: int, total: int = 100, file: str = 'a.png') -> LoopStats:
@@ -57,10 +59,10 @@ def ledger(skipped: int, total: int = 100, file: str = 'a.png') -> LoopStats:
     made = LoopStats()
     made.see_files([file, 'clean.png'])
     found = [Tally(total, skipped, 0, {11: skipped}, file)] if skipped else []
-    made.pending = IterationStats(
-        1, int(bool(found)), 2, len(found), Tally(2 * total, skipped), offending=by_kind(pixels=found)
+    made.pending = make_stats(
+        1, int(bool(found)), 2, len(found), Tally(2 * total, skipped), offending=group_tallies(pixels=found)
     )
-    made.take_pending()
+    made.report()
     return made
 
 
@@ -73,8 +75,8 @@ def runs(path: Path) -> List[Any]:
 def test_what_is_valid_is_there_from_the_start(tmp_path: Path) -> None:
     path = tmp_path / 'new' / 'label_guard.json'
     guards = [
-        space_to_json('pixels', LabelRule(11, label_map={12: 3, 11: 255})),
-        space_to_json('instances', InstanceRule(5, 'drop', min_label=1)),
+        LabelRule(11, label_map={12: 3, 11: 255}).to_json(),
+        InstanceRule(5, 'drop', min_label=1).to_json(),
     ]
     RunRecord(str(path), 'configs/a.py', rank=1, world_size=2).begin('train', LoopStats(), {'guards': guards})
     (run,) = runs(path)
@@ -86,7 +88,7 @@ def test_what_is_valid_is_there_from_the_start(tmp_path: Path) -> None:
         dict(kind='instances', num_classes=5, min_label=1, ignore_index=None, on_invalid='drop', label_map={}),
     ]
     assert train['ended'] is False
-    assert LoopTotals.from_json(train['totals']) == LoopTotals()
+    assert Stats.from_json(train['totals']) == Stats()
 
 
 def test_loops_of_a_mode_add_up_and_files_count_once(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_loops_of_a_mode_add_up_and_files_count_once(tmp_path: Path) -> None:
     (run,) = runs(path)
     assert run['modes']['val']['number'] == 0, 'said at the first'
     assert (run['modes']['val']['step'], run['modes']['val']['ended']) == (2, True)
-    totals = LoopTotals.from_json(run['modes']['val']['totals'])
+    totals = Stats.from_json(run['modes']['val']['totals'])
     assert (totals.iterations, totals.offending_iterations) == (3, 2)
     assert (totals.files, totals.offending_files) == (2, 1)
     assert totals.kinds['pixels'] == Tally(600, 7, 0, {11: 7})
@@ -111,8 +113,8 @@ def test_a_running_loop_is_written_once_per_period(tmp_path: Path) -> None:
     for record in (often, seldom):
         running = LoopStats()
         record.begin('train', running, {})
-        running.pending = IterationStats(1, pixels=Tally(50))
-        running.take_pending()
+        running.pending = make_stats(1, pixels=Tally(50))
+        running.report()
         record.see('train', {'iter': 1})
     assert runs(path)[0]['modes']['train']['totals']['pixels']['total'] == 50
     assert runs(path)[0]['modes']['train']['iter'] == 1
@@ -158,8 +160,8 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
     assert runs(path)[0]['modes']['train']['data_roots'] == [name]
 
 
-LOGGED = LoopTotals(
-    iterations=9, files=4, kinds={'pixels': Tally(90, 3), 'instances': Tally()}, losses={'h.loss': LossCount(9, 1)}
+LOGGED = Stats(
+    iterations=9, files=4, kinds={'pixels': Tally(90, 3), 'instances': Tally()}, losses={'h.loss': Tally(9, 1)}
 )
 GUARD = dict(kind='pixels', num_classes=5, ignore_index=250, on_invalid='ignore', label_map={'7': 0})
 
@@ -191,7 +193,7 @@ def test_the_guard_says_what_is_valid(tmp_path: Path) -> None:
 def test_without_a_guard_of_the_kind_the_loss_that_met_others_does(tmp_path: Path) -> None:
     train = read(tmp_path / 'r.json', run(train=mode())).modes['train']
     assert train.spaces.instances.num_classes == 3
-    train.totals.losses['h.loss'] = LossCount(9)
+    train.totals.losses['h.loss'] = Tally(9)
     assert train.spaces.instances is None
 
 

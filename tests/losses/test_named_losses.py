@@ -32,11 +32,11 @@ import mmguard.losses.mmdet
 import mmguard.losses.mmseg
 from mmguard.losses import mmdet as det_losses
 from mmguard.losses import mmseg as seg_losses
-from mmguard.losses.counting import CountsLabels
 from mmguard.losses.guarded_loss import GuardedLossBase
 from mmguard.losses.guards import GUARD_BY_NAME, GUARDS, REASONS
 from mmguard.losses.guards.mmdet import DenseGuard
 from mmguard.losses.mmdet import GuardedLoss
+from mmguard.nn.counting import CountsLabels
 
 MODULES = {'mmseg': seg_losses, 'mmdet': det_losses}
 

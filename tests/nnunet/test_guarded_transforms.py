@@ -19,7 +19,7 @@ from mmguard.labels.tally import Tally
 from mmguard.nnunet.label_space import (
     MARK,
     WithIgnoreLabel,
-    ignored_label,
+    ignore_label_of,
     label_rule,
     labels_without_output,
     valid_labels,
@@ -186,7 +186,7 @@ def manager(labels: Any) -> LabelManager:
 def test_valid_are_the_labels_that_can_be_trained(labels: Any, valid: list, ignored: int) -> None:
     described = manager(labels)
     assert valid_labels(described) == valid
-    assert ignored_label(described) == ignored
+    assert ignore_label_of(described) == ignored
     volume = np.array([*range(-3, 9), 255, 32767], dtype=np.int16)
     sanitized, tally = label_rule(described).sanitize(volume)
     wanted = [v if v in valid or v == ignored else ignored for v in volume.tolist()]

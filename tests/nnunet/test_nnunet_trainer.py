@@ -29,7 +29,7 @@ from nnunetv2.utilities.label_handling.label_handling import LabelManager
 from small_nnunet import PLANTED, lines_of, trainer
 
 from mmguard.cli import main
-from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.tally import LabelGuardError
 from mmguard.nnunet.export import FOLDER, export_line
 from mmguard.nnunet.trainer import GuardsLabels, nnUNetTrainerGuarded
 

@@ -17,7 +17,7 @@ from typing import Dict, Iterator, List
 import pytest
 
 from mmguard.findings.environment import version_key
-from mmguard.tools.env.facts import tried
+from mmguard.tools.env.facts import read_matrix
 from tools.matrix import BEGIN, END, ROWS, main, read, table
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def promised() -> Dict[str, str]:
 
 
 def test_the_lower_bounds_are_the_lowest_versions_that_were_green() -> None:
-    lowest = {name: min((row[name] for row in tried()), key=version_key) for name in ('torch', 'numpy', 'python')}
+    lowest = {name: min((row[name] for row in read_matrix()), key=version_key) for name in ('torch', 'numpy', 'python')}
     lowest['python'] = '.'.join(lowest['python'].split('.')[:2])  # 3.8 of 3.8.18
     assert {name: version_key(bound) for name, bound in promised().items()} == {
         name: version_key(seen) for name, seen in lowest.items()
@@ -41,7 +41,7 @@ def test_the_lower_bounds_are_the_lowest_versions_that_were_green() -> None:
 
 def test_no_row_is_left_out_and_both_numpy_are_among_them() -> None:
     assert [row['torch'] for row in read()] == [row.torch for row in ROWS]
-    numpy = [row['numpy'] for row in tried()]
+    numpy = [row['numpy'] for row in read_matrix()]
     assert any(version.startswith('1.26') for version in numpy)
     assert any(version.startswith('2.') for version in numpy)
 

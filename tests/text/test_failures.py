@@ -13,7 +13,7 @@ import pytest
 
 from mmguard.cli import main
 from mmguard.labels.space import LabelRule, value_counts
-from mmguard.text.failures import broken_import, own_failure, words_of
+from mmguard.text import describe_broken_import, describe_error, find_own_failure
 
 ASSERTS = "assert False, 'MMCV==2.1.0 is used but incompatible. Please install mmcv>=2.0.0rc4, <2.1.0.'\n"
 LACKS = 'from no_such_package.ops import nms\n'
@@ -117,13 +117,15 @@ def raised_by(function: Any, *args: Any) -> BaseException:
 
 
 def test_only_what_comes_up_in_mmguard_is_its_own_failure() -> None:
-    assert re.fullmatch(r'mmguard/labels/space\.py:\d+ in value_counts', own_failure(raised_by(value_counts, None)))
-    assert own_failure(raised_by(LabelRule, -1)) == ''  # what it says to its user
-    assert own_failure(raised_by(int, 'a')) == ''
+    assert re.fullmatch(
+        r'mmguard/labels/space\.py:\d+ in value_counts', find_own_failure(raised_by(value_counts, None))
+    )
+    assert find_own_failure(raised_by(LabelRule, -1)) == ''  # what it says to its user
+    assert find_own_failure(raised_by(int, 'a')) == ''
 
 
 def test_an_exception_in_one_line() -> None:
-    assert words_of(ValueError('one\n  two')) == 'ValueError: one two'
-    assert words_of(KeyError()) == 'KeyError'
-    assert words_of(ValueError('a' * 1000)) == f'ValueError: {"a" * 400}'
-    assert broken_import(raised_by(__import__, 'no_such_package')) == ''  # nothing that is there is broken
+    assert describe_error(ValueError('one\n  two')) == 'ValueError: one two'
+    assert describe_error(KeyError()) == 'KeyError'
+    assert describe_error(ValueError('a' * 1000)) == f'ValueError: {"a" * 400}'
+    assert describe_broken_import(raised_by(__import__, 'no_such_package')) == ''  # nothing that is there is broken

@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mmguard
-from mmguard.detection import warning
-from mmguard.labels.errors import LabelGuardError
+from mmguard.detection import messages
 from mmguard.labels.space import LabelRule
-from mmguard.labels.tally import Tally
-from mmguard.text.console import Console, Table, Text
-from mmguard.text.visible import LONGEST, visible, visible_name
-from mmguard.text.words import counted, plural
+from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.text import LONGEST, plural, quantity, visible, visible_name
+from mmguard.tools.console import Console, Table, Text
 
 HOSTILE = '\x1b]0;owned\x07\x1b[2J\r\x9b1m\u202e\u2066\u200b\ufeff\udce9\ud800\x00'
 
@@ -45,13 +43,13 @@ def test_a_long_text_keeps_both_ends() -> None:
 
 
 def test_what_is_raised_and_warned_of_labels_shows_the_name_of_their_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warning, '_offending_batches', 0)
+    monkeypatch.setattr(messages, '_offending_batches', 0)
     rule = LabelRule(3, on_invalid='raise')
     with pytest.raises(LabelGuardError) as raised:
         rule.sanitize(np.array([[9]]), HOSTILE)
     assert str(raised.value).replace('\n', '').isprintable()
     with pytest.warns(UserWarning, match='instances') as caught:
-        warning.warn_of([Tally(4, 1, source=HOSTILE)], 1)
+        messages.warn_of([Tally(4, 1, source=HOSTILE)], 1)
     assert str(caught[0].message).replace('\n', '').isprintable()
 
 
@@ -87,7 +85,7 @@ def test_one_and_many(noun: str, many: str) -> None:
 
 
 def test_a_noun_that_does_not_stand_last() -> None:
-    assert [counted(n, 'ox', 'oxen') for n in (1, 1200)] == ['1 ox', '1,200 oxen']
+    assert [quantity(n, 'ox', 'oxen') for n in (1, 1200)] == ['1 ox', '1,200 oxen']
 
 
 def test_nobody_makes_plurals_by_hand() -> None:

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.text.failures import REPORT_IT
+from mmguard.text import REPORT_IT
 
 VOC = (
     '<annotation><filename>a.jpg</filename><object><name>x</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax>'

@@ -10,8 +10,7 @@ import torch
 from mmdet.structures import DetDataSample
 from mmengine.structures import BaseDataElement, InstanceData, PixelData
 
-from mmguard.labels.errors import LabelGuardError
-from mmguard.labels.tally import tallies_of
+from mmguard.labels.tally import LabelGuardError, tallies_of
 from mmguard.transforms import GuardInstanceLabels
 
 #: Four instances, the second and the last with a label that no head knows; 0 is no object.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Mapping
 
-from mmguard.findings.signatures.signature import Signature, read_groups, read_signatures
+from mmguard.findings.signatures.signature import SCAN, Signature, read_groups, read_signatures
 
 INTRODUCTION = """# What an error says
 
@@ -38,7 +38,8 @@ def _list_entry(signature: Signature) -> List[str]:
         where = f' ({", ".join(name for name in cause.frameworks if name != "torch")})' if cause.frameworks else ''
         advice = f' {_escape(_by_framework(cause.advice))}' if cause.advice else ''
         lines.append(f'{number}. {_escape(cause.text)}{where}{look}{advice}{f" ({codes})" if codes else ""}')
-    return [*lines, '', f'Next: {_by_framework({name: f"`{command}`" for name, command in signature.command.items()})}']
+    commands = {'torch': SCAN['torch']} if signature.command is SCAN else signature.command
+    return [*lines, '', f'Next: {_by_framework({name: f"`{command}`" for name, command in commands.items()})}']
 
 
 def _by_framework(texts: Mapping[str, str]) -> str:

@@ -13,13 +13,21 @@ from typing import Any, Dict, List, Mapping, Tuple, Union
 
 #: Distance of an error from its cause. A kernel's assert names what was wrong; most exceptions come up where it was
 #: noticed; what ended a process from outside says who, not why; what follows is said where another process is gone;
-#: with a sign training goes on.
-STAGES = ('kernel', 'raised', 'ended', 'follows', 'sign')
-KERNEL, RAISED, ENDED, FOLLOWS, SIGN = range(5)
+#: with a sign training goes on; what is open may be no fault.
+STAGES = ('kernel', 'raised', 'ended', 'follows', 'sign', 'open')
+KERNEL, RAISED, ENDED, FOLLOWS, SIGN, OPEN = range(6)
 
 #: Files in the order in which they are searched: the first signature that matches is taken.
 FILES = ('device', 'targets', 'shapes', 'numbers', 'ranks', 'memory', 'checkpoints', 'environment', 'datasets')
 
+#: Command that decides where a signature names none, by framework.
+SCAN = {
+    'mmengine': 'mmguard scan CONFIG',
+    'ultralytics': 'mmguard scan data.yaml',
+    'nnunet': 'mmguard scan $nnUNet_raw/DatasetXXX_NAME',
+    **dict.fromkeys(['detectron2', 'monai', 'torchvision', 'transformers'], 'mmguard scan DATA --num-classes N'),
+    'torch': 'mmguard scan CONFIG',
+}
 
 #: Framework -> the one that it is built on.
 _BUILT_ON = {
@@ -86,9 +94,9 @@ class Signature:
         title (str): Error in one line.
         pattern (str): Words that are the same in all versions; searched in ``Type: message``, over several lines.
         meaning (str): Meaning of the error.
+        causes (tuple[Cause]): The most frequent first.
         command (dict[str, str]): Command that decides, by framework as in `Cause.advice`; CONFIG, DATA and WORK_DIR
             stand for the user's.
-        causes (tuple[Cause]): The most frequent first.
         place (str): Pattern that a line of the traceback matches as well; empty: any.
         bare (bool): True if it also appears in logs without an exception, as a line of its own.
         stage (int): Index in ``STAGES``.
@@ -98,8 +106,8 @@ class Signature:
     title: str
     pattern: str
     meaning: str
-    command: Mapping[str, str]
     causes: Tuple[Cause, ...]
+    command: Mapping[str, str] = field(default_factory=lambda: SCAN)
     place: str = ''
     bare: bool = False
     stage: int = RAISED
@@ -127,7 +135,7 @@ def _load(name: str) -> Dict[str, Any]:
 def _read_signature(entry: Dict[str, Any], shared: Dict[str, Dict[str, Any]]) -> Signature:
     fields = {**entry, 'stage': STAGES.index(entry.get('stage', 'raised'))}
     fields.update({name: _join(fields[name]) for name in ('pattern', 'place') if name in fields})
-    if isinstance(fields['command'], str):
+    if isinstance(fields.get('command'), str):
         fields['command'] = {'torch': fields['command']}
     return Signature(**{**fields, 'causes': tuple(_read_cause(cause, shared) for cause in entry['causes'])})
 

@@ -1,4 +1,4 @@
-"""What a guard of a stock loss is."""
+"""Base of the guards of stock losses."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from mmguard.functional.sanitize import Sanitized, sanitize_target
 
 
 class LossGuard:
-    """Calls one kind of stock loss so that excluded elements take no part in it.
+    """Guard that calls one kind of stock loss so that excluded elements take no part in it.
 
     Args:
         loss (nn.Module): The stock loss.
     """
 
-    #: ``package.Class`` of the stock losses that it serves.
+    #: ``package.Class`` of the stock losses that it guards.
     serves: ClassVar[Tuple[str, ...]] = ()
-    #: Whether the label after the last class is valid too, the background.
+    #: True if the label after the last class is valid too, the background.
     background: bool = False
 
     def __init__(self, loss: nn.Module) -> None:
@@ -28,7 +28,7 @@ class LossGuard:
 
     @property
     def ignore_index(self) -> int:
-        """The label that the stock loss leaves out by itself."""
+        """The label that the stock loss ignores by itself."""
         for name in ('ignore_index', 'ignore_label'):
             value = getattr(self.loss, name, None)
             if value is not None:
@@ -36,54 +36,54 @@ class LossGuard:
         return 255
 
     def is_dense(self, pred: Tensor, target: Any) -> bool:
-        """Whether ``target`` holds dense targets, which index nothing and pass through."""
+        """Return True if ``target`` holds dense targets, which index nothing and pass through."""
         return False
 
-    def parts(self, target: Any) -> Tuple[Tensor, Tuple[Any, ...]]:
-        """The labels in a target, and what stands beside them there."""
+    def split_target(self, target: Any) -> Tuple[Tensor, Tuple[Any, ...]]:
+        """Split a target into the labels and the rest."""
         return target, ()
 
-    def check(self, pred: Tensor, label: Tensor, *beside: Any) -> None:
+    def check(self, pred: Tensor, label: Tensor, *others: Any) -> None:
         check_index_target(pred, label)
 
     def sanitize(
         self, pred: Tensor, label: Tensor, num_classes: int, ignore_index: Optional[int], on_invalid: str
     ) -> Sanitized:
-        """Which labels take part in the loss."""
+        """Decide which labels take part in the loss."""
         return sanitize_target(label, num_classes, ignore_index, on_invalid, self.background)
 
     def num_classes(self, pred: Tensor) -> int:
-        """How many classes the scores tell apart."""
+        """Return the number of classes that the scores distinguish."""
         return pred.shape[1]
 
-    def blank(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
-        """The scores, 0 where an element takes no part: NaN or inf there must reach neither loss nor gradient."""
+    def blank_scores(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
+        """Set the scores to 0 where an element takes no part: NaN or inf must not reach the loss or the gradient."""
         keep = sanitized.keep
-        return scores_where(keep.reshape(pred.shape) if keep.numel() == pred.numel() else keep.unsqueeze(1), pred)
+        return select_scores(keep.reshape(pred.shape) if keep.numel() == pred.numel() else keep.unsqueeze(1), pred)
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
-        """Calls the stock loss.
+        """Call the stock loss.
 
         Args:
-            pred (Tensor): Scores, made blank.
+            pred (Tensor): Scores from :meth:`blank_scores`.
             sanitized (Sanitized): Labels, and which of them take part.
             num_classes (int): Number of classes.
-            args, kwargs: What stood beside the labels in the target, then what else the caller gave.
+            args, kwargs: The rest of the target, then the caller's other arguments.
         """
         raise TypeError(f'{type(self).__name__} does not say how to call its loss')
 
 
-def skipped_of(sanitized: Sanitized) -> Tensor:
-    """What was taken out because it was invalid (``'clip'`` takes nothing out)."""
+def find_skipped(sanitized: Sanitized) -> Tensor:
+    """Mask of what was excluded because it was invalid (``'clip'`` excludes nothing)."""
     return sanitized.invalid & ~sanitized.keep
 
 
-def scores_where(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
-    """The scores where they count, else a number; one pass, where ``masked_fill`` copies and then fills."""
-    # As masked_fill makes it, whatever the layouts are: stock losses flatten by view().
+def select_scores(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
+    """Return the scores where they count, else a number, in one pass; ``masked_fill`` copies and then fills."""
+    # Contiguous, like the result of masked_fill: stock losses flatten with view().
     return torch.where(keep, pred, pred.new_full((), otherwise)).contiguous()
 
 
 def mark(sanitized: Sanitized, ignore_index: int) -> Tensor:
-    """The labels, with ``ignore_index`` on what takes no part."""
+    """Return the labels with ``ignore_index`` for what takes no part."""
     return sanitized.target.masked_fill(~sanitized.keep, ignore_index)

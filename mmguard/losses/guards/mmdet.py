@@ -1,4 +1,4 @@
-"""Guards of mmdet's losses: a background label, no ignored one, weights and factors of the caller."""
+"""Guards of mmdet's losses: a background label, no ignored label, weights and factors of the caller."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mmguard.functional import sigmoid_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_index_target, shape_of
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
 from mmguard.functional.sanitize import CERTAIN, Sanitized
-from mmguard.losses.guards.base import LossGuard, mark, skipped_of
+from mmguard.losses.guards.base import LossGuard, find_skipped, mark
 
 
 class DetectionGuard(LossGuard):
-    """Classes are ``[0, num_classes)``, the label ``num_classes`` is the background, nothing is ignored.
+    """Guard for classes ``[0, num_classes)``, the background ``num_classes``, and no ignored label.
 
-    Where ``GuardedLoss`` is given an ``ignore_index`` of its own, what carries it counts as absent.
+    If ``GuardedLoss`` has its own ``ignore_index``, elements with it are excluded.
     """
 
     background = True
@@ -28,14 +28,14 @@ class DetectionGuard(LossGuard):
 
 
 def weigh(weight: Optional[Tensor], keep: Tensor, pred: Tensor) -> Tensor:
-    """Weights (N,), (N, C) or flat (N * C,), with zeros where an element takes no part."""
+    """Return weights (N,), (N, C) or flat (N * C,) with zeros where an element takes no part."""
     if weight is None:
         return keep.to(pred.dtype)
-    return rows_of(weight, pred).masked_fill(~keep.unsqueeze(1), 0).view(weight.shape)
+    return reshape_weight(weight, pred).masked_fill(~keep.unsqueeze(1), 0).view(weight.shape)
 
 
-def rows_of(weight: Tensor, pred: Tensor) -> Tensor:
-    """The weights as one row per element."""
+def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
+    """Reshape the weights to one row per element."""
     if weight.numel() not in (pred.shape[0], pred.numel()):
         raise ValueError(
             f'weight has shape {shape_of(weight)}, cls_score {shape_of(pred)}: one weight per element is needed, or '
@@ -44,37 +44,35 @@ def rows_of(weight: Tensor, pred: Tensor) -> Tensor:
     return weight.reshape(pred.shape[0], weight.numel() // max(pred.shape[0], 1))
 
 
-def without_skipped_positives(
+def scale_by_positives(
     avg_factor: AvgFactor, sanitized: Sanitized, num_classes: int, weight: Optional[Tensor], pred: Tensor
 ) -> Tensor:
-    """A factor whose caller counted positives: labels other than the background. An invalid label was one."""
+    """Scale a factor whose caller counted positives: labels other than the background. An invalid label was one."""
     counted = ((sanitized.target != num_classes) | sanitized.invalid) & ~sanitized.ignored
-    return _scaled(avg_factor, sanitized, counted, weight, pred)
+    return _scale(avg_factor, sanitized, counted, weight, pred)
 
 
-def without_skipped_weights(
-    avg_factor: AvgFactor, sanitized: Sanitized, weight: Optional[Tensor], pred: Tensor
-) -> Tensor:
-    """A factor whose caller counted elements of non-zero weight."""
-    return _scaled(avg_factor, sanitized, torch.ones_like(sanitized.keep), weight, pred)
+def scale_by_weights(avg_factor: AvgFactor, sanitized: Sanitized, weight: Optional[Tensor], pred: Tensor) -> Tensor:
+    """Scale a factor whose caller counted elements of non-zero weight."""
+    return _scale(avg_factor, sanitized, torch.ones_like(sanitized.keep), weight, pred)
 
 
-def _scaled(
+def _scale(
     avg_factor: AvgFactor, sanitized: Sanitized, counted: Tensor, weight: Optional[Tensor], pred: Tensor
 ) -> Tensor:
     if weight is not None:
-        counted = counted & (rows_of(weight, pred) != 0).any(dim=1)
-    return scale_avg_factor(avg_factor, (counted & ~skipped_of(sanitized)).sum(), counted.sum())
+        counted = counted & (reshape_weight(weight, pred) != 0).any(dim=1)
+    return scale_avg_factor(avg_factor, (counted & ~find_skipped(sanitized)).sum(), counted.sum())
 
 
-def all_over_kept(sanitized: Sanitized) -> Tensor:
-    """Turns a mean over all elements, excluded ones at 0, into the mean over the others."""
+def mean_correction(sanitized: Sanitized) -> Tensor:
+    """Return the ratio that turns a mean over all elements, excluded ones as 0, into the mean of the kept ones."""
     kept = sanitized.keep.sum()
     return torch.full_like(kept, sanitized.keep.numel()) / kept.clamp(min=1)
 
 
 class FocalDetectionGuard(DetectionGuard):
-    """An invalid element becomes background of weight 0."""
+    """Guard that makes an invalid element background with weight 0."""
 
     serves: ClassVar[Tuple[str, ...]] = ('mmdet.FocalLoss', 'mmdet.FocalCustomLoss')
 
@@ -82,9 +80,9 @@ class FocalDetectionGuard(DetectionGuard):
         return pred.dim() == target.dim()
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
-        return self._by_positives(pred, sanitized, num_classes, mark(sanitized, num_classes), *args, **kwargs)
+        return self._call_by_positives(pred, sanitized, num_classes, mark(sanitized, num_classes), *args, **kwargs)
 
-    def _by_positives(
+    def _call_by_positives(
         self,
         pred: Tensor,
         sanitized: Sanitized,
@@ -97,29 +95,29 @@ class FocalDetectionGuard(DetectionGuard):
         is_mean = (reduction_override or self.loss.reduction) == 'mean'
         factor = avg_factor
         if is_mean and avg_factor is not None:
-            factor = without_skipped_positives(avg_factor, sanitized, num_classes, weight, pred)
+            factor = scale_by_positives(avg_factor, sanitized, num_classes, weight, pred)
         zeroed = weigh(weight, sanitized.keep, pred)
         loss = self.loss(pred, target, zeroed, factor, reduction_override)
-        return loss * all_over_kept(sanitized) if is_mean and avg_factor is None else loss
+        return loss * mean_correction(sanitized) if is_mean and avg_factor is None else loss
 
 
 class QualityFocalGuard(FocalDetectionGuard):
-    """As :class:`FocalDetectionGuard`; stock trains whatever is no class as background."""
+    """Like :class:`FocalDetectionGuard`; the stock loss trains anything that is not a class as background."""
 
     serves = ('mmdet.QualityFocalLoss',)
 
     def is_dense(self, pred: Tensor, target: Any) -> bool:
         return isinstance(target, Tensor)
 
-    def parts(self, target: Any) -> Tuple[Tensor, Tuple[Any, ...]]:
+    def split_target(self, target: Any) -> Tuple[Tensor, Tuple[Any, ...]]:
         if len(target) != 2:
             raise ValueError(f'QualityFocalLoss needs a pair of labels and qualities, got {len(target)} parts')
         label, quality = target
         return label, (quality,)
 
-    def check(self, pred: Tensor, label: Tensor, *beside: Any) -> None:
+    def check(self, pred: Tensor, label: Tensor, *others: Any) -> None:
         check_index_target(pred, label)
-        (quality,) = beside
+        (quality,) = others
         if quality.shape != label.shape:
             raise ValueError(
                 f'one quality per label is needed: label has shape {shape_of(label)}, the qualities {shape_of(quality)}'
@@ -128,11 +126,11 @@ class QualityFocalGuard(FocalDetectionGuard):
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         quality, *others = args
         target = (mark(sanitized, num_classes), quality)
-        return self._by_positives(pred, sanitized, num_classes, target, *others, **kwargs)
+        return self._call_by_positives(pred, sanitized, num_classes, target, *others, **kwargs)
 
 
 class GHMGuard(DetectionGuard):
-    """What has weight 0 enters neither the histogram nor the number that the loss divides by."""
+    """Guard by weights: weight 0 keeps an element out of the histogram and of the divisor of the loss."""
 
     serves = ('mmdet.GHMC',)
 
@@ -146,12 +144,12 @@ class GHMGuard(DetectionGuard):
 
 
 class SeesawGuard(DetectionGuard):
-    """Deletes what takes no part, or it would be counted. The stock loss selects by value, too: both synchronise."""
+    """Guard that deletes what takes no part, or it would be counted. Like the stock loss, it synchronises."""
 
     serves = ('mmdet.SeesawLoss',)
 
     def num_classes(self, pred: Tensor) -> int:
-        return int(self.loss.num_classes)  # two more channels tell objects from background
+        return int(self.loss.num_classes)  # two more channels separate objects from background
 
     def __call__(  # type: ignore[override]
         self,
@@ -165,7 +163,7 @@ class SeesawGuard(DetectionGuard):
         reduction = reduction_override or self.loss.reduction
         keep = sanitized.keep
         if reduction == 'mean' and avg_factor is not None:
-            avg_factor = without_skipped_weights(avg_factor, sanitized, label_weights, pred)
+            avg_factor = scale_by_weights(avg_factor, sanitized, label_weights, pred)
         if label_weights is not None:
             label_weights = label_weights[keep]
         loss = self.loss(pred[keep], sanitized.target[keep], label_weights, avg_factor, reduction_override)
@@ -173,7 +171,7 @@ class SeesawGuard(DetectionGuard):
             return loss
         if not isinstance(loss, dict):
             return _put_back(loss, keep)
-        # The part of the classes has one element per positive, whoever calls.
+        # The classification part has one element per positive, for any caller.
         parts: Dict[str, Tensor] = dict(loss)
         parts['loss_cls_objectness'] = _put_back(parts['loss_cls_objectness'], keep)
         return parts
@@ -184,9 +182,9 @@ def _put_back(loss: Tensor, keep: Tensor) -> Tensor:
 
 
 class EQLV2Guard(DetectionGuard):
-    """An excluded row becomes a background that was predicted with certainty.
+    """Guard that turns an excluded row into a background predicted with certainty.
 
-    Its loss and the gradient that is added up are exactly 0. Nothing is deleted, so nothing synchronises, and each
+    Its loss and the accumulated gradient are exactly 0. Nothing is deleted, so nothing synchronises, and each
     rank takes part in the reduction.
     """
 
@@ -199,11 +197,11 @@ class EQLV2Guard(DetectionGuard):
         certain = pred.new_full(pred.shape[1:], -CERTAIN)
         certain[num_classes] = CERTAIN
         pred = torch.where(sanitized.keep.unsqueeze(1), pred, certain)
-        return self.loss(pred, mark(sanitized, num_classes), *args, **kwargs) * all_over_kept(sanitized)
+        return self.loss(pred, mark(sanitized, num_classes), *args, **kwargs) * mean_correction(sanitized)
 
 
 class CrossEntropyCustomGuard(DetectionGuard):
-    """The functions behind ``mmdet.GuardedCrossEntropyLoss``, with the settings of the loss."""
+    """Guard that calls the functions of ``mmdet.GuardedCrossEntropyLoss`` with the settings of the loss."""
 
     serves = ('mmdet.CrossEntropyCustomLoss',)
 
@@ -234,9 +232,9 @@ class CrossEntropyCustomGuard(DetectionGuard):
         avg_factor: Optional[AvgFactor] = None,
         reduction_override: Optional[str] = None,
     ) -> Tensor:
-        # The functions tell ignored from invalid; both are moved to where no class can be.
+        # The functions distinguish ignored from invalid; both get values that cannot be a class.
         ignored, invalid = -100, -101
-        target = sanitized.target.masked_fill(sanitized.ignored, ignored).masked_fill(skipped_of(sanitized), invalid)
+        target = sanitized.target.masked_fill(sanitized.ignored, ignored).masked_fill(find_skipped(sanitized), invalid)
         weights = self.loss.class_weight
         settings = {
             'class_weight': None if weights is None else torch.as_tensor(weights, dtype=torch.float32).to(pred.device),
@@ -253,7 +251,7 @@ class CrossEntropyCustomGuard(DetectionGuard):
 
 
 class DenseGuard(LossGuard):
-    """Hands everything through."""
+    """Guard that passes everything through."""
 
     serves = ('mmdet.VarifocalLoss', 'mmdet.DiceLoss', 'mmdet.GaussianFocalLoss', 'mmdet.MultiPosCrossEntropyLoss')
 

@@ -1,4 +1,4 @@
-"""Guards of mmpretrain's losses: labels of images, or scores of them, averaged by the number of images."""
+"""Guards of mmpretrain's losses: labels or scores of images, averaged over the images."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import torch
 from torch import Tensor
 
 from mmguard.functional.checks import check_dense_target, check_index_target
-from mmguard.functional.distributions import sanitize_distributions
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
 from mmguard.functional.sanitize import Sanitized, count, sanitize_binary_target, sanitize_target
+from mmguard.functional.soft import sanitize_distributions
 from mmguard.labels.space import NO_LABEL
 from mmguard.losses.guards.base import LossGuard
-from mmguard.losses.guards.mmdet import SeesawGuard, all_over_kept
+from mmguard.losses.guards.mmdet import SeesawGuard, mean_correction
 
 
 class ClassificationGuard(LossGuard):
-    """Weight 0 for an image that takes no part, which leaves the denominator, too.
+    """Guard that gives weight 0 to an image that takes no part, and excludes it from the denominator.
 
-    Of scores (N, C) a row is valid if it is a distribution over the classes; before a sigmoid if each entry lies in
-    [0, 1]. A row with NaN has no label, as GuardClsLabels makes it and MixUp hands it on: no offence of the loss.
+    A row of scores (N, C) is valid if it is a distribution over the classes; before a sigmoid if each entry is in
+    [0, 1]. A row with NaN has no label, as GuardClsLabels makes it and MixUp spreads it: not an offence of the loss.
     """
 
     serves = (
@@ -34,7 +34,7 @@ class ClassificationGuard(LossGuard):
     def ignore_index(self) -> int:
         return NO_LABEL
 
-    def check(self, pred: Tensor, label: Tensor, *beside: Any) -> None:
+    def check(self, pred: Tensor, label: Tensor, *others: Any) -> None:
         if _is_score(pred, label):
             check_dense_target(pred, label)
         else:
@@ -46,7 +46,7 @@ class ClassificationGuard(LossGuard):
         if _is_score(pred, label):
             return _sanitize_scores(label, pred.dtype, self._is_sigmoid, on_invalid)
         sanitized = sanitize_target(label, num_classes, ignore_index, on_invalid)
-        return sanitized._replace(invalid=~sanitized.keep)  # whatever takes no part leaves the denominator
+        return sanitized._replace(invalid=~sanitized.keep)  # whatever takes no part is excluded from the denominator
 
     @property
     def _is_sigmoid(self) -> bool:
@@ -72,11 +72,11 @@ class ClassificationGuard(LossGuard):
         loss = self.loss(
             pred, sanitized.target, weight=zeroed, avg_factor=factor, reduction_override=reduction_override, **kwargs
         )
-        return loss * all_over_kept(sanitized) if is_mean and avg_factor is None else loss
+        return loss * mean_correction(sanitized) if is_mean and avg_factor is None else loss
 
 
 class ClassificationSeesawGuard(SeesawGuard):
-    """mmpretrain's SeesawLoss: every channel is a class."""
+    """Guard of mmpretrain's SeesawLoss, in which every channel is a class."""
 
     serves = ('mmpretrain.SeesawLoss',)
     background = False
@@ -101,10 +101,10 @@ def _is_score(pred: Tensor, label: Tensor) -> bool:
 
 
 def _sanitize_scores(score: Tensor, dtype: torch.dtype, is_sigmoid: bool, on_invalid: str) -> Sanitized:
-    """Of each row (N, C) whether it takes part."""
+    """Sanitize scores (N, C) and decide for each row if it takes part."""
     score = score if score.is_floating_point() else score.to(dtype)
     unlabelled = score.isnan().any(dim=1)
-    given = score.masked_fill(unlabelled.unsqueeze(1), 1 / score.shape[1])  # valid either way
+    given = score.masked_fill(unlabelled.unsqueeze(1), 1 / score.shape[1])  # valid in either mode
     if is_sigmoid:
         binary = sanitize_binary_target(given, score.dtype, None, on_invalid)
         target, keep = binary.target, binary.keep.all(dim=1)

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 from mmguard.functional.checks import shape_of
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
-from mmguard.functional.sanitize import Sanitized, kept_and_counted
-from mmguard.losses.guards.base import LossGuard, mark, scores_where, skipped_of
+from mmguard.functional.sanitize import Sanitized, count_for_factor
+from mmguard.losses.guards.base import LossGuard, find_skipped, mark, select_scores
 
 
 class OwnIgnoreGuard(LossGuard):
-    """Puts the loss's own ignore value on invalid labels. Serves TverskyLoss and losses that mmguard does not know."""
+    """Guard that gives invalid labels the loss's own ignore value: TverskyLoss and unknown losses."""
 
     serves = ('mmseg.TverskyLoss',)
 
@@ -36,7 +36,7 @@ class OwnIgnoreGuard(LossGuard):
         ignore_index = self.ignore_index
         if self._by_argument:
             if 0 <= ignore_index < num_classes:
-                ignore_index = num_classes  # what is left of the labels may be of that class
+                ignore_index = num_classes  # valid labels may have that class
             kwargs['ignore_index'] = ignore_index
         return self.loss(pred, mark(sanitized, ignore_index), *args, **kwargs)
 
@@ -46,15 +46,14 @@ class OhemGuard(LossGuard):
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         loss = self.loss(pred, mark(sanitized, self.ignore_index), *args, **kwargs)
-        # With few pixels, all of them easy, the stock loss selects none of them and its mean is NaN. NaN scores
-        # must stay visible, so only a NaN out of finite scores is taken for that case.
-        nothing_selected = loss.isnan() & _all_finite(pred.detach())
+        # With few pixels, all of them easy, the stock loss selects none and its mean is NaN. NaN from NaN scores
+        # must stay visible, so only a NaN from finite scores is replaced.
+        nothing_selected = loss.isnan() & _is_finite(pred.detach())
         return torch.where(nothing_selected, torch.zeros_like(loss), loss)
 
 
-def _all_finite(scores: Tensor) -> Tensor:
-    """A tenth of ``scores.isfinite().all()``, which writes tensors of the size of the scores: the extremes are enough,
-    and NaN is one."""
+def _is_finite(scores: Tensor) -> Tensor:
+    """Return ``scores.isfinite().all()`` in a tenth of the time, from the extremes: either is NaN if a score is."""
     return torch.stack(scores.aminmax()).isfinite().all() if scores.numel() else scores.new_ones((), dtype=torch.bool)
 
 
@@ -65,7 +64,7 @@ class FocalGuard(LossGuard):
         return pred.shape == label.shape
 
     def num_classes(self, pred: Tensor) -> int:
-        return max(pred.shape[1], 2)  # one channel tells two classes apart
+        return max(pred.shape[1], 2)  # one channel separates two classes
 
     def __call__(
         self,
@@ -79,15 +78,15 @@ class FocalGuard(LossGuard):
     ) -> Tensor:
         reduction = reduction_override or self.loss.reduction
         if avg_factor is not None and reduction == 'mean':
-            # The callers of focal losses count positives; what mmseg ignores is none.
-            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(skipped_of(sanitized), ~sanitized.ignored))
+            # The callers of focal losses count positives, and ignored pixels are not positive.
+            avg_factor = scale_avg_factor(avg_factor, *count_for_factor(find_skipped(sanitized), ~sanitized.ignored))
         if pred.is_cuda:
             # -1 never survives to the kernel: the loss sets its ignore value to 0 first.
             target = mark(sanitized, -1)
             loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
         else:
             # Off CUDA the stock loss fails on class indices (it picks one column of the one-hot target), so it
-            # gets the one-hot target that it would have made.
+            # gets the one-hot target that it would have built.
             keep = sanitized.keep.flatten().to(pred.dtype)
             if weight is None:
                 weight = keep
@@ -105,23 +104,23 @@ def _one_hot_classes(pred: Tensor, target: Tensor) -> Tensor:
     channels = pred.shape[1]
     if channels == 1:
         return (target == 1).unsqueeze(1).to(pred.dtype)
-    # Not F.one_hot, which looks at the labels: before torch 2.2 it waits for the device.
+    # Not F.one_hot, which reads the labels: before torch 2.2 it waits for the device.
     classes = torch.arange(channels, device=target.device).view(-1, *[1] * (target.dim() - 1))
     return (target.unsqueeze(1) == classes).to(pred.dtype)
 
 
 class DiceGuard(LossGuard):
-    """Takes probability and target of an invalid pixel out of the sums.
+    """Guard that takes probability and target of an invalid pixel out of the sums.
 
     The stock loss has a target of zeros on ignored pixels but keeps their probabilities in the denominator; that
-    stays as it is. Deleting an invalid pixel means to take both out, which must happen after the activation.
+    stays. Deleting an invalid pixel means taking both out, which has to happen after the activation.
     """
 
     serves = ('mmseg.DiceLoss',)
 
     @property
     def ignore_index(self) -> int:
-        # Its `ignore_index` names a channel to leave out, but every label beyond the classes gets a row of zeros.
+        # Its `ignore_index` names a channel to leave out, but any label beyond the classes gets a row of zeros.
         own = self.loss.ignore_index
         return 255 if own is None else int(own)
 
@@ -131,17 +130,17 @@ class DiceGuard(LossGuard):
     def num_classes(self, pred: Tensor) -> int:
         return max(pred.shape[1], 2)
 
-    def blank(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
-        # Sigmoid makes exactly 0 of it, softmax cannot.
+    def blank_scores(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
+        # Sigmoid turns it into exactly 0, softmax cannot.
         otherwise = -inf if self.loss.activate and self.loss.use_sigmoid else 0
-        return scores_where(~skipped_of(sanitized).unsqueeze(1), pred, otherwise)
+        return select_scores(~find_skipped(sanitized).unsqueeze(1), pred, otherwise)
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         if self.loss.activate:
             if self.loss.use_sigmoid:
                 pred = pred.sigmoid()
             elif pred.shape[1] != 1:
-                pred = scores_where(~skipped_of(sanitized).unsqueeze(1), pred.softmax(dim=1))
+                pred = select_scores(~find_skipped(sanitized).unsqueeze(1), pred.softmax(dim=1))
         on_probabilities: Any = copy.copy(self.loss)
         on_probabilities.activate = False
         # A label beyond the channels becomes a row of zeros.
@@ -150,7 +149,7 @@ class DiceGuard(LossGuard):
 
 
 class LovaszGuard(LossGuard):
-    """Leaves out images, or the whole batch, without a pixel to train on, which the stock loss cannot stack.
+    """Guard that leaves out images (or the batch) without a pixel to train on, which the stock loss cannot stack.
 
     Like the stock loss it selects by value, so it synchronises.
     """
@@ -177,7 +176,7 @@ class LovaszGuard(LossGuard):
         if not target.numel():
             return pred[:0].sum()
         if self._is_binary():
-            # Images without a pixel count as 0 there, and a single pixel is no trouble.
+            # Images without a pixel count as 0 there, and a single pixel is fine.
             return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
         of_points = pred.dim() == 2  # mmdet3d's: (P, C), one sample
         pixels = (sanitized.keep.unsqueeze(0) if of_points else sanitized.keep).flatten(1).sum(1)
@@ -189,7 +188,7 @@ class LovaszGuard(LossGuard):
             pred, target, pixels = pred[has_pixels], target[has_pixels], pixels[has_pixels]
         smallest = pixels.min() if per_image else pixels.sum()
         if smallest == 1:
-            # The stock loss squeezes a single pixel's index away. Every pixel twice has the same Jaccard index.
+            # The stock loss squeezes a single pixel's dimension away. Every pixel twice has the same Jaccard index.
             across = 0 if of_points else -1
             pred, target = torch.cat([pred, pred], dim=across), torch.cat([target, target], dim=across)
         return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
@@ -209,7 +208,7 @@ class BoundaryGuard(LossGuard):
         return 2
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
-        # The loss gives weight to 0 and 1 alone, but divides by every pixel.
+        # The loss gives weight only to 0 and 1, but divides by every pixel.
         loss = self.loss(pred, mark(sanitized, self.ignore_index), *args, **kwargs)
         seen, skipped, _ = sanitized.counts.unbind()
         return loss * (seen / (seen - skipped).clamp(min=1))

@@ -1,4 +1,4 @@
-"""Where ``-tr nnUNetTrainerGuarded`` looks."""
+"""Module that nnU-Net finds for ``-tr nnUNetTrainerGuarded``."""
 
 from mmguard.nnunet.trainer import nnUNetTrainerGuarded
 

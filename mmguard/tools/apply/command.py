@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from mmguard.config.recognized import check_bases
 from mmguard.errors import CannotRun
-from mmguard.files.whole import NOT_REGULAR, write_whole
+from mmguard.files.regular import NOT_REGULAR, write_whole
 from mmguard.tools.arguments import add_run_code
 from mmguard.tools.exit_codes import CLEAN
 from mmguard.tools.scan.command import add_labels, add_reading, add_split, options_of
@@ -93,25 +93,24 @@ def apply(
 
     The numbers are those of a scan with the options ``scanned``, else of a check. Return the exit code.
     """
-    from mmguard.config.load import check_may_build, import_scope
-    from mmguard.config.read import ReadConfig
-    from mmguard.config.tree import by_name
-    from mmguard.config.types import words_of_misplaced
+    from mmguard.config.changes import name_types
+    from mmguard.config.read import ReadConfig, check_may_build, import_scope
+    from mmguard.config.types import describe_misplaced
     from mmguard.tools.apply.edited import edit_tree
     from mmguard.tools.apply.guarded import Guarded, guard_tree
-    from mmguard.tools.apply.output import config_text, how, load, show_changes, show_diff, unified
+    from mmguard.tools.apply.output import config_text, diff_configs, how, load, show_changes, show_diff
 
     warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
     _check_places(source, out)
     tree = load(source, run_code)
-    check_may_build(source, run_code)  # what is no config is said to be none first
+    check_may_build(source, run_code)  # it first says if the file is not a config
     if tree.get('model') is None:
         raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
     import_scope(tree)
     edited = edit_tree(source, tree, edits, scanned, run_code)
-    misplaced = ReadConfig(by_name(edited.tree)).misplaced
+    misplaced = ReadConfig(name_types(edited.tree)).misplaced
     if misplaced:
-        raise CannotRun(f'{source}: {words_of_misplaced(misplaced)}. `mmguard check {source}` says more')
+        raise CannotRun(f'{source}: {describe_misplaced(misplaced)}. `mmguard check {source}` says more')
     guarded = guard_tree(edited.tree) if guard else Guarded(edited.tree, [], [])
     changed = [*edited.changed, *guarded.changed]
     if edits and not changed:
@@ -125,7 +124,7 @@ def apply(
     if before not in (None, text) and not force:
         raise CannotRun(f'{out} exists and says something else: give another -o, or --force to overwrite it')
     if not quiet and changed:
-        show_diff(unified(by_name(tree), by_name(guarded.tree), source, str(out)), sys.stdout)
+        show_diff(diff_configs(name_types(tree), name_types(guarded.tree), source, str(out)), sys.stdout)
         print()
     show_changes(source, changed, [*edited.left, *guarded.left])
     if before == text:
@@ -134,19 +133,19 @@ def apply(
         write_whole(out, text.encode('utf-8'))
         print(f'written: {out} ({how(text)})')
     if edits:
-        print(_looked_again(out))
+        print(_check_again(out))
     return CLEAN
 
 
-def _looked_again(out: Path) -> str:
-    """What the rules find in the file that was written."""
+def _check_again(out: Path) -> str:
+    """Describe what the rules find in the file that was written."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
-    from mmguard.text.words import counted
+    from mmguard.text import quantity
 
     left = diagnose(config=read_config(str(out)))
     found = ', '.join(dict.fromkeys(finding.code for finding in left))
-    return f'checked again: {counted(len(left), "finding")} left ({found})' if left else 'checked again: nothing found'
+    return f'checked again: {quantity(len(left), "finding")} left ({found})' if left else 'checked again: nothing found'
 
 
 def _check_places(source: str, out: Path) -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence
 
-from mmguard.config.changes import changed_data, merged
+from mmguard.config.changes import change_data, merge, name_types
 from mmguard.config.read import ReadConfig, read_config
-from mmguard.config.tree import by_name
 from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import diagnose
 from mmguard.findings.finding import Finding
-from mmguard.findings.ignored_average import lowered_average
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, first_safe, objection
-from mmguard.findings.wording import numbered
+from mmguard.findings.wording import number_edits
 
 if TYPE_CHECKING:
     from mmguard.tools.scan.settings import ScanOptions
@@ -44,39 +42,38 @@ def edit_tree(
     if not wanted:
         return Edited(tree, [], [], [])
     if scanned is None:
-        offers = _of_check(read_config(source, run_code))
+        offers = _find_check_edits(read_config(source, run_code))
     else:
-        from mmguard.tools.fix.edited import scan
+        from mmguard.tools.fix.edits import scan
 
         offers = scan(source, scanned).offers
-    chosen = [_of_number(number, offers, source, scanned) for number in dict.fromkeys(wanted) if number != ALL_SAFE]
+    chosen = [_apply_number(number, offers, source, scanned) for number in dict.fromkeys(wanted) if number != ALL_SAFE]
     against = objection(chosen)
     if against:
         raise CannotRun(f'{against}; nothing was written. Write one, and look again')
-    averages = dict.fromkeys(lowered_average(offer.facts) for offer in offers)  # of labels: a check has none
-    done = Edited(tree, [], [], [line for line in averages if line])
+    done = Edited(tree, [], [], [])
     for offer in chosen:
-        done = _with(done, offer, tree)
+        done = _apply_edit(done, offer, tree)
         if offer.edit.files:
             number = str(offer.edit.number)
-            done.left.append(f'[{number}]: the label files, which `{_fix(source, scanned, number)}` writes anew')
+            done.left.append(f'[{number}]: the label files, which `{_fix(source, scanned, number)}` rewrites')
     if ALL_SAFE not in wanted:
         return done
-    return _all_safe(done) if scanned is None else _all_safe_of_scan(done, offers, chosen, tree)
+    return _apply_all_safe(done) if scanned is None else _apply_all_safe_of_scan(done, offers, chosen, tree)
 
 
-def _of_check(config: ReadConfig) -> List[Offer]:
-    found = numbered(diagnose(config=config))
+def _find_check_edits(config: ReadConfig) -> List[Offer]:
+    found = number_edits(diagnose(config=config))
     return [Offer(finding, edit, Facts(config=config)) for finding in found for edit in finding.edits if edit.number]
 
 
-def _of_number(number: str, offers: Sequence[Offer], source: str, scanned: Optional[ScanOptions]) -> Offer:
+def _apply_number(number: str, offers: Sequence[Offer], source: str, scanned: Optional[ScanOptions]) -> Offer:
     known = {str(offer.edit.number): offer for offer in offers}
     if number in known and not known[number].edit.config:
         raise CannotRun(f'edit {number} rewrites label files: `{_fix(source, scanned, number)}`')
     if number not in known:
         words = shlex.join(['mmguard', *(['check', source] if scanned is None else ['scan', source, *scanned.words()])])
-        there = f'there are 1 to {len(known)}' if known else 'there is none'
+        there = f'it offers 1 to {len(known)}' if known else 'it offers none'
         other = ', and with --scan those of `mmguard scan`' if scanned is None else ''
         raise CannotRun(f'`{words}` offers no edit {number}: {there}{other}')
     return known[number]
@@ -87,10 +84,10 @@ def _fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
     return shlex.join(words)
 
 
-def _with(done: Edited, offer: Offer, found_in: Dict[str, Any]) -> Edited:
-    """One more edit, of the tree that it was found in."""
+def _apply_edit(done: Edited, offer: Offer, found_in: Dict[str, Any]) -> Edited:
+    """Apply one more edit to the tree in which it was found."""
     finding, edit = offer.finding, offer.edit
-    tree = merged(found_in, done.tree, changed_data(found_in, edit.config))
+    tree = merge(found_in, done.tree, change_data(found_in, edit.config))
     left = _remaining(tree, finding)
     if left:
         raise CannotRun(f'[{edit.number}] {edit.title} leaves {finding.code} at {", ".join(left)}; nothing was written')
@@ -99,23 +96,25 @@ def _with(done: Edited, offer: Offer, found_in: Dict[str, Any]) -> Edited:
 
 
 def _remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
-    """The places where the rules still see it."""
-    again = diagnose(config=ReadConfig(by_name(tree)))
+    """Return the places where the rules still see it."""
+    again = diagnose(config=ReadConfig(name_types(tree)))
     same = [other for other in again if other.code == finding.code]
     return sorted({place for other in same for place in other.places} & set(finding.places))
 
 
-def _all_safe(done: Edited) -> Edited:
-    """One after the other: an edit may change the place that the next one would."""
+def _apply_all_safe(done: Edited) -> Edited:
+    """Apply safe edits one after the other: an edit may change the place of the next one."""
     while True:
-        safe = _safe(_of_check(ReadConfig(by_name(done.tree))))
+        safe = _safe(_find_check_edits(ReadConfig(name_types(done.tree))))
         if not safe:
             return done
-        done = _with(done, safe[0], done.tree)
+        done = _apply_edit(done, safe[0], done.tree)
 
 
-def _all_safe_of_scan(done: Edited, offers: Sequence[Offer], chosen: Sequence[Offer], tree: Dict[str, Any]) -> Edited:
-    """Those that hold beside the others: the labels are looked at as well."""
+def _apply_all_safe_of_scan(
+    done: Edited, offers: Sequence[Offer], chosen: Sequence[Offer], tree: Dict[str, Any]
+) -> Edited:
+    """Return the safe edits that hold together, with the labels checked, too."""
     chosen = list(chosen)
     for offer in _safe(offers):
         if offer.is_of_one_of(chosen):
@@ -125,7 +124,7 @@ def _all_safe_of_scan(done: Edited, offers: Sequence[Offer], chosen: Sequence[Of
             done.left.append(f'[{offer.edit.number}]: {against}; scan again')
         else:
             chosen.append(offer)
-            done = _with(done, offer, tree)
+            done = _apply_edit(done, offer, tree)
     return done
 
 

@@ -10,17 +10,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from mmguard import register
+from mmguard.config.changes import Path, is_text, join_path, key_of, map_leaves, name_types, scope_at, walk
 from mmguard.config.classes import class_of, full_name, is_lazy, name_of
 from mmguard.config.guarded_pipelines import guard_pipelines, guard_point_classes
-from mmguard.config.guards import HOOK, guarded_loss, is_guarded_type, reported
+from mmguard.config.guards import HOOK, add_reporting, guard_loss, is_guarded_type
 from mmguard.config.guards import LOSSES as GUARDED
-from mmguard.config.ignored_instances import heed_ignored, trained_as_background
+from mmguard.config.ignored import find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import Path, by_name, dotted, is_text, key_of, map_leaves, scope_at, walk
-from mmguard.config.types import words_of_misplaced
+from mmguard.config.types import describe_misplaced
+from mmguard.labels.heads import ARCFACE
 from mmguard.labels.spaces import LabelSpaces
-from mmguard.labels.spaces.heads import ARCFACE
 from mmguard.losses.guard_model import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, select
 
 if TYPE_CHECKING:
@@ -36,50 +36,50 @@ class Guarded(NamedTuple):
 
 
 def guard_tree(tree: Dict[str, Any]) -> Guarded:
-    """Guard a copy of a tree: imports, hook, losses, assigners, pipelines. What is guarded already stays as it is.
+    """Guard a copy of a tree: imports, hook, losses, assigners, pipelines. Parts that are already guarded are kept.
 
     Raises:
-        TypeError: A value stands where something else is taken.
+        TypeError: A value has a type that its key does not take.
     """
     tree = copy.deepcopy(tree)
     changed: List[str] = []
-    read = ReadConfig(by_name(tree))
+    read = ReadConfig(name_types(tree))
     fatal = [one for one in read.misplaced if one.fatal]
     if fatal:
-        raise TypeError(words_of_misplaced(fatal))
+        raise TypeError(describe_misplaced(fatal))
     spaces = from_config(read)
     left = [*read.unknown_framework(), *_disagreements(spaces)]
     in_losses = guard_losses(tree)
     in_points = guard_point_classes(tree, spaces)
     in_pipelines = guard_pipelines(tree, spaces)
-    in_assigners = heed_ignored(tree)
+    in_assigners = leave_out_ignored(tree)
     if spaces.instances is not None:
-        left.extend(trained_as_background(tree))
+        left.extend(find_trained_as_background(tree))
     changed += _add_reported(tree, read)
     changed += [*in_losses[0], *in_assigners, *in_points, *in_pipelines.changed]
     return Guarded(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
 
 
 def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
-    for kind, space in spaces.by_kind().items():
-        heads = spaces.disagreeing(kind)
+    for kind, space in spaces.to_dict().items():
+        heads = spaces.find_disagreeing(kind)
         if heads:
             named = ', '.join(f'{head.place}: {head.num_classes}' for head in heads)
             yield f'the heads have different numbers of classes ({named}): guarded with {space.num_classes}'
 
 
 def guard_config(cfg: Config) -> Config:
-    """The guarded config, one line before ``Runner.from_cfg(cfg)``.
+    """Return the guarded config, in one line before ``Runner.from_cfg(cfg)``.
 
-    Hook, guards in every pipeline, losses swapped or wrapped. Assigners that took no notice of ignored instances leave
-    out those with invalid labels; crowds are trained as before. ``cfg`` itself is not changed, and a config that is
-    guarded comes back as it is. What could not be guarded is said in a warning.
+    It has the hook, guards in every pipeline, and guarded losses. Assigners that did not know ignored instances leave
+    out those with invalid labels; crowds are trained as before. ``cfg`` itself is not modified, and a guarded config is
+    returned unchanged. A warning names what could not be guarded.
 
     Args:
         cfg (Config): A config of mmseg or mmdet, of either style.
 
     Raises:
-        TypeError: ``cfg`` is no ``mmengine.config.Config``.
+        TypeError: ``cfg`` is not an ``mmengine.config.Config``.
 
     Example:
         >>> from mmengine.config import Config
@@ -91,7 +91,7 @@ def guard_config(cfg: Config) -> Config:
 
     if not isinstance(cfg, Config):
         raise TypeError(
-            f'guard_config wants an mmengine Config, got {type(cfg).__name__}: write Config.fromfile(path), or '
+            f'guard_config expected an mmengine Config, got {type(cfg).__name__}: write Config.fromfile(path), or '
             f'Config(dict(...))'
         )
     guarded = copy.deepcopy(cfg)
@@ -104,20 +104,20 @@ def guard_config(cfg: Config) -> Config:
 
 
 def tree_of(cfg: Config, keep_imported: bool = False) -> Dict[str, Any]:
-    """A config as plain dicts and lists, whose lazy classes are not loaded."""
+    """Return a config as plain dicts and lists, without loading its lazy classes."""
     if hasattr(cfg, '_to_lazy_dict'):
         return cfg._to_lazy_dict(keep_imported=keep_imported)
     return cfg._cfg_dict.to_dict()  # mmengine before 0.8 knows no lazy classes
 
 
 def has_lazy_types(tree: Dict[str, Any]) -> bool:
-    """Whether types are classes, as in new-style configs."""
+    """Return True if types are classes, as in new-style configs."""
     type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
     return type_ is not None and not is_text(type_)
 
 
 def _add_reported(tree: Dict[str, Any], read: ReadConfig) -> Iterator[str]:
-    for key, value in reported(read):
+    for key, value in add_reporting(read):
         if key == 'custom_imports':
             tree[key] = value
             yield "custom_imports: + 'mmguard'"
@@ -156,22 +156,22 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
         return Verdict(None, f'{full_name(loss["type"])} is not registered here, so mmguard cannot tell what it does')
     selection = select(cls, scope)
     if selection.is_cross_entropy:
-        return Verdict(_guarded_like(loss, selection.framework))
+        return Verdict(_guard_loss(loss, selection.framework))
     if not selection.is_wrapped:
         return Verdict(None, selection.reason)
-    config = _guarded_like(loss, selection.framework)
+    config = _guard_loss(loss, selection.framework)
     refusal = _refusal(config, scope)
     return Verdict(None, refusal) if refusal else Verdict(config)
 
 
-def _guarded_like(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
-    """The guarded loss, its types in the style of the config."""
+def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
+    """Return the guarded loss, with types in the style of the config."""
     stock = loss['type']
     if is_text(stock):
-        return guarded_loss(loss, framework)
+        return guard_loss(loss, framework)
     from mmengine.config.lazy import LazyObject
 
-    named = guarded_loss({**loss, 'type': full_name(stock)}, framework)
+    named = guard_loss({**loss, 'type': full_name(stock)}, framework)
     name = name_of(named['type'])
     module = 'mmguard' if framework == 'mmseg' and name in GUARDED else f'mmguard.losses.{framework}'
     named['type'] = LazyObject(module, name)
@@ -181,7 +181,7 @@ def _guarded_like(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
 
 
 def _refusal(config: Dict[str, Any], scope: str) -> str:
-    """Why a wrapped loss cannot be built; empty where it can."""
+    """Return why a wrapped loss cannot be built; empty if it can."""
     import torch
     from mmengine.registry import MODELS
 
@@ -195,7 +195,7 @@ def _refusal(config: Dict[str, Any], scope: str) -> str:
 
 
 def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
-    """The losses under ``model``: dicts with a type under a name with ``loss`` in it."""
+    """Yield the losses under ``model``: dicts with a type under a key with ``loss`` in it."""
     guards: List[Path] = []
     for path, node in walk(tree.get('model', {}), ('model',)):
         if any(path[: len(guard)] == guard for guard in guards):
@@ -208,7 +208,7 @@ def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
 
 @lru_cache(maxsize=None)  # reads source
 def defaults_of(cls: Any) -> Dict[str, Any]:
-    """Arguments of a class and their defaults, those that ``**kwargs`` hands to its bases included."""
+    """Return the arguments of a class with their defaults, including those passed to bases by ``**kwargs``."""
     found: Dict[str, Any] = {}
     given: Set[str] = set()
     for base in inspect.getmro(cls) if inspect.isclass(cls) else ():
@@ -223,15 +223,15 @@ def defaults_of(cls: Any) -> Dict[str, Any]:
             if parameter.name not in given:
                 found.setdefault(parameter.name, parameter.default)
         takes_more = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
-        # Some classes pass over their base, to the one behind it.
+        # Some classes skip their base and call the next one.
         if not takes_more or 'super().__init__(' not in text:
             break
         given.update(re.findall(r'(\w+)=', text.partition('super().__init__(')[2]))
     return {name: value for name, value in found.items() if name not in ('self', 'args', 'kwargs')}
 
 
-def unspelled_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
-    """Losses that a config leaves to the defaults of its heads: path and name of the head's argument, its default."""
+def find_default_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
+    """Yield losses that a config leaves to the defaults of its heads: path and argument of the head, default."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         if 'type' not in node or 'loss' in key_of(path) or 'head' not in key_of(path):
             continue
@@ -247,18 +247,18 @@ def _is_without_loss(cls: Any) -> bool:
 
 
 def heads_without_loss(tree: Dict[str, Any]) -> Iterator[str]:
-    """The heads whose labels meet no loss that could be guarded, in words."""
+    """Describe the heads whose labels reach no loss that could be guarded."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         is_head = 'type' in node and 'head' in key_of(path)
         if is_head and _is_without_loss(class_of(node['type'], 'MODELS', scope_at(tree, path))):
             yield (
-                f'{dotted(path)}: {name_of(node["type"])} computes its classification loss without a loss object: '
+                f'{join_path(path)}: {name_of(node["type"])} computes its classification loss without a loss object: '
                 f'GuardInstanceLabels in the pipeline is its only guard'
             )
 
 
 def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
-    """Replaces what stands at a path; tuples on the way become lists."""
+    """Replace the value at a path; tuples on the way become lists."""
     node: Any = tree
     for depth, key in enumerate(path[:-1]):
         child = node[key]
@@ -273,19 +273,19 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     """Guard the losses of a tree, in place. Return what was changed and what was left, in words."""
     changed, left = [], []
     for path, loss in list(losses_in(tree)):
-        if _at(tree, path) is not loss:
+        if _value_at(tree, path) is not loss:
             continue  # it went into a guard with the loss around it
         reason = _reason_of_head(tree, path, loss)
         verdict = Verdict(None, reason) if reason else judge(loss, scope_at(tree, path[:-1]))
         if verdict.config is not None:
             set_at(tree, path, verdict.config)
-            changed.append(f'{dotted(path)}: {name_of(loss["type"])} -> {_shown(verdict.config)}')
+            changed.append(f'{join_path(path)}: {name_of(loss["type"])} -> {_show_loss(verdict.config)}')
         elif verdict.reason:
-            left.append(f'{dotted(path)}: {name_of(loss["type"])} stays as it is: {verdict.reason}')
-    for path, name, default in list(unspelled_losses(tree)):
+            left.append(f'{join_path(path)}: {name_of(loss["type"])} stays as it is: {verdict.reason}')
+    for path, name, default in list(find_default_losses(tree)):
         scope = scope_at(tree, path)
         spelled = copy.deepcopy(default)
-        node = _at(tree, path)
+        node = _value_at(tree, path)
         if not is_text(node['type']):
             cls = class_of(spelled['type'], 'MODELS', scope)
             if cls is None:
@@ -297,14 +297,14 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
         if verdict.config is not None:
             node[name] = verdict.config
             changed.append(
-                f'{dotted((*path, name))}: the default {name_of(default["type"])} -> {_shown(verdict.config)}'
+                f'{join_path((*path, name))}: the default {name_of(default["type"])} -> {_show_loss(verdict.config)}'
             )
     return changed, [*left, *heads_without_loss(tree)]
 
 
 def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
     """Return why a loss stays as it is because of the head that calls it; empty if it does not."""
-    head = _at(tree, path[:-1])
+    head = _value_at(tree, path[:-1])
     cls = class_of(head.get('type'), 'MODELS', scope_at(tree, path[:-1])) if isinstance(head, dict) else None
     for base in getattr(cls, '__mro__', ()):
         if base.__name__ in NOT_GUARDED:
@@ -318,7 +318,7 @@ def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> s
     return ''
 
 
-def _at(tree: Any, path: Path) -> Any:
+def _value_at(tree: Any, path: Path) -> Any:
     for key in path:
         if isinstance(tree, dict) and key not in tree:
             return None
@@ -326,6 +326,6 @@ def _at(tree: Any, path: Path) -> Any:
     return tree
 
 
-def _shown(config: Dict[str, Any]) -> str:
+def _show_loss(config: Dict[str, Any]) -> str:
     name = name_of(config['type'])
     return f'{name} around it' if 'loss' in config else name

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, TextIO, Union
 
 from mmguard.compat.stack import base_source
+from mmguard.config.changes import map_leaves, name_types
 from mmguard.config.classes import SCOPES
-from mmguard.config.load import load_config
-from mmguard.config.tree import by_name, map_leaves
+from mmguard.config.read import load_config
 from mmguard.errors import CannotRun
-from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible
 from mmguard.tools.apply.guarded import has_lazy_types, tree_of
 from mmguard.tools.apply.overlay import WIDTH, Code, Items, Source, full_text, layout, one_line, overlay_text, source_of
 
@@ -33,16 +32,16 @@ def load(source: str, run_code: bool = False) -> Dict[str, Any]:
 
 
 def bases_for(source: str, out: Path) -> List[Base]:
-    """What ``_base_`` of ``out`` may call ``source``, the most portable first."""
+    """Return what ``_base_`` of ``out`` may call ``source``, the most portable first."""
     if '::' in source:
-        return _shipped(source)
+        return _list_shipped(source)
     parts = Path(source).resolve().as_posix().split('/')
     bases: List[Base] = []
     for package in SCOPES:
         shipped = [package, '.mim', 'configs']
         at = next((n for n in range(len(parts)) if parts[n : n + 3] == shipped), None)
         if at is not None:
-            bases += _shipped(f'{package}::{"/".join(parts[at + 3 :])}')
+            bases += _list_shipped(f'{package}::{"/".join(parts[at + 3 :])}')
     try:
         relative = osp.relpath(osp.realpath(source), osp.realpath(out.parent)).replace(os.sep, '/')
         bases.append(relative if relative.startswith('.') else f'./{relative}')
@@ -51,8 +50,8 @@ def bases_for(source: str, out: Path) -> List[Base]:
     return [*bases, osp.realpath(source).replace(os.sep, '/')]
 
 
-def _shipped(name: str) -> List[Base]:
-    """The short name where this mmengine can resolve it, then the one that every mmengine can."""
+def _list_shipped(name: str) -> List[Base]:
+    """Yield the short name if this mmengine can resolve it, then the one that every mmengine can."""
     return [name, Code(base_source(name))]
 
 
@@ -67,7 +66,7 @@ def config_text(
         text = _inheriting(base, old, tree, out, guards=_GUARDED in what)
         if text is not None:
             return _HEADER.format(version=version, source=base if isinstance(base, str) else source, what=what) + text
-    plain = by_name(tree)
+    plain = name_types(tree)
     try:
         text = full_text(plain)
     except ValueError as error:
@@ -83,7 +82,7 @@ def config_text(
 
 def _inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path, guards: bool) -> Optional[str]:
     try:
-        text = overlay_text(base, without_scopes(old), without_scopes(tree), guards)
+        text = overlay_text(base, remove_scopes(old), remove_scopes(tree), guards)
         with _written(text, out) as path:
             return text if _same(load(str(path)), tree) else None
     except Exception:  # whatever stops this base, the next way is tried, and the last one tells
@@ -92,7 +91,7 @@ def _inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path
 
 @contextmanager
 def _written(text: str, out: Path) -> Iterator[Path]:
-    """A file beside ``out`` for as long as it takes to read it."""
+    """Create a file next to ``out``, and remove it at the end."""
     handle, name = tempfile.mkstemp(prefix='mmguard_', suffix='.py', dir=out.parent)
     try:
         with os.fdopen(handle, 'w', encoding='utf-8') as file:
@@ -103,34 +102,34 @@ def _written(text: str, out: Path) -> Iterator[Path]:
 
 
 def _same(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
-    return bool(without_scopes(one) == without_scopes(other))
+    return bool(remove_scopes(one) == remove_scopes(other))
 
 
-def without_scopes(node: Any) -> Any:
-    """mmengine notes the scope of an inherited ``mmseg::`` config in it."""
+def remove_scopes(node: Any) -> Any:
+    """Remove the scope that mmengine adds to an inherited ``mmseg::`` config."""
     if isinstance(node, dict):
-        return {key: without_scopes(value) for key, value in node.items() if key != '_scope_'}
+        return {key: remove_scopes(value) for key, value in node.items() if key != '_scope_'}
     if isinstance(node, (list, tuple)):
-        return type(node)(without_scopes(value) for value in node)
+        return type(node)(remove_scopes(value) for value in node)
     return node
 
 
 _COLOURS = {'+++': 'bold', '---': 'bold', '@@': 'cyan', '+': 'green', '-': 'red'}
 
 
-def unified(old: Dict[str, Any], new: Dict[str, Any], old_name: str, new_name: str) -> List[str]:
-    """The lines of a unified diff between two configs, both written out in full."""
+def diff_configs(old: Dict[str, Any], new: Dict[str, Any], old_name: str, new_name: str) -> List[str]:
+    """Return the lines of a unified diff between two configs, both written out in full."""
     return list(difflib.unified_diff(_lines(old), _lines(new), fromfile=old_name, tofile=new_name, lineterm='', n=1))
 
 
 def _lines(tree: Dict[str, Any]) -> List[str]:
     lines: List[str] = []
-    for key, value in without_scopes(tree).items():
-        lines += _spread(f'{key} = ', source_of(map_leaves(value, _described)), 0, ends='').split('\n')
+    for key, value in remove_scopes(tree).items():
+        lines += _spread(f'{key} = ', source_of(map_leaves(value, _describe_change)), 0, ends='').split('\n')
     return lines
 
 
-def _described(leaf: Any) -> Any:
+def _describe_change(leaf: Any) -> Any:
     """Return a description of an object, which a diff can only show; anything else as it is."""
     try:
         source_of(leaf)
@@ -140,7 +139,7 @@ def _described(leaf: Any) -> Any:
 
 
 def _spread(prefix: str, source: Source, indent: int, ends: str) -> str:
-    """One line per argument wherever a dict holds another, so that a diff shows the argument alone."""
+    """Put each argument of a nested dict on its own line, so that a diff shows only that argument."""
     nested = isinstance(source, Items) and any(isinstance(part, Items) and part.parts for _, part in source.parts)
     line = ' ' * indent + prefix + one_line(source) + ends
     if not isinstance(source, Items) or (not nested and len(line) <= WIDTH):
@@ -153,7 +152,7 @@ def _spread(prefix: str, source: Source, indent: int, ends: str) -> str:
 
 
 def show_diff(lines: List[str], file: TextIO) -> None:
-    """Prints a diff; in colour where ``file`` is a terminal that has any."""
+    """Print a diff, in colour if ``file`` is a terminal that has colours."""
     if not file.isatty():
         print('\n'.join(lines), file=file)
         return
@@ -167,8 +166,8 @@ def show_diff(lines: List[str], file: TextIO) -> None:
 
 
 def show_changes(source: str, changed: List[str], left: List[str]) -> None:
-    """Prints what was changed, and what was left as it is."""
-    print(f'{counted(len(changed), "change")}:' if changed else f'{source} is guarded already, nothing to change')
+    """Print what was changed, and what was left as it was."""
+    print(f'{quantity(len(changed), "change")}:' if changed else f'{source} is guarded already, nothing to change')
     for line in changed:
         print(f'  {visible(line)}')
     if left:
@@ -178,6 +177,6 @@ def show_changes(source: str, changed: List[str], left: List[str]) -> None:
 
 
 def how(text: str) -> str:
-    """In which form a config is written."""
+    """Describe the form in which a config is written."""
     base = next((line for line in text.splitlines() if line.startswith('_base_ = ')), None)
     return f'inherits: {base}' if base else 'in full: a new-style config, or one that cannot be inherited from'

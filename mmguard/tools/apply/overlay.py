@@ -7,7 +7,7 @@ import math
 from difflib import SequenceMatcher
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
-from mmguard.config.tree import Path
+from mmguard.config.changes import Path
 
 #: Names that a ConfigDict answers itself.
 _OF_DICTS = frozenset(dir(dict)) | {'to_dict', 'merge', 'build_lazy', 'lazy'}
@@ -35,7 +35,7 @@ def overlay_text(base: Union[str, Code], old: Dict[str, Any], new: Dict[str, Any
     for key in ordered:
         if guards and key in _COMMENTS:
             lines.append(_COMMENTS[key])
-        lines.append(statement(key, _Difference(named).merged(old.get(key, _ABSENT), new[key], (key,))))
+        lines.append(statement(key, _Difference(named).merge(old.get(key, _ABSENT), new[key], (key,))))
         if isinstance(new[key], list) and key not in _FIRST:
             named.append((key, new[key]))
     return '\n'.join(lines) + '\n'
@@ -50,63 +50,69 @@ class _Difference:
     def __init__(self, named: List[Tuple[str, Any]]) -> None:
         self.named = named
 
-    def merged(self, old: Any, new: Any, path: Path) -> Source:
-        """What mmengine merges over ``old`` to give ``new``."""
+    def merge(self, old: Any, new: Any, path: Path) -> Source:
+        """Return what mmengine must merge over ``old`` to give ``new``."""
         if isinstance(old, dict) and isinstance(new, dict):
             if all(key in new for key in old):
                 changes = {
-                    k: self.merged(old.get(k, _ABSENT), v, (*path, k)) for k, v in new.items() if _differs(old, k, v)
+                    k: self.merge(old.get(k, _ABSENT), v, (*path, k)) for k, v in new.items() if _differs(old, k, v)
                 }
                 return dict_source(changes)
             whole = {
-                k: Code(reference((*path, k))) if k in old and old[k] == v else self._of_old(old, v, (*path, k), path)
+                k: Code(reference((*path, k)))
+                if k in old and old[k] == v
+                else self._refer_to_old(old, v, (*path, k), path)
                 for k, v in new.items()
             }
             return dict_source({'_delete_': True, **whole})
-        return self.whole(old, new, path)
+        return self.write_whole(old, new, path)
 
-    def _of_old(self, old: Dict[str, Any], value: Any, path: Path, around: Path) -> Source:
-        return Code(reference(around)) if value == old else self.whole(old.get(str(path[-1]), _ABSENT), value, path)
+    def _refer_to_old(self, old: Dict[str, Any], value: Any, path: Path, around: Path) -> Source:
+        return (
+            Code(reference(around)) if value == old else self.write_whole(old.get(str(path[-1]), _ABSENT), value, path)
+        )
 
-    def whole(self, old: Any, new: Any, path: Path) -> Source:
-        """``new``, written out; what it shares with ``old`` is referred to."""
+    def write_whole(self, old: Any, new: Any, path: Path) -> Source:
+        """Write out ``new``, with references to what it shares with ``old``."""
         for name, value in self.named:
             if value == new:
                 return Code(name)
         if isinstance(old, list) and isinstance(new, list):
-            return self._spliced(old, new, path)
+            return self._splice(old, new, path)
         if isinstance(old, dict) and isinstance(new, dict):
-            return self._updated(old, new, path)
+            return self._update(old, new, path)
         if old is not _ABSENT and isinstance(new, dict):
             return source_of({k: Code(reference(path)) if v == old else v for k, v in new.items()})
         return source_of(new)
 
-    def _updated(self, old: Dict[str, Any], new: Dict[str, Any], path: Path) -> Source:
+    def _update(self, old: Dict[str, Any], new: Dict[str, Any], path: Path) -> Source:
         if any(value == old for value in new.values()):  # a wrapper around it
             return source_of({k: Code(reference(path)) if v == old else v for k, v in new.items()})
         if all(key in new for key in old) and all(isinstance(k, str) and k.isidentifier() for k in new):
-            changes = {k: self.whole(old.get(k, _ABSENT), v, (*path, k)) for k, v in new.items() if _differs(old, k, v)}
+            changes = {
+                k: self.write_whole(old.get(k, _ABSENT), v, (*path, k)) for k, v in new.items() if _differs(old, k, v)
+            }
             return dict_source(changes, first=[('', Code(reference(path)))])
         return source_of(new)
 
-    def _spliced(self, old: List[Any], new: List[Any], path: Path) -> Source:
+    def _splice(self, old: List[Any], new: List[Any], path: Path) -> Source:
         parts: List[Tuple[str, Source]] = []
         matcher = SequenceMatcher(None, [repr(v) for v in old], [repr(v) for v in new], autojunk=False)
         for kind, a, b, c, d in matcher.get_opcodes():
             if kind == 'equal':
-                parts.append(_kept(reference(path), a, b, len(old)))
+                parts.append(_slice_source(reference(path), a, b, len(old)))
                 continue
             for number in range(c, d):
                 # Items that were changed in place keep their order; the rest are new.
                 twin = a + number - c
                 is_twin = twin < b and _is_alike(old[twin], new[number])
-                source = self.whole(old[twin], new[number], (*path, twin)) if is_twin else source_of(new[number])
+                source = self.write_whole(old[twin], new[number], (*path, twin)) if is_twin else source_of(new[number])
                 parts.append(('', source))
         return Items('[', parts, ']')
 
 
-def _kept(name: str, start: int, end: int, length: int) -> Tuple[str, Source]:
-    """The items of a list from ``start`` to ``end``."""
+def _slice_source(name: str, start: int, end: int, length: int) -> Tuple[str, Source]:
+    """Return the items of a list from ``start`` to ``end``."""
     if (start, end) == (0, length):
         return '*', Code(name)
     if end - start == 1:
@@ -125,7 +131,7 @@ def _is_alike(old: Any, new: Any) -> bool:
 
 
 def reference(path: Path) -> str:
-    """``_base_.model.heads[0]``.
+    """Return a reference such as ``_base_.model.heads[0]``.
 
     Example:
         >>> reference(('model', 'heads', 0, 'items'))
@@ -142,7 +148,7 @@ WIDTH = 110
 
 
 class Code(NamedTuple):
-    """Source that stands as it is, as ``_base_.train_pipeline``."""
+    """Source code that is kept verbatim, such as ``_base_.train_pipeline``."""
 
     text: str
 
@@ -183,7 +189,7 @@ def source_of(value: Any) -> Source:
 
 
 def dict_source(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ()) -> Items:
-    """``dict(a=1)``, or ``{'a b': 1}`` where a key is no name. ``first`` stands before the keys."""
+    """Write ``dict(a=1)``, or ``{'a b': 1}`` if a key is not a name. ``first`` comes before the keys."""
     if all(isinstance(key, str) and is_name(key) for key in value):
         return Items('dict(', [*first, *((f'{key}=', source_of(item)) for key, item in value.items())], ')')
     spread = [(f'**{prefix}', part) for prefix, part in first]
@@ -191,7 +197,7 @@ def dict_source(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ())
 
 
 def is_name(key: str) -> bool:
-    """Whether a key may stand as ``key=`` and ``.key``: ``lambda`` may not."""
+    """Return True if a key can be written as ``key=`` and ``.key``: ``lambda`` cannot."""
     return key.isidentifier() and not keyword.iskeyword(key)
 
 
@@ -203,13 +209,13 @@ def layout(source: Source, before: int = 0, indent: int = 0) -> str:
     inner = indent + 4
     closing = source.closing.lstrip(',')
     if all(isinstance(part, Code) and not prefix for prefix, part in source.parts):
-        return '\n'.join([source.opening, *_filled(source.parts, inner), ' ' * indent + closing])
+        return '\n'.join([source.opening, *_fill_lines(source.parts, inner), ' ' * indent + closing])
     lines = [f'{" " * inner}{prefix}{layout(part, inner + len(prefix) + 1, inner)},' for prefix, part in source.parts]
     return '\n'.join([source.opening, *lines, ' ' * indent + closing])
 
 
-def _filled(parts: List[Tuple[str, Source]], indent: int) -> List[str]:
-    """Plain items, as many to a line as fit."""
+def _fill_lines(parts: List[Tuple[str, Source]], indent: int) -> List[str]:
+    """Fill lines with plain items."""
     lines = [' ' * indent]
     for _, part in parts:
         item = one_line(part) + ','
@@ -226,7 +232,7 @@ def one_line(source: Source) -> str:
 
 
 def statement(name: str, source: Source) -> str:
-    """``name = ...``"""
+    """Write ``name = ...``."""
     return f'{name} = {layout(source, len(name) + 3)}'
 
 

@@ -8,8 +8,7 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Dict, List
 
 from mmguard.errors import CannotRun
-from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible
 from mmguard.tools.arguments import add_run_code, add_verbose
 from mmguard.tools.exit_codes import CLEAN, FOUND
 from mmguard.version import __version__
@@ -53,10 +52,10 @@ def codes(text: str) -> List[str]:
 def run(args: argparse.Namespace) -> int:
     import mmengine  # noqa: F401  where it is missing, the command line says how to install it
 
-    from mmguard.config.detr_yaml import is_detr_yaml, with_includes
+    from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import chosen_rules, diagnose
-    from mmguard.findings.wording import numbered
+    from mmguard.findings.wording import number_edits
     from mmguard.tools.outputs import write_json
 
     try:
@@ -66,11 +65,11 @@ def run(args: argparse.Namespace) -> int:
     rules = [rule for rule in chosen if 'config' in rule.looks_at]
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
         if is_detr_yaml(args.config):
-            config = ReadConfig(with_includes(args.config), args.config)
+            config = ReadConfig(read_with_includes(args.config), args.config)
         else:
             config = read_config(args.config, args.run_code)
         findings = diagnose(config=config, rules=rules)
-    findings = numbered(findings)
+    findings = number_edits(findings)
     record = _as_json(config, findings, [rule.code for rule in rules])
     if args.json != '-':
         print(visible(_as_text(config, findings, len(rules), args.verbose)))
@@ -89,8 +88,8 @@ def _as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: b
     hint = apply_hint(config.file, findings)
     parts += [hint] if hint else []
     numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
-    total = ', '.join(counted(number, severity) for severity, number in numbers.items() if number)
-    clean = f'nothing found by {counted(rules, "rule")}. Labels not read: `mmguard scan {config.file}`'
+    total = ', '.join(quantity(number, severity) for severity, number in numbers.items() if number)
+    clean = f'nothing found by {quantity(rules, "rule")}. Labels not read: `mmguard scan {config.file}`'
     parts.append(f'{config.file}: {total or clean}')
     return '\n\n'.join(parts)
 

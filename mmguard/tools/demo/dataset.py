@@ -9,7 +9,7 @@ from typing import Dict, List, Tuple
 import cv2
 import numpy as np
 
-from mmguard.files.whole import write_whole
+from mmguard.files.regular import write_whole
 from mmguard.tools.demo.street import street_scene
 
 NUM_CLASSES = 19
@@ -62,7 +62,7 @@ def write_dataset(root: Path) -> DataSet:
 
 
 def plant(label: np.ndarray, fault: str, random: np.random.Generator) -> Tuple[np.ndarray, Dict[int, int]]:
-    """Plant invalid values in a copy of a label map.
+    """Put invalid values into a copy of a label map.
 
     Args:
         label (np.ndarray): Train ids, uint8.

@@ -1,4 +1,4 @@
-"""The demo's folder, the config in it, and whether MMSegmentation is there to train with it."""
+"""The demo's folder, the config in it, and the packages that it needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Optional
 
 from mmguard.compat.stack import base_source, config_file
 from mmguard.errors import CannotRun
-from mmguard.files.whole import write_whole
+from mmguard.files.regular import write_whole
 
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 BATCH_SIZE = 4
@@ -60,8 +60,8 @@ def write_stock(folder: Path, iters: int) -> None:
     write_whole(folder / 'stock.py', small.encode())
 
 
-def make_anew(folder: Path) -> Path:
-    """Empty the demo's folder, or make it; refuse a file, and a folder with something that the demo did not make."""
+def empty_folder(folder: Path) -> Path:
+    """Empty the demo's folder, or create it; refuse a file, and a folder with files that the demo did not make."""
     if folder.exists() and not folder.is_dir():
         raise CannotRun(f'{folder} is a file; give another folder with --out')
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
@@ -80,7 +80,7 @@ def make_anew(folder: Path) -> Path:
 
 
 def what_is_missing() -> Optional[str]:
-    """Returns a paragraph that names what to install, or ``None`` where all is well."""
+    """Return a paragraph that names what to install, or ``None`` if nothing is missing."""
     name = ''
     try:
         for name in NEEDED:

@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from mmguard.files.whole import write_whole
+from mmguard.files.regular import write_whole
 from mmguard.tools.demo.dataset import MEANING, DataSet, read_png
 
 COLOURS = dict(
@@ -24,7 +24,7 @@ def draw_offenders(dataset: DataSet, path: Path) -> None:
     """Draw the planted files to a PNG, their invalid pixels in loud colours over the darkened photo."""
     rows = (len(dataset.planted) + 1) // 2
     figure = Figure(figsize=(13, 4.25 * rows + 0.7), facecolor='white')
-    figure.suptitle('Pixels whose label is no class of the head; the guard trains on without them', fontsize=15)
+    figure.suptitle('Pixels whose label is not a class of the head; the guard continues without them', fontsize=15)
     for panel, (file, counts) in zip(figure.subplots(rows, 2, squeeze=False).flat, dataset.planted.items()):
         photo = read_png(dataset.image_of(file))[..., ::-1]
         panel.imshow(overlay(photo, read_png(dataset.root / file), {value: COLOURS[value] for value in counts}))
@@ -40,7 +40,7 @@ def draw_offenders(dataset: DataSet, path: Path) -> None:
 
 
 def overlay(photo: np.ndarray, label: np.ndarray, colours: Mapping[int, str]) -> np.ndarray:
-    """Paint the pixels of some label values over a darkened grey photo.
+    """Draw the pixels of some label values over a darkened grey photo.
 
     Args:
         photo (np.ndarray): (height, width, 3), uint8, RGB.
@@ -56,7 +56,7 @@ def overlay(photo: np.ndarray, label: np.ndarray, colours: Mapping[int, str]) ->
     picture = 0.62 * (0.45 * photo + 0.55 * grey) + 10
     for value, name in colours.items():
         mask = label == value
-        # The photo's own light and shadow keep what lies below recognisable.
+        # The photo's own light and shadow keep the objects recognisable.
         picture[mask] = (0.55 + 0.45 * grey[mask] / 255) * 255 * np.array(to_rgb(name), np.float32)
         contours = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[-2]
         cv2.drawContours(picture, contours, -1, (255.0, 255.0, 255.0), 1, cv2.LINE_8)

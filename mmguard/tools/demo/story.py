@@ -7,17 +7,24 @@ import sys
 from pathlib import Path
 from typing import List
 
-from mmguard.text.console import Console
-from mmguard.text.words import counted
-from mmguard.tools.demo.child import train_in_child
+from mmguard.text import quantity
+from mmguard.tools.console import Console
 from mmguard.tools.demo.dataset import MEANING, NUM_CLASSES, DataSet, write_dataset
-from mmguard.tools.demo.folder import BATCH_SIZE, make_anew, write_stock
-from mmguard.tools.demo.log import CUDA, Narrator, died_of_label, last_traceback, objections, read_records
+from mmguard.tools.demo.folder import BATCH_SIZE, empty_folder, write_stock
+from mmguard.tools.demo.training import (
+    CUDA,
+    Narrator,
+    is_label_error,
+    last_traceback,
+    objections,
+    read_records,
+    train_in_child,
+)
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
 
 class Objection(Exception):
-    """Something did not come out as it must."""
+    """A result of the demo is not as expected."""
 
 
 class Story:
@@ -37,7 +44,7 @@ class Story:
             return
         self._say('\n2/4  Stock PIDNet-S from MMSegmentation, in a process of its own', 'bold cyan')
         self._watch_stock_die(dataset)
-        self._say(f'\n3/4  The same training with mmguard, {counted(self.iters, "iteration")}', 'bold cyan')
+        self._say(f'\n3/4  The same training with mmguard, {quantity(self.iters, "iteration")}', 'bold cyan')
         self._watch_guarded_live()
         self._say('\n4/4  Do the logged counts fit the label files?', 'bold cyan')
         records = read_records(next((self.folder / 'runs' / 'guarded').glob('*/label_guard.jsonl')))
@@ -62,7 +69,7 @@ class Story:
         for value, meaning in MEANING.items():
             pixels = [values[value] for values in dataset.planted.values() if value in values]
             if pixels:
-                self._say(f'  value {value:3}  {meaning:17}  {sum(pixels):7,} px in {counted(len(pixels), "file")}')
+                self._say(f'  value {value:3}  {meaning:17}  {sum(pixels):7,} px in {quantity(len(pixels), "file")}')
         return dataset
 
     def _watch_stock_die(self, dataset: DataSet) -> None:
@@ -73,7 +80,7 @@ class Story:
             self._say(f'  | {line}', 'dim')
         if code == 0:
             raise Objection('The stock training survived: it should have died on the planted labels (runs/stock.txt)')
-        if not died_of_label(output, dataset.planted):
+        if not is_label_error(output, dataset.planted):
             raise Objection(f'stock.py ended with code {code}, but not because of a label (runs/stock.txt)')
         self._say(
             f'It dies: a label was looked up among the classes 0..{NUM_CLASSES - 1}. On a GPU this is `{CUDA}`: it '
@@ -101,7 +108,7 @@ class Story:
 def run_demo(folder: Path, iters: int, only_data: bool) -> int:
     """Tell the demo, or only write its data. Returns the exit code: 0 well, 1 something did not come out as it must."""
     try:
-        make_anew(folder)
+        empty_folder(folder)
         Story(folder, iters).tell(only_data)
     except Objection as error:
         print(f'mmguard demo: {error}', file=sys.stderr)

@@ -29,32 +29,32 @@ class Canvas:
         self.image[:] = np.linspace((205, 160, 120), HAZE, height, dtype=np.uint8)[:, None]
         self.focal, self.centre, self.horizon = 0.62 * width, vanishing * width, 0.43 * height
 
-    def at(self, point: Point) -> Tuple[int, int]:
+    def project(self, point: Point) -> Tuple[int, int]:
         right, up, ahead = point
         scale = self.focal / max(ahead, NEAR)
         return round(self.centre + scale * right), round(self.horizon + scale * (EYE - up))
 
     def shape(self, points: Sequence[Point], colour: Colour, label: Optional[int]) -> None:
-        """Paint a flat shape; ``label=None`` keeps the labels (a window)."""
-        outline = np.array([self.at(point) for point in points], np.int32)
+        """Draw a flat shape; ``label=None`` keeps the labels (a window)."""
+        outline = np.array([self.project(point) for point in points], np.int32)
         cv2.fillPoly(self.image, [outline], self._seen(colour, points[0][2]))
         if label is not None:
             cv2.fillPoly(self.label, [outline], label)
 
     def disc(self, centre: Point, radius: Tuple[float, float], colour: Colour, label: int, line: int = -1) -> None:
-        """Paint an ellipse of these half axes; ``line``: its outline only, in the image."""
+        """Draw an ellipse of these half axes; ``line``: its outline only, in the image."""
         scale = self.focal / centre[2]
         axes = (max(1, round(radius[0] * scale)), max(1, round(radius[1] * scale)))
-        cv2.ellipse(self.image, self.at(centre), axes, 0, 0, 360, self._seen(colour, centre[2]), line)
-        cv2.ellipse(self.label, self.at(centre), axes, 0, 0, 360, label, -1)
+        cv2.ellipse(self.image, self.project(centre), axes, 0, 0, 360, self._seen(colour, centre[2]), line)
+        cv2.ellipse(self.label, self.project(centre), axes, 0, 0, 360, label, -1)
 
     def upright(self, across: Span, up: Span, ahead: float, colour: Colour, label: Optional[int]) -> None:
-        """Paint a rectangle that faces the camera."""
+        """Draw a rectangle that faces the camera."""
         (left, right), (low, top) = across, up
         self.shape([(left, low, ahead), (left, top, ahead), (right, top, ahead), (right, low, ahead)], colour, label)
 
     def box(self, across: Span, up: Span, along: Span, colour: Colour, label: int) -> None:
-        """Paint the faces of a box that the camera sees."""
+        """Draw the faces of a box that the camera sees."""
         (left, right), (low, top), (near, far), colour = across, up, along, np.array(colour, float)
         if right < 0 or left > 0:
             x = right if right < 0 else left
@@ -166,5 +166,5 @@ def _rider(canvas: Canvas, right: float, ahead: float, random: np.random.Generat
     _person(canvas, right, ahead, random, RIDER)
 
 
-#: What stands along the kerb: how it is drawn, its distance from the kerb, the usual gap between two.
+#: Objects along the kerb: how they are drawn, their distance from the kerb, the usual gap between two.
 _ROWS = ((_tree, 2.0, 14), (_sign, 0.5, 22), (_car, -1.2, 9), (_person, 1.6, 12))

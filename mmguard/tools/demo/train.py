@@ -1,4 +1,4 @@
-"""Trains with a config, run from its folder: ``python -m mmguard.tools.demo.train CONFIG [WORK_DIR]``."""
+"""Training with a config, run from its folder: ``python -m mmguard.tools.demo.train CONFIG [WORK_DIR]``."""
 
 from __future__ import annotations
 

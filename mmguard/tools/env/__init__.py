@@ -1,1 +1,1 @@
-"""Installed packages: whether they go together, and what to do where they do not."""
+"""Installed packages: which do not go together, and what to do."""

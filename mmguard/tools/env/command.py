@@ -29,8 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.findings.engine import diagnose
     from mmguard.findings.finding import ERROR
     from mmguard.findings.wording import unpack
-    from mmguard.tools.env.facts import gather
-    from mmguard.tools.env.table import show, table, worst
+    from mmguard.tools.env.facts import gather, show, table, worst
     from mmguard.tools.outputs import write_json
 
     environment = gather(try_imports=not args.no_import)

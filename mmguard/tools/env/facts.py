@@ -1,4 +1,4 @@
-"""What is installed: read from metadata and source files, and from a child that tries the imports."""
+"""Facts about what is installed, from metadata, source files and a child that tries the imports; and their table."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ import platform
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from mmguard.compat.stack import distributions_of, folder_of
-from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, version_key
+from mmguard.compat.stack import distributions_of, find_stacks, folder_of
+from mmguard.findings import Finding
+from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, is_within, line_of, version_key
+from mmguard.findings.finding import SEVERITIES
+from mmguard.findings.installing import describe_limits
+from mmguard.findings.rules.environment.mmcv_installation import LINE as OPS
+from mmguard.findings.wording import finding_text
+from mmguard.text import visible
 from mmguard.tools.child import python_command
 
 #: From, and below; empty: no limit.
 Limits = Tuple[str, str]
-#: Rows of versions (``torch``, ``numpy``, ``python``) and what the tests gave beside them.
+#: Rows of versions (``torch``, ``numpy``, ``python``) with the result of the tests.
 TRIED = Path(__file__).with_name('tried.json')
 #: Tried in this order; what is compiled comes last of its package.
 IMPORTS = (
@@ -51,16 +58,16 @@ if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
 """
 
 
-def accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
-    """What a framework checks when it is imported, as its ``__init__.py`` says."""
+def read_accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
+    """Return the versions that a framework accepts when it is imported, as its ``__init__.py`` says."""
     text = _text(folder, '__init__.py')
     low = re.search(r"^(?:MMCV_MIN|mmcv_minimum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
     high = re.search(r"^(?:MMCV_MAX|mmcv_maximum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
     return (low.group(1), high.group(1)) if low and high else None
 
 
-def declared_mmcv(module: str) -> Optional[Limits]:
-    """What the metadata of its distribution say: onedl's frameworks check nothing when they are imported."""
+def read_declared_mmcv(module: str) -> Optional[Limits]:
+    """Return the versions in the metadata of a framework's distribution: onedl's check nothing when imported."""
     for name in distributions_of(module):
         try:
             requirements = metadata.requires(name) or []
@@ -74,7 +81,7 @@ def declared_mmcv(module: str) -> Optional[Limits]:
 
 
 def limits_in(requirement: str) -> Optional[Limits]:
-    """The limits of a requirement, where it is one of mmcv.
+    """Return the limits of a requirement if it is one of mmcv.
 
     Example:
         >>> limits_in('onedl-mmcv>=2.0.0; extra == "mminstall"')
@@ -90,8 +97,8 @@ def limits_in(requirement: str) -> Optional[Limits]:
     return (limits.get('>=', ''), limits.get('<', '')) if limits else None
 
 
-def tried() -> List[Dict[str, Any]]:
-    """The rows of ``make matrix``, in which every test passed or was skipped."""
+def read_matrix() -> List[Dict[str, Any]]:
+    """Return the rows of ``make matrix`` in which every test passed or was skipped."""
     return [row for row in json.loads(TRIED.read_text(encoding='utf-8')) if not row['failed']]
 
 
@@ -111,10 +118,10 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
     if mmcv is not None:
         facts.ops = any(mmcv.glob('_ext*')) or any(mmcv.glob('_ext/*'))
     for module in ('mmseg', 'mmdet'):
-        limits = accepted_mmcv(folder_of(module)) or declared_mmcv(module)
+        limits = read_accepted_mmcv(folder_of(module)) or read_declared_mmcv(module)
         if limits is not None:
             facts.accepts[module] = limits
-    facts.tried = {name: sorted({row[name] for row in tried()}, key=version_key) for name in ('torch', 'numpy')}
+    facts.tried = {name: sorted({row[name] for row in read_matrix()}, key=version_key) for name in ('torch', 'numpy')}
     if try_imports:
         names = [n for n in IMPORTS if n.split('.')[0] not in facts.missing and (n != 'mmcv.ops' or facts.ops)]
         facts.errors, facts.cuda_available = import_errors(names)
@@ -204,3 +211,104 @@ def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]
 def _last(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1][:200] if lines else ''
+
+
+#: A terminal breaks lines where it ends.
+_UNBROKEN = 1 << 20
+OK = 'ok'
+#: Shown only where they are installed.
+_OPTIONAL = ('nnunetv2', 'torchvision')
+#: Packages that everything needs, and mmguard itself: only these must be installed.
+_NEEDED = ('torch', 'numpy', 'mmguard')
+
+
+def show(lines: List[Line], findings: Sequence[Finding], verbose: bool = False) -> None:
+    """Print the lines and the findings; ``verbose``: with all edits and notes."""
+    width = max(len(line.name) for line in lines)
+    for line in lines:
+        codes = f'  ({", ".join(line.codes)})' if line.codes else ''
+        print(visible(f'{line.level:<7}  {line.name:<{width}}  {line.found}{codes}'))
+    for finding in findings:
+        print(visible(f'\n{finding_text(finding, _UNBROKEN, verbose)}'))
+
+
+@dataclass
+class Line:
+    """A line of ``mmguard env``: what it is about, what was found, the worst severity of its findings, their codes."""
+
+    name: str
+    found: str
+    level: str = OK
+    codes: List[str] = field(default_factory=list)
+
+
+def table(environment: EnvironmentFacts, findings: Sequence[Finding]) -> List[Line]:
+    """Return all lines, with what was found wrong with each."""
+    lines = list(_lines(environment))
+    for line in lines:
+        about = [finding for finding in findings if line.name in finding.places]
+        line.codes = [finding.code for finding in about]
+        line.level = worst(about)
+    return lines
+
+
+def worst(findings: Sequence[Finding]) -> str:
+    """Return the worst severity among findings; ``'ok'`` without one."""
+    return min((finding.severity for finding in findings), key=SEVERITIES.index, default=OK)
+
+
+def _lines(environment: EnvironmentFacts) -> Iterator[Line]:
+    yield Line('python', f'{environment.python} on {environment.system}')
+    yield Line('stack', _stack(environment))
+    for module in DISTRIBUTIONS:
+        if module not in _OPTIONAL or environment.find_installed(module) or module in environment.errors:
+            yield Line(line_of(module), _package(module, environment))
+    if environment.ops is not None:
+        fails = 'mmcv.ops' in environment.errors and 'mmcv' not in environment.errors
+        yield Line(OPS, 'not there' if not environment.ops else 'cannot be loaded' if fails else 'there')
+    mmcv = environment.version('mmcv')
+    for name, limits in environment.accepts.items() if mmcv else ():
+        yield Line(f'mmcv for {name}', f'{mmcv}; accepted: {describe_limits(limits)}')
+    if 'torch' not in environment.missing:
+        yield Line('CUDA', _describe_cuda(environment))
+    for name, versions in environment.tried.items():
+        if environment.version(name):
+            yield Line(f'mmguard with {name}', _among(environment.version(name), versions))
+
+
+def _describe_cuda(environment: EnvironmentFacts) -> str:
+    """Return what torch was built for, the driver and the GPUs."""
+    built = 'the CPU' if environment.torch_cuda is None else f'CUDA {environment.torch_cuda}'
+    driver = f'driver {environment.driver}, up to CUDA {environment.driver_cuda}' if environment.driver else ''
+    gpus = f'; {", ".join(environment.gpus)}' if environment.gpus else ''
+    unusable = ', which torch cannot use' if environment.cuda_available is False and gpus else ''
+    return f'torch for {built}; {driver or "no NVIDIA driver"}{gpus}{unusable}'
+
+
+def _stack(environment: EnvironmentFacts) -> str:
+    found = find_stacks(environment.versions)
+    if not found:
+        return f'{"nnU-Net" if environment.version("nnunetv2") else "plain PyTorch"}, no mmengine'
+    named = '; '.join(f'{stack}: {", ".join(names)}' for stack, names in found.items())
+    return named if len(found) == 1 else f'mixed; {named}'
+
+
+def _package(module: str, environment: EnvironmentFacts) -> str:
+    found = ', '.join(f'{name} {version}' for name, version in environment.find_installed(module).items())
+    if module not in environment.missing:
+        return found or 'version unknown (not installed by pip)'
+    if found:
+        return f'{found}, but its files are missing'
+    return f'not installed{"" if module in _NEEDED else "; needed only if you train with it"}'
+
+
+def _among(version: str, versions: Sequence[str]) -> str:
+    key = version_key(version)
+    if any(version_key(one) == key for one in versions):
+        return f'{version} was tried'
+    if is_within(version, '', versions[0]):
+        return f'{version} is not supported'
+    newer = [one for one in versions if version_key(one) > key]
+    before = versions[len(versions) - len(newer) - 1]
+    place = f'between {before} and {newer[0]}, which were' if newer else f'newer than {before}, the last that was'
+    return f'{version} was not tried; it is {place}'

@@ -16,6 +16,12 @@ from mmguard.labels.numbering import FRAMEWORKS
 from mmguard.tools.arguments import add_run_code, add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
+#: Characters of a quoted line.
+_LONGEST = 200
+_UNLABELED = (
+    'Images without a label file train as background. Were they meant to? `mmguard scan data.yaml` names them: a label '
+    'file of another stem or extension is not found.'
+)
 _CODE = re.compile(r'[A-Za-z]{2}\d+')
 
 
@@ -27,7 +33,8 @@ def add_to(commands: Any) -> None:
         'causes in order. With --config or --data it looks for them itself. For a code it prints what it means: MG1xx '
         'is what labels show, MG2xx what a config shows, MG3xx what a run or its log shows, MG4xx what an error says. '
         'Without WHAT: all codes, one line each. Exit code: 0 a code, or neither an error nor a sign of one in the '
-        'log; 1 an error or a sign is explained, or not known; 2 an unknown code, or nothing that can be read.',
+        'log, or one that only ends early; 1 an error or a sign is explained, or not known; 2 an unknown code, or '
+        'nothing that can be read.',
     )
     parser.add_argument(
         'what', nargs='?', metavar='WHAT', help='train.log, a notebook, a run folder, - for standard input; or MG102'
@@ -95,7 +102,7 @@ def _explain_code(what: str) -> int:
 
 
 def _explain_log(args: argparse.Namespace, what: str) -> int:
-    from mmguard.text.visible import visible
+    from mmguard.text import visible
     from mmguard.tools.explain.explained import explain
     from mmguard.tools.explain.reader import Reader
     from mmguard.tools.explain.render import as_json, as_text
@@ -118,13 +125,17 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         found = explain(log, known, names)
     if args.json is not None:
         write_json(args.json, as_json(found, name))
+    code = CLEAN if found is None or found.is_open else FOUND
     if args.json == '-':
-        return CLEAN if found is None else FOUND
+        return code
     if found is None:
         print(f'{name}: no error that ended a training in {log.lines:,} lines', file=out)
         print(f'looked for, and not seen either: {_signs()}', file=out)
-        if log.dice.words:
-            print(visible(f'note: {log.dice.words}. {HARMLESS}'), file=out)
+        if log.classes.words:
+            print(visible(f'note: {log.classes.words}. {HARMLESS}'), file=out)
+        for number, line in log.facts.find_kind('unlabeled'):
+            print(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED}'), file=out)
+            break
         return CLEAN
     width = min(shutil.get_terminal_size().columns, 110)
     print(as_text(found, name, args.config or config, width, args.verbose), file=out)
@@ -134,20 +145,20 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
             f'are weighed.',
             file=out,
         )
-    return FOUND
+    return code
 
 
 def _signs() -> str:
     from mmguard.findings.signatures import read_signatures
     from mmguard.findings.signatures.signature import SIGN
 
-    signs = [one for one in read_signatures() if one.stage == SIGN or one.code in ('MG442', 'MG400')]
+    signs = [one for one in read_signatures() if one.stage >= SIGN or one.code in ('MG442', 'MG400')]
     return '; '.join(f'{one.code} {one.title.rstrip(".")}' for one in signs)
 
 
 def _opened(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
     """What is to be read, how it is called, and a config beside it, which is named and not run."""
-    from mmguard.text.visible import visible_name
+    from mmguard.text import visible_name
     from mmguard.tools.explain.sources import config_of, logs_of, pieces_of
 
     if what == '-':

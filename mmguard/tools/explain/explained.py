@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
 
-from mmguard.findings.absent import absent_in
 from mmguard.findings.finding import ERROR, INFO, Finding
+from mmguard.findings.run import find_missing_ranks, find_unused
 from mmguard.findings.signatures import Cause, Signature, choose, read_signatures
-from mmguard.findings.signatures.signature import FOLLOWS, RAISED
-from mmguard.findings.unused import unused_in
+from mmguard.findings.signatures.signature import FOLLOWS, OPEN, RAISED
 from mmguard.tools.explain.log_facts import Facts, find_facts
 from mmguard.tools.explain.reader import Reader
 from mmguard.tools.explain.troubles import Frame, Piece, Raised, Trouble
@@ -24,7 +23,11 @@ _LONGEST = 8000
 _RANKS = 256
 #: Characters of error, traceback and facts that the patterns of causes are searched in.
 _SEARCHED = 1 << 17
+#: Findings that need the images next to the labels.
+_OF_IMAGES = ('MG129', 'MG130')
 
+#: An error of the scan or of the config that no cause has among its codes.
+_UNFORESEEN = Cause('unforeseen', 'An error in labels or config that no known cause of this message foresees.')
 #: What a cause has going for it.
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
@@ -44,7 +47,14 @@ class Weighed(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Facts that are not in the log: ranked findings of `check` and `scan`, whether each ran, ``--num-classes``."""
+    """Facts that are not in the log.
+
+    Args:
+        findings (tuple[Finding]): Findings of `check` and `scan`, the most severe first.
+        config (bool): True if a config was checked.
+        labels (bool): True if labels were scanned, and it is known which are valid.
+        num_classes (int, optional): ``--num-classes``.
+    """
 
     findings: Tuple[Finding, ...] = ()
     config: bool = False
@@ -52,8 +62,8 @@ class Known(NamedTuple):
     num_classes: Optional[int] = None
 
     def decides(self, code: str) -> bool:
-        """Whether a finding with this code would have been seen."""
-        return self.config if code.startswith('MG2') else self.labels
+        """Return True if a finding with this code would have been seen."""
+        return {'MG1': self.labels and code not in _OF_IMAGES, 'MG2': self.config}.get(code[:3], False)
 
 
 @dataclass
@@ -83,6 +93,11 @@ class Explanation:
     framework: str = ''
     late: Optional[Raised] = None
     ranks: List[str] = field(default_factory=list)
+
+    @property
+    def is_open(self) -> bool:
+        """True if it may be no fault: a log that ends early may be of a training that goes on."""
+        return self.signature is not None and self.signature.stage == OPEN
 
     @property
     def is_asynchronous(self) -> bool:
@@ -133,8 +148,8 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
     trouble, raised, signature = judged[order[0]]
     found = Explanation(trouble, raised, signature, others=[judged[place] for place in order[1:]])
     said = [one.message for _, one, _ in judged[:_RANKS]]
-    absent = absent_in(said)
-    found.ranks = [*([f'absent: {absent}'] if absent else []), *unused_in(said).words]
+    absent = find_missing_ranks(said)
+    found.ranks = [*([f'absent: {absent}'] if absent else []), *find_unused(said).lines]
     if signature is not None:
         if not raised.frames:
             late = [other for _, other, _ in found.others if other.frames and 'CUDA' in other.said]
@@ -149,7 +164,18 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
         found.causes, found.refuted = weigh(signature, pieces, facts, known)
     taken = {finding.code for weighed in found.causes for finding in weighed.findings}
     found.more = [f for f in known.findings if f.code not in taken and f.severity == ERROR]
+    if signature is not None and found.more and _is_about_data(signature, found.causes):
+        found.causes.insert(0, Weighed(_UNFORESEEN, CONFIRMED, (found.more.pop(0),)))
     return found
+
+
+def _is_about_data(signature: Signature, causes: Sequence[Weighed]) -> bool:
+    """Return True if labels or config may be behind an error, and neither a line nor an error confirms a cause."""
+    first = causes[0] if causes else None
+    is_settled = first is not None and (
+        first.standing == SUPPORTED or any(finding.severity == ERROR for finding in first.findings)
+    )
+    return not is_settled and any(cause.codes for cause in signature.causes)
 
 
 def weigh(
@@ -158,7 +184,8 @@ def weigh(
     """Return the causes of a signature, and those that are refuted.
 
     First is what a finding confirms, the most severe first, then what a line of the log supports, then the rest in the
-    order of how frequent they are; what is frequent in the circumstances that the log shows goes before what is not.
+    order of how frequent they are; what was looked for in vain goes down, and what is frequent in the circumstances
+    that the log shows up.
     """
     text = Text([*pieces, *facts.pieces])
     weighed: List[Weighed] = []
@@ -175,6 +202,7 @@ def weigh(
         key=lambda one: (
             order.index(one.standing),
             min((place[finding.code] for finding in one.findings), default=0),
+            one.standing == POSSIBLE and any(map(known.decides, one.cause.codes)),
             one.evidence is None,
             not one.is_in_context,
         )
@@ -250,7 +278,7 @@ def _judge(log: Reader) -> List[_Judged]:
         if not trouble.is_harmless and any(r.kind or r.message for r in trouble.chain)
     ]
     if not troubles:
-        pasted = None if log.dice.is_now_and_then else _of_few_lines(log.beginning)
+        pasted = None if log.classes.is_now_and_then or log.classes.always else _of_few_lines(log.beginning)
         troubles = [pasted] if pasted is not None else log.signs
     judged = [(trouble, *_known_of(trouble)) for trouble in troubles]
     return [one for one in judged if one[2] is not None or one[1].frames or len(judged) == 1]

@@ -11,7 +11,7 @@ from typing import List, Optional, Tuple
 from mmguard.findings.finding import INFO, SEVERITIES, Finding
 from mmguard.findings.order import sort_key
 from mmguard.labels.numbering import IDS
-from mmguard.text.failures import words_of
+from mmguard.text import describe_error
 from mmguard.tools.explain.explained import Explanation, Known
 from mmguard.tools.scan.settings import ScanOptions
 
@@ -48,16 +48,16 @@ def look(
                 findings += _checked(config, options.run_code)
                 checked = True
             except Exception as error:  # a config is code, and may raise anything
-                problems.append(f'{config} cannot be read: {words_of(error)}')
+                problems.append(f'{config} cannot be read: {describe_error(error)}')
         target = data or (config if checked else None)
         if target is not None:
             try:
-                seen, failed = _seen(target, options, found)
+                seen, failed, decides = _seen(target, options, found)
                 findings += seen
                 problems += failed
-                scanned = not failed
+                scanned = decides and not failed
             except Exception as error:
-                problems.append(f'the labels of {target} cannot be read: {words_of(error)}')
+                problems.append(f'the labels of {target} cannot be read: {describe_error(error)}')
     # How many classes there are an error does not say: ids as labels are no error of the file, and may be the cause.
     reported = [finding for finding in findings if finding.severity != INFO or finding.code == _PERHAPS_IDS]
     unique = {(finding.code, finding.title): finding for finding in reported}
@@ -74,21 +74,25 @@ def _checked(config: str, run_code: bool) -> List[Finding]:
     return diagnose(config=read_config(config, run_code))
 
 
-def _seen(target: str, options: ScanOptions, found: Optional[Explanation]) -> Tuple[List[Finding], List[str]]:
-    """What `scan` finds, with what the error says about who trains, and on which labels."""
+_Seen = Tuple[List[Finding], List[str], bool]
+
+
+def _seen(target: str, options: ScanOptions, found: Optional[Explanation]) -> _Seen:
+    """Return what `scan` finds, with what the error says about who trains, and on which labels."""
     if not target.endswith('.json') or found is None or found.signature is None:
         return _scanned(target, options)
     if options.framework is None:
         around = f'{found.raised.around}\n{found.late.around if found.late else ""}'
         options = replace(options, framework=next((who for who, path in _WHO if re.search(path, around, re.I)), None))
-    findings, failed = _scanned(target, options)
+    findings, failed, decides = _scanned(target, options)
     unknown = any(finding.code == _PERHAPS_IDS and finding.severity == INFO for finding in findings)
     if unknown and any(_PERHAPS_IDS in cause.codes for cause in found.signature.causes):
         return _scanned(target, replace(options, labels=IDS))
-    return findings, failed
+    return findings, failed, decides
 
 
-def _scanned(target: str, options: ScanOptions) -> Tuple[List[Finding], List[str]]:
+def _scanned(target: str, options: ScanOptions) -> _Seen:
+    """Return findings, what failed, and True if it is known which labels are valid."""
     from mmguard.tools.scan.engine import scan_here
     from mmguard.tools.scan.processes import LocalProcesses, cores
     from mmguard.tools.scan.run import run_plan
@@ -96,4 +100,6 @@ def _scanned(target: str, options: ScanOptions) -> Tuple[List[Finding], List[str
 
     plan = plan_of(target, options)
     results = run_plan(plan, scan_here if cores() == 1 else LocalProcesses(cores()))
-    return [finding for result in results for finding in result.findings], list(plan.failed)
+    facts = [result.facts for result in results]
+    is_known = all(one.num_classes < 256 or one.class_names for one in facts)
+    return [finding for result in results for finding in result.findings], list(plan.failed), is_known

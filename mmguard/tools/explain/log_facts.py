@@ -20,11 +20,14 @@ _LINES = re.compile(
     r'(?P<classes>(?:num_classes|n_classes|out_channels|\bnc)["\']?\s?[:=]\s?\d'
     r'|\b\d{1,6} (?:classes|output channels)\b)'
     r'|(?P<imported>\bimports\b\W{1,40}mmguard\b| - guard: )'
+    r'|(?P<unlabeled>\b[1-9]\d{0,8} (?:missing|backgrounds)\b)'
     r'|(?P<precision>[Mm]ixed [Pp]recision|\bAMP\b|--amp\b|fp16|autocast)'
-    r'|(?P<ranks>nproc_per_node|torch\.distributed|\bDDP\b|\d ranks|[Rr]ank \d)'
+    r'|(?P<ranks>Distributed training: True|nproc_per_node|torch\.distributed|\bDDP\b|\d ranks|[Rr]ank \d)'
 )
 #: A line without one of these has no fact; of a line that goes on, so many characters of the next.
 _WORDS = (
+    'missing',
+    'backgrounds',
     'classes',
     'channels',
     'nc',
@@ -38,6 +41,7 @@ _WORDS = (
     'nproc',
     'torch',
     'DDP',
+    'Distributed',
     'ank',
 )
 _NEXT = 60
@@ -51,11 +55,11 @@ _FRAMEWORKS = {
     for name, pattern in {
         'mmrotate': r'\bmmrotate\b',
         'mmyolo': r'\bmmyolo\b',
-        'mmpretrain': r'\bmm(?:pretrain|cls)\b',
-        'mmseg': r'\bmmseg(?:mentation)?\b',
-        'mmdet': r'\bmmdet(?:ection)?\b',
+        'mmpretrain': r'\bmm(?:pretrain|cls)\b|MMPreTrain',
+        'mmseg': r'\bmmseg(?:mentation)?\b|MMSegmentation',
+        'mmdet': r'\bmmdet(?:ection)?\b|MMDetection',
         'mmengine': r'\bmm(?:engine|cv)\b',
-        'ultralytics': r'[Uu]ltralytics|\bYOLOv\d|yolov[35]',
+        'ultralytics': r'[Uu]ltralytics|\bYOLOv\d|yolov[35]|exceeds nc=',
         'nnunet': r'nn-?[Uu]-?[Nn]et',
         'detectron2': r'\bdetectron2\b|\bd2\.',
         'monai': r'\bmonai\b',
@@ -70,7 +74,9 @@ _FIRST = re.compile(
     r'|Iter(?:\(train\))? \[\s{0,9}[0-2]/\d'
     r'|\b(?:step|iter(?:ation)?)\W{1,3}[0-2]\b(?!/)'
 )
-_LATE = re.compile(r'(?:\||\[)\s{0,9}(\d{2,9})/\d|[Ee]poch\W{1,4}[1-9]\d*\b|\b(?:step|iter(?:ation)?)\W{1,3}\d{2,9}\b')
+_LATE = re.compile(
+    r'(?:\||\[)\s{0,9}(\d{2,9})/\d|\b[Ee]poch\W{1,4}[1-9]\d*\b|\b(?:step|iter(?:ation)?)\W{1,3}\d{2,9}\b'
+)
 _PROGRESS = re.compile(
     r'(?P<epoch>[Ee]poch\W{1,4}(?P<done>\d{1,9})/(?P<all>\d{1,9}))|\[\s{0,9}(?P<iter>\d{1,9})/(?P<iters>\d{1,9})\]'
 )
@@ -78,6 +84,20 @@ _DONE = re.compile(r'[Dd]one\b|[Ff]inish|[Cc]omplet|[Ss]aved?\b|[Ee]xit|[Ee]arly
 _PART = re.compile(
     r'\b(\w{0,40}(?:loss|iou|box|cls|mask|dfl)\w{0,40})["\']?\s{0,2}[:=]\s{0,2}(?:tensor\()?(nan|NaN|-?\d)'
 )
+#: What shows that labels are boxes, or maps.
+_BOXES = re.compile(
+    r'(?:box|bbox|giou|dfl|obj)_?loss|loss_(?:r\w{2,4}_)?(?:box|bbox|giou)|exceeds nc=|(?:bbox|rpn|roi|dense)_heads?\b'
+    r'|box_ops|[/\\]tal\.py|models[/\\]detection|detr\w{0,30}[/\\.]|\bd2\.data\.datasets\.coco'
+)
+_MAPS = re.compile(
+    r'decode\.|decode_head|acc_seg|segmentation_models_pytorch|[Uu]-?net\b|loss2d|Spatial\w{0,20}NLL|_2d\b'
+)
+_LOSS_FILE = re.compile(r'(?:_head|loss|losses|criterion|matcher|assigner)\.py:\d|:\d+ in \w{0,40}loss')
+_BOX = re.compile(r'inv\w{3,4} box \[' + r',\s'.join([r'(-?\d+(?:\.\d+)?)'] * 4))
+_RANGE = re.compile(r'to be in the range .{1,20}, got (?:tensor\()?(-?\d+(?:\.\d+)?)')
+#: Box loss, and the two next to it, in a table of YOLO.
+_TABLE = re.compile(r'\d\d?/\d+\s+\d[\d.]*G\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s')
+_LOSS = re.compile(r'\b(?:total_)?loss["\']?: (\d{1,9}(?:\.\d{1,9})?)\b')
 _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
 
 
@@ -108,7 +128,11 @@ class FactLines:
             start = end + 1
 
     def has(self, kind: str) -> bool:
-        return any(one[0] == kind for one in self.found)
+        return any(self.find_kind(kind))
+
+    def find_kind(self, kind: str) -> Iterator[Tuple[int, str]]:
+        """Yield the lines of a kind, with their numbers."""
+        return ((number, text) for one, number, text in self.found if one == kind)
 
 
 def find_facts(
@@ -126,8 +150,9 @@ def find_facts(
     facts += _facts_of_classes(lines, pieces, num_classes)
     facts += [Piece(line, text, 'fact: mmguard is imported') for kind, line, text in lines.found if kind == 'imported']
     facts += _facts_of_progress(before)
-    facts += [fact for fact in (_fact_of_losses(pieces), _fact_of_shapes(pieces)) if fact is not None]
+    facts += [fact for fact in (_fact_of_losses(pieces), _fact_of_shapes(pieces), _fact_of_range(pieces)) if fact]
     framework = find_framework([*(piece.text for piece in pieces), *names])
+    facts += _facts_of_kind([*pieces, *(Piece(line, text, text) for line, text in before)], framework)
     return Facts(facts, framework)
 
 
@@ -157,12 +182,12 @@ def _facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Optional
     value = next((found for found in (_VALUE.search(piece.searched) for piece in pieces[:4]) if found), None)
     number = int(value.group(1)) if value else None
     own = [(piece.line, piece.text) for piece in pieces[:4]]
-    said = [(line, text, _CLASSES.search(text)) for line, text in [*own, *((n, t) for _, n, t in lines.found)]]
-    counts = [(line, text, int(found.group(1) or found.group(2))) for line, text, found in said if found]
-    if number is not None and number < 0:
-        yield Piece(pieces[0].line, pieces[0].text, 'fact: value is negative')
-    elif number in (254, 255):
-        yield Piece(pieces[0].line, pieces[0].text, 'fact: value 255')
+    said = [(line, text, _CLASSES.findall(text)) for line, text in [*own, *((n, t) for _, n, t in lines.found)]]
+    # "nc=1000 with nc=24": the last one of a line is what is used.
+    counts = [(line, text, int(found[-1][0] or found[-1][1])) for line, text, found in said if found]
+    if number is not None:
+        kind = 'is negative' if number < 0 else '255' if number in (254, 255) else 'other'
+        yield Piece(pieces[0].line, pieces[0].text, f'fact: value {kind}')
     if given is not None:
         counts.insert(0, (0, f'--num-classes {given}', given))
     for line, text, classes in counts[:1]:
@@ -185,11 +210,41 @@ def _facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
         if _LATE.search(text):
             yield Piece(line, text.strip(), 'fact: trained before')
             break
+    losses = [(float(loss.group(1)), line, text) for line, text in before for loss in [_LOSS.search(text)] if loss]
+    if len(losses) > 1 and losses[-1][0] < losses[0][0]:
+        yield Piece(losses[-1][1], losses[-1][2].strip(), 'fact: the loss fell')
+
+
+def _facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Piece]:
+    shown = {'ultralytics': 'boxes', 'mmseg': 'segmentation', 'nnunet': 'segmentation'}.get(framework)
+    kinds = {'boxes': _BOXES, 'segmentation': _MAPS, 'in a loss': _LOSS_FILE}
+    found = {kind: next((one for one in pieces if words.search(one.text)), None) for kind, words in kinds.items()}
+    if shown is not None:
+        found.update({'boxes': None, 'segmentation': None, shown: pieces[0]})
+    elif found['boxes'] and found['segmentation']:
+        del found['boxes'], found['segmentation']
+    yield from (Piece(one.line, one.text, f'fact: {kind}') for kind, one in found.items() if one)
+
+
+def _fact_of_range(pieces: Sequence[Piece]) -> Optional[Piece]:
+    for piece in pieces[:4]:
+        found = _RANGE.search(piece.searched)
+        if found:
+            where = 'just' if -0.5 < float(found.group(1)) < 1.5 else 'far'
+            return Piece(piece.line, piece.text, f'fact: {where} outside')
+        box = _BOX.search(piece.searched)
+        if box:
+            x1, y1, x2, y2 = (float(side) for side in box.groups())
+            how = 'corners reversed' if x2 < x1 or y2 < y1 else 'no area'
+            return Piece(piece.line, piece.text, f'fact: {how}')
+    return None
 
 
 def _fact_of_losses(pieces: Sequence[Piece]) -> Optional[Piece]:
     for piece in sorted(pieces, key=lambda piece: piece.line):
+        table = _TABLE.search(piece.searched)
         parts = [(name, value) for name, value in _PART.findall(piece.searched) if name not in ('loss', 'total_loss')]
+        parts = list(zip(('box_loss', 'loss 2', 'loss 3'), table.groups())) if table else parts
         bad = [name for name, value in parts if value in ('nan', 'NaN')]
         if bad and len(parts) > 1:
             words = f'only {", ".join(bad[:8])} is nan' if len(bad) < len(parts) else 'every loss is nan'
@@ -206,5 +261,7 @@ def _fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
         if len(shapes) == 2 and len(shapes[0]) != len(shapes[1]) and 'broadcast' in piece.searched:
             return Piece(piece.line, piece.text, 'fact: shapes differ in rank')
         if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]) > 2 and shapes[0][-2:] != shapes[1][-2:]:
-            return Piece(piece.line, piece.text, 'fact: shapes differ in height or width')
+            ratios = {max(sides) / max(min(sides), 1) for sides in zip(shapes[0][-2:], shapes[1][-2:])}
+            how = 'by a factor' if len(ratios) == 1 and ratios <= {4, 8, 16} else 'in height or width'
+            return Piece(piece.line, piece.text, f'fact: shapes differ {how}')
     return None

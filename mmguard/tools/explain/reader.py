@@ -9,7 +9,7 @@ from typing import Dict, Iterable, List, Optional, Pattern, Tuple
 from mmguard.findings.signatures import read_signatures
 from mmguard.findings.signatures.signature import SIGN
 from mmguard.tools.explain.log_facts import HEAD, FactLines, ending_of
-from mmguard.tools.explain.scores import PseudoDice, Scores
+from mmguard.tools.explain.scores import ClassScores, Scores
 from mmguard.tools.explain.troubles import LONGEST, Frame, Line, Raised, Trouble, read_line
 
 #: No error is found in a piece of a log without one of these. A piece with none of them costs next to nothing.
@@ -34,7 +34,8 @@ _TRIGGERS = (
     b'o labels',
     b'corrupt',
     b'oss: -',
-    b'oss=-',
+    b'oss -',
+    b'=-',
 )
 #: So much from the beginning is read line by line: a few lines that somebody pasted may hold none of these words.
 _BEGINNING = 1 << 14
@@ -95,8 +96,8 @@ class Reader:
         self.first_rank = ''
         #: The first lines, for a few that somebody pasted.
         self.beginning: List[str] = []
-        #: What nnU-Net says of its classes after each epoch.
-        self.dice = PseudoDice()
+        #: Classes without a score in the validations.
+        self.classes = ClassScores()
         #: Dice, mAP and mIoU of the validations.
         self.scores = Scores()
         #: Lines that say how many classes there are, what is imported, and the like.
@@ -129,8 +130,8 @@ class Reader:
         if self._rest:
             self._take(b'\n')
         self._open.clear()
-        if self.dice.always:
-            self._add(Trouble(self.lines, '', [Raised('', self.dice.summary, lines=[self.lines])]))
+        if self.classes.always:
+            self._add_sign(f'No label of a class: {self.classes.words}', self.lines)
         if self.scores.sign is not None:
             self._add_sign(self.scores.sign.text, self.scores.sign.line)
         ending = ending_of(self._last_lines())
@@ -155,7 +156,7 @@ class Reader:
         text = text[:end]
         if not text:
             return
-        self.dice.take(text)
+        self.classes.take(text)
         self.scores.take(text, self.lines + 1)
         if self._read < HEAD or (b'guard' in text and not self.facts.has('imported')):
             self.facts.take(text.decode('utf-8', 'backslashreplace'), self.lines + 1)

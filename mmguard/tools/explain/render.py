@@ -9,13 +9,12 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from mmguard.findings.finding import Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
-from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible
 from mmguard.tools.explain.explained import CONFIRMED, SUPPORTED, Explanation, Weighed
 from mmguard.tools.explain.troubles import Piece, Raised, Trouble
 from mmguard.version import __version__
 
-#: Possible causes of the first screen.
+#: Possible causes of the first screen, where more than one would be left.
 _POSSIBLE = 3
 _TRUE_LINE = (
     'The line that Python shows is only where it waited for the device. The true one: the same command with '
@@ -47,7 +46,7 @@ def as_text(
     if config is None and 'mmguard scan CONFIG' in found.command:
         rows.append('      without a config: mmguard scan FOLDER --num-classes N')
     rows += _other_rows(found, width)
-    for finding in found.more[: 3 if verbose else 0] if _is_confirmed(found) else found.more[1 : 3 if verbose else 1]:
+    for finding in found.more[: 3 if verbose else 1]:
         rows += _wrapped(f'also found: {finding.code} {visible(finding.title)}', width, '  ')
     return '\n'.join(rows)
 
@@ -56,7 +55,6 @@ def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]
     rows = _wrapped(signature.meaning, width)
     if found.is_asynchronous:
         rows += ['', *_wrapped(_TRUE_LINE, width)]
-    rows += _unforeseen_rows(found, width)
     rows += ['', 'Causes:' if found.causes else _NO_CAUSE]
     shown: Dict[Any, int] = {}
     for number, weighed in enumerate(found.causes, 1):
@@ -70,32 +68,24 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
     rows = [] if _is_confirmed(found) else _wrapped(signature.meaning, width, '  ')
     shown = 1
     if first is None:
-        rows += [*_unforeseen_rows(found, width), _NO_CAUSE]
+        rows.append(_NO_CAUSE)
     elif _is_confirmed(found):
-        rows += _finding_rows(first.findings[0], width)
-    elif found.more:
-        rows += _unforeseen_rows(found, width)
-        shown = 0
+        # An error that no cause foresees does not hide what confirms one.
+        shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in found.causes[1:2]) else 1
+        rows += [row for one in found.causes[:shown] for row in _finding_rows(one.findings[0], width)]
     elif first.evidence is not None:
         rows += _wrapped(f'likely cause: {first.cause.text} [the log points to it]', width, '  ')
         rows += _evidence_rows(first.evidence, width)
         rows += [row for label, text in _next_of(first) for row in _wrapped(f'{label}: {text}', width, '  ')]
     else:
-        shown = min(len(found.causes), _POSSIBLE)
+        shown = len(found.causes) if len(found.causes) <= _POSSIBLE + 1 else _POSSIBLE
         rows.append('possible causes:' if shown > 1 else 'possible cause:')
         for one in found.causes[:shown]:
             look = f' (to see: {one.cause.look})' if one.cause.look else ''
             rows += _wrapped(f'- {one.cause.text}{look}', width, '  ')
     rows += _wrapped(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
-    return [*rows, f'more with --verbose: {counted(left, "other cause") if left > 0 else "all that is known of it"}']
-
-
-def _unforeseen_rows(found: Explanation, width: int) -> List[str]:
-    """The most severe finding, where none confirms a cause: it may be one that no cause foresaw."""
-    if _is_confirmed(found) or not found.more:
-        return []
-    return _finding_rows(found.more[0], width)
+    return [*rows, f'more with --verbose: {quantity(left, "other cause") if left > 0 else "all that is known of it"}']
 
 
 def _finding_rows(finding: Finding, width: int) -> List[str]:
@@ -190,7 +180,7 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
     rows += [row for line in found.ranks for row in _wrapped(visible(line), width, '       ')]
     where = f'line {found.trouble.line:,} of {visible(name)}' if name else f'line {found.trouble.line:,}'
     rank = f', rank {found.trouble.rank}' if found.trouble.rank else ''
-    times = f', {counted(found.trouble.times, "time")}' if found.trouble.times > 1 else ''
+    times = f', {quantity(found.trouble.times, "time")}' if found.trouble.times > 1 else ''
     rows.append(f'in: {where}{rank}{times}')
     at = 'noticed at' if found.is_asynchronous else 'at'
     if found.place:

@@ -1,14 +1,14 @@
-"""Scores of validations (Dice, mAP, mIoU): near 0 from the first to the last, or fallen to 0."""
+"""Scores of validations (Dice, mAP, mIoU): near 0 from the first to the last, fallen to 0, or nan for a class."""
 
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
-#: No score is found in a piece of a log without one of these.
-WORDS = (b'ice', b'mAP', b'IoU', b' all ')
+#: No score is found in a line without one of these.
+WORDS = (b'ice', b'mAP', b'IoU', b'DSC', b' all ')
 #: Below this a network has found nothing.
 NEAR_0 = 0.01
 #: Validations from which on it is a trend, and epochs after which one is enough.
@@ -17,7 +17,7 @@ _ENOUGH, _EPOCHS = 3, 10
 _KEPT = 100_000
 _NUMBER = rb'(-?\d{1,9}(?:\.\d{1,20})?(?:e-?\d{1,3})?)(?![\d:])'
 _SCORE = re.compile(
-    rb'(?P<dice>[Pp]seudo dice|[Dd]ice [Ss]core|\b(?:mean|val)_dice)\s?[:=]?\s{0,3}\[?(?:np\.float32\()?'
+    rb'(?P<dice>[Pp]seudo dice|[Dd]ice [Ss]core|\b(?:mean|val)_dice|\bDSC)\s?[:=]?\s{0,3}\[?(?:np\.float32\()?'
     + _NUMBER
     + rb'|'
     rb'(?P<ap>IoU=0\.50:0\.95 \|[^\]\n]{0,60})\] ?= ?' + _NUMBER + rb'|'
@@ -25,6 +25,12 @@ _SCORE = re.compile(
     rb'^(?P<all>\s{1,40}all)(?:\s{1,20}[\d.e-]{1,12}){4}\s{1,20}' + _NUMBER,
     re.MULTILINE,
 )
+#: An epoch is looked for in so many bytes before a score.
+_NEAR = 1 << 11
+#: Loss of boxes; 0 in all of so many lines, no object is trained on.
+_BOX_WORDS = (b'loss_bbox: ', b'iou_loss: ')
+_BOX_LOSS = re.compile(rb'\b(?:loss_bbox|iou_loss): (nan|\d[\d.]*)')
+_ENOUGH_LINES = 5
 _EPOCH = re.compile(rb'[Ee]poch\W{0,3}(\d{1,6})|^\s{1,9}(\d{1,6})/\d{1,6}\s', re.MULTILINE)
 
 
@@ -33,6 +39,20 @@ class Sign(NamedTuple):
 
     text: str
     line: int
+
+
+def find_lines(text: bytes, words: Sequence[bytes]) -> Iterator[Tuple[int, bytes]]:
+    """Yield the lines of a text that hold one of the words, in their order, with their places."""
+    places = set()
+    for word in words:
+        at = text.find(word)
+        while at >= 0:
+            places.add(text.rfind(b'\n', 0, at) + 1)
+            end = text.find(b'\n', at)
+            at = text.find(word, end) if end >= 0 else -1
+    for start in sorted(places):
+        end = text.find(b'\n', start)
+        yield start, text[start : end if end >= 0 else len(text)]
 
 
 class Scores:
@@ -49,25 +69,34 @@ class Scores:
         self.values: Dict[str, List[float]] = {}
         self._last: Dict[str, int] = {}
         self._epoch = 0
+        self._box_lines = 0
+        self._has_boxes = False
 
     def take(self, text: bytes, first: int) -> None:
         """Take the scores of a piece of a log that begins in a line."""
-        if not any(word in text for word in WORDS):
-            return
-        for found in _SCORE.finditer(text):
-            kind, number = next(group for group in found.groups() if group), found.group(found.lastindex or 0)
-            name = {'ap': 'AP', 'all': 'mAP'}.get(found.lastgroup or '', '') or kind.decode('ascii', 'replace').strip()
-            values = self.values.setdefault(name, [])
-            if len(values) < _KEPT:
-                values.append(float(number))
-                self._last[name] = first + text.count(b'\n', 0, found.end())
-        epochs = _EPOCH.findall(text)
-        if epochs:
-            self._epoch = max(self._epoch, int(max(epochs[-1], key=len)))
+        for start, line in find_lines(text, WORDS):
+            for found in _SCORE.finditer(line):
+                kind, number = next(group for group in found.groups() if group), found.group(found.lastindex or 0)
+                name = {'ap': 'AP', 'all': 'mAP'}.get(found.lastgroup or '', '') or kind.decode('ascii', 'replace')
+                values = self.values.setdefault(name.strip(), [])
+                if len(values) < _KEPT:
+                    values.append(float(number))
+                    self._last[name.strip()] = first + text.count(b'\n', 0, start)
+                    for epoch in _EPOCH.finditer(text, max(start - _NEAR, 0), start + len(line)):
+                        self._epoch = max(self._epoch, int(epoch.group(1) or epoch.group(2)))
+
+        for start, line in find_lines(text, _BOX_WORDS) if not self._has_boxes else ():
+            found_loss = _BOX_LOSS.search(line)
+            self._box_lines += found_loss is not None
+            self._has_boxes |= found_loss is not None and found_loss.group(1).strip(b'0.') != b''
+            self._last['box loss'] = first + text.count(b'\n', 0, start)
 
     @property
     def sign(self) -> Optional[Sign]:
         """The sign that the scores give; ``None``: none."""
+        if self._box_lines >= _ENOUGH_LINES and not self._has_boxes:
+            text = f'No object in training: the loss of the boxes is 0 in all of {self._box_lines:,} lines'
+            return Sign(text, self._last['box loss'])
         signs = [sign for sign in map(self._sign_of, self.values) if sign is not None]
         # A kind that is well says that another is not what it seems.
         return signs[0] if signs and len(signs) == len(self.values) else None
@@ -77,7 +106,7 @@ class Scores:
         best = max(values)
         if best < NEAR_0:
             is_trend = len(values) >= _ENOUGH or self._epoch >= _EPOCHS or not self._epoch
-            times = counted(len(values), 'validation')
+            times = quantity(len(values), 'validation')
             return Sign(f'Score near 0: {name} is at most {best:g} in {times}', line) if is_trend else None
         fallen = next((place for place, value in enumerate(reversed(values)) if value >= NEAR_0), 0)
         if fallen >= _ENOUGH and best >= 5 * NEAR_0:
@@ -85,69 +114,74 @@ class Scores:
         return None
 
 
-#: What stands in a piece of a log that has it; nnU-Net v2 and v1.
-_DICE_WORDS = (b'seudo dice', b'foreground Dice')
-#: Of fewer epochs nobody can say that a class has none in all.
+#: Lines that say how a class does: nnU-Net v2 and v1; the table of MMSegmentation has `nan` for one without labels.
+_CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ')
+#: nnU-Net validates on patches: of fewer epochs nobody can say that they miss a class always.
 _ENOUGH_EPOCHS = 3
 #: What is said where it comes and goes.
 HARMLESS = (
-    'That is harmless: no patch of these validations held the class, and none was predicted. It would be a fault of '
-    'the labels if it stood in every epoch'
+    'That is harmless: no patch of these validations held the class, and none was predicted. In every epoch it would '
+    'be a fault of the labels'
 )
 _LINE = re.compile(rb'(?:[Pp]seudo dice|[Gg]lobal foreground Dice:?)\s*\[([^\]\n]{1,20000})\]')
+_HEAD = re.compile(rb'\|\s{1,99}Class\s{1,99}\|\s{1,9}IoU\s{1,9}\|\s{1,9}Acc\s{1,9}\|')
+_ROW = re.compile(rb'\|\s{1,99}(\S[^|\n]{0,99}?)\s{1,99}\|\s{1,9}(?:nan|0\.0)\s{1,9}\|\s{1,9}nan\s{1,9}\|')
 
 
-class PseudoDice:
-    """Counts epochs, and those in which the Dice of a class is nan.
+class ClassScores:
+    """Counts validations, and those in which the score of a class is nan: no label is of this class.
 
     Example:
-        >>> dice = PseudoDice()
-        >>> dice.take(b'Pseudo dice [nan, 0.91] \\nPseudo dice [0.8, np.float32(0.92)] \\n')
-        >>> dice.words
+        >>> scores = ClassScores()
+        >>> scores.take(b'Pseudo dice [nan, 0.91] \\nPseudo dice [0.8, np.float32(0.92)] \\n')
+        >>> scores.words
         'the Dice of class 1 is nan in 1 of 2 epochs'
     """
 
     def __init__(self) -> None:
-        self.epochs = 0
-        #: For each class, in how many epochs it is nan.
-        self.nan: List[int] = []
+        #: Validations on patches (nnU-Net), and on all labels.
+        self.epochs = self.validations = 0
+        #: Class -> how often it is nan.
+        self.nan: Dict[str, int] = {}
 
     def take(self, text: bytes) -> None:
-        """Counts the epochs of a piece of a log."""
-        if not any(words in text for words in _DICE_WORDS):
-            return
-        for found in _LINE.finditer(text):
-            values = found.group(1).split(b',')
-            self.nan += [0] * (len(values) - len(self.nan))
-            self.epochs += 1
-            for place, value in enumerate(values):
-                self.nan[place] += b'nan' in value
+        """Count the validations of a piece of a log."""
+        for _, line in find_lines(text, _CLASS_WORDS):
+            found = _LINE.search(line)
+            row = _ROW.search(line)
+            self.epochs += found is not None
+            self.validations += _HEAD.search(line) is not None
+            nan = [row.group(1).decode('utf-8', 'replace')] if row else []
+            if found:
+                nan = [str(place) for place, value in enumerate(found.group(1).split(b','), 1) if b'nan' in value]
+            for name in nan:
+                self.nan[name] = self.nan.get(name, 0) + 1
 
     @property
-    def always(self) -> List[int]:
-        """The classes, from 1, whose Dice is nan in every epoch, of which there are enough."""
-        if self.epochs < _ENOUGH_EPOCHS:
-            return []
-        return [number for number, times in enumerate(self.nan, 1) if times == self.epochs]
+    def always(self) -> List[str]:
+        """The classes whose score is nan in every validation, of which there are enough."""
+        is_enough = self.validations or self.epochs >= _ENOUGH_EPOCHS
+        return [name for name, times in self.nan.items() if times >= self._all] if is_enough else []
 
     @property
     def is_now_and_then(self) -> bool:
-        """Whether a class has nan in some epochs, and none has it in all."""
-        return any(self.nan) and self.epochs >= 2 and self.epochs not in self.nan
+        """True if a class has nan in some epochs, and none has it in all."""
+        return bool(self.nan) and self._all >= 2 and self._all not in self.nan.values()
 
     @property
     def words(self) -> str:
         """Which class is nan, and how often; empty where none is."""
+        score = 'Acc' if self.validations else 'Dice'
+        unit = ('validation', 'validations') if self.validations else ('epoch', 'epochs')
         texts = [
-            f'the Dice of class {number} is nan in {"all" if times == self.epochs else f"{times:,} of"} '
-            f'{counted(self.epochs, "epoch", "epochs")}'
-            for number, times in enumerate(self.nan, 1)
-            if times
+            f'the {score} of class {name} is nan in '
+            + ('all ' if times >= self._all > 1 else 'the only ' if self._all == 1 else f'{times:,} of ')
+            + (unit[0] if self._all == 1 else quantity(self._all, *unit))
+            for name, times in sorted(self.nan.items(), key=lambda one: one[0].zfill(9) if one[0].isdigit() else '')
         ]
         more = f'; and of {len(texts) - 8} more' if len(texts) > 8 else ''
         return '; '.join(texts[:8]) + more
 
     @property
-    def summary(self) -> str:
-        """The line that its signature knows."""
-        return f'Pseudo dice: {self.words}'
+    def _all(self) -> int:
+        return self.validations or self.epochs

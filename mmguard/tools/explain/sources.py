@@ -9,7 +9,7 @@ from typing import Iterator, List, Optional
 
 from mmguard.errors import CannotRun
 from mmguard.log.flight_record import NAME as FLIGHT
-from mmguard.text.visible import visible_name
+from mmguard.text import visible_name
 
 _PIECE = 1 << 20
 #: A notebook of more bytes is pictures.

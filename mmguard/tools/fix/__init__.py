@@ -1,1 +1,1 @@
-"""Corrected copies of label files: never in place, each file whole or not at all, with a manifest of what changed."""
+"""The command `mmguard fix`; what it writes is made by :mod:`mmguard.tools.scan.corrections`."""

@@ -11,17 +11,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Sequence
 
-from mmguard.text.visible import visible_name
-from mmguard.text.words import counted
+from mmguard.text import quantity, visible_name
 from mmguard.tools.arguments import class_names, label, label_map, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 from mmguard.tools.scan.command import add_reading, add_split, options_of
 
 if TYPE_CHECKING:
-    from mmguard.tools.fix.copies import Copies
-    from mmguard.tools.fix.options import Colour
+    from mmguard.tools.scan.corrections.copies import Copies
+    from mmguard.tools.scan.corrections.options import Colour
 
-#: Files that are named of each kind.
+#: Files of each kind that are named.
 _SHOWN = 10
 
 
@@ -32,9 +31,9 @@ def add_to(commands: Any) -> None:
         description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
         'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), a folder or data.yaml '
         'of YOLO, or a folder of Labelme. Originals are never '
-        'touched; label files that need no change are copied. Boxes are clamped into their image, instances that no '
-        'training can use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
-        'are in DIR, 1 some were left out (they are named), 2 could not run. With --edit TARGET is scanned again, and '
+        'touched; label files that need no change are copied. Boxes are clamped into their image, and instances that '
+        'training cannot use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
+        'are in DIR, 1 some were left out (they are named), 2 could not run. With --edit, TARGET is scanned again, and '
         'the edits of label files that `mmguard scan TARGET` numbers are written instead.',
     )
     parser.add_argument('target', type=_target, metavar='TARGET')
@@ -63,7 +62,7 @@ def add_to(commands: Any) -> None:
         'annotations of other classes are dropped, names that the file lacks are added',
     )
     parser.add_argument(
-        '--rename', type=_renamed, default={}, metavar='Cat:cat', help='rename categories: old name:new name, ...'
+        '--rename', type=_name_pairs, default={}, metavar='Cat:cat', help='rename categories: old name:new name, ...'
     )
     parser.add_argument(
         '--renumber',
@@ -96,7 +95,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument('--drop-empty', action='store_true', help='for a COCO JSON: leave out images without an object')
     parser.add_argument(
         '--colours',
-        type=_colours,
+        type=_colour_table,
         default={},
         metavar='TABLE',
         help='for label maps that are stored as colours: the label of each colour, "{(128, 0, 0): 1, ...}", '
@@ -133,7 +132,7 @@ def _target(text: str) -> str:
     return entered(text) if is_url(text) else str(Path(text))
 
 
-def _colours(text: str) -> Dict[Colour, int]:
+def _colour_table(text: str) -> Dict[Colour, int]:
     try:
         written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
         table: Dict[Colour, int] = {}
@@ -152,17 +151,17 @@ def _factor(text: str) -> float:
     return factor
 
 
-def _renamed(text: str) -> Dict[str, str]:
+def _name_pairs(text: str) -> Dict[str, str]:
     pairs = [pair.split(':') for pair in text.split(',')]
     if any(len(pair) != 2 or not pair[1].strip() for pair in pairs):
         raise argparse.ArgumentTypeError(f'must be pairs as in Cat:cat,Dog:dog, got {text!r}')
-    return {old: new.strip() for old, new in pairs}  # a blank behind a name may be what is wrong with it
+    return {old: new.strip() for old, new in pairs}  # a blank after a name may be the fault
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.tools.fix.copies import check_is_local, write_copies
-    from mmguard.tools.fix.misread import check_boxes
-    from mmguard.tools.fix.options import FixOptions
+    from mmguard.tools.fix.edits import check_boxes
+    from mmguard.tools.scan.corrections.copies import check_is_local, write_copies
+    from mmguard.tools.scan.corrections.options import FixOptions
 
     check_is_local(args.target)
     if args.edit:
@@ -176,9 +175,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_edits(args: argparse.Namespace) -> int:
-    from mmguard.tools.fix.copies import write_copies
-    from mmguard.tools.fix.edited import choose, scan, scanned_again
-    from mmguard.tools.fix.misread import check_boxes
+    from mmguard.tools.fix.edits import check_boxes, choose, scan, scan_again
+    from mmguard.tools.scan.corrections.copies import write_copies
 
     with redirect_stdout(sys.stderr):  # frameworks print
         offered = scan(args.target, options_of(args))
@@ -198,28 +196,28 @@ def _write_edits(args: argparse.Namespace) -> int:
         path: place / os.path.basename(path) if os.path.isfile(path) else place for path, place in places.items()
     }
     with redirect_stdout(sys.stderr):
-        again = scanned_again(offered.plan, in_place)
+        again = scan_again(offered.plan, in_place)
     then = f'; the config changes, too: `{chosen.config}`' if chosen.config else ''
     print('\n'.join(filter(None, [again, f'train with the copies in place of the originals{then}'])))
     return CLEAN
 
 
 def _code_of(written: Sequence[Copies]) -> int:
-    """Return the exit code; raise the first failure that nobody foresaw: the command line says how to report it."""
+    """Return the exit code; raise the first unexpected failure: the command line says how to report it."""
     for failure in (failure for copies in written for failure in copies.failures):
         raise failure
     return FOUND if any(copies.left_out for copies in written) else CLEAN
 
 
 def _show(out: Path, copies: Copies) -> None:
-    """Say how many files are in the folder ``out`` now, and what was changed in the first of them."""
-    from mmguard.tools.fix.copies import MANIFEST
+    """Print how many files are in ``out`` now, and what was changed in the first of them."""
+    from mmguard.tools.scan.corrections.copies import MANIFEST
 
     changed = [record for record in copies.done if record['changes']]
-    files, unchanged = counted(len(copies.done), 'file'), len(copies.done) - len(changed)
+    files, unchanged = quantity(len(copies.done), 'file'), len(copies.done) - len(changed)
     print(f'{files} in {visible_name(str(out))}: {len(changed):,} corrected, {unchanged:,} copied unchanged')
     if copies.linked:
-        print(f'{counted(copies.linked, "image")} linked, not copied: the same bytes on disk')
+        print(f'{quantity(copies.linked, "image")} linked, not copied: the same bytes on disk')
     for record in changed[:_SHOWN]:
         print(f'  {visible_name(record["file"])}: {visible_name("; ".join(record["changes"]))}')
     if len(changed) > _SHOWN:

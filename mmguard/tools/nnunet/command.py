@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mmguard.nnunet.export import SHELLS, line_here
+from mmguard.nnunet.export import SHELLS, build_line
 from mmguard.tools.exit_codes import CLEAN
 
 
@@ -22,5 +22,5 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    print(line_here(args.shell))
+    print(build_line(args.shell))
     return CLEAN

@@ -44,7 +44,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.config.classes import quiet
-    from mmguard.text.console import Console
+    from mmguard.tools.console import Console
     from mmguard.tools.outputs import write_json
     from mmguard.tools.replay.render import as_json, show
     from mmguard.tools.replay.run import replay, without_gpu

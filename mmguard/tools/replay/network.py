@@ -1,4 +1,4 @@
-"""The model of a config on the CPU, and a checkpoint for it, read without what a pickle may do."""
+"""The model of a config on the CPU, and a checkpoint for it, read without running its pickle."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from mmengine.registry import MODELS
 from torch import nn
 
 from mmguard.errors import CannotRun
-from mmguard.hooks.rank_guard_hook import nonfinite_gradients
-from mmguard.text.failures import own_failure, words_of
-from mmguard.tools.samples import in_scope
+from mmguard.hooks.rank_guard_hook import find_nonfinite_gradients
+from mmguard.text import describe_error, find_own_failure
+from mmguard.tools.samples import enter_scope
 
 
 def read_checkpoint(file: str) -> Any:
@@ -35,16 +35,16 @@ def read_checkpoint(file: str) -> Any:
         raise CannotRun(f'--weights {file}: {error.strerror or error}') from error
     except pickle.UnpicklingError as error:
         raise CannotRun(
-            f'--weights {file}: refused, it is damaged or holds more than tensors ({words_of(error, 200)}). Nothing of '
-            f'it was run. Keep the tensors of a file that you trust, as the checkpoints of mmengine: '
+            f'--weights {file}: refused, it is damaged or holds more than tensors ({describe_error(error, 200)}). '
+            f'Nothing of it was run. Keep the tensors of a file that you trust, as the checkpoints of mmengine: '
             f"torch.save(torch.load(FILE, weights_only=False)['state_dict'], NEW)"
         ) from error
     except Exception as error:  # a damaged file raises anything
-        raise CannotRun(f'--weights {file}: damaged, or no checkpoint ({words_of(error, 200)})') from error
+        raise CannotRun(f'--weights {file}: damaged, or no checkpoint ({describe_error(error, 200)})') from error
 
 
 def _refuse_archives(file: Path) -> None:
-    """Those that ``torch.load`` would run as TorchScript, or unpack, instead of reading the pickles in them."""
+    """Refuse files that ``torch.load`` would run as TorchScript or unpack instead of reading their pickles."""
     # The name itself, wherever it is: zip files can be made that list one thing to Python and another to torch.
     with file.open('rb') as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data.find(b'constants.pkl') >= 0:
@@ -66,14 +66,16 @@ def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
     if config.get('data_preprocessor'):  # as the runner does it
         built.setdefault('data_preprocessor', copy.deepcopy(config.data_preprocessor))
     leave_out_files(built)
-    with in_scope(config):
+    with enter_scope(config):
         try:
             torch.manual_seed(0)  # so that two replays agree
             model = MODELS.build(built)
             if hasattr(model, 'init_weights'):
                 model.init_weights()
         except Exception as error:
-            raise CannotRun(f'{config.filename}: the model cannot be built on the CPU: {words_of(error)}') from error
+            raise CannotRun(
+                f'{config.filename}: the model cannot be built on the CPU: {describe_error(error)}'
+            ) from error
     # SyncBN wants a GPU; with one sample on one device it is BN.
     model = revert_sync_batchnorm(model).cpu()
     if weights is not None:
@@ -82,7 +84,7 @@ def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
 
 
 def leave_out_files(config: Any) -> None:
-    """Takes the weights of files that are not here out of a model's config, in place."""
+    """Remove the weights of missing files from a model's config, in place."""
     if isinstance(config, dict):
         if isinstance(config.get('pretrained'), str) and not os.path.isfile(config['pretrained']):
             config['pretrained'] = None
@@ -187,20 +189,20 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
         result.nonfinite_losses = [name for name in wrong if name != 'loss'] or wrong
         if total.requires_grad:
             total.backward()
-            result.nonfinite_gradients = nonfinite_gradients(model)
+            result.nonfinite_gradients = find_nonfinite_gradients(model)
         else:
             result.notes.append('no loss hangs on a parameter: on several GPUs the ranks would wait for gradients')
     except Exception as error:
-        result.raised = raised_of(error)
+        result.raised = describe_raised(error)
     return result
 
 
-def raised_of(error: BaseException) -> Raised:
-    """An exception with the innermost line of framework or user code that it passed; or of mmguard, if at fault."""
+def describe_raised(error: BaseException) -> Raised:
+    """Describe an exception with the innermost line of framework or user code, or of mmguard if at fault."""
     frames = traceback.extract_tb(error.__traceback__)
     message = ' '.join(str(error).split())[:400]
-    if own_failure(error):
-        return Raised(type(error).__name__, message, own_failure(error), (frames[-1].line or '').strip(), own=True)
+    if find_own_failure(error):
+        return Raised(type(error).__name__, message, find_own_failure(error), (frames[-1].line or '').strip(), own=True)
     shown = None
     for frame in frames:
         file = frame.filename.replace(os.sep, '/')

@@ -1,4 +1,4 @@
-"""What replaying a sample brought, and whether its labels are valid at each point of its way."""
+"""Result of replaying a sample: errors, and which labels are valid at each point of its pipeline."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Judged:
 
 
 def judge(shot: Snapshot, spaces: Mapping[str, LabelSpace], source: str) -> Dict[str, Judged]:
-    """Kind -> what is invalid in a sample; kinds that it does not hold are left out."""
+    """Return kind -> what is invalid in a sample, for the kinds that it holds."""
     judged: Dict[str, Judged] = {}
     pixels, instances = spaces.get('pixels'), spaces.get('instances')
     if isinstance(pixels, LabelRule) and shot.label is not None:
@@ -84,23 +84,23 @@ def _judge_instances(shot: Snapshot, rule: InstanceRule, source: str) -> Judged:
 
 @dataclass
 class Outcome:
-    """What replaying one sample brought.
+    """Result of replaying one sample.
 
     Args:
         recorded (Recorded): The sample in the record.
-        path (str): Its file here; empty where it is not found.
+        path (str): Its file here; empty if it is not found.
         status (str): One of the words above.
         stored (dict[str, Judged]): Kind -> what is invalid in the file or the annotations, as they are stored.
-        loaded (dict[str, Judged]): The same behind the loading steps of the pipeline: values mapped, nothing cropped.
-        trained (dict[str, Judged]): The same behind the whole pipeline: what the losses see.
-        raised (Raised, optional): The exception that it ends by.
-        stage (str): Where that is, ``'pipeline'`` or ``'forward'``.
+        loaded (dict[str, Judged]): The same after the loading steps of the pipeline: values mapped, nothing cropped.
+        trained (dict[str, Judged]): The same after the whole pipeline: what the losses see.
+        raised (Raised, optional): The exception that ended it.
+        stage (str): Where it was raised, ``'pipeline'`` or ``'forward'``.
         losses (dict[str, float]): As logged.
         nonfinite_losses, nonfinite_gradients (list[str]): Losses, and parameters.
-        warnings (list[str]): That were raised on the way.
-        notes (list[str]): What else is to be known.
-        seeds (int): How many were tried.
-        seed (int): The last of them.
+        warnings (list[str]): Warnings that were raised.
+        notes (list[str]): Remarks.
+        seeds (int): Number of seeds that were tried.
+        seed (int): The last seed.
         findings (list[Finding]): Likely causes, the most likely first.
     """
 
@@ -122,7 +122,7 @@ class Outcome:
     findings: List[Finding] = field(default_factory=list)
 
     def die(self, stage: str, raised: Raised) -> None:
-        """It ends by an exception in a stage; where that came up in mmguard itself, it says nothing of the sample."""
+        """End the replay by an exception in a stage; one from mmguard itself says nothing about the sample."""
         self.status, self.stage, self.raised = (OUR_FAILURE if raised.own else DIES), stage, raised
 
     @property
@@ -137,7 +137,7 @@ class Outcome:
         return seen or (hidden if self.status == INVALID else {})
 
     def to_json(self) -> Dict[str, Any]:
-        """As plain data; what is not finite is text."""
+        """Return plain data; numbers that are not finite become text."""
         return {
             'source': self.recorded.source,
             'recorded_path': self.recorded.path,
@@ -199,7 +199,7 @@ def load_record(file: str) -> Flight:
         raise CannotRun(str(error)) from error
 
 
-def recorded_batches(flight: Flight, file: str) -> List[List[Recorded]]:
+def read_batches(flight: Flight, file: str) -> List[List[Recorded]]:
     """Return the batches of a record, the newest first; the samples of each in their order, without repetitions."""
     batches = [batch for batch in reversed(flight.batches) if batch.samples]
     if not batches:
@@ -208,14 +208,14 @@ def recorded_batches(flight: Flight, file: str) -> List[List[Recorded]]:
                 [
                     f'{file}: no batch is recorded. Training ended before the first one was loaded: '
                     f'{exception_of(flight) or flight.reason}',
-                    *flight.unread.words(),
+                    *flight.unread.messages(),
                 ]
             )
         )
-    return [list(dict.fromkeys(_recorded(sample, batch) for sample in batch.samples)) for batch in batches]
+    return [list(dict.fromkeys(_read_sample(sample, batch) for sample in batch.samples)) for batch in batches]
 
 
-def _recorded(sample: FlightSample, batch: FlightBatch) -> Recorded:
+def _read_sample(sample: FlightSample, batch: FlightBatch) -> Recorded:
     path = sample.path or sample.source or UNKNOWN
     return Recorded(path, sample.source or path, batch.iter, batch.losses is None)
 
@@ -230,6 +230,6 @@ def chosen(batches: List[List[Recorded]], wanted: str) -> Recorded:
 
 
 def exception_of(flight: Flight) -> str:
-    """The exception that ended the training, in one line; empty where none did."""
+    """Return the exception that ended the training, in one line; empty if none did."""
     error = flight.exception
     return '' if error is None else f'{error.type}: {" ".join(error.message.split())[:300]}'

@@ -1,13 +1,11 @@
-"""What ``mmguard replay`` shows: which sample fails and why, then all of them."""
+"""Output of ``mmguard replay``: which sample fails and why, then all of them."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, List, Set
 
-from mmguard.text.console import Console, Table, Text
-from mmguard.text.failures import REPORT_IT
-from mmguard.text.visible import visible_name
-from mmguard.text.words import counted
+from mmguard.text import REPORT_IT, quantity, visible_name
+from mmguard.tools.console import Console, Table, Text
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, NOT_FOUND, OUR_FAILURE, PASSES, Outcome
 
@@ -139,7 +137,7 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
         )
     if missing:
         _say(
-            console, f'{counted(missing, "sample was", "samples were")} not found here, and may be the ones.', 'yellow'
+            console, f'{quantity(missing, "sample was", "samples were")} not found here, and may be the ones.', 'yellow'
         )
     if report['older_batches']:
         _say(console, f'{report["older_batches"]} older batches were left alone; --last N takes N batches.', 'dim')
@@ -156,7 +154,7 @@ def _nothing_found(report: Dict[str, Any]) -> str:
 
 
 def as_json(report: Dict[str, Any]) -> Dict[str, Any]:
-    """The same as plain data."""
+    """Return the same as plain data."""
     plain = {
         key: value for key, value in report.items() if key not in ('outcomes', 'failing', 'not_found', 'our_failures')
     }

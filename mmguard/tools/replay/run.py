@@ -23,12 +23,12 @@ from mmguard.findings.finding import POSSIBLE, Finding
 from mmguard.findings.order import sort_key
 from mmguard.findings.rules.config.own_line_fails import OwnLineFails
 from mmguard.hooks.discovery import class_names_of, rules_in
+from mmguard.labels.heads import from_model
 from mmguard.labels.space import LabelSpace
-from mmguard.labels.spaces import from_model
 from mmguard.log.flight_record import Flight
-from mmguard.text.words import counted
+from mmguard.text import quantity
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
-from mmguard.tools.replay.network import build_model, raised_of, run_sample
+from mmguard.tools.replay.network import build_model, describe_raised, run_sample
 from mmguard.tools.replay.outcome import (
     DIES,
     INVALID,
@@ -43,17 +43,17 @@ from mmguard.tools.replay.outcome import (
     exception_of,
     judge,
     load_record,
-    recorded_batches,
+    read_batches,
 )
-from mmguard.tools.samples import Sample, Samples, build_dataset, in_scope, load_config, seed_all
+from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, load_config, seed_all
 from mmguard.tools.trace.snapshot import of_annotations, take
 
 
 def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
-    """Replay the samples of a flight record as the command line asks, and report what came of each."""
+    """Replay the samples of a flight record as the command line asks, and return what came of each."""
     forward = not args.no_forward
     flight = load_record(args.record)
-    batches = recorded_batches(flight, args.record)
+    batches = read_batches(flight, args.record)
     config = load_config(args.config, args.run_code)
     with console.status('building data set and model on the CPU'):
         dataset = build_dataset(config)
@@ -61,7 +61,7 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
         model = build_model(config, args.weights) if forward else None
     # What guards in the pipeline do is looked at in the samples.
     spaces = from_config(from_mmengine(config)) if model is None else from_model(model, class_names_of(dataset))
-    notes = [*flight.unread.words(), *_notes(config, spaces.rules(), model, args.weights)]
+    notes = [*flight.unread.messages(), *_notes(config, spaces.rules(), model, args.weights)]
     replayer = Replayer(spaces.rules(), model, from_mmengine(config), args.seeds)
     if args.sample is not None:
         batches = [[chosen(batches, args.sample)]]
@@ -70,9 +70,9 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
         batches = batches[: args.last]
     outcomes: List[Outcome] = []
     looked_at = 0
-    with in_scope(config):
+    with enter_scope(config):
         for batch in batches:
-            with console.status(f'replaying {counted(len(batch), "sample")} of iteration {batch[0].iteration}'):
+            with console.status(f'replaying {quantity(len(batch), "sample")} of iteration {batch[0].iteration}'):
                 outcomes += [outcome for recorded in batch for outcome in _outcomes(recorded, samples, replayer)]
             looked_at += 1
             # One that fails among others that do not is what was looked for. Where all fail, older ones tell whether
@@ -138,7 +138,7 @@ def _report(
 
 
 def _same_for_all(outcomes: List[Outcome]) -> str:
-    """Where every sample fails at one place, and no label of theirs explains it; empty otherwise."""
+    """Describe a failure of every sample at one place that none of their labels explains; empty without one."""
     run = [outcome for outcome in outcomes if outcome.seeds]
     raised = [o.raised for o in run if o.raised is not None and not o.raised.own and not o.invalid]
     if len(run) < 2 or len(raised) < len(run):
@@ -181,7 +181,7 @@ class Replayer:
         self._seeds = seeds
 
     def replay(self, sample: Sample, outcome: Outcome) -> None:
-        """Replays a sample; what is found goes into ``outcome``. It stops at the first seed that fails."""
+        """Replay a sample into ``outcome``, and stop at the first seed that fails."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter('always')
             self._look_at_files(sample, outcome)
@@ -212,7 +212,7 @@ class Replayer:
                 packed = sample.load()
             except Exception as error:
                 outcome.seeds, outcome.seed = seed + 1, seed
-                outcome.die('pipeline', raised_of(error))
+                outcome.die('pipeline', describe_raised(error))
                 return
             if packed is None:
                 outcome.seeds = seed + 1
@@ -247,7 +247,7 @@ class Replayer:
             outcome.status = NOT_FINITE
 
     def _weigh(self, sample: Sample, outcome: Outcome) -> None:
-        """What the files hold and no seed has shown; and the likely causes."""
+        """Report what the files hold and no seed has shown, and the likely causes."""
         hidden = {kind: judged for kind, judged in outcome.loaded.items() if judged.is_invalid}
         guarded = list(rules_in(sample.transforms))
         if hidden and not outcome.fails and not guarded:
@@ -258,7 +258,7 @@ class Replayer:
                 outcome.status = INVALID
                 outcome.notes.append(f'random transforms hid it from these {outcome.seeds} seeds: try more --seeds')
             else:
-                outcome.notes.append(f'loaded: {reported}; gone behind the pipeline')
+                outcome.notes.append(f'loaded: {reported}; gone after the pipeline')
         if hidden and guarded and not outcome.invalid:
             reported = '; '.join(str(judged) for judged in hidden.values())
             outcome.notes.append(f'loaded: {reported}; the guard in the pipeline takes it out')
@@ -293,7 +293,7 @@ class Replayer:
 
 
 def _loading(transforms: List[Any]) -> List[Any]:
-    """The steps at the head of a pipeline that only load."""
+    """Return the steps at the start of a pipeline that only load."""
     loading = []
     for transform in transforms:
         if not type(transform).__name__.startswith('Load'):
@@ -303,7 +303,7 @@ def _loading(transforms: List[Any]) -> List[Any]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two runs of a pipeline brought the same image and labels."""
+    """Return True if two runs of a pipeline gave the same image and labels."""
     try:
         if not torch.equal(one['inputs'], other['inputs']):
             return False

@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.text.console import Console
+    from mmguard.tools.console import Console
     from mmguard.tools.explain.render import as_text
     from mmguard.tools.outputs import write_json
     from mmguard.tools.report.mode_report import sections_of
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         # Where no label was counted there is nothing to call fine.
         counted = [mode for mode in report.modes if mode.in_all.counted]
         sections = [section for mode in counted for section in sections_of(mode, report.problems)]
-        from mmguard.tools.report.html import write_scan_page  # needs jinja2, which the rest does without
+        from mmguard.tools.page.html import write_scan_page  # needs jinja2, which the rest does without
 
         write_scan_page(args.html, str(args.log), sections, report.crash if report.crash.ranks else None, findings, end)
         console.print(f'page: {args.html}')

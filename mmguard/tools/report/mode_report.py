@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding, LabelFacts
-from mmguard.findings.frameworks import diagnose_for
+from mmguard.findings.engine import diagnose_for
 from mmguard.labels.samples import path_of
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import KINDS, LoopTotals
 from mmguard.log.lines import ModeTotals, values_of
-from mmguard.log.run_record import LoggedMode, LoggedRun
-from mmguard.text.words import counted
-from mmguard.tools.report.page import Section, WorstFile
+from mmguard.log.run_files import LoggedMode, LoggedRun
+from mmguard.log.statistics import KINDS, Stats
+from mmguard.text import quantity
+from mmguard.tools.page.sections import Section, WorstFile
 
 
 @dataclass
@@ -39,7 +39,7 @@ class ModeReport:
     findings: Dict[str, List[Finding]] = field(default_factory=dict)
 
     @property
-    def in_all(self) -> LoopTotals:
+    def in_all(self) -> Stats:
         """The sums: over all iterations where there is a record, else over those of the log."""
         if self.logged is None:
             return self.lines.totals()
@@ -64,7 +64,7 @@ class ModeReport:
 
     def facts(self, kind: str) -> LabelFacts:
         """For the diagnosis and the page."""
-        space, total = self.spaces.of(kind), self.in_all.kinds[kind]
+        space, total = self.spaces.get(kind), self.in_all.kinds[kind]
         seen = values_of(kind, self.in_all, self.lines)
         facts = LabelFacts(
             # What a label_map names is no surprise to the user.
@@ -96,7 +96,7 @@ def mode_reports(
         report.spaces = from_options(num_classes, ignore_index, said)
         report.data_roots = [] if report.logged is None else report.logged.data_roots
         for kind in KINDS:
-            offending = report.spaces.of(kind) is not None and report.lines.files[kind]
+            offending = report.spaces.get(kind) is not None and report.lines.files[kind]
             facts = report.facts(kind)
             report.findings[kind] = diagnose_for(run.framework, facts, report.data_roots) if offending else []
         reports.append(report)
@@ -110,9 +110,9 @@ def sections_of(report: ModeReport, unread: Sequence[str]) -> List[Section]:
     # A mode of which only losses report something, or nothing at all, has a section, too.
     kinds = kinds or [kind for kind in KINDS if totals.kinds[kind].total][:1] or ['pixels']
     if totals.iterations:
-        seen = f'in {totals.offending_iterations:,} of {counted(totals.iterations, "iteration")}.'
+        seen = f'in {totals.offending_iterations:,} of {quantity(totals.iterations, "iteration")}.'
     else:
-        seen = f'in {counted(totals.offending_iterations, "iteration")}; the log holds no others.'
+        seen = f'in {quantity(totals.offending_iterations, "iteration")}; the log holds no others.'
     notes = [note for note in ('A file counts each time that it was trained on.', report.note, *unread) if note]
     sections = []
     for kind in kinds:

@@ -6,20 +6,20 @@ from dataclasses import asdict, replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding
-from mmguard.findings.unused import unused_in
+from mmguard.findings.run import find_unused
 from mmguard.findings.wording import unpack
 from mmguard.labels.samples import path_of
-from mmguard.log.iteration_stats import KINDS
 from mmguard.log.lines import values_of
-from mmguard.log.messages import all_valid, amounts, files_table, reasons_by_kind
-from mmguard.text.console import Table, Text
-from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.log.messages import describe_reasons_by_kind, describe_totals, describe_valid, format_files
+from mmguard.log.statistics import KINDS
+from mmguard.text import quantity, visible
+from mmguard.tools.console import Table, Text
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.explain.render import as_json as explanation_as_json
 from mmguard.tools.on_screen import finding_on_screen
+from mmguard.tools.page.sections import describe_batch
 from mmguard.tools.report.mode_report import ModeReport
-from mmguard.tools.report.run_report import Crash, RankCrash, RunReport, described
+from mmguard.tools.report.run_report import Crash, RankCrash, RunReport
 
 #: What the terminal shows of a crash; the page and the JSON show all.
 _BATCHES, _FILES = 5, 8
@@ -43,7 +43,7 @@ def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k
 def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbose: bool) -> None:
     mode, lines = report.mode, report.lines
     if report.skipped_nothing:
-        console.print(all_valid(mode, report.in_all) or f'{mode}: {_without_labels(report)}')
+        console.print(describe_valid(mode, report.in_all) or f'{mode}: {_without_labels(report)}')
     else:
         _print_skipped(console, report, ranks, top_k)
     if report.note:
@@ -55,7 +55,7 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbos
             console.print(finding_on_screen(finding, head, verbose), soft_wrap=True)
         if len(findings) > 1 and not verbose:
             console.print(f'  or, with --verbose: {", ".join(finding.code for finding in findings[1:])}')
-        if lines.files[kind] and report.spaces.of(kind) is None:
+        if lines.files[kind] and report.spaces.get(kind) is None:
             console.print(
                 f'{mode}, {kind}: nothing beside the log says how many classes there are; with --num-classes N the '
                 f'likely cause is named'
@@ -64,7 +64,7 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbos
 
 def _without_labels(report: ModeReport) -> str:
     empty = report.in_all.empty_images
-    return f'{counted(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
+    return f'{quantity(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
 
 
 def _print_skipped(console: Any, report: ModeReport, ranks: int, top_k: int) -> None:
@@ -74,9 +74,9 @@ def _print_skipped(console: Any, report: ModeReport, ranks: int, top_k: int) -> 
             title = f'mmguard: {mode}, {kind}'
             worst = totals.worst(kind)
             shown = [replace(tally, source=path_of(str(tally.source), report.data_roots)) for tally in worst[:top_k]]
-            for row in files_table(title, shown, len(worst[top_k:])):
+            for row in format_files(title, shown, len(worst[top_k:])):
                 console.print(row, soft_wrap=True)
-    for line in amounts(replace(in_all, filled={}), ranks) + reasons_by_kind(
+    for line in describe_totals(replace(in_all, filled={}), ranks) + describe_reasons_by_kind(
         {kind: values_of(kind, in_all, totals) for kind in KINDS}
     ):
         console.print(visible(line))
@@ -107,7 +107,7 @@ def _batches(rank: RankCrash) -> Table:
     table.add_column('files', overflow='fold')
     for batch in rank.batches[:_BATCHES]:
         losses = '\n'.join(f'{name} {value:.4g}' for name, value in (batch.losses or {}).items())
-        files = [f'{source}{f" ({words})" if words else ""}' for source, words in described(batch)]
+        files = [f'{source}{f" ({words})" if words else ""}' for source, words in describe_batch(batch)]
         files = [name.replace('\n', '\\n') for name in files]
         shown = files[:_FILES] + ([f'... and {len(files) - _FILES:,} more'] if len(files) > _FILES else [])
         iteration = '' if batch.iter is None else f'{batch.iter:,}'
@@ -121,7 +121,7 @@ def _batches(rank: RankCrash) -> Table:
 def _shortened(text: str) -> str:
     """The first line, and who lacked a gradient of what."""
     lines = text.split('\n')
-    return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *unused_in([text]).words])
+    return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *find_unused([text]).lines])
 
 
 def as_json(report: RunReport, run_findings: Sequence[Finding], end: Optional[Explanation] = None) -> Dict[str, Any]:
@@ -149,7 +149,7 @@ def _mode(report: ModeReport) -> Dict[str, Any]:
         'losses': {n: {'skipped': c.skipped, 'remapped': c.remapped} for n, c in totals.losses.items()},
     }
     for kind in KINDS:
-        total, space = totals.kinds[kind], report.spaces.of(kind)
+        total, space = totals.kinds[kind], report.spaces.get(kind)
         record[kind] = {
             'total': total.total,
             'skipped': total.skipped,

@@ -17,10 +17,9 @@ from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
 from mmguard.log.flight_record import KILLED as WAS_KILLED
 from mmguard.log.flight_record import RUNNING, Flight, FlightBatch, read_flight
-from mmguard.log.lines import Unread, read_logs, totals_of
-from mmguard.log.run_files import NotALog, find_run
-from mmguard.log.run_record import LoggedRun, read_run
-from mmguard.text.words import counted, first_of
+from mmguard.log.lines import Unread, read_logs, sum_lines
+from mmguard.log.run_files import LoggedRun, NotALog, find_run, read_run
+from mmguard.text import quantity, shorten_list
 from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.mode_report import ModeReport, mode_reports
 
@@ -105,7 +104,7 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
             crash.problems.append(f'{path}: {rank.said}')
         else:
             crash.ranks.append(rank)
-        crash.problems += flight.unread.words()
+        crash.problems += flight.unread.messages()
     crash.ranks.sort(key=_order)
     # Only where the file of another rank is expected here: a lone file may have been sent by someone.
     crash.silent = [rank for rank in range(world_size) if rank not in there]
@@ -134,7 +133,7 @@ def described(batch: FlightBatch) -> List[Tuple[str, str]]:
 
 def _words(kind: str, tally: Tally) -> str:
     changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
-    amount = ', '.join(f'{counted(count, kind[:-1])} {change}' for count, change in changes if count)
+    amount = ', '.join(f'{quantity(count, kind[:-1])} {change}' for count, change in changes if count)
     reasons = describe_reasons(tally)
     return f'{amount}: {reasons}' if reasons else amount
 
@@ -205,12 +204,12 @@ class RunReport:
 def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: Optional[int] = None) -> RunReport:
     """Read a run from its log, its record, its flight record or its folder; the numbers go before what these say."""
     unread, files = Unread(), find_run(target)
-    lines = totals_of(*(read_logs([path], unread) for path in files.logs))
+    lines = sum_lines(*(read_logs([path], unread) for path in files.logs))
     run = read_run(files.records)
     crash = read_crash(files.crashes, run.world_size)
     known = LoggedRun() if files.crash_alone else run
     modes = mode_reports(lines, known, num_classes, ignore_index)
-    problems = unread.words() + run.problems + first_of(crash.problems, 20)
+    problems = unread.messages() + run.problems + shorten_list(crash.problems, 20)
     if not modes and not crash.ranks:
         raise NotALog('\n'.join([f'{target}: nothing that a hook of mmguard wrote: nothing to report', *problems]))
     return RunReport(
@@ -219,7 +218,7 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
         crash,
         max(1, known.ranks),
         unread,
-        first_of([f'another run, not shown: {folder}' for folder in files.others]),
+        shorten_list([f'another run, not shown: {folder}' for folder in files.others]),
         problems,
         bool(run.problems) or crash.is_damaged,
     )

@@ -133,7 +133,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.findings.wording import apply_hint, fix_hint
-    from mmguard.text.console import Console
+    from mmguard.tools.console import Console
     from mmguard.tools.outputs import write_json
     from mmguard.tools.scan.engine import MapSource
     from mmguard.tools.scan.nnunet.source import CaseSource
@@ -143,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.storage.urls import entered
 
     if args.html:
-        import mmguard.tools.report.html  # noqa: F401  what it needs is missed before hours of reading
+        import mmguard.tools.page.html  # noqa: F401  what it needs is missed before hours of reading
     args.target = entered(args.target)
     options = options_of(args)
     # Standard output belongs to the JSON where it was asked for.

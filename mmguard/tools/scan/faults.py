@@ -7,8 +7,7 @@ import os
 from bisect import insort
 from typing import Any, Dict, List, Optional
 
-from mmguard.text.visible import visible_name
-from mmguard.text.words import short
+from mmguard.text import visible_name
 
 MISSING = 'missing'
 EMPTY = 'empty'
@@ -99,7 +98,7 @@ class Examples:
         return f'Examples(count={self.count}, first={self.first})'
 
 
-__all__ = ['NAMED', 'Faults', 'short']
+__all__ = ['NAMED', 'Faults']
 
 #: So many places are named of each kind of fault; the others are counted.
 NAMED = 20

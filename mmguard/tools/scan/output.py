@@ -10,8 +10,8 @@ from typing import Any, Dict, List, Sequence
 from mmguard.findings import LabelFacts
 from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.wording import unpack
-from mmguard.text.console import Console, Table, Text
-from mmguard.text.words import counted
+from mmguard.text import quantity
+from mmguard.tools.console import Console, Table, Text
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.scan.engine import MapSource
 from mmguard.tools.scan.faults import printable
@@ -67,7 +67,7 @@ class ScanProgress:
 def _bar() -> Any:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from mmguard.text.console import Console
+    from mmguard.tools.console import Console
 
     return Progress(
         TextColumn('{task.description}', markup=False),
@@ -131,7 +131,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
     if facts.maps is not None:
         for fault, files in facts.maps.unreadable.items():
             number = facts.maps.counts.get(f'unreadable {fault}', len(files))
-            console.print(Text(f'{fault}: {counted(number, "file")}, first: {", ".join(files[:3])}', style='yellow'))
+            console.print(Text(f'{fault}: {quantity(number, "file")}, first: {", ".join(files[:3])}', style='yellow'))
     if facts.histogram:
         console.print(_histogram(facts))
     if facts.volumes is not None:
@@ -152,10 +152,10 @@ def _seen(result: SetResult) -> str:
     invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
     # Nobody said how many classes there are.
     unknown = facts.num_classes == 256 and not facts.class_names
-    classes = f'any value below {facts.num_classes:,} is valid' if unknown else counted(facts.num_classes, 'class')
+    classes = f'any value below {facts.num_classes:,} is valid' if unknown else quantity(facts.num_classes, 'class')
     return (
-        f'{counted(facts.files, "file")}{known}; {facts.total:,} {facts.kind}, {invalid:,} of them invalid in '
-        f'{counted(facts.offending_files, "file")}; {classes}'
+        f'{quantity(facts.files, "file")}{known}; {facts.total:,} {facts.kind}, {invalid:,} of them invalid in '
+        f'{quantity(facts.offending_files, "file")}; {classes}'
     )
 
 
@@ -232,8 +232,8 @@ def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    from mmguard.tools.report.html import write_scan_page
-    from mmguard.tools.report.page import Section, WorstFile
+    from mmguard.tools.page.html import write_scan_page
+    from mmguard.tools.page.sections import Section, WorstFile
 
     sections: List[Section] = []
     for result in results:

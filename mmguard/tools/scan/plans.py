@@ -10,16 +10,15 @@ from typing import Any, Callable, List, Mapping, Optional, Union
 
 from mmguard.config.detr_yaml import read_detr_yaml
 from mmguard.config.label_spaces import from_config
-from mmguard.config.old_style import with_loaders
+from mmguard.config.old_style import add_loaders
 from mmguard.config.parts import datasets, image_labels_are_classes
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import words_of_misplaced
+from mmguard.config.types import describe_misplaced
 from mmguard.errors import CannotRun
 from mmguard.findings.facts import ConfigFacts, LabelFacts
 from mmguard.labels.numbering import COCO, IDS
-from mmguard.labels.spaces import from_options
-from mmguard.labels.spaces.space import VOID, label_map_of
-from mmguard.text.failures import words_of
+from mmguard.labels.spaces import VOID, from_options, label_map_of
+from mmguard.text import describe_error
 from mmguard.tools.scan.engine import MapSource
 from mmguard.tools.scan.nnunet.source import CaseSource
 from mmguard.tools.scan.settings import SPLITS, ScanOptions
@@ -93,12 +92,12 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
     try:
         facts = facts_of_config(read)
     except Exception as error:  # a config may hold anything
-        raise CannotScan(f'{read.file} cannot be looked at: {words_of(error)}') from error
-    today = with_loaders(read)
+        raise CannotScan(f'{read.file} cannot be looked at: {describe_error(error)}') from error
+    today = add_loaders(read)
     enter_all(today.data)
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
-        raise CannotScan(f'{read.file}: {words_of_misplaced(in_data)}')
+        raise CannotScan(f'{read.file}: {describe_misplaced(in_data)}')
     if read.framework == 'mmdet':
         return _det_plan(read, today, options, facts)
     if read.framework == 'mmpretrain':
@@ -117,7 +116,7 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
             else:
                 unlabelled.append(opened)
         except Exception as error:  # what a data set's class raises where its files are not
-            plan.failed.append(f'{split.name}: the data set cannot be opened: {words_of(error)}')
+            plan.failed.append(f'{split.name}: the data set cannot be opened: {describe_error(error)}')
     for bare in unlabelled:
         if plan.sources and bare.name == 'test':  # of a challenge nobody has the labels
             plan.sources[0].notes += bare.notes
@@ -169,7 +168,7 @@ def _add_once(plan: Plan, source: AnnotationSource) -> None:
 
 
 def _without_data_set(read: ReadConfig, options: ScanOptions) -> str:
-    misplaced = f': {words_of_misplaced(read.misplaced)}' if read.misplaced else ''
+    misplaced = f': {describe_misplaced(read.misplaced)}' if read.misplaced else ''
     return f'{read.file} has no data set in {", ".join(options.splits)}{misplaced}'
 
 

@@ -13,7 +13,7 @@ from typing import IO, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional
 
 import numpy as np
 
-from mmguard.files.typed_json import decoded
+from mmguard.files.typed_json import decode
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.storage.entries import Stamp
 from mmguard.tools.storage.files import Content
@@ -99,7 +99,7 @@ class MapRecord:
         try:
             words: Dict[str, Any] = json.loads(line)
             for key in set(_TYPES).intersection(words):
-                words[key] = decoded(_TYPES[key], words[key])
+                words[key] = decode(_TYPES[key], words[key])
             for key in _PAIRS.intersection(words):
                 words[key] = _pair_of(words[key])
             record = cls(**words)

@@ -11,16 +11,15 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings import Finding, LabelFacts, diagnose
-from mmguard.findings.edits import remembered
+from mmguard.findings.edits import FileChanges
+from mmguard.findings.engine import remember
 from mmguard.findings.facts import ConfigFacts
-from mmguard.findings.ignored_average import lowered_average
 from mmguard.findings.order import VERDICTS
-from mmguard.findings.rule import Facts, FileChanges
+from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer
-from mmguard.findings.wording import numbered
-from mmguard.text.failures import REPORT_IT, words_of
-from mmguard.tools.fix.options import FixOptions
-from mmguard.tools.scan.converted import converted
+from mmguard.findings.wording import number_edits
+from mmguard.text import REPORT_IT, describe_error
+from mmguard.tools.scan.corrections.options import FixOptions
 from mmguard.tools.scan.engine import Mapper, MapSource, Scanned, scan_maps
 from mmguard.tools.scan.forms import words_of_unread
 from mmguard.tools.scan.nnunet.source import CaseSource
@@ -30,7 +29,7 @@ from mmguard.tools.scan.settings import SPLITS
 from mmguard.tools.scan.sources.config import spread
 from mmguard.tools.scan.summary import MapSummary
 from mmguard.tools.scan.target import plan_again
-from mmguard.tools.scan.tried import copies_of, copies_of_maps, written_name
+from mmguard.tools.scan.trial_copies import convert_counts, copies_of, copies_of_maps, name_of_copy
 from mmguard.tools.storage.urls import is_url
 
 #: Where an edit names other files, or writes some anew, so many are read to try it.
@@ -95,7 +94,7 @@ def run_plan(
             except (CannotRun, ImportError):
                 raise
             except Exception as error:  # the other data sets are scanned all the same
-                plan.failed.append(f'{source.name}: {words_of(error)}. This should not happen: {REPORT_IT}')
+                plan.failed.append(f'{source.name}: {describe_error(error)}. This should not happen: {REPORT_IT}')
                 continue
             facts = _with_config(facts, source, plan.config)
             results.append(SetResult(source.name, facts, notes=list(source.notes)))
@@ -111,7 +110,7 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
             result.facts,
             plan.tree,
             vars(plan.options),
-            remembered(partial(_read_again, plan, result.name, summaries.get(result.name))),
+            remember(partial(_read_again, plan, result.name, summaries.get(result.name))),
         )
         for result in results
     }
@@ -123,7 +122,6 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
         result.findings = [finding for finding in found if (finding.code, finding.places) not in said]
         result.said_before = [finding.code for finding in found if (finding.code, finding.places) in said]
         said.update((finding.code, finding.places) for finding in found if finding.places)
-        result.notes += filter(None, [lowered_average(here)])
         if not found and result.facts.annotations is not None and result.facts.annotations.labelled_by == 'unknown':
             result.notes.append('which label a category id becomes is not known: --framework or --labels says it')
     if not all(any(finding.code in VERDICTS for finding in result.findings) for result in results):
@@ -132,7 +130,7 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
     results.sort(key=lambda result: result.is_clean)  # what is wrong is read first
     first = 1
     for result in results:
-        result.findings = numbered(result.findings, first)
+        result.findings = number_edits(result.findings, first)
         first += sum(edit.number > 0 for finding in result.findings for edit in finding.edits)
 
 
@@ -182,14 +180,14 @@ def _labelled_again(
     changes = dict(files).get(known.folder)
     listed, expected = source.listed(), known.listed()
     if changes is not None and expected is not None:
-        expected = [item._replace(path=written_name(item.path)) for item in expected]
+        expected = [item._replace(path=name_of_copy(item.path)) for item in expected]
     if listed is not None and listed != expected:
         some = scan_maps(spread(listed, OTHER_FILES), source.settings).summary
         return _facts_of(source, some, fresh.config)
     if changes is None:
         return _facts_of(source, summary.labelled_by(source.settings), fresh.config)
     options = FixOptions(**dict(changes))
-    written = converted(summary, options)
+    written = convert_counts(summary, options)
     if written is None:
         return _of_copies(source if expected is None else known, source, fresh.config, options)
     with copies_of_maps(known.sample(), options) as copies:
@@ -202,7 +200,7 @@ def _of_copies(listed: MapSource, source: MapSource, config: ConfigFacts, option
     if len(items) > OTHER_FILES:
         return None
     with copies_of_maps([item.path for item in items], options) as copies:
-        names = [(item, copies.get(written_name(item.path))) for item in items]
+        names = [(item, copies.get(name_of_copy(item.path))) for item in items]
         there = [MapItem(name, item.image, None, item.image_stamp) for item, name in names if name]
         made = scan_maps(there, source.settings).summary
         made.merge(listed.noticed)

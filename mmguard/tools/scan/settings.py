@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from mmguard.labels.space import OTHERS, mapped_by
+from mmguard.labels.space import OTHERS, apply_label_map
 from mmguard.tools.storage.files import FILES, Files
 
 #: (value, class) of a label map; a value may be ``'*'``: all that are not named.
@@ -38,10 +38,10 @@ class MapSettings:
         if self.label_map:
             mapped = dict(self.label_map)
             # The map is a uint8 array.
-            labels = [mapped_by(mapped, label, self.ignore_index) % 256 for label in labels]
+            labels = [apply_label_map(mapped, label, self.ignore_index) % 256 for label in labels]
         if self.guard_map:
             sanitized = dict(self.guard_map)
-            labels = [mapped_by(sanitized, label, self.ignore_index) for label in labels]
+            labels = [apply_label_map(sanitized, label, self.ignore_index) for label in labels]
         return labels
 
     def is_valid(self, label: int) -> bool:

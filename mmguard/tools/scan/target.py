@@ -8,18 +8,19 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
+from mmguard.config.changes import change_config
 from mmguard.config.detr_yaml import is_detr_yaml
+from mmguard.config.old_style import add_loaders
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import ConfigFacts
 from mmguard.tools.scan import plans
 from mmguard.tools.scan.forms import is_array_name
 from mmguard.tools.scan.nnunet.source import CaseSource, raw_datasets, why_unread
 from mmguard.tools.scan.plans import CannotScan, Plan
-from mmguard.tools.scan.settings import ScanOptions
+from mmguard.tools.scan.settings import SPLITS, ScanOptions
 from mmguard.tools.scan.sources.folders import is_image_name, walk
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
 from mmguard.tools.scan.sources.other_files import words_of_program
-from mmguard.tools.scan.tried import with_copies
 from mmguard.tools.storage.files import FILES, forget_listings
 from mmguard.tools.storage.urls import is_url
 
@@ -188,3 +189,20 @@ _OF_FORMAT: Dict[str, Callable[[str, ScanOptions, Mapping[str, str]], Plan]] = {
     COCO_FOLDER: plans.coco_folder_plan,
     CLASS_FOLDERS: plans.class_folder_plan,
 }
+
+
+def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
+    """A config whose data sets read the copies."""
+    from mmguard.tools.scan.annotations.datasets import datasets_of_config
+
+    places = []
+    config = add_loaders(config)
+    for dataset in [found for split in SPLITS for found in datasets_of_config(config.data, split)]:
+        folder = dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)
+        if dataset.ann_file in copies:
+            places.append((f'{dataset.path}.ann_file', os.path.abspath(copies[dataset.ann_file])))
+        elif dataset.family == 'voc' and folder in copies:
+            copy = os.path.abspath(copies[folder])
+            listed = os.path.join(copy, os.path.relpath(dataset.ann_file, folder))
+            places += [(f'{dataset.path}.data_prefix.sub_data_root', copy), (f'{dataset.path}.ann_file', listed)]
+    return change_config(config, places)

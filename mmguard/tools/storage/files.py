@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Named
 from mmguard.errors import CannotRun
 from mmguard.files.inside import is_file_name
 from mmguard.files.regular import open_regular
-from mmguard.text.words import short
+from mmguard.text import shorten
 from mmguard.tools.storage import systems
 from mmguard.tools.storage.entries import Entry, Object, Stamp
 from mmguard.tools.storage.requests import Refused, ahead
@@ -40,7 +40,7 @@ def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
     backend = (arguments or {}).get('backend')
     if backend not in _BACKENDS:
         raise CannotRun(
-            f'the config reads its files through the file backend {short(backend)}, which is not read here: copy the '
+            f'the config reads its files through the file backend {shorten(backend)}, which is not read here: copy the '
             'labels to a disk, or mount the storage, and scan a config that names that place without backend_args'
         )
 

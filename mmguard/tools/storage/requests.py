@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Callable, Deque, Iterable, Iterator, Optional, TypeVar
 
 from mmguard.errors import CannotRun
-from mmguard.text.failures import words_of
+from mmguard.text import describe_error
 from mmguard.tools.storage.urls import masked
 
 #: Environment variable: seconds that a request may take without a byte, in place of the default.
@@ -90,7 +90,7 @@ def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = 
         if kind is not None:
             raise OSError(kind, os.strerror(kind), masked(place)) from None
         # What differs from object to object is the file name: faults of one kind are counted together.
-        raise OSError(errno.EIO, 'the request failed', masked(f'{place} ({words_of(error, 200)})')) from None
+        raise OSError(errno.EIO, 'the request failed', masked(f'{place} ({describe_error(error, 200)})')) from None
 
 
 def _settle(call: Callable[[], _Result], outcome: Future[_Result]) -> None:

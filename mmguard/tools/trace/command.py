@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.config.read import from_mmengine
     from mmguard.errors import CannotRun
     from mmguard.labels.spaces import from_options
-    from mmguard.text.console import Console
+    from mmguard.tools.console import Console
     from mmguard.tools.outputs import write_json
     from mmguard.tools.samples import load_config
     from mmguard.tools.trace.render import as_json, mistakes_in, print_story, print_verdict

@@ -6,11 +6,9 @@ import math
 from dataclasses import asdict
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from mmguard.labels.spaces import LabelSpaces
-from mmguard.labels.spaces.space import KINDS
-from mmguard.text.console import Table, Text
-from mmguard.text.visible import visible_name
-from mmguard.text.words import counted
+from mmguard.labels.spaces import KINDS, LabelSpaces
+from mmguard.text import quantity, visible_name
+from mmguard.tools.console import Table, Text
 from mmguard.tools.trace.changes import Change
 from mmguard.tools.trace.snapshot import Instance
 from mmguard.tools.trace.tracer import Leg, Story
@@ -119,7 +117,7 @@ def _summary(leg: Leg, spaces: LabelSpaces) -> str:
 
 def amount(count: int, kind: str) -> str:
     """``1,204 px``, ``1 instance``."""
-    return counted(count, 'px' if kind == 'pixels' else 'instance')
+    return quantity(count, 'px' if kind == 'pixels' else 'instance')
 
 
 def ranges(values: List[int]) -> str:
@@ -136,7 +134,7 @@ def ranges(values: List[int]) -> str:
 
 def is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:
     """Whether a label is known to be none."""
-    space = spaces.of(kind)
+    space = spaces.get(kind)
     return space is not None and not space.is_valid(value)
 
 
@@ -169,7 +167,7 @@ def coverage_of(stories: Sequence[Story], spaces: LabelSpaces) -> Coverage:
     seen = {kind for shot in shots for kind in shot.checked}
     for kind, holds in zip(KINDS, (any(s.label is not None for s in shots), any(s.instances for s in shots))):
         seen |= {f'labels of {kind}'} if holds else set()
-    known = {f'labels of {kind}' for kind in KINDS if spaces.of(kind) is not None}
+    known = {f'labels of {kind}' for kind in KINDS if spaces.get(kind) is not None}
     checked = {kind for kind in seen if kind in known or not kind.startswith('labels')}
     others = {name for shot in shots for name in shot.unchecked} | {shot.note for shot in shots if shot.note}
     without = {f'{kind} (num_classes is not known)' for kind in seen - checked}
@@ -182,7 +180,7 @@ def print_verdict(console: Any, stories: Sequence[Story], spaces: LabelSpaces) -
     for story in stories:
         for mistake in mistakes_in(story, spaces):
             found.setdefault(mistake, []).append(story)
-    number, coverage = counted(len(stories), 'sample'), coverage_of(stories, spaces)
+    number, coverage = quantity(len(stories), 'sample'), coverage_of(stories, spaces)
     for mistake, where in found.items():
         place = f' (in {len(where)} of {number}, first: --sample {where[0].index} --seed {where[0].seed})'
         place = place if len(stories) > 1 else ''

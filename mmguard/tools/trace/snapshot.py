@@ -12,7 +12,7 @@ from mmguard.labels.instances import BOX_REASONS, corner_faults, describe_boxes
 from mmguard.labels.samples import file_of
 from mmguard.labels.space import NO_LABEL, value_counts
 from mmguard.labels.tally import Tally, tallies_of
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def take(step: str, results: Any) -> Snapshot:
         return shot
     sample = results.get('data_samples')
     if isinstance(sample, (list, tuple)):
-        shot.note = f'{counted(len(sample), "sample")}: not looked at'
+        shot.note = f'{quantity(len(sample), "sample")}: not looked at'
     elif sample is not None:
         _take_packed(shot, results, sample)
     else:
@@ -220,7 +220,7 @@ def _check_boxes(shot: Snapshot) -> None:
 def _find_mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[Fault]:
     """Compare masks as mmdet keeps them (bitmaps, polygons) in number and size, and name those without a pixel."""
     if len(masks) != len(instances):
-        return [Fault(f'{counted(len(masks), "mask")} for {counted(len(instances), "instance")}')]
+        return [Fault(f'{quantity(len(masks), "mask")} for {quantity(len(instances), "instance")}')]
     faults = []
     size, image = (int(masks.height), int(masks.width)), _size_of(None, img_shape)
     if image is not None and len(masks) and size != image:

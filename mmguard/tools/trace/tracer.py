@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Iterator, List, Optional, Set
 
 from mmguard.errors import CannotRun
-from mmguard.text.failures import words_of
-from mmguard.tools.samples import Sample, Samples, build_dataset, in_scope, innermost, random_state, seed_all
+from mmguard.text import describe_error
+from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, innermost, random_state, seed_all
 from mmguard.tools.trace.changes import Change, changes, map_faults
 from mmguard.tools.trace.snapshot import Fault, Recorder, Run, Snapshot, Step, take
 
@@ -47,13 +47,13 @@ class Tracer:
         seed_all(self._seed + turn + number)
         drawn = random_state()
         error, results = '', None
-        with in_scope(self._config), warnings.catch_warnings():
+        with enter_scope(self._config), warnings.catch_warnings():
             warnings.simplefilter('ignore')
             self._watch(sample)
             try:
                 results = sample.load()
             except Exception as raised:
-                error = words_of(raised)
+                error = describe_error(raised)
             if not recorder.runs:
                 raise CannotRun(f'sample {number}: {error or "its pipeline was not run"}')
             is_random = drawn != random_state()
@@ -102,7 +102,7 @@ def _preprocessor_of(config: Any) -> Any:
     from mmengine.registry import MODELS
 
     preprocessor = (config.get('model') or {}).get('data_preprocessor') or config.get('data_preprocessor')
-    with in_scope(config):
+    with enter_scope(config):
         try:
             return MODELS.build(preprocessor) if preprocessor else None
         except Exception:  # the model's affair; the data can be traced without

@@ -9,7 +9,7 @@ import numpy as np
 from meanings import Boxes, Means
 from trained import Trained
 
-from mmguard.findings.views import folded
+from mmguard.findings.views import normalize_name
 
 #: Pixels that a box may be off: VOC counts from 1, texts are rounded.
 OFF = 1.5
@@ -123,7 +123,7 @@ def harm_to_names(before: Trained, after: Trained) -> List[str]:
     became: Dict[str, Set[str]] = {}
     for one, name in before.names.items():
         if one in after.names:
-            became.setdefault(folded(name), set()).add(folded(after.names[one]))
+            became.setdefault(normalize_name(name), set()).add(normalize_name(after.names[one]))
     torn = [name for name, new in became.items() if len(new) > 1]
     swapped = [name for name, new in became.items() if new - {name} & became.keys()]
     found = [f'objects of one name have several: {_listed(torn)}'] if torn else []

@@ -61,7 +61,7 @@ def among_configs(read: ReadConfig) -> List[str]:
     found = []
     said = from_config(read)
     traced = from_options(None, None, from_config(from_mmengine(Config(guard_tree(read.data).tree)), 'train'))
-    for kind, space in said.by_kind().items():
+    for kind, space in said.to_dict().items():
         if not _has_guard(read, kind) and _numbers(traced, kind) != _numbers(said, kind):
             found.append(f'guarded, {kind} are {_numbers(traced, kind)}; they were {space}')
     found += [f'apply guards {kind} with {number}, not {of}' for kind, number, of in _guards(read, said)]
@@ -73,7 +73,7 @@ def among_configs(read: ReadConfig) -> List[str]:
 
 
 def _numbers(spaces: LabelSpaces, kind: str) -> Tuple[Any, Any]:
-    space = spaces.of(kind)
+    space = spaces.get(kind)
     return (None, None) if space is None else (space.num_classes, space.ignore_index)
 
 

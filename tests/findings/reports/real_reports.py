@@ -140,8 +140,6 @@ FOREGROUND = dict(label_map={255: 1})
 NO_SHIFT = dict(reduce_zero_label=False)
 HIDES = dict(num_classes=[255, 256], ignore_index=[-1])
 STOCK = dict(num_classes=[80])
-FILTERED = dict(filter_cfg={'filter_empty_gt': True})
-NO_EMPTY = dict(drop_empty=True)
 FROM_ZERO = dict(renumber=0)
 INTENSITIES = dict(label_map=..., ignore=...)
 OF_CITYSCAPES = dict(label_map={**dict.fromkeys(range(34), VOID), **dict(zip(CITYSCAPES_IDS, range(19)))})
@@ -175,7 +173,7 @@ SEGMENTATION: Dict[str, Situation] = {
     ),
     'LiheYoung/UniMatch#29': report(('MG103',), masks(blobs(255, 6), 2), FOREGROUND, dict(ignore_index=...)),
     'facebookresearch/Mask2Former#143': report(
-        ('MG103',),
+        ('MG133',),
         masks([np.where(blob(1, seed=s), 0, 255).astype(np.uint8) for s in range(6)], 2),
         dict(label_map={0: 1, 255: 0}),
         dict(num_classes=[1], label_map=[{255: 1}, {0: 0, 255: 1}]),
@@ -344,10 +342,9 @@ DETECTION: Dict[str, Situation] = {
     'mmdetection#7116': report(
         ('MG146',),
         coco_config(numbered(*THREE), THREE, retina(3), some_boxes([1, 2, 3], 10) + [[]] * 5, settings=KEEPS_EMPTY),
-        FILTERED,
     ),
-    'lyuwenyu/RT-DETR#672': report(('MG146',), detr(range(3), 3, 10), NO_EMPTY),
-    'lightly-ai/lightly-train#446': report(('MG146',), detr(range(1), 1, 2), NO_EMPTY),
+    'lyuwenyu/RT-DETR#672': report(('MG146',), detr(range(3), 3, 10)),
+    'lightly-ai/lightly-train#446': report(('MG146',), detr(range(1), 1, 2)),
     'lyuwenyu/RT-DETR#70': report(('MG138',), detr(range(1, 7), 6), FROM_ZERO),
     'roboflow/rf-detr#413': report(('MG138', 'MG116'), detr((1, 2, 4, 7), 4), FROM_ZERO),
     'facebookresearch/detr#190': report(('MG138', 'MG115'), detr(range(1, 4), 2), dict(num_classes=4)),

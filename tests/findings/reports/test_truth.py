@@ -58,9 +58,12 @@ def scanned(*findings: Dict[str, Any]) -> Dict[str, Any]:
     return dict(args=['scan', 'data'], exit=1, json=dict(datasets=[dict(findings=list(findings))]))
 
 
-def explained(standing: str, *codes: str) -> Dict[str, Any]:
-    said = dict(error=dict(code='MG413'), causes=[dict(cause='', codes=list(codes), standing=standing)])
-    return dict(args=['explain', 'log'], exit=1, json=said)
+def explained(standing: str, *codes: str, quote: str = '', log: str = '', **more: Any) -> Dict[str, Any]:
+    evidence = dict(text=quote) if quote else None
+    cause = dict(key='key', cause='', codes=list(codes), standing=standing, evidence=evidence)
+    cause['findings'] = more.pop('findings', [])
+    said = dict(error=dict(code='MG413'), causes=[cause], **more)
+    return dict(args=['explain', 'log'], exit=1, json=said, log=log)
 
 
 SLIP = dict(
@@ -83,8 +86,11 @@ FINE = dict(allowed=dict(partial=['MG100']), forbidden=dict(config={'label_map':
         (FINE, [scanned(found('MG100', 'info'))], 0.5, []),
         (FINE, [scanned(found('MG103'))], 0, ['blames_labels: MG103']),
         (FINE, [scanned(found('MG103', 'info', [edit(pipeline=[dict(label_map={'3': 1})])]))], 0, ['label_map']),
-        (FINE, [explained('hinted', 'MG103'), scanned(found('MG100', 'info'))], 0.5, ['blames_labels: MG103']),
+        (FINE, [explained('supported', 'MG103'), scanned(found('MG100', 'info'))], 0.5, ['blames_labels: MG103']),
         (FINE, [explained('possible', 'MG103')], 0, []),
+        (SLIP, [explained('possible', 'MG101', more=['MG127'])], 0.5, []),
+        (SLIP, [explained('confirmed', 'MG102', 'MG107', findings=['MG127'])], 1, []),
+        (SLIP, [explained('confirmed', 'MG127', findings=['MG102'])], 0, ['MG102 first']),
         (FINE, [dict(args=['scan', 'data'], exit=2, json=None)], 0, []),
     ],
 )
@@ -93,3 +99,31 @@ def test_the_judge(truth: Dict[str, Any], answers: List[Dict[str, Any]], first: 
     assert verdict.first == first
     assert len(verdict.harm) == len(harm)
     assert all(part in said for part, said in zip(harm, verdict.harm)), verdict.harm
+
+
+@pytest.mark.parametrize(
+    ('answer', 'tags'),
+    [
+        (explained('possible', 'MG127', quote='Target 24', log='Target 24'), []),
+        (explained('supported', 'MG127', quote='Target 24', log='x\n\x1b[31mTarget   24\n'), [(True, True)]),
+        (explained('supported', 'MG103', quote='Target 24', log='Target 2'), [(False, False)]),
+        (explained('supported', 'MG103'), [(False, False)]),
+    ],
+)
+def test_tags_are_counted_by_their_quote_and_cause(answer: Dict[str, Any], tags: Any) -> None:
+    assert [(tag.is_quoted, tag.is_true) for tag in judge_report(SLIP, [answer]).tags] == tags
+
+
+@pytest.mark.parametrize(
+    ('code', 'edits', 'states', 'is_closed'),
+    [
+        ('MG127', [dict(edit(), verified=True)], ['verified'], True),
+        ('MG127', [dict(edit(num_classes=25), verified=False)], ['not verified'], False),
+        ('MG107', [edit(num_classes=24), dict(edit(), verified=True)], ['not asked', 'verified'], False),
+        ('MG127', [], [], False),
+    ],
+)
+def test_edits_are_counted_by_state(code: str, edits: Any, states: List[str], is_closed: bool) -> None:
+    verdict = judge_report(SLIP, [scanned(found(code, edits=edits))])
+    assert list(verdict.edits) == states
+    assert verdict.is_closed == is_closed

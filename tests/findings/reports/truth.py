@@ -31,7 +31,30 @@ ALL_VALUES = '*'
 
 SEVERITIES = ('error', 'warning', 'info')
 
+#: Of a cause with the tag "the log points to it"; of one that a finding confirms.
+SUPPORTED, CONFIRMED = ('supported', 'confirmed')
+
+#: What came of an edit: built and called with it, offered without, nobody asked, no edit but a line of text.
+STATES = VERIFIED, NOT_VERIFIED, NOT_ASKED = ('verified', 'not verified', 'not asked')
+TEXT = 'text'
+
 Pair = Tuple[str, Any]
+
+
+class SaidEdit(NamedTuple):
+    """An edit, or what a finding says to write.
+
+    Attributes:
+        pairs (list): (key, value) of the config and of options.
+        options (list[str]): Options of `mmguard fix`.
+        asks (bool): True if it has a question.
+        state (str): ``'verified'``, ``'not verified'``, ``'not asked'`` or ``'text'``.
+    """
+
+    pairs: List[Pair]
+    options: List[str]
+    asks: bool = False
+    state: str = TEXT
 
 
 class Said(NamedTuple):
@@ -41,15 +64,27 @@ class Said(NamedTuple):
         codes (tuple[str]): The code of a finding; the codes that confirm a cause.
         causes (tuple[str]): The claims of truth.json that a cause makes.
         places (tuple[str]): Places of the config.
-        edits (tuple): (pairs of config, options of `mmguard fix`, True if it asks) of each edit.
-        weight (str): ``'error'``, ``'warning'``, ``'info'``; of a cause ``'error'`` where the log supports it.
+        edits (tuple[SaidEdit]): Its edits, in their order.
+        weight (str): ``'error'``, ``'warning'``, ``'info'``; of a cause ``'error'`` where something supports it.
+        key (str): The name of a cause that is tagged "the log points to it"; else empty.
+        quote (str): The line of the log that is quoted for a tagged cause.
     """
 
     codes: Tuple[str, ...]
     causes: Tuple[str, ...] = ()
     places: Tuple[str, ...] = ()
-    edits: Tuple[Tuple[List[Pair], List[str], bool], ...] = ()
+    edits: Tuple[SaidEdit, ...] = ()
     weight: str = 'error'
+    key: str = ''
+    quote: str = ''
+
+
+class Tag(NamedTuple):
+    """A cause with the tag "the log points to it": its key, and True if a line of the log is quoted, if it is true."""
+
+    key: str
+    is_quoted: bool
+    is_true: bool
 
 
 class Verdict(NamedTuple):
@@ -59,11 +94,17 @@ class Verdict(NamedTuple):
         first (float): 1: an answer begins with the true cause, and none with a forbidden one; 0.5: it is said.
         harm (tuple[str]): Forbidden values and claims; empty: none.
         later (tuple[str]): Forbidden values that only a later edit of a finding offers, with a question.
+        tags (tuple[Tag]): Causes that a line of a log is said to support, of all commands.
+        edits (tuple[str]): The state of each edit that is offered.
+        is_closed (bool): True if an edit writes what the true cause needs.
     """
 
     first: float
     harm: Tuple[str, ...] = ()
     later: Tuple[str, ...] = ()
+    tags: Tuple[Tag, ...] = ()
+    edits: Tuple[str, ...] = ()
+    is_closed: bool = False
 
 
 def read_truth() -> Dict[str, Dict[str, Any]]:
@@ -79,8 +120,10 @@ def read_causes() -> Dict[str, str]:
 def judge_report(truth: Dict[str, Any], answers: Sequence[Dict[str, Any]]) -> Verdict:
     """Judge the answers to a report: (arguments, exit code, JSON) of each command."""
     allowed, forbidden = truth.get('allowed', {}), truth.get('forbidden', {})
-    harm, later, firsts, half = [], [], [], False
-    is_clean, is_dirty = False, False
+    harm: List[str] = []
+    later: List[str] = []
+    firsts, tags, states = [], [], []
+    half, is_clean, is_dirty, is_closed = False, False, False, False
     for answer in answers:
         said = list(read_answer(answer['json'] or {}))
         faulty = [one for one in said if one.weight != 'info']
@@ -92,6 +135,8 @@ def judge_report(truth: Dict[str, Any], answers: Sequence[Dict[str, Any]]) -> Ve
         for place, one in enumerate(said):
             value = rate(one, allowed)
             half |= value > 0
+            if one.key:
+                tags.append(Tag(one.key, is_quoted(one.quote, answer.get('log', one.quote)), value > 0))
             is_first = place == 0
             if is_first and is_forbidden(one, forbidden):
                 harm.append(f'{"/".join([*one.codes[:1], *one.causes])} first')
@@ -100,41 +145,62 @@ def judge_report(truth: Dict[str, Any], answers: Sequence[Dict[str, Any]]) -> Ve
                 firsts.append(value)
             if 'blames_labels' in forbidden.get('claims', ()) and not value and blames_labels(one, is_first):
                 harm.append(f'blames_labels: {one.codes[0]}')
-            for number, (pairs, options, asks) in enumerate(one.edits):
-                if any(is_among(pair, allowed.get('config', {})) for pair in pairs):
-                    continue
-                bad = [
-                    f'{key}={cut(given)}' for key, given in pairs if is_among((key, given), forbidden.get('config', {}))
-                ]
-                files = forbidden.get('files', ())
-                bad += [f'fix --{option}' for option in options if option in files or '*' in files]
-                (later if number and asks else harm).extend(f'{one.codes[0]}: {part}' for part in bad)
+            for number, edit in enumerate(one.edits):
+                states += [edit.state] if edit.state != TEXT else []
+                is_wanted = any(is_among(pair, allowed.get('config', {})) for pair in edit.pairs)
+                harmful = [] if is_wanted else list(find_forbidden(edit, forbidden))
+                is_closed |= edit.state != TEXT and (is_wanted or (value == 1 and not harmful))
+                (later if number and edit.asks else harm).extend(f'{one.codes[0]}: {part}' for part in harmful)
     if is_clean and not is_dirty and 'labels_fine' in forbidden.get('claims', ()):
         harm.append('labels_fine')
     first = max(firsts, default=0.0)
     if min(firsts, default=0.0) < 0 or first < 1:
         first = 0.5 if half else 0.0
-    return Verdict(first, tuple(dict.fromkeys(harm)), tuple(dict.fromkeys(later)))
+    once = tuple(dict.fromkeys(harm)), tuple(dict.fromkeys(later))
+    return Verdict(first, *once, tuple(tags), tuple(states), is_closed)
+
+
+def find_forbidden(edit: SaidEdit, forbidden: Dict[str, Any]) -> Iterator[str]:
+    """Yield what an edit must not write."""
+    for key, given in edit.pairs:
+        if is_among((key, given), forbidden.get('config', {})):
+            yield f'{key}={cut(given)}'
+    files = forbidden.get('files', ())
+    yield from (f'fix --{option}' for option in edit.options if option in files or '*' in files)
+
+
+def is_quoted(quote: str, log: str) -> bool:
+    """True if a line is quoted that is in the log; colours and spaces do not count."""
+    lines = [' '.join(re.sub(r'\x1b\[[\d;]*m', '', text).split()) for text in (quote, log)]
+    return bool(lines[0]) and lines[0] in lines[1]
 
 
 def read_answer(said: Dict[str, Any]) -> Iterator[Said]:
     """Yield what the JSON of a command says, the most severe first; the causes of a log in their order."""
     code = (said.get('error') or {}).get('code')
-    for cause in said.get('causes', ()):
+    causes = said.get('causes', ())
+    for cause in causes:
         claims = tuple(claim for claim, pattern in read_causes().items() if re.search(pattern, str(cause), re.I))
-        is_supported = cause.get('standing') in ('hinted', 'confirmed')
-        edits = tuple(read_edits({'lines': re.findall(r'`([^`]+)`', str(cause))}))
+        is_tagged = cause['standing'] == SUPPORTED
+        # What was found is said of a cause that a finding confirms, and not what else could confirm it.
+        codes = cause.get('findings') or cause['codes']
         yield Said(
-            (*cause['codes'], *filter(None, [code])), claims, edits=edits, weight='error' if is_supported else 'info'
+            (*codes, *filter(None, [code])),
+            claims,
+            edits=tuple(read_edits({'lines': re.findall(r'`([^`]+)`', str(cause))})),
+            weight='error' if cause['standing'] in (SUPPORTED, CONFIRMED) else 'info',
+            key=cause.get('key') or code or '' if is_tagged else '',
+            quote=(cause.get('evidence') or {}).get('text', ''),
         )
-    if code and not said.get('causes'):
+    yield from (Said((found,)) for found in said.get('more', ()))
+    if code and not causes:
         yield Said((code,))
     found = [one for part in [said, *said.get('datasets', ())] for one in part.get('findings', ())]
     for one in sorted(found, key=lambda one: SEVERITIES.index(one['severity'])):
         yield Said((one['code'],), (), tuple(one.get('places', ())), tuple(read_edits(one)), one['severity'])
 
 
-def read_edits(finding: Dict[str, Any]) -> Iterator[Tuple[List[Pair], List[str], bool]]:
+def read_edits(finding: Dict[str, Any]) -> Iterator[SaidEdit]:
     """Yield the edits of a finding; what it only says to write is one edit more, and asks as the first one does."""
     edits = finding.get('edits', ())
     for edit in edits:
@@ -146,10 +212,10 @@ def read_edits(finding: Dict[str, Any]) -> Iterator[Tuple[List[Pair], List[str],
         pairs += [*more, *nested({key: value for key, value in files if key != 'num_classes'})]
         # A guard repeats the number of classes in a pipeline: it does not change it.
         kept = [(key, value) for key, value in pairs if not ('pipeline' in key and key.endswith('num_classes'))]
-        yield kept, options, bool(edit.get('question'))
+        state = {True: VERIFIED, False: NOT_VERIFIED}.get(edit.get('verified'), NOT_ASKED)
+        yield SaidEdit(kept, options, bool(edit.get('question')), state)
     if not edits:
-        pairs, options = read_lines(finding.get('lines') or ())
-        yield pairs, options, False
+        yield SaidEdit(*read_lines(finding.get('lines') or ()))
 
 
 def read_lines(lines: Sequence[str]) -> Tuple[List[Pair], List[str]]:
@@ -209,7 +275,7 @@ def rate(said: Said, allowed: Dict[str, Any]) -> float:
         return 1.0
     if any(part in place for part in allowed.get('places', ()) for place in said.places):
         return 1.0
-    if any(is_among(pair, allowed.get('config', {})) for pairs, _, _ in said.edits for pair in pairs):
+    if any(is_among(pair, allowed.get('config', {})) for edit in said.edits for pair in edit.pairs):
         return 1.0
     return 0.5 if set(said.codes) & set(allowed.get('partial', ())) else 0.0
 
@@ -250,7 +316,7 @@ def print_verdicts(answers: Dict[str, Any], verbose: bool) -> int:
         elif verbose or one.harm or one.later:
             later = f'; behind a question: {", ".join(one.later)}' if one.later else ''
             print(f'{name}: first {one.first:g}; {", ".join(one.harm) or "no harm"}{later}')
-    for title, sets in (('set0 to set3', 'set'), ('b0 to c0', 'bc'), ('all', 'sbc')):
+    for title, sets in (('set0 to set3', 'set'), ('b0 to c0', 'bc'), ('d0', 'd'), ('all', 'sbcd')):
         chosen = {name: one for name, one in verdicts.items() if name[0] in sets and one is not None}
         scope = [one for name, one in chosen.items() if read_truth()[name].get('in_scope', True)]
         claims = sum(any(part.split(':')[0] in CLAIMS for part in one.harm) for one in chosen.values())
@@ -260,4 +326,17 @@ def print_verdicts(answers: Dict[str, Any], verbose: bool) -> int:
             f'harmful {sum(bool(one.harm) for one in chosen.values())} ({claims} of them by a claim); '
             f'behind a later question {sum(bool(one.later) for one in chosen.values())}'
         )
+        tags = [(name, tag) for name, one in chosen.items() for tag in one.tags]
+        untrue = dict.fromkeys(f'{name} {tag.key}' for name, tag in tags if not tag.is_true)
+        print(
+            f'  "the log points to it": {len(tags)}, {sum(tag.is_quoted for _, tag in tags)} with a line of the log, '
+            f'{sum(not tag.is_true for _, tag in tags)} on a cause that is not the true one'
+        )
+        edits = [state for one in chosen.values() for state in one.edits]
+        print(
+            f'  edits: {len(edits)} ({", ".join(f"{edits.count(state)} {state}" for state in STATES)}); '
+            f'{sum(one.is_closed for one in chosen.values())} reports closed by one'
+        )
+        if verbose and untrue:
+            print(f'  not the true cause: {", ".join(untrue)}')
     return 0

@@ -78,7 +78,7 @@ REPORTS: Dict[str, Tuple[str, str, str]] = {
         'IndexError: list index out of range', (f'{OF_DET}/core/visualization/image.py', 'label_text = class_names[label]'))),
     'LiWentomng/BoxInstSeg#9': ('weights-not-changed', 'MG207', format_traceback(
         'RuntimeError: weight tensor should be defined either for all 2 classes or no classes but got weight tensor of shape: [81]')),
-    'mmdetection#3397': ('one-loss', 'MG109', NAN.format('loss_bbox: nan') * 5),
+    'mmdetection#3397': ('boxes', 'MG109', NAN.format('loss_bbox: nan') * 5),
     'mmdetection#7116': ('rank-without-targets', 'MG146', format_traceback(
         'AssertionError: loss log variables are different across GPUs!\nrank 0 len(log_vars): 4 keys: loss_cls,loss_bbox,loss')),
     'mmdetection#3563': ('rank-without-targets', 'MG146',
@@ -134,7 +134,7 @@ REPORTS: Dict[str, Tuple[str, str, str]] = {
     'CompVis/taming-transformers#8': ('image-mode', 'MG120', format_traceback(
         'IndexError: index 183 is out of bounds for axis 0 with size 182',
         ('/home/me/taming/data/base.py', 'onehot = np.eye(self.n_labels)[segmentation]'))),
-    'endernewton/tf-faster-rcnn#107': ('one-loss', 'MG109', 'iter: 20 / 70000, total loss: nan\n >>> rpn_loss_cls: 0.69\n >>> loss_box: nan\n'),
+    'endernewton/tf-faster-rcnn#107': ('boxes', 'MG109', 'iter: 20 / 70000, total loss: nan\n >>> rpn_loss_cls: 0.69\n >>> loss_box: nan\n'),
     'mmcv, an operation': ('custom-op', '', format_traceback(
         ILLEGAL, ('/opt/mmcv/ops/modulated_deform_conv.py', 'ext_module.modulated_deform_conv_forward('))),
     'divamgupta/image-segmentation-keras#117': ('palette-colours', 'MG120', format_traceback(

@@ -29,7 +29,7 @@ KNOWN = {code for rule in RULES for code in (rule.code, *rule.aliases)}
 #: Field -> whether it has to be there, and its type.
 SIGNATURE = {
     **dict.fromkeys(['code', 'title', 'meaning'], (True, str)),
-    'command': (True, (str, dict)),
+    'command': (False, (str, dict)),
     'pattern': (True, (str, list)),
     'causes': (True, list),
     'place': (False, (str, list)),
@@ -58,9 +58,8 @@ def causes() -> Iterator[Tuple[str, Dict[str, Any]]]:
 
 
 def frameworks() -> Iterator[str]:
-    for file in FILES.values():
-        for entry in file.get('signatures', ()):
-            yield from entry['command'] if isinstance(entry['command'], dict) else ()
+    for entry in read_signatures():
+        yield from entry.command
     for _, cause in causes():
         yield from (*cause.get('frameworks', ()), *cause.get('advice', ()))
 

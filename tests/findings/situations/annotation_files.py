@@ -166,6 +166,24 @@ SITUATIONS: Dict[str, Situation] = {
     'ids in the order of texts, file alone': Situation(
         'who numbers by the file and who by ids differ', ('MG141',), json_alone(BY_TEXT, 11)
     ),
+    'the second half of a list, detectron2': Situation(
+        'ids 5..9 of 10 become 0..4, in the other file 5..9',
+        ('MG141',),
+        ids_of(json_alone(numbered(*'fghij', start=5), 10), 'detectron2'),
+        never=dict(num_classes=...),
+    ),
+    'a few of a list, YOLOX': Situation(
+        'ids 2, 7 and 12 of 15',
+        ('MG141',),
+        ids_of(json_alone({2: 'nut', 7: 'pin', 12: 'rod'}, 15), 'yolox'),
+        never=dict(num_classes=...),
+    ),
+    'the end of a list that counts from 1, mmdet': Situation(
+        'ids 21..30 of 30',
+        ('MG141',),
+        ids_of(json_alone(numbered(*'klmnopqrst', start=21), 30), 'mmdet'),
+        never=dict(num_classes=...),
+    ),
     '1 of 20': Situation('num_classes of VOC', ('MG161',), json_alone({1: 'ship'}, 20), first=dict(num_classes=1)),
     'COCO: below 0': Situation(
         'a slip',

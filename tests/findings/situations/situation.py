@@ -10,9 +10,10 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 from drawn_scenes import photo, save, save_photos
 from PIL import Image
+from questions import assert_answers_lead_on
 from targets import Build, find_unwritten, scan_sets, target_of, values_of
 
-from mmguard.config.changes import changed
+from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.wording import unpack
@@ -49,6 +50,7 @@ def holds(one: Situation, root: Path) -> None:
     """Assert that the first finding names the cause, that no first edit does harm, and that JSON holds all of them."""
     found = (findings_of if one.command == SCAN else checked)(one.build, root)
     json.dumps([unpack(finding) for finding in found])
+    assert_answers_lead_on(found)
     if not one.codes:
         assert found == [], one.truth
         return
@@ -73,7 +75,7 @@ def checked(build: Build, root: Path) -> List[Finding]:
     config = read_config(str(target_of(build, root).path))
     found = diagnose(config=config)
     for edit in found[0].edits[:1] if found else ():
-        again = diagnose(config=changed(config, edit.config)) if edit.config else []
+        again = diagnose(config=change_config(config, edit.config)) if edit.config else []
         assert found[0].code not in {finding.code for finding in again}, edit
     return found
 

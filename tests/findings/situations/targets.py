@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
 
-from mmguard.config.changes import changed
+from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
 from mmguard.findings.edits import Edit
-from mmguard.tools.fix.copies import MANIFEST, write_copies
-from mmguard.tools.fix.options import FixOptions
+from mmguard.tools.scan.corrections.copies import MANIFEST, write_copies
+from mmguard.tools.scan.corrections.options import FixOptions
 from mmguard.tools.scan.engine import scan_here
 from mmguard.tools.scan.run import SetResult, run_plan
 from mmguard.tools.scan.settings import ScanOptions
@@ -53,7 +53,7 @@ def write_edit(target: Target, edit: Edit, root: Path) -> Target:
 
 def write_edited(path: Path, changes: Any) -> Path:
     """Write the config with changes next to it."""
-    tree = changed(read_config(str(path)), changes)
+    tree = change_config(read_config(str(path)), changes)
     edited = path.with_name(f'{path.stem}_edited.py')
     edited.write_text(''.join(f'{key} = {part!r}\n' for key, part in tree.data.items()), encoding='utf-8')
     return edited

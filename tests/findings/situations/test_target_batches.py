@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from mmguard.functional import check_target
-from mmguard.functional.target_checks import TargetShapeError, TargetTypeError
-from mmguard.labels.errors import LabelGuardError
+from mmguard.functional.checks import TargetShapeError, TargetTypeError
+from mmguard.labels.tally import LabelGuardError
 
 RANDOM = torch.Generator().manual_seed(16)
 #: Makes the arguments of ``check_target``, options last.

@@ -19,7 +19,7 @@ from mmguard.findings import engine
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule
 from mmguard.tools.apply.command import apply
-from mmguard.tools.apply.output import without_scopes
+from mmguard.tools.apply.output import remove_scopes
 from mmguard.tools.apply.overlay import overlay_text
 
 PIDNET = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
@@ -52,7 +52,7 @@ def test_a_config_of_ones_own_is_inherited_from_by_its_relative_path(
     assert f'train_pipeline = [*_base_.train_pipeline, {guard}]' in text
     assert len(text.splitlines()) < 25
     guarded = mmguard.guard_config(Config.fromfile(mine))
-    assert without_scopes(Config.fromfile(out).to_dict()) == without_scopes(guarded.to_dict())
+    assert remove_scopes(Config.fromfile(out).to_dict()) == remove_scopes(guarded.to_dict())
     assert mine.read_text() == MINE
     assert sorted(path.name for path in out.parent.iterdir()) == ['mine_guarded.py']
     said = capsys.readouterr().out

@@ -16,7 +16,7 @@ from this_stack import base_line
 
 import mmguard
 from mmguard.cli import main
-from mmguard.losses.counting import CountsLabels
+from mmguard.nn.counting import CountsLabels
 from mmguard.tools.apply.command import apply
 from mmguard.tools.apply.guarded import guard_tree, tree_of
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 import pytest
 from changed_configs import FASTER_RCNN, PANOPTIC, PANOPTIC_FPN, changed
 
-from mmguard.config.ignored import ignored_labels
+from mmguard.config.ignored import find_ignored_labels
 from mmguard.findings.engine import diagnose
 from mmguard.findings.rules.config.ignored_class import IgnoredClass
 from mmguard.findings.rules.config.ignored_labels_agree import IgnoredLabelsAgree
@@ -27,7 +27,7 @@ def found(name: str, changes: Dict[str, Any]) -> List[Any]:
 def test_the_official_detectors_agree() -> None:
     for name in (PANOPTIC_FPN, PANOPTIC, FASTER_RCNN, 'mmdet/htc/htc_r50_fpn_1x_coco.py'):
         assert found(name, {}) == []
-    assert ignored_labels(changed(FASTER_RCNN, {})) == []  # without stuff
+    assert find_ignored_labels(changed(FASTER_RCNN, {})) == []  # without stuff
 
 
 def test_the_default_of_a_semantic_head_is_not_what_the_data_holds() -> None:

@@ -24,14 +24,15 @@ from changed_configs import (
     SEG_MASK2FORMER,
     changed,
 )
+from questions import assert_answers_lead_on
 from this_stack import IS_ONEDL
 
 from mmguard.config.changes import REMOVED
-from mmguard.config.changes import changed as edited
+from mmguard.config.changes import change_config as edited
 from mmguard.findings.edits import SAFE
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.rules.config import CONFIG_RULES as RULES
-from mmguard.text.words import short
+from mmguard.text import shorten
 
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')
@@ -90,6 +91,10 @@ GUARDED_EVERYWHERE = {
     f'{split}_dataloader.dataset.pipeline': [*LOAD, pack(), seg_guard()] for split in ('train', 'val', 'test')
 }
 EVALUATED = tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test'))
+#: Images without an object are kept, and cut out of.
+CROPS = {f'{TRAIN}.filter_cfg': dict(filter_empty_gt=False), **train(dict(type='RandomCrop', crop_size=(64, 64)))}
+#: Things and stuff in the order of the alphabet.
+MIXED = {META: dict(classes=('bus', 'car', 'sea', 'tug'), thing_classes=('bus', 'car', 'tug'), stuff_classes=('sea',))}
 SUBMISSION = {f'{split}_evaluator.format_only': True for split in ('val', 'test')}
 
 CASES = [
@@ -120,6 +125,9 @@ CASES = [
         },
         ('val_dataloader.dataset.metainfo.classes',),
     ),
+    Case('MG205', PANOPTIC_FPN, MIXED, (CLASSES,)),
+    Case('MG205', PANOPTIC, {META: dict(classes=names(9), thing_classes=names(9)[6:])}, (CLASSES,)),
+    Case('MG205', PANOPTIC, {META: dict(classes=('sky', 'cat'), thing_classes=['cat'])}, (CLASSES,)),
     Case('MG205', RETINANET, {META: dict(classes='person')}, (CLASSES,)),
     Case('MG205', RETINANET, {META: dict(CLASSES=('person',))}, (f'{TRAIN}.metainfo.CLASSES',)),
     Case('MG205', RETINANET, {f'{TRAIN}.classes': ('person',)}),
@@ -154,6 +162,14 @@ CASES = [
         (f'{STEPS}[2].pad_val.seg',),
     ),
     Case('MG208', PIDNET, {f'{HEAD}.loss_decode[1].ignore_label': 19}),
+    Case('MG233', RETINANET, CROPS, (f'{STEPS}[2].allow_negative_crop',)),
+    Case('MG233', CASCADE, {**CROPS, f'{TRAIN}.filter_cfg.min_size': 8}, (f'{STEPS}[2].allow_negative_crop',)),
+    Case(
+        'MG233',
+        DINO,
+        {f'{TRAIN}.filter_cfg.filter_empty_gt': False, f'{STEPS}[3].transforms[1][1].allow_negative_crop': False},
+        (f'{STEPS}[3].transforms[1][1].allow_negative_crop',),
+    ),
     Case('MG209', PSPNET, {f'{HEAD}.ignore_index': 0}),
     Case('MG210', PSPNET, {f'{STEPS}[1].reduce_zero_label': True}),
     Case(
@@ -201,7 +217,6 @@ CASES = [
     Case('MG219', DINO, {}, ('model.bbox_head.type',)),
     Case('MG220', PSPNET, {}, (f'{LOSS}.type', 'model.auxiliary_head.loss_decode.type')),
     Case('MG220', RETINANET, {}, ('model.bbox_head.loss_cls.type',)),
-    Case('MG221', DINO, {}, (f'{TRAIN}.filter_cfg',)),
     Case('MG222', RETINANET, GUARDED_DET, ('model.train_cfg.assigner.ignore_iof_thr',)),
     Case('MG222', DINO, GUARDED_DET, ('model.train_cfg.assigner.type',)),
     Case('MG223', PSPNET, train(seg_guard(), pack()), (f'{STEPS}[3].meta_keys',)),
@@ -260,6 +275,21 @@ SILENT = [
     ('MG201', PSPNET, {'model.auxiliary_head': dict(type='STDCHead', num_classes=2)}),
     ('MG201', CASCADE, {f'{ROI}.mask_head.num_classes': 1, f'{ROI}.mask_head.class_agnostic': True}),
     ('MG201', FASTER_RCNN, {'model.rpn_head.num_classes': 1}),
+    (
+        'MG201',
+        PANOPTIC_FPN,
+        {
+            **MIXED,
+            **{f'{ROI}.{head}.num_classes': 4 for head in ('bbox_head', 'mask_head')},
+            **{
+                f'model.{head}.num_{kind}_classes': number
+                for kind, number in (('things', 3), ('stuff', 1))
+                for head in ('semantic_head', 'panoptic_fusion_head')
+            },
+        },
+    ),
+    ('MG205', PANOPTIC, {META: dict(classes=names(9), thing_classes=names(6))}),
+    ('MG205', PANOPTIC, {META: dict(classes=names(9), thing_classes=names(6)[::-1])}),
     ('MG201', PANOPTIC_FPN, {META: dict(classes=names(80), thing_classes=(), stuff_classes=())}),
     ('MG201', FASTER_RCNN, {META: dict(classes=())}),  # mmdet then takes those of the file
     ('MG202', FASTER_RCNN_VOC, {}),
@@ -288,12 +318,14 @@ SILENT = [
     ('MG219', OHEM, {f'{HEAD}.sampler': dict(type='OHEMPixelSampler', min_kept=9)}),
     ('MG219', DINO, GUARDED_DET),
     ('MG220', INSTANCES, {'model.panoptic_head.loss_cls.type': 'GuardedCrossEntropyLoss'}),
-    ('MG221', DINO, {f'{TRAIN}.filter_cfg': dict(filter_empty_gt=True)}),
     ('MG222', RETINANET, {STEPS: GUARD_DET, 'model.train_cfg.assigner.ignore_iof_thr': 0.5}),
     ('MG222', DINO, train(dict(GUARD, on_invalid='drop'))),
     ('MG223', PSPNET, train(seg_guard(), pack(meta_keys=('img_path', 'label_guard')))),
     ('MG223', PSPNET, train(pack(), seg_guard())),
     ('MG225', RETINANET, GUARDED_DET),
+    ('MG233', RETINANET, {**CROPS, f'{TRAIN}.filter_cfg.filter_empty_gt': True}),
+    ('MG233', RETINANET, {**CROPS, f'{STEPS}[2].allow_negative_crop': True}),
+    ('MG233', DINO, {f'{TRAIN}.filter_cfg.filter_empty_gt': False}),
     ('MG250', PSPNET, {'custom_hooks': [HOOK], 'custom_imports.imports': 'mmguard'}),
     ('MG251', PSPNET, train(seg_guard(), pack(), seg_guard())),
     ('MG252', PSPNET, {'custom_hooks': [dict(HOOK, guard=True)]}),
@@ -377,6 +409,7 @@ def test_with_its_edit_the_finding_is_gone(case):
     for finding in diagnose(config=config, rules=sorted({*chosen_rules(), rule}, key=lambda kind: kind.code)):
         if finding.code != case.code or finding.places[0] not in case.places:
             continue
+        assert_answers_lead_on([finding])
         for edit in finding.edits:
             again = diagnose(config=edited(config, edit.config), rules=[rule])
             assert not {place for found in again for place in found.places} & set(finding.places)
@@ -391,7 +424,7 @@ def test_what_the_edits_write(snapshot):
             lines.append(f'{finding.code} {" and ".join(finding.places)}')
             for edit in finding.edits:
                 written = (
-                    f'{path} = {"(removed)" if value is REMOVED else short(value)}' for path, value in edit.config
+                    f'{path} = {"(removed)" if value is REMOVED else shorten(value)}' for path, value in edit.config
                 )
                 lines.append('  - ' + '\n    '.join(written))
     snapshot('check', 'what the edits of each rule over configs write', '\n'.join(lines))

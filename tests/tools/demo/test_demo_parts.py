@@ -11,10 +11,10 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from mmguard.tools.demo.dataset import RAW_IDS, SIZE, SLIP, write_dataset
-from mmguard.tools.demo.folder import make_anew
-from mmguard.tools.demo.log import Narrator, died_of_label, last_traceback, objections, read_records
+from mmguard.tools.demo.folder import empty_folder
 from mmguard.tools.demo.pictures import COLOURS, draw_offenders, overlay
 from mmguard.tools.demo.street import street_scene
+from mmguard.tools.demo.training import Narrator, is_label_error, last_traceback, objections, read_records
 
 
 def test_planted_counts_are_those_of_the_files(dataset):
@@ -51,14 +51,14 @@ def test_scene_labels_are_train_ids(seed):
 
 
 def test_made_anew(tmp_path):
-    folder = make_anew(tmp_path / 'a' / 'demo')
+    folder = empty_folder(tmp_path / 'a' / 'demo')
     (folder / 'runs').mkdir(exist_ok=True)
     (folder / 'runs' / 'old.txt').write_text('old')
     kept = tmp_path / 'kept'
     kept.mkdir(exist_ok=True)
     (kept / 'file').write_text('mine')
     (folder / 'link').symlink_to(kept)
-    make_anew(folder)
+    empty_folder(folder)
     assert [path.name for path in folder.iterdir()] == ['.mmguard_demo']
     assert (kept / 'file').read_text() == 'mine'
 
@@ -94,13 +94,13 @@ before_run:
 )
 def test_only_a_planted_label_counts(error, by_label):
     output = (HEAD + error).splitlines()
-    assert died_of_label(output, PLANTED) == by_label
+    assert is_label_error(output, PLANTED) == by_label
     assert last_traceback(output)[-1] == error.splitlines()[0]
 
 
 def test_no_traceback():
     assert last_traceback(['Killed']) == []
-    assert not died_of_label(['Killed'], PLANTED)
+    assert not is_label_error(['Killed'], PLANTED)
 
 
 def test_a_log_in_brief():

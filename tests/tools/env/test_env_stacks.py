@@ -15,8 +15,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.environment import EnvironmentFacts, version_key
 from mmguard.findings.finding import ERROR, WARNING
 from mmguard.findings.wording import finding_text
-from mmguard.tools.env.facts import accepted_mmcv, declared_mmcv, gather, tried
-from mmguard.tools.env.table import OK, Line, table
+from mmguard.tools.env.facts import OK, Line, gather, read_accepted_mmcv, read_declared_mmcv, read_matrix, table
 
 OPENMMLAB = {'mmengine': '0.10.7', 'mmcv': '2.1.0', 'mmsegmentation': '1.2.2', 'mmdet': '3.3.0'}
 ONEDL = {
@@ -105,7 +104,7 @@ def test_advice_names_the_packages_of_the_stack_that_is_there() -> None:
 
 def test_limits_are_read_where_the_frameworks_that_are_here_say_them() -> None:
     pytest.importorskip('mmdet')
-    found = accepted_mmcv(folder_of('mmdet')) or declared_mmcv('mmdet')
+    found = read_accepted_mmcv(folder_of('mmdet')) or read_declared_mmcv('mmdet')
     assert found in (ACCEPTS['OpenMMLab']['mmdet'], ACCEPTS['onedl']['mmdet'])
 
 
@@ -155,7 +154,7 @@ def test_a_torch_is_compared_with_those_that_were_tried(
 @pytest.mark.parametrize('name', ['torch', 'numpy'])
 def test_both_ends(name: str) -> None:
     seen = gather(try_imports=False).tried
-    ordered = sorted((row[name] for row in tried()), key=version_key)
+    ordered = sorted((row[name] for row in read_matrix()), key=version_key)
     newer = line_of(f'mmguard with {name}', versions={name: '99.0'}, tried=seen)
     assert newer.level == OK
     assert ordered[-1] in newer.found

@@ -17,8 +17,7 @@ from mmguard.findings.environment import EnvironmentFacts, version_key
 from mmguard.findings.finding import ERROR, WARNING
 from mmguard.findings.wording import finding_text
 from mmguard.tools.child import python_command
-from mmguard.tools.env.facts import gather, import_errors
-from mmguard.tools.env.table import OK, table
+from mmguard.tools.env.facts import OK, gather, import_errors, table
 
 
 def facts(**more: Any) -> EnvironmentFacts:
@@ -106,7 +105,7 @@ def test_what_is_not_is_a_finding_with_what_to_do(
     for finding in found:
         assert set(finding.places) <= {line.name for line in lines}
         for edit in finding.edits:
-            after = diagnose(environment=here.with_changes(edit.environment))
+            after = diagnose(environment=here.apply_changes(edit.environment))
             assert finding not in after
             assert {one.code for one in after if one.severity == ERROR} <= {one.code for one in found}
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
-from typing import Dict
+from typing import Dict, List, NamedTuple, Tuple
 
 import numpy as np
 import pytest
-from explained_logs import format_traceback
+from explained_logs import explain_log, format_traceback
 from PIL import Image
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
+from mmguard.findings.finding import Finding
+from mmguard.tools.explain.explained import Known
+from mmguard.tools.explain.render import as_text
 
 pytest.importorskip('msgspec')
 
@@ -54,6 +58,10 @@ def labels(folder: Path, *values: int) -> str:
     return str(folder)
 
 
+def finding(code: str, severity: str) -> Finding:
+    return Finding(code, f'title of {code}', '3 files', 'look', 'proven', severity)
+
+
 def explained(capsys: pytest.CaptureFixture, *words: str) -> dict:
     assert main(['explain', *words, '--json', '-']) == 1
     record: dict = json.loads(capsys.readouterr().out)
@@ -77,7 +85,55 @@ def test_what_the_labels_refute_is_not_named(tmp_path: Path, log: str, capsys: p
     assert not set(keys) & set(record['refuted'])
     assert {cause['standing'] for cause in record['causes']} == {'possible'}
     # The files are right: what is left is the code that reads them, and what only a config shows.
-    assert 'reading' in keys
+    assert keys[0] == 'reading'
+
+
+@pytest.mark.parametrize('values', [(0, 1, 2), (0, 3), (1, 2, 3)])
+def test_labels_without_a_number_of_classes_refute_nothing(
+    values: Tuple[int, ...], tmp_path: Path, log: str, capsys: pytest.CaptureFixture
+) -> None:
+    folder = labels(tmp_path / 'labels', *values)
+    alone, record = explained(capsys, log), explained(capsys, log, '--data', folder)
+    assert record['refuted'] == alone['refuted']
+
+
+@pytest.mark.parametrize('code', ['MG507', 'MG130', 'MG201'])
+def test_a_scan_decides_nothing_of_packages_images_and_configs(code: str) -> None:
+    assert not Known(labels=True).decides(code)
+    assert Known(config=True, labels=True).decides('MG201')
+
+
+class ErrorBesides(NamedTuple):
+    """A log, findings of a scan, and the codes that are shown in their order."""
+
+    log: str
+    findings: Tuple[Tuple[str, str], ...]
+    shown: List[str]
+
+
+BUS = format_traceback('RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error.', CALL)
+KILLED = 'epoch 3\nslurmstepd: error: Detected 1 oom_kill event in StepId=7.0\n'
+BOXES = format_traceback('AssertionError', ('/home/me/box_ops.py', 'assert (boxes2[:, 2:] >= boxes2[:, :2]).all()'))
+BESIDES = {
+    'a line of the log is nearer than an error that no cause foresaw': ErrorBesides(
+        BUS, (('MG103', 'error'),), ['MG465', 'MG103']
+    ),
+    'an error of labels does not end a process': ErrorBesides(KILLED, (('MG103', 'error'),), ['MG458', 'MG103']),
+    'an error goes before a warning that confirms a cause': ErrorBesides(
+        BOXES, (('MG149', 'error'), ('MG172', 'warning')), ['MG445', 'MG149', 'MG172']
+    ),
+    'an error that confirms a cause goes before any other': ErrorBesides(
+        BOXES, (('MG172', 'error'), ('MG149', 'error')), ['MG445', 'MG172', 'MG149']
+    ),
+}
+
+
+@pytest.mark.parametrize('name', BESIDES)
+def test_the_most_severe_finding_comes_first(name: str) -> None:
+    log, findings, shown = BESIDES[name]
+    found = explain_log(log, Known(tuple(finding(*one) for one in findings), labels=True))
+    text = as_text(found, verbose=False)
+    assert re.findall(r'^(?:found: |also found: )?(MG\d+) ', text, re.M) == shown
 
 
 @pytest.mark.skipif(IS_ONEDL, reason="onedl's mmseg looks up no class weight of an ignored label")

@@ -3,12 +3,15 @@
 # ruff: noqa: E501  quoted lines are not broken
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
 import pytest
 from explained_logs import explain_log, find_code, format_traceback
 
-from mmguard.tools.explain.explained import SUPPORTED, Explanation, explain_text
+from mmguard.cli import main
+from mmguard.tools.explain.explained import POSSIBLE, SUPPORTED, Explanation, explain_text
 
 
 def keys(found: Explanation) -> List[str]:
@@ -45,6 +48,127 @@ def test_the_number_of_classes_and_the_value_are_compared(log: str, first: str, 
     assert never in refuted(found)
 
 
+BOXES_LOG = ''.join(
+    f'Epoch [1][{n}/90] lr: 1e-3, loss_cls: {{{k}}}, loss_bbox: {{{k}}}, loss: {{{k}}}\n'
+    for k, n in enumerate([30, 60, 90])
+)
+NOT_CLASSES = {'masks-0-255', 'value-void', 'reading', 'palette-colours', 'void'}
+KERNEL = (
+    '/a/Loss.cu:247: nll_loss_forward: block: [0,0,0], thread: [3,0,0] Assertion `t >= 0 && t < n_classes` failed.\n'
+)
+
+
+@pytest.mark.parametrize(
+    'log',
+    [
+        raised('AssertionError: Label class 31 exceeds nc=4 in /d/birds.yaml.'),
+        'Overriding model.yaml nc=80 with nc=6\n'
+        + raised('IndexError: Target 6 is out of bounds.', 'ultralytics/nn/a.py'),
+        KERNEL + raised('RuntimeError: CUDA error: device-side assert triggered', '/w/modeling/roi_heads/fast_rcnn.py'),
+        raised(
+            'IndexError: index 9 is out of bounds for dimension 1 with size 7', '/w/rt_detr/matcher.py', 'cost_class[x]'
+        ),
+    ],
+)
+def test_labels_of_boxes_have_no_void_and_no_colours(log: str) -> None:
+    assert not {*keys(explain_log(log))} & NOT_CLASSES
+
+
+@pytest.mark.parametrize(
+    ('log', 'first'),
+    [
+        ('model nc=80 -> nc=7\n' + raised('IndexError: Target 7 is out of bounds.'), 'value-one-more'),
+        (raised('IndexError: Target 147 is out of bounds.'), 'value-raw'),
+        (raised('IndexError: Target 255 is out of bounds.'), 'value-void'),
+    ],
+)
+def test_the_value_alone_refutes_causes(log: str, first: str) -> None:
+    found = explain_log(log)
+    assert keys(found)[0] == first
+    assert ('masks-0-255' in keys(found)) is (first == 'value-void')
+
+
+@pytest.mark.parametrize('file', ['solov2_head.py', 'losses.py', 'hungarian_matcher.py'])
+@pytest.mark.parametrize(
+    'error',
+    [
+        'RuntimeError: torch.cat(): expected a non-empty list of Tensors',
+        'NotImplementedError: There were no tensor arguments to this function (e.g., you passed an empty list of Tensors)',
+        'RuntimeError: grid_sampler(): expected 4D or 5D input, but got input with sizes [0, 1] and grid with sizes [0, 9]',
+    ],
+)
+def test_an_empty_list_in_a_loss_is_not_an_empty_data_set(file: str, error: str) -> None:
+    found = explain_log(raised(error, f'/w/models/{file}', 'x = torch.cat(found).mean()'))
+    assert keys(found)[0] == 'empty-batch'
+    assert {'class-names', 'all-filtered', 'no-files'} <= {*refuted(found)}
+    elsewhere = explain_log(raised(error, '/w/data/group_sampler.py', 'x = torch.cat(found)'))
+    assert keys(elsewhere)[0] == 'class-names'
+
+
+@pytest.mark.parametrize(
+    ('error', 'key', 'tagged'),
+    [
+        ('ValueError: Expected x_max for bbox (0.9, 0.5, 1.004, 0.6, 0) to be in the range [0.0, 1.0], got 1.004.', 'boxes-area', False),
+        ('ValueError: Expected y_min for bbox (0.1, -0.01, 0.2, 0.6) to be in the range [0.0, 1.0], got -0.01.', 'boxes-area', False),
+        ('ValueError: Expected y_min for bbox (0.2, 61.5, 0.7, 90.1) to be in the range [0.0, 1.0], got 61.5.', 'box-format', False),
+        ('ValueError: Target size (torch.Size([2, 1, 512, 512])) must be the same as input size (torch.Size([2, 1, 128, 128]))', 'not-resized', False),
+        ('ValueError: Target size (torch.Size([2, 1, 500, 375])) must be the same as input size (torch.Size([2, 1, 480, 360]))', 'label-size', False),
+        ('AssertionError: All bounding boxes should have positive height and width. Found invalid box [31.5, 90.0, 44.5, 90.0] for target at index 1.', 'boxes-area', False),
+        ('ValueError: All bounding boxes should have positive height and width. Found invaid box [610.0, 80.0, 55.25, 120.0] for target at index 0.', 'box-format', False),
+        ('RuntimeError: expected scalar type Long but found Float', 'image-transform', True),
+        ("RuntimeError: Expected object of scalar type Long but got scalar type Int for argument #2 'target'", 'integer-type', True),
+        ("RuntimeError: Expected object of scalar type Long but got scalar type Float for argument #3 'index'", 'image-transform', True),
+        ('IndexError: tensors used as indices must be long, int, byte or bool tensors', 'empty-tensor', False),
+        ('RuntimeError: only batches of spatial targets supported (3D tensors) but got targets of size: : [4, 11, 96, 96]', 'one-hot', False),
+        ('AssertionError: A prediction has class=7, but the dataset only has 3 classes', 'head-classes', True),
+        ('KeyError: "Encountered category_id=7 but this id does not exist in \'categories\' of the json file."', 'unlisted-id', True),
+        ('AssertionError: A prediction has category_id=12, which is not available in the dataset.', 'head-classes', True),
+        ("AssertionError: The number of subfolders (5) doesn't match the number of specified classes (1000).", 'default-classes', True),
+    ],
+)  # fmt: skip
+def test_numbers_of_the_message_decide_and_only_what_it_says_is_tagged(error: str, key: str, tagged: bool) -> None:
+    (first, *_) = explain_log(raised(error, '/w/data/load_coco_json.py')).causes
+    assert first.cause.key == key
+    assert (first.standing == SUPPORTED) is tagged
+
+
+@pytest.mark.parametrize('code', ['tp = torch.sum(t * p, dim=(2, 3))', 'x.permute(0, 3, 1, 2)', 'y = pool(x, (1, 3))'])
+def test_numbers_of_the_code_are_not_those_of_a_shape(code: str) -> None:
+    error = 'RuntimeError: The size of tensor a (4) must match the size of tensor b (18) at non-singleton dimension 1'
+    assert {one.standing for one in explain_log(raised(error, '/w/losses.py', code)).causes} == {POSSIBLE}
+
+
+@pytest.mark.parametrize(('value', 'first'), [(61, 'raw-ids'), (23, 'raw-ids'), (144, 'raw-ids'), (255, 'image-mode')])
+def test_a_table_is_shorter_than_the_values_or_the_file_is_read_as_another(value: int, first: str) -> None:
+    error = f'IndexError: index {value} is out of bounds for axis 0 with size 20'
+    assert keys(explain_log(raised(error, '/w/data.py', 'y = table[ids]')))[0] == first
+
+
+@pytest.mark.parametrize('key', ['bbox', 'segmentation', 'image_id', 'file_name'])
+@pytest.mark.parametrize('code', ["cat2label[a['category_id']]", "names.append(class_to_idx[x['id']])"])
+def test_a_missing_key_of_a_record_is_not_a_class_name(key: str, code: str) -> None:
+    assert find_code(raised(f"KeyError: '{key}'", code=code)) == 'MG476'
+
+
+@pytest.mark.parametrize('line', ['before_epoch:199 - ---> start train epoch1', 'trainer.after_epoch:12 done'])
+def test_a_line_number_is_not_an_epoch(line: str) -> None:
+    assert 'unused-everywhere' in keys(explain_log(f'2026-01-01 10:00:00 | INFO | {line}\n{raised(UNUSED)}'))
+
+
+@pytest.mark.parametrize(
+    ('file', 'command'),
+    [
+        ('/opt/site-packages/mmseg/a.py', 'mmguard scan CONFIG'),
+        ('/opt/site-packages/ultralytics/a.py', 'mmguard scan data.yaml'),
+        ('/opt/site-packages/nnunetv2/a.py', 'mmguard scan $nnUNet_raw/DatasetXXX_NAME'),
+        ('/opt/site-packages/detectron2/a.py', 'mmguard scan DATA --num-classes N'),
+        ('/home/me/train.py', 'mmguard scan CONFIG'),
+    ],
+)
+def test_the_command_is_for_the_framework(file: str, command: str) -> None:
+    assert explain_log(raised('IndexError: Target 9 is out of bounds.', file)).command == command
+
+
 @pytest.mark.parametrize(
     'line',
     [
@@ -72,24 +196,43 @@ def test_a_death_in_the_first_iterations_refutes_what_only_shows_later(line: str
 )
 def test_validation_before_a_timeout_refutes_the_losses_of_training(line: str, is_validation: bool) -> None:
     found = explain_log(f'{line}\n{TIMEOUT.format(0)}{TIMEOUT.format(1)}')
+    # It does not prove that a rank skipped a collective: one may be slow.
     assert (keys(found)[0] == 'other-collective') is is_validation
+    assert 'slow-rank' in keys(found)
     assert ('rank-without-targets' in refuted(found)) is is_validation
+    assert {one.standing for one in found.causes} == {POSSIBLE}
+
+
+@pytest.mark.parametrize('operation', ['BROADCAST', 'BARRIER', 'ALLREDUCE'])
+def test_ranks_that_gather_nothing_in_a_validation_wait_for_a_slow_one(operation: str) -> None:
+    waits = TIMEOUT.format(1).replace('ALLGATHER', operation)
+    assert keys(explain_log(f'validation: 3/4\n{waits}'))[0] == 'slow-rank'
 
 
 @pytest.mark.parametrize(
-    ('line', 'only'),
+    ('line', 'first'),
     [
-        ('Epoch [1][50/90]\tlr: 1e-3, loss_cls: 0.7, loss_bbox: nan, loss: nan\n', True),
-        ("{'loss_classifier': tensor(1.5), 'loss_rpn_box_reg': tensor(nan), 'loss_mask': tensor(0.4)}\n", True),
-        ('step 9 cls_loss: 0.31 giou_loss: nan dfl_loss: 0.2 loss: nan\n', True),
-        ('Epoch [1][50/90]\tlr: 1e-3, loss_cls: nan, loss_bbox: nan, loss: nan\n', False),
+        ('Epoch [1][50/90]\tlr: 1e-3, loss_cls: 0.7, loss_bbox: nan, loss: nan\n', 'boxes'),
+        ("{'loss_classifier': tensor(1.5), 'loss_rpn_box_reg': tensor(nan), 'loss_mask': tensor(0.4)}\n", 'boxes'),
+        ('step 9 cls_loss: 0.31 giou_loss: nan dfl_loss: 0.2 loss: nan\n', 'boxes'),
+        ('      3/90      2.1G        nan      1.311      0.912         14        512: 100%|##| 9/9\n', 'boxes'),
+        ('Epoch [1][50/90]\tlr: 1e-3, loss_cls: nan, loss_bbox: nan, loss: nan\n', 'diverged'),
+        (BOXES_LOG.format(3.9, 2.7, 'nan'), 'boxes'),
+        (BOXES_LOG.format(3.9, 81.5, 'nan'), 'diverged'),
+        (
+            '      1/90      2.1G        nan        nan        nan         14        512: 100%|##| 9/9\n',
+            'half-precision',
+        ),
+        ("{'loss_cls': tensor(nan), 'loss_box_reg': tensor(0.31)}\n", 'diverged'),
+        ('AMP: checks passed\n  1/90  2.1G  nan  nan  nan  14  512: 100%|##| 9/9\n', 'half-precision'),
     ],
 )
-def test_one_loss_that_is_nan_is_not_a_learning_rate(line: str, only: bool) -> None:
+def test_a_loss_that_is_nan_orders_the_causes_and_proves_none(line: str, first: str) -> None:
     found = explain_log(line)
     assert find_code(line) == 'MG442'
-    assert ('diverged' in refuted(found)) is only
-    assert ('boxes' in [one.cause.key for one in found.causes if one.standing == SUPPORTED]) is only
+    assert keys(found)[0] == first
+    assert {'boxes', 'diverged'} <= {*keys(found)}
+    assert {one.standing for one in found.causes} == {POSSIBLE}
 
 
 ADVICE: Dict[str, Tuple[str, str]] = {
@@ -125,6 +268,13 @@ def yolo(*scores: float) -> str:
     )
 
 
+def table(*classes: str, last: str = 'nan') -> str:
+    """Write scores as MMSegmentation does; the last class has no label where its Acc is nan."""
+    scores = [('91.2', '95.1')] * (len(classes) - 1) + [('0.0', last)]
+    rows = ''.join(f'| {name:>9} | {iou:>5} | {acc:>5} |\n' for name, (iou, acc) in zip(classes, scores))
+    return f'+-----------+-------+-------+\n|   Class   |  IoU  |  Acc  |\n+-----------+-------+-------+\n{rows}'
+
+
 STEP = '2026/01/01 12:00:00 - mmengine - INFO - Iter(train) [{:6d}/{}]  lr: 9e-3  loss: {}\n'
 SIGNS: List[Tuple[str, Optional[str]]] = [
     (nnunet(0.4, 0.6, 0.0, 0.0, 0.0), 'MG352'),
@@ -138,6 +288,19 @@ SIGNS: List[Tuple[str, Optional[str]]] = [
     ('epoch 3 Mean loss: -4523.1\n', 'MG353'),
     ('step 40 train loss=-87.25 lr 0.1\n', 'MG353'),
     ('iter 7 loss: -123\n', 'MG353'),
+    ('Epoch 2/5: 31%|##  | 9/45 [00:21<00:04, 6.7img/s, loss (batch)=-7.2e+5]\n', 'MG353'),
+    ('train: 9%|# | 4/41 [00:03<00:25, 1.4it/s, jaccard_loss - -12.7, fscore - 3.1]\n', 'MG353'),
+    ('step 3 loss - 14.25\n', None),
+    ('step 3 loss: -1.2e-07\n', None),
+    (table('car', 'tree', 'pole') + table('car', 'tree', 'pole'), 'MG400'),
+    (table('soil') + 'Iter(val) [9]  aAcc: 0.99, mIoU: 0.4950\n', 'MG400'),
+    (table('vessel', 'disc'), 'MG400'),
+    (table('road', 'lane', last='0.41') + table('road', 'lane'), None),
+    (''.join(STEP.format(n, 4000, f'{3 / n:.2f}  loss_cls: 0.0000  loss_bbox: 0.0000') for n in range(1, 9)), 'MG472'),
+    (''.join(f'epoch: 3/9, iter: {n}/90, total_loss: 0.0, iou_loss: 0.0, cls_loss: 0.0\n' for n in range(5, 91, 5)), 'MG472'),
+    (''.join(f'Epoch [1][{n}/60]\tloss_rpn_cls: 0.1, loss_bbox: 0.0000, loss: {n}.1\n' for n in range(10, 61, 10)), 'MG472'),
+    (''.join(f'Epoch [1][{n}/60]\tloss_bbox: 0.0{n}00, loss: 1.1\n' for n in range(0, 61, 10)), None),
+    ('validation of fold 2\nbest mean DSC: 0.000000\n', 'MG351'),
     ('2026-01-01 10:00:00.0: train_loss -0.83\n', None),
     (STEP.format(50, 4000, 0.5) + STEP.format(100, 4000, 0.4), 'MG354'),
     ('Epoch 3/50\nepoch 3/50 train_loss: 0.4\n', 'MG354'),
@@ -153,6 +316,41 @@ SIGNS: List[Tuple[str, Optional[str]]] = [
     ('     4/99     3.3G    nan    0.03    nan    21    640: 100%|##| 8/8\n', 'MG442'),
     ('train loss: nan, val loss: nan\n', 'MG442'),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize('steps', [(50, 100), (2000,), (3999,)])
+def test_a_log_that_ends_early_may_be_of_a_training_that_goes_on(
+    steps: Tuple[int, ...], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    log = tmp_path / 'train.log'
+    log.write_text(''.join(STEP.format(step, 4000, 0.5) for step in steps))
+    assert main(['explain', str(log), '--json', '-']) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record['error']['code'] == 'MG354'
+    assert 'running' in [cause['key'] for cause in record['causes']]
+    log.write_text(log.read_text() + 'loss: nan\n')
+    assert main(['explain', str(log)]) == 1
+
+
+@pytest.mark.parametrize(
+    ('line', 'is_noted'),
+    [
+        (
+            "train: Scanning 'data/train' images and labels... 150 found, 50 missing, 0 empty, 0 corrupted: 100%|#| 200/200",
+            True,
+        ),
+        ('val: Scanning /d/birds/labels/val... 31 images, 4 backgrounds, 0 corrupt: 100%|##| 35/35', True),
+        ("train: Scanning 'data/labels/a.cache' images and labels... 90 found, 7 missing, 2 empty, 0 corrupted", True),
+        ('train: Scanning /d/labels... 95 images, 0 backgrounds, 0 corrupt: 100%|##| 95/95', False),
+    ],
+)
+def test_images_without_a_label_file_are_noted(
+    line: str, is_noted: bool, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    log = tmp_path / 'train.log'
+    log.write_text(f'{line}\n99 epochs completed in 0.2 hours.\n')
+    assert main(['explain', str(log)]) == 0
+    assert ('note: ' in capsys.readouterr().out) is is_noted
 
 
 @pytest.mark.parametrize(('log', 'code'), SIGNS)

@@ -75,8 +75,9 @@ def test_the_edit_of_a_number_is_written_and_looked_at_again(
 
 def test_boxes_that_seem_to_be_corners_are_not_clamped(tmp_path: Path, capsys: Any) -> None:
     source = write(tmp_path / 'my set' / 'train.json', boxes(corners=True), first=5)
-    (renumber, *_) = numbers_of(source, 'MG138', capsys, '--framework', 'detr')
-    for words in ([], ['--renumber', 0], ['--framework', 'detr', '--edit', renumber]):
+    of_detr = ('--framework', 'detr', '--num-classes', 2)
+    (renumber, *_) = numbers_of(source, 'MG138', capsys, *of_detr)
+    for words in ([], ['--renumber', 0], [*of_detr, '--edit', renumber]):
         assert run('fix', source, '-o', tmp_path / 'out', *words) == 2
         assert f"mmguard fix '{source}' --out fixed --boxes corners" in capsys.readouterr().err
         assert not (tmp_path / 'out').exists()
@@ -92,7 +93,7 @@ def test_boxes_that_seem_to_be_corners_are_not_clamped(tmp_path: Path, capsys: A
     ('values', 'words', 'code'),
     [
         ([0, 255], (), 'MG103'),
-        ([0, 255], ('--num-classes', 2), 'MG103'),
+        ([0, 255], ('--num-classes', 2), 'MG133'),
         ([0, 7, 11, 26], ('--num-classes', 4), 'MG116'),
         ([0, 7, 11, 26], ('--num-classes', 4, '--ignore-index', 200), 'MG116'),
     ],
@@ -119,9 +120,10 @@ def test_the_map_that_is_offered_for_a_bare_folder_leaves_a_clean_one(
 
 def test_two_edits_of_one_file_are_one_copy(tmp_path: Path, capsys: Any) -> None:
     source = write(tmp_path / 'in' / 'train.json', boxes(corners=True), first=5)
-    (corners,) = numbers_of(source, 'MG172', capsys, '--framework', 'detr')
-    words = ('--framework', 'detr', '--edit', corners, '--edit')
-    numbers = numbers_of(source, 'MG138', capsys, *words[:2])
+    known = ('--num-classes', 2)
+    (corners,) = numbers_of(source, 'MG172', capsys, *known)
+    words = (*known, '--edit', corners, '--edit')
+    numbers = numbers_of(source, 'MG138', capsys, *known)
     first = next(number for number in numbers if run('fix', source, '-o', tmp_path / f'{number}', *words, number) == 0)
     written = json.loads((tmp_path / f'{first}' / 'train.json').read_text())
     assert [one['bbox'] for one in written['annotations']] == boxes(corners=False)

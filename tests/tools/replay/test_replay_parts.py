@@ -13,11 +13,11 @@ from mmengine.model import BaseModel
 from torch import nn
 
 from mmguard.errors import CannotRun
+from mmguard.labels.heads import from_model
 from mmguard.labels.instances import InstanceRule
-from mmguard.labels.spaces import from_model
 from mmguard.log.flight_record import Flight, FlightBatch, FlightSample
 from mmguard.tools.replay.network import run_sample
-from mmguard.tools.replay.outcome import chosen, judge, recorded_batches
+from mmguard.tools.replay.outcome import chosen, judge, read_batches
 from mmguard.tools.samples import Samples, common_tail, parts_of
 from mmguard.tools.trace.snapshot import Instance, Snapshot
 
@@ -97,7 +97,7 @@ def batch(iteration: int, *paths: str, losses: Optional[Dict[str, float]] = None
 
 def test_the_newest_batch_comes_first() -> None:
     batches = [batch(1, '/t/a.png', '/v/a.png', losses={'loss': 1.0}), batch(2, '/t/b.png', '/t/b.png')]
-    newest, oldest = recorded_batches(Flight(batches=batches), 'file')
+    newest, oldest = read_batches(Flight(batches=batches), 'file')
     assert [(r.path, r.iteration, r.unfinished) for r in newest] == [('/t/b.png', 2, True)]
     assert [(r.path, r.iteration, r.unfinished) for r in oldest] == [('/t/a.png', 1, False), ('/v/a.png', 1, False)]
     assert chosen([newest, oldest], 'v/a.png').iteration == 1

@@ -17,10 +17,10 @@ from PIL import Image
 
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import Edit
-from mmguard.text.visible import visible
-from mmguard.tools.report import html
-from mmguard.tools.report.html import page, write_scan_page
-from mmguard.tools.report.page import Section, WorstFile
+from mmguard.text import visible
+from mmguard.tools.page import html
+from mmguard.tools.page.html import page, write_scan_page
+from mmguard.tools.page.sections import Section, WorstFile
 
 HOSTILE = (
     '<script>alert(1)</script>.png',

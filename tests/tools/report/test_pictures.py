@@ -17,9 +17,8 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 
 from mmguard.findings import LabelFacts
-from mmguard.tools.report.html import page
-from mmguard.tools.report.page import Section, WorstFile
-from mmguard.tools.report.pictures import (
+from mmguard.tools.page.html import page
+from mmguard.tools.page.pictures import (
     FEW,
     IGNORED,
     LONGEST,
@@ -34,6 +33,7 @@ from mmguard.tools.report.pictures import (
     read_label,
     shrunk_mask,
 )
+from mmguard.tools.page.sections import Section, WorstFile
 
 
 def pixels(picture: Picture) -> np.ndarray:
@@ -66,7 +66,7 @@ def test_a_single_pixel_is_always_shown(height: int, width: int, data: st.DataOb
     row, column = data.draw(st.integers(0, height - 1)), data.draw(st.integers(0, width - 1))
     mask[row, column] = True
     small = shrunk_mask(mask)
-    step = -(-height // small.shape[0])
+    step = -(-max(height, width) // max(small.shape))
     assert small[row // step, column // step]
     assert max(small.shape) <= LONGEST
     assert 1 <= small.sum() <= 49

@@ -13,7 +13,7 @@ import pytest
 from small_runs import add_loop, expected_samples, tiny_config, train
 
 from mmguard.cli import main
-from mmguard.log.iteration_stats import LoopTotals
+from mmguard.log.statistics import Stats
 
 pytestmark = pytest.mark.slow  # trains a small model
 
@@ -123,7 +123,7 @@ def test_a_record_that_is_none_is_reported_and_the_log_still_read(
 
 def test_where_no_label_was_counted_nothing_is_called_fine(run_dir: str, tmp_path: Path) -> None:
     record = json.loads(Path(run_dir, 'label_guard.json').read_text())
-    record['runs'][0]['modes'] = {'train': dict(guards=[], totals=LoopTotals(iterations=3).to_json(), ended=True)}
+    record['runs'][0]['modes'] = {'train': dict(guards=[], totals=Stats(iterations=3).to_json(), ended=True)}
     (tmp_path / 'label_guard.json').write_text(json.dumps(record))
     assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 0
     assert 'fine' not in (tmp_path / 'page.html').read_text().partition('<body>')[2]

@@ -13,7 +13,7 @@ from label_files import BLOCKS
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.text.failures import REPORT_IT
+from mmguard.text import REPORT_IT
 
 #: Labels 0 to 4.
 CLEAN = BLOCKS.astype(np.int64)
@@ -76,6 +76,13 @@ def test_a_planted_fault_is_named_with_its_file(name: str, tmp_path: Path) -> No
     assert '07.npy' in json.dumps(
         [finding['files'], finding['evidence'], dataset['facts']['maps'].get('form_examples')]
     )
+
+
+@pytest.mark.parametrize('shape', [(6, 32, 32), (32, 32, 3), (1, 4, 32, 32), (5,)])
+def test_a_set_of_another_form_is_not_read_and_not_blamed(shape: Tuple[int, ...], tmp_path: Path) -> None:
+    root, out = make(tmp_path / 'set', saved(np.zeros(shape, np.float32))), tmp_path / 'scan.json'
+    assert main(['scan', str(root), '--num-classes', '6', '--processes', '1', '--json', str(out)]) == 2
+    assert json.loads(out.read_text())['datasets'] == []
 
 
 def test_files_without_a_partner(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.text.failures import REPORT_IT
+from mmguard.text import REPORT_IT
 from mmguard.tools.scan.nnunet.record import CaseRecord
 
 

@@ -12,7 +12,7 @@ from label_files import write
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
-from mmguard.config.old_style import with_loaders
+from mmguard.config.old_style import add_loaders
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.tools.scan.annotations.datasets import datasets_of_config
 from mmguard.tools.scan.engine import scan_here
@@ -98,7 +98,7 @@ def test_label_maps_of_mmseg_0(tmp_path: Path) -> None:
     reduced = dict(
         leaf, type='ADE20KDataset', classes=tuple('abc'), pipeline=[loads[0], dict(loads[1], reduce_zero_label=True)]
     )
-    leaves = split_sets(with_loaders(read_config(old_config(tmp_path, model, train=[reduced, leaf]))).data)
+    leaves = split_sets(add_loaders(read_config(old_config(tmp_path, model, train=[reduced, leaf]))).data)
     assert [one.config['type'] for one in leaves] == ['ADE20KDataset', 'BaseSegDataset']
     assert leaves[0].config['reduce_zero_label'] is True
 
@@ -113,7 +113,7 @@ def test_every_file_of_a_list_is_read() -> None:
     read = ReadConfig(
         dict(model=DETECTOR, data=dict(train_dataloader=dict(samples_per_gpu=1), train=[balanced, mine], val=mine))
     )
-    today = with_loaders(read)
+    today = add_loaders(read)
     found = datasets_of_config(today.data, 'train')
     assert [one.ann_file for one in found] == ['data/a.json', 'data/b.json', 'c.json']
     assert [one.images for one in found] == ['data/images', 'data/images', '']
@@ -123,4 +123,4 @@ def test_every_file_of_a_list_is_read() -> None:
     (note,) = today.notes
     assert all(name in note for name in ('MyDataset', 'CocoDataset'))
     new = ReadConfig(dict(default_scope='mmdet', train_dataloader=dict(dataset=leaf)))
-    assert with_loaders(new) is new
+    assert add_loaders(new) is new

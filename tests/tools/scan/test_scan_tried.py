@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmguard.tools.fix.copies import write_copies
-from mmguard.tools.fix.options import FixOptions
-from mmguard.tools.scan.converted import converted
+from mmguard.tools.scan.corrections.copies import write_copies
+from mmguard.tools.scan.corrections.options import FixOptions
 from mmguard.tools.scan.engine import scan_maps
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.scan.summary import MapSummary
-from mmguard.tools.scan.tried import NotTried, copies_of, copies_of_maps
+from mmguard.tools.scan.trial_copies import NotTried, convert_counts, copies_of, copies_of_maps
 
 LABEL = np.arange(48, dtype=np.uint8).reshape(6, 8) % 3
 COLOURS = np.array([(0, 0, 0), (250, 50, 83), (51, 221, 255)], np.uint8)
@@ -61,7 +60,7 @@ def test_the_counts_are_those_of_the_written_files(name: str, tmp_path: Path) ->
     images, given = FOLDERS[name]
     options = FixOptions(num_classes=3, **given)
     folder = written(tmp_path / 'labels', images)
-    reported = converted(summary_of(folder), options)
+    reported = convert_counts(summary_of(folder), options)
     assert not write_copies(folder, tmp_path / 'out', options).left_out
     seen = summary_of(tmp_path / 'out')
     again = reported.labelled_by(SETTINGS)
@@ -82,12 +81,12 @@ def test_the_counts_are_those_of_the_written_files(name: str, tmp_path: Path) ->
 def test_what_is_left_out_is_not_known(images: Any, ending: str, given: Dict[str, Any], tmp_path: Path) -> None:
     options = FixOptions(num_classes=3, **given)
     folder = written(tmp_path / 'labels', images, ending)
-    assert converted(summary_of(folder), options) is None
+    assert convert_counts(summary_of(folder), options) is None
     assert write_copies(folder, tmp_path / 'out', options).left_out
 
 
 def test_a_value_that_no_option_maps_stays_to_be_seen(tmp_path: Path) -> None:
-    reported = converted(summary_of(written(tmp_path / 'labels', [Image.fromarray(LABEL * 100)])), FixOptions(3))
+    reported = convert_counts(summary_of(written(tmp_path / 'labels', [Image.fromarray(LABEL * 100)])), FixOptions(3))
     assert set(reported.labelled_by(SETTINGS).trained) == {0, 100, 200}
 
 
@@ -129,7 +128,7 @@ def test_a_fault_of_the_writer_is_raised(tmp_path: Path, monkeypatch: pytest.Mon
     def raise_it(*_: Any) -> None:
         raise KeyError('x')
 
-    monkeypatch.setattr('mmguard.tools.fix.coco.with_changes', raise_it)
+    monkeypatch.setattr('mmguard.tools.scan.corrections.coco.with_changes', raise_it)
     with pytest.raises(KeyError), copies_of([(annotations(tmp_path), ())]):
         pass
 

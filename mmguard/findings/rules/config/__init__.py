@@ -1,4 +1,4 @@
-"""The rules that read a config. One rule, one file; adding one touches this list alone.
+"""The rules that read a config. A rule, or a few of a kind, a file; adding one touches only this list.
 
 Imports what findings may; no rules but its own.
 """
@@ -10,7 +10,6 @@ from mmguard.findings.rules.config.background_counted import BackgroundCounted
 from mmguard.findings.rules.config.base_hooks_replaced import BaseHooksReplaced
 from mmguard.findings.rules.config.class_list import ClassList
 from mmguard.findings.rules.config.class_weight_length import ClassWeightLength
-from mmguard.findings.rules.config.empty_images_detr import EmptyImagesDetr
 from mmguard.findings.rules.config.foreign_classes import ForeignClasses
 from mmguard.findings.rules.config.guard_misplaced import GuardMisplaced
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
@@ -27,6 +26,7 @@ from mmguard.findings.rules.config.loss_num_classes import LossNumClasses
 from mmguard.findings.rules.config.mask_interpolation import MaskInterpolation
 from mmguard.findings.rules.config.metric_annotations import MetricAnnotations
 from mmguard.findings.rules.config.missing_input import MissingInput
+from mmguard.findings.rules.config.negative_crop import NegativeCrop
 from mmguard.findings.rules.config.negative_ignore_index import NegativeIgnoreIndex
 from mmguard.findings.rules.config.old_style import OldStyle
 from mmguard.findings.rules.config.one_channel import OneChannelSoftmax
@@ -37,8 +37,7 @@ from mmguard.findings.rules.config.sampler_one_channel import SamplerOneChannel
 from mmguard.findings.rules.config.shift_and_map import ShiftAndMap
 from mmguard.findings.rules.config.split_classes import SplitClasses
 from mmguard.findings.rules.config.unguarded_evaluation import UnguardedEvaluation
-from mmguard.findings.rules.config.unguarded_losses import UnguardedLosses
-from mmguard.findings.rules.config.unguarded_ohem import UnguardedOhem
+from mmguard.findings.rules.config.unguarded_losses import UnguardedLosses, UnguardedOhem
 from mmguard.findings.rules.config.unused_parameters import UnusedParameters
 from mmguard.findings.rules.config.weighted_ignored import WeightedIgnored
 from mmguard.findings.rules.config.wrapper_metainfo import WrapperMetainfo
@@ -72,7 +71,7 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     UnguardedOhem,
     LabelIndexedEarly,
     UnguardedLosses,
-    EmptyImagesDetr,
+    NegativeCrop,
     IgnoredAsBackground,
     GuardMisplaced,
     GuardReportMissing,

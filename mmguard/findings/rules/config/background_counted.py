@@ -5,11 +5,11 @@ from typing import Iterator, Tuple
 from mmguard.config.head_classes import Count, counts, data_counts, is_one_more, training_data
 from mmguard.config.parts import Part, classes_path
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import match_heads_and_list
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import match_heads_and_list
 from mmguard.findings.views import annotations_of
 
 

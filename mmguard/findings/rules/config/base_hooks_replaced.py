@@ -4,8 +4,7 @@ from typing import Any, Dict, Iterator, List
 
 from mmguard.config.classes import name_of
 from mmguard.config.guards import HOOKS
-from mmguard.config.load import load_config
-from mmguard.config.read import ReadConfig
+from mmguard.config.read import ReadConfig, load_config
 from mmguard.config.recognized import bases_of
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example

@@ -1,18 +1,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from mmguard.config.changes import REMOVED
-from mmguard.config.head_classes import counts
+from mmguard.config.head_classes import counts, has_stuff_among_things
 from mmguard.config.parts import Part, classes_of, datasets, metainfo_of
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import move_class_list
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import move_class_list, propose
+from mmguard.findings.usual_edits import propose
 from mmguard.findings.views import listing
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class ClassList(ConfigRule):
@@ -20,11 +21,14 @@ class ClassList(ConfigRule):
 
     code = 'MG205'
     blames_labels = True
-    summary = 'The class list is a string, holds a name twice, has a name that is not read, or has another palette.'
+    summary = 'The class list is a string, holds a name twice, is not read, has stuff among things, or another palette.'
     title_argument = '{kind} takes no classes since MMDetection 3 and MMSegmentation 1: building it fails.'
     title_palette = '{colours} for {classes}: {kind} cannot be built.'
     title_capitals = '{key} is not read: {kind} keeps its own {small}.'
     title_string = 'classes is a string, not a tuple: its {letters} letters become classes.'
+    title_stuff = (
+        'Stuff is listed among the things: label {label} is {name}, but heads take labels below {things} for things.'
+    )
     title_twice = 'The class list holds {names} more than once: their labels are ambiguous.'
     why = (
         "classes=('person') is a string, not a tuple: each letter becomes a class. CLASSES and PALETTE were the names "
@@ -35,7 +39,8 @@ class ClassList(ConfigRule):
     limits = 'Names that are merely misspelt are not seen here, but by `mmguard scan CONFIG`.'
     advice = (
         "Write metainfo=dict(classes=('person',)) in small letters: the comma makes the tuple. Name every class once; "
-        'a palette has one colour per class, or is left out.'
+        'a palette has one colour per class, or is left out. Of a panoptic set list the things, then the stuff, in '
+        '"categories" of the files, too; only then count them in the heads.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -48,7 +53,7 @@ class ClassList(ConfigRule):
             colours = _palette_of(dataset)
             if colours is not None:
                 number = len(classes_of(dataset) or [])
-                words = dict(colours=counted(colours, 'colour'), classes=counted(number, 'class'), kind=dataset.name)
+                words = dict(colours=quantity(colours, 'colour'), classes=quantity(number, 'class'), kind=dataset.name)
                 ways = [_drop_palette(config, dataset, number)]
                 yield self.report_at(f'{at}.palette', colours, words, self.title_palette, edits=ways)
             if not isinstance(metainfo, dict):
@@ -69,6 +74,11 @@ class ClassList(ConfigRule):
                 twice = sorted(name for name, times in Counter(map(str, classes)).items() if times > 1)
                 if twice:
                     yield self.report_at(place, classes, dict(names=listing(map(repr, twice))), self.title_twice)
+                things = metainfo.get('thing_classes') or ()
+                if config.framework == 'mmdet' and has_stuff_among_things(classes, things):
+                    label = next(label for label, name in enumerate(classes) if name not in things)
+                    of_stuff: Dict[str, Any] = dict(label=label, name=classes[label], things=len(things))
+                    yield self.report_at(place, classes, of_stuff, self.title_stuff)
 
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
@@ -88,7 +98,7 @@ def _drop_palette(config: ReadConfig, dataset: Part, names: int) -> Edit:
         'Drop the palette: colours are then made up.',
         (dataset.at('metainfo.palette'), REMOVED if own else []),
         question='' if certain else f'Does the list name every class, {names}?',
-        notes=() if certain else ('If not, complete the list.',),
+        if_not='' if certain else 'Complete the list.',
     )
 
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
-from mmguard.config.losses import class_weights, expected_weights, fitting, written
+from mmguard.config.losses import class_weights, count_expected_weights, fit_weights, format_weights
 from mmguard.config.parts import Part, losses
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class ClassWeightLength(ConfigRule):
@@ -38,7 +38,7 @@ class ClassWeightLength(ConfigRule):
             if weights.problem:
                 words = dict(problem=weights.problem)
                 yield self.report_at(path, given, words, self.title_unreadable, WARNING)
-            expected, extra = expected_weights(loss)
+            expected, extra = count_expected_weights(loss)
             if weights.length is None:
                 continue
             head = loss.owner
@@ -47,21 +47,21 @@ class ClassWeightLength(ConfigRule):
                     'Write a number for all classes, and one for "no object".',
                     *((path, 1.0), (loss.at('bg_cls_weight'), 0.1)),
                     question='May all classes weigh the same?',
-                    notes=('If not, take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',),
+                    if_not='Take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',
                 )
                 yield self.report_at(path, given, title=self.title_list, edits=[edit])
             elif expected is not None and weights.length != expected:
                 yield self._other_length(loss, given, weights.length, expected, extra)
 
     def _other_length(self, loss: Part, given: Any, length: int, expected: int, extra: str) -> Finding:
-        new, follows = fitting(() if isinstance(given, str) else given, expected, extra)
+        new, follows = fit_weights(() if isinstance(given, str) else given, expected, extra)
         edit = propose(
             'Write as many weights as the head needs.',
             (loss.at('class_weight'), new),
             question='' if follows else 'Are these the weights that you want?',
-            lines=(f'class_weight={written(new)} at {loss.path}',),
-            notes=() if follows else ('If not, write the weight of each class.',),
+            lines=(f'class_weight={format_weights(new)} at {loss.path}',),
+            if_not='' if follows else 'Write the weight of each class.',
         )
         head = loss.owner.name if loss.owner else 'the head'
-        words = dict(length=counted(length, 'entry'), head=head, expected=expected, extra=extra)
+        words = dict(length=quantity(length, 'entry'), head=head, expected=expected, extra=extra)
         return self.report_at(loss.at('class_weight'), given, words, edits=[edit])

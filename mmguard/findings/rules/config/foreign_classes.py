@@ -4,9 +4,10 @@ from typing import Iterator
 
 from mmguard.config.parts import classes_of, datasets, metainfo_of, says_classes
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import use_base_dataset
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import propose, use_base_dataset
+from mmguard.findings.usual_edits import propose
 from mmguard.findings.views import listing
 
 
@@ -42,7 +43,7 @@ class ForeignClasses(ConfigRule):
                     'Use BaseSegDataset, with the file names and the shift of this class.',
                     *use_base_dataset(dataset),
                     question=f'Is this data of your own, with files named as those of {dataset.name}?',
-                    notes=(f'If the data is that of {dataset.name}, list a choice of its names.',),
+                    if_not=f'List a choice of the names of {dataset.name}, or set the file names by hand.',
                 )
                 words = dict(kind=dataset.name, names=listing(foreign, 5))
                 yield self.report_at(dataset.at('metainfo.classes'), names, words, edits=[edit])

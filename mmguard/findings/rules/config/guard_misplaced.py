@@ -39,7 +39,7 @@ class GuardMisplaced(ConfigRule):
             for guard in guards_in(steps):
                 wanted = _guard_of(pack, steps)
                 if pack is not None and wanted not in ('', guard.name):
-                    space = from_config(config).of(GUARDS[wanted])
+                    space = from_config(config).get(GUARDS[wanted])
                     classes = guard.config.get('num_classes') if space is None else space.num_classes
                     edit = propose(
                         'Write the guard of this task.', (guard.at('type'), wanted), (guard.at('num_classes'), classes)

@@ -7,7 +7,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
-from mmguard.text.words import plural
+from mmguard.text import plural
 
 
 class GuardNumClasses(ConfigRule):

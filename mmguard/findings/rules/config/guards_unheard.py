@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from mmguard.config.guards import HOOK, guards_in, is_guarded_type, reported
+from mmguard.config.guards import HOOK, add_reporting, guards_in, is_guarded_type
 from mmguard.config.label_spaces import from_config
 from mmguard.config.parts import hooks, losses, transforms
 from mmguard.config.read import ReadConfig
@@ -33,8 +33,8 @@ class GuardsUnheard(ConfigRule):
         if guards and hook is None:
             names = [one.get('type') for one in config.data.get('custom_hooks') or [] if isinstance(one, dict)]
             words = dict(guard=guards[0].name, place=guards[0].path)
-            edit = propose('Add LabelGuardHook to the hooks.', *reported(config))
+            edit = propose('Add LabelGuardHook to the hooks.', *add_reporting(config))
             yield self.report_at('custom_hooks', names, words, edits=[edit])
-        elif hook is not None and not guards and not hook.config.get('guard') and from_config(config).by_kind():
+        elif hook is not None and not guards and not hook.config.get('guard') and from_config(config).to_dict():
             edit = propose('Let the hook guard the run.', (hook.at('guard'), True))
             yield self.report_at(hook.path, hook.config, title=self.title_hook, edits=[edit])

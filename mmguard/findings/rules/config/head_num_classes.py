@@ -5,11 +5,11 @@ from typing import Iterator, Tuple
 from mmguard.config.head_classes import Count, counts, data_counts, has_ignored_channel, training_data
 from mmguard.config.parts import Part, classes_path
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import match_heads_and_list
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import match_heads_and_list
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: How many of what a head counts.
 NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of stuff', 'kinds of stuff')}
@@ -40,7 +40,7 @@ class HeadNumClasses(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for count, expected, dataset in _misfits(config):
-            given = counted(count.value, *NOUNS[count.kind])
+            given = quantity(count.value, *NOUNS[count.kind])
             words = dict(head=count.head.name, given=given, expected=expected, source=classes_path(dataset))
             title = self.title_top if config.data.get('num_classes') == expected else self.title
             yield self.report_at(count.path, count.value, words, title)

@@ -4,15 +4,16 @@ from dataclasses import replace
 from typing import Iterator
 
 from mmguard.config.head_classes import classes_in
-from mmguard.config.ignored import ignored_labels
+from mmguard.config.ignored import find_ignored_labels
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import drop_first_class
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, POSSIBLE, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import drop_first_class, set_ignore_index
+from mmguard.findings.usual_edits import set_ignore_index
 from mmguard.findings.views import knows_classes
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class IgnoredClass(ConfigRule):
@@ -36,14 +37,17 @@ class IgnoredClass(ConfigRule):
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for place in ignored_labels(config):
+        places = find_ignored_labels(config)
+        for place in places:
             classes = classes_in(place.part if place.role == 'head' else place.part.owner)
             if place.role in ('head', 'loss') and classes is not None and 0 <= place.value < classes:
-                yield self._inside(place.path, place.value, classes)
+                # What others fill in or ignore is then a class, or beyond the classes.
+                others = [one for one in places if one.value != place.value and one.role in ('head', 'loss', 'fill')]
+                yield self._inside(place.path, place.value, classes, ERROR if others else WARNING)
 
-    def _inside(self, path: str, ignored: int, classes: int) -> Finding:
-        words = dict(ignored=ignored, classes=counted(classes, 'class'), last=classes - 1)
-        return self.report_at(path, ignored, words)
+    def _inside(self, path: str, ignored: int, classes: int, severity: str = WARNING) -> Finding:
+        words = dict(ignored=ignored, classes=quantity(classes, 'class'), last=classes - 1)
+        return self.report_at(path, ignored, words, severity=severity)
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         ignored = finding.value

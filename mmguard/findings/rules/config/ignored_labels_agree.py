@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Iterator, List
 
 from mmguard.config.head_classes import classes_in
-from mmguard.config.ignored import Ignored, ignored_labels, leading
+from mmguard.config.ignored import Ignored, find_ignored_labels, leading
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
@@ -37,7 +37,7 @@ class IgnoredLabelsAgree(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        places = ignored_labels(config)
+        places = find_ignored_labels(config)
         first = leading(config, places)
         if first is None:  # ignore_index=None, for masked binary cross entropy; a detector without a semantic head
             return

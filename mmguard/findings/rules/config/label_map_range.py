@@ -11,7 +11,7 @@ from mmguard.config.parts import Part, datasets, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.finding import LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import map_labels, set_num_classes
 from mmguard.findings.views import as_map, config_of, listing
@@ -23,20 +23,23 @@ class LabelMapRange(ConfigRule):
     code = 'MG212'
     looks_at = ('config', 'labels')
     aliases = ('MG134',)
-    summary = 'label_map maps to a value that is neither a class nor ignored, or is written where it is not read.'
+    summary = 'label_map maps to a value that is neither a class nor ignored, is not read, or may be applied twice.'
     title = 'label_map maps to labels outside 0..{last}: {pairs}.'
     title_overwritten = '{kind} overwrites this label_map: labels stay as they are in the files.'
+    title_again = 'label_map maps to values that it also maps away: applied pair by pair in place, {pairs}.'
     title_argument = '{kind} takes no label_map: it ends in a TypeError when it is built.'
     why = (
         'What a label_map writes is what the loss sees: a value beyond the classes ends the run. MMSegmentation works '
-        'its label_map out of the class names and overwrites one that is written in metainfo.'
+        'its label_map out of the class names and overwrites one that is written in metainfo. A loader of your own '
+        'that replaces one value after the other in place replaces what it has just written: two classes become one.'
     )
     example = Example(wrong='num_classes=2, label_map={7: 0, 8: 2}', right='num_classes=2, label_map={7: 0, 8: 1}')
-    limits = 'A map to the wrong class is not seen, as long as it is one of the classes.'
+    limits = 'A map to the wrong class is not seen, nor how a loader of your own applies it.'
     advice = (
         'Map to 0 .. num_classes - 1; in label maps also to ignore_index, to leave a value out. A map of your own is '
         'an argument of the guard right after LoadAnnotations, in the pipelines of train and val: GuardSegLabels for '
-        'label maps, GuardInstanceLabels for boxes.'
+        'label maps, GuardInstanceLabels for boxes. A loader of your own reads from a copy (`new[old == 3] = 5`), or '
+        'maps a value away before another is mapped to it.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -56,6 +59,15 @@ class LabelMapRange(ConfigRule):
             places = [one.at('label_map') for one in misplaced if one.config['label_map'] == label_map]
             ways = _move_to_guard(config, label_map, *places)
             yield self.report_at(part.at('label_map'), label_map, words, self.title_argument, edits=ways)
+        for part in [*datasets(config), *transforms(config)]:
+            found = part.config.get('label_map')
+            # A guard reads from a copy.
+            if isinstance(found, dict) and part not in misplaced and not part.name.startswith('Guard'):
+                again = listing(
+                    f'{old} becomes {new}' for old, new in _map_in_place(found).items() if new != found[old]
+                )
+                if again and part.cls is not None:
+                    yield self.report_at(part.at('label_map'), found, dict(pairs=again), self.title_again, WARNING)
         for transform in transforms(config):
             found = transform.config.get('label_map')
             classes = _classes(transform, config)
@@ -78,7 +90,7 @@ class LabelMapRange(ConfigRule):
             ((path, mapped),) if owner else (),
             (('label_map', tuple(mapped.items())),),
             lines=(f'label_map={as_map(mapped)}{f" at {owner}" if owner else ""}',),
-            notes=('If not, map each of them to its class.',),
+            if_not='Map each of them to its class.',
         )
         return self.report_at(path, label_map, words, edits=[] if ignored is None else [leave_out])
 
@@ -117,6 +129,19 @@ def _move_to_guard(config: ReadConfig, label_map: Any, *places: str) -> List[Edi
     removed = [(place, REMOVED) for place in places]
     # The edit writes whole pipelines, with what was in them; what it adds there comes after the place.
     return [replace(edit, config=(*edit.config, *removed))]
+
+
+def _map_in_place(label_map: Dict[Any, Any]) -> Dict[Any, Any]:
+    """Return raw value -> label, where one pair after the other replaces what is there.
+
+    Example:
+        >>> _map_in_place({1: 4, 4: 2, 2: 0})
+        {1: 0, 4: 0, 2: 0}
+    """
+    mapped = {raw: raw for raw in label_map}
+    for old, new in label_map.items():
+        mapped = {raw: new if label == old else label for raw, label in mapped.items()}
+    return mapped
 
 
 def _classes(transform: Part, config: ReadConfig) -> Optional[int]:

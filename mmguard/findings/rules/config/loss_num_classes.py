@@ -8,7 +8,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class LossNumClasses(ConfigRule):
@@ -27,6 +27,6 @@ class LossNumClasses(ConfigRule):
             place, given, of_head = loss.at('num_classes'), loss.config.get('num_classes'), classes_in(loss.owner)
             if isinstance(given, int) and of_head is not None and given != of_head and loss.owner is not None:
                 head = loss.owner
-                words = dict(given=given, head=head.name, classes=counted(of_head, 'class'), place=head.path)
+                words = dict(given=given, head=head.name, classes=quantity(of_head, 'class'), place=head.path)
                 edit = propose('Write the number of classes of the head.', (place, of_head))
                 yield self.report_at(place, given, words, edits=[edit])

@@ -8,7 +8,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
-from mmguard.text.words import short
+from mmguard.text import shorten
 
 METRICS = ('CocoMetric', 'LVISMetric', 'CocoPanopticMetric')
 
@@ -70,7 +70,7 @@ class MetricAnnotations(ConfigRule):
         if year is None or not own or place is None:
             return None
         wrong = own[place] if place < len(own) else None
-        words = dict(wrong=short(wrong), right=short(names[place]), place=dataset.path, folder=year)
+        words = dict(wrong=shorten(wrong), right=shorten(names[place]), place=dataset.path, folder=year)
         given, edits = dataset.config.get('type'), []
         if isinstance(given, str) and dataset.name == 'VOCDataset':
             note = 'It is the same reader; the metric takes the names of metainfo then.'

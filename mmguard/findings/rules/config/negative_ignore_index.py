@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator
 
-from mmguard.compat.stack import ignored_labels_weigh
-from mmguard.config.losses import class_weights, ignored_by, weighted_cross_entropies
+from mmguard.compat.stack import weighs_ignored_labels
+from mmguard.config.losses import class_weights, find_ignore_index, find_weighted_cross_entropies
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit, config_lines
 from mmguard.findings.finding import Finding
@@ -38,8 +38,8 @@ class NegativeIgnoreIndex(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for loss in weighted_cross_entropies(config) if ignored_labels_weigh() else ():
-            ignored = ignored_by(loss)
+        for loss in find_weighted_cross_entropies(config) if weighs_ignored_labels() else ():
+            ignored = find_ignore_index(loss)
             length = class_weights(loss).length or 1
             head = loss.owner
             if ignored is not None and -length <= ignored < 0 and head is not None:
@@ -49,7 +49,7 @@ class NegativeIgnoreIndex(ConfigRule):
 
 def _guard_all(config: ReadConfig) -> Edit:
     """Guard the losses of every head at once: what is ignored must be one label."""
-    weighted = [loss.path for loss in weighted_cross_entropies(config)]
+    weighted = [loss.path for loss in find_weighted_cross_entropies(config)]
     swap = guard_losses(config, weighted, 'Guard the loss, and ignore 255 again.')
     ignored = set_ignore_index(Facts(config=config), 255).config
     return replace(swap, config=(*ignored, *swap.config), lines=(*config_lines(ignored), *swap.lines))

@@ -8,10 +8,11 @@ from mmguard.config.head_classes import counts
 from mmguard.config.losses import one_channel_softmax, output_channels
 from mmguard.config.parts import classes_of, datasets
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import name_classes
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import add_followers, name_classes, propose
+from mmguard.findings.usual_edits import add_followers, propose
 
 
 class OneChannelSoftmax(ConfigRule):
@@ -49,7 +50,9 @@ class OneChannelSoftmax(ConfigRule):
     def find(self, facts: Facts) -> Iterator[Finding]:
         yield from super().find(facts)
         labels = facts.labels
-        if facts.config is None and labels is not None and labels.num_classes == 1 and set(labels.values) == {1}:
+        if facts.config is not None or labels is None or labels.kind != 'pixels':
+            return
+        if labels.num_classes == 1 and set(labels.values) == {1}:
             options = (('num_classes', 2),)
             two = Edit('Train two classes: the background is one.', SAFE, options=options, lines=('num_classes=2',))
             yield self.report_at('num_classes', 1, title=self.title_labels, edits=[two])

@@ -4,7 +4,15 @@ from difflib import get_close_matches
 from typing import Iterator, List
 
 from mmguard.config.classes import SCOPES, full_name
-from mmguard.config.guards import HOOKS, TRANSFORMS, build_error, imports_of, meant, own_lines, reported
+from mmguard.config.guards import (
+    HOOKS,
+    TRANSFORMS,
+    add_reporting,
+    build_error,
+    find_similar_name,
+    imports_of,
+    own_lines,
+)
 from mmguard.config.parts import Part
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import Finding
@@ -42,7 +50,7 @@ class OwnLineFails(ConfigRule):
             yield self._not_imported(config, plain[0])
         for part in parts:
             if part.cls is None:
-                if meant(part) != part.name:  # else its framework is not installed
+                if find_similar_name(part) != part.name:  # else its framework is not installed
                     yield self._unknown(part)
             elif config.file.endswith('.py'):  # a program, which ran already; YAML, JSON and a log are data
                 error = build_error(part)
@@ -52,14 +60,14 @@ class OwnLineFails(ConfigRule):
     def _not_imported(self, config: ReadConfig, part: Part) -> Finding:
         names, place = imports_of(config), 'custom_imports.imports'
         near = _near(names)
-        edit = propose('Import mmguard.', *reported(config))
+        edit = propose('Import mmguard.', *add_reporting(config))
         if near:
             edit = propose(f'Correct {near!r}.', (place, ['mmguard' if name == near else name for name in names]))
         words = dict(part=part.name, place=part.path)
         return self.report_at(place, names, words, self.title_import, edits=[edit])
 
     def _unknown(self, part: Part) -> Finding:
-        name, path = meant(part), part.at('type')
+        name, path = find_similar_name(part), part.at('type')
         ways = [propose('Correct the name.', (path, name))] if name else []
         title = self.title_misspelt if name else self.title_unknown
         return self.report_at(path, part.name, dict(part=part.name, name=name), title, edits=ways)

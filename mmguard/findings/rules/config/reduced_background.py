@@ -5,11 +5,12 @@ from typing import Iterator, List
 from mmguard.config.classes import default_of
 from mmguard.config.parts import Part, classes_of, datasets, metainfo_of, says_classes
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import drop_first_class
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import drop_first_class, reduce_zero_label
-from mmguard.text.words import short
+from mmguard.findings.usual_edits import reduce_zero_label
+from mmguard.text import shorten
 
 BACKGROUND = ('background', 'bg', 'backgrounds', 'back_ground', 'unlabeled', 'unlabelled', 'void', 'ignore', '背景')
 
@@ -44,7 +45,7 @@ class ReducedBackground(ConfigRule):
                 continue
             if names[0].strip().strip('_').lower().replace(' ', '_') in BACKGROUND:
                 default = '' if dataset.says('reduce_zero_label') else f' (the default of {dataset.name})'
-                words = dict(default=default, first=short(names[0]), last=short(names[-1]))
+                words = dict(default=default, first=shorten(names[0]), last=shorten(names[-1]))
                 yield self.report_at(place, True, words, edits=_ways(config, names[0]))
 
 
@@ -57,7 +58,7 @@ def _fits_its_files(dataset: Part, first: str) -> bool:
 
 def _ways(config: ReadConfig, first: str) -> List[Edit]:
     keep = reduce_zero_label(
-        Facts(config=config), False, ASKS, f'Is {short(first)} 0 in the files, and to be predicted?'
+        Facts(config=config), False, ASKS, f'Is {shorten(first)} 0 in the files, and to be predicted?'
     )
-    leave = drop_first_class(config, f'Is {short(first)} 0 in the files, and not to be predicted?')
+    leave = drop_first_class(config, f'Is {shorten(first)} 0 in the files, and not to be predicted?')
     return [keep] if leave is None else [keep, leave]

@@ -6,11 +6,12 @@ from typing import Any, Dict, Iterator, List, Tuple
 from mmguard.config.head_classes import counts, has_open_vocabulary, names_more
 from mmguard.config.parts import Part, classes_of, classes_path, datasets, says_classes
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import name_classes
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import name_classes, propose, set_heads
-from mmguard.text.words import counted, short
+from mmguard.findings.usual_edits import propose, set_heads
+from mmguard.text import quantity, shorten
 
 
 class SplitClasses(ConfigRule):
@@ -48,10 +49,10 @@ class SplitClasses(ConfigRule):
             place, ways = classes_path(first), _one_list(config, first, dataset)
             if sorted(names) == sorted(expected):
                 label = next(i for i, pair in enumerate(zip(names, expected)) if pair[0] != pair[1])
-                words = dict(place=place, label=label, here=short(names[label]), there=short(expected[label]))
+                words = dict(place=place, label=label, here=shorten(names[label]), there=shorten(expected[label]))
                 yield self.report_at(classes_path(dataset), names, words, self.title_order, edits=ways)
                 continue
-            number, difference = counted(len(names), 'class'), _difference(names, expected)
+            number, difference = quantity(len(names), 'class'), _difference(names, expected)
             words = dict(number=number, expected=len(expected), place=place, difference=difference)
             severity = None if len(names) != len(expected) else WARNING
             yield self.report_at(classes_path(dataset), names, words, severity=severity, edits=ways)

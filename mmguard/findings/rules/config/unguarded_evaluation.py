@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from mmguard.config.guards import unguarded_evaluation
+from mmguard.config.guards import find_unguarded_evaluation
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
@@ -28,7 +28,7 @@ class UnguardedEvaluation(ConfigRule):
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for found in unguarded_evaluation(config):
+        for found in find_unguarded_evaluation(config):
             place, names = found.dataset.at('pipeline'), [transform.name for transform in found.pipeline]
             ways = [guard_pipelines(config, [found.pipeline], found.guard)]
             yield self.report_at(place, names, dict(metric=found.metric.name), edits=ways)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from mmguard.compat.stack import ignored_labels_weigh
-from mmguard.config.ignored import ignored_labels
-from mmguard.config.losses import class_weights, ignored_by, weighted_cross_entropies
+from mmguard.compat.stack import weighs_ignored_labels
+from mmguard.config.ignored import find_ignored_labels
+from mmguard.config.losses import class_weights, find_ignore_index, find_weighted_cross_entropies
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
@@ -45,11 +45,11 @@ class WeightedIgnored(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for loss in weighted_cross_entropies(config):
+        for loss in find_weighted_cross_entropies(config):
             place, weights = loss.at('class_weight'), loss.config['class_weight']
             ways = [guard_losses(config, [loss.path])]
-            ignored, length = ignored_by(loss), class_weights(loss).length
-            if not ignored_labels_weigh():
+            ignored, length = find_ignore_index(loss), class_weights(loss).length
+            if not weighs_ignored_labels():
                 if loss.get('avg_non_ignore', False):
                     yield self.report_at(place, weights, title=self.title_onedl, edits=ways)
                 continue
@@ -68,5 +68,5 @@ class WeightedIgnored(ConfigRule):
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:
     """Return what adds ignored pixels to label maps that hold none; empty if nothing does."""
-    places = ignored_labels(config)
+    places = find_ignored_labels(config)
     return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')

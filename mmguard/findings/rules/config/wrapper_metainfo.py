@@ -1,14 +1,15 @@
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List
+from typing import Any, Iterator, List
 
 from mmguard.config.changes import REMOVED, Changes
 from mmguard.config.parts import Part, classes_of, datasets, says_classes
 from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import move_class_list
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import move_class_list, propose
+from mmguard.findings.usual_edits import propose
 
 
 class WrapperMetainfo(ConfigRule):
@@ -50,7 +51,6 @@ def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
     if wrapper.is_old:
         changes = tuple((dataset.at('classes'), tuple(metainfo['classes'])) for dataset in inner)
     title = 'Move the classes into the wrapped data sets.'
-    question, note = 'Is the list of the wrapper the right one?', 'If not, remove it from the wrapper.'
-    asks: Dict[str, Any] = dict(question=question, notes=(note,)) if other else {}
-    move = propose(title, (wrapper.at(key), REMOVED), *changes, **asks)
+    asks = dict(question='Is the list of the wrapper the right one?', if_not='Remove it from the wrapper.')
+    move = propose(title, (wrapper.at(key), REMOVED), *changes, **(asks if other else {}))
     return move_class_list(config, move, metainfo.get('classes'))

@@ -1,4 +1,4 @@
-"""The rules about what is installed. One rule, one file; adding one touches this list alone.
+"""The rules about what is installed. A rule, or a few of a kind, a file; adding one touches only this list.
 
 Imports what findings may; no rules but its own.
 """
@@ -7,14 +7,12 @@ from typing import List, Type
 
 from mmguard.findings.rule import EnvironmentRule
 from mmguard.findings.rules.environment.cannot_import import CannotImport
-from mmguard.findings.rules.environment.compiled_ops import CompiledOps
 from mmguard.findings.rules.environment.files_missing import FilesMissing
 from mmguard.findings.rules.environment.mixed_stacks import MixedStacks
-from mmguard.findings.rules.environment.mmcv_not_accepted import MmcvNotAccepted
+from mmguard.findings.rules.environment.mmcv_installation import CompiledOps, MmcvNotAccepted
 from mmguard.findings.rules.environment.not_installed import NotInstalled
-from mmguard.findings.rules.environment.not_together import NotTogether
-from mmguard.findings.rules.environment.older_than_tried import OlderThanTried
 from mmguard.findings.rules.environment.several_distributions import SeveralDistributions
+from mmguard.findings.rules.environment.versions import NotTogether, OlderThanTried
 
 #: Causes before what follows from them.
 ENVIRONMENT_RULES: List[Type[EnvironmentRule]] = [

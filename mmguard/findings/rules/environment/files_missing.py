@@ -24,7 +24,7 @@ class FilesMissing(EnvironmentRule):
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         for module in environment.missing:
-            for name, version in list(environment.installed(module).items())[:1]:
+            for name, version in list(environment.find_installed(module).items())[:1]:
                 command = f'pip install --force-reinstall --no-deps {name}=={version}'
                 edit = Edit(f'Reinstall {name}.', SAFE, environment=((name, version),), commands=(command,))
                 evidence, places = f'{name} {version}, and no module {module}', (line_of(module),)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from mmguard.compat.stack import STACKS, install_words, stacks_among
+from mmguard.compat.stack import STACKS, find_stacks, install_command
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.environment import EnvironmentFacts, line_of
 from mmguard.findings.finding import ERROR, WARNING, Finding
@@ -28,7 +28,7 @@ class MixedStacks(EnvironmentRule):
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
-        found = stacks_among(environment.versions)
+        found = find_stacks(environment.versions)
         if len(found) < 2:
             return
         twice = [
@@ -45,9 +45,9 @@ class MixedStacks(EnvironmentRule):
 
 def _one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
     """Install the modules that are there, from one stack."""
-    installed = [name for names in stacks_among(environment.versions).values() for name in names]
+    installed = [name for names in find_stacks(environment.versions).values() for name in names]
     modules = [module for module in STACKS[stack] if module not in environment.missing]
-    install = [install_words(module, [stack]) for module in modules]
+    install = [install_command(module, [stack]) for module in modules]
     becomes = [(STACKS[stack][module][0], NEWEST) for module in modules]
     return Edit(
         f'Install only the packages of {stack}.',

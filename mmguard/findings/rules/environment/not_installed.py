@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Iterator, List, Optional, Tuple
 
-from mmguard.compat.stack import STACKS, stacks_among
+from mmguard.compat.stack import STACKS, find_stacks
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, line_of
 from mmguard.findings.finding import ERROR, WARNING, Finding
@@ -26,7 +26,7 @@ class NotInstalled(EnvironmentRule):
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         for module in ('torch', 'numpy', 'mmengine', 'mmcv'):
-            if module not in environment.missing or environment.installed(module):
+            if module not in environment.missing or environment.find_installed(module):
                 continue
             needed, severity = _find_needing(module, environment.missing)
             if needed is not None:
@@ -54,6 +54,6 @@ def _ways(module: str, environment: EnvironmentFacts) -> Iterator[Edit]:
         becomes = (DISTRIBUTIONS[module][0], NEWEST)
         yield Edit(f'Install {module}.', SAFE, environment=(becomes,), commands=(f'pip install {module}',))
         return
-    for stack in stacks_among(environment.versions) or STACKS:
+    for stack in find_stacks(environment.versions) or STACKS:
         command, becomes = find_command(module, stack, environment)
         yield Edit(f'Install {module} of {stack}.', SAFE, environment=(becomes,), commands=(command,))

@@ -25,7 +25,7 @@ class SeveralDistributions(EnvironmentRule):
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         for module in DISTRIBUTIONS:
-            installed = environment.installed(module)
+            installed = environment.find_installed(module)
             if module == 'cv2' and len(set(installed.values())) == 1:  # the same files, as onedl-mmdetection brings
                 continue
             if len(installed) < 2:

@@ -6,7 +6,6 @@ Imports what findings may; no rules but its own.
 from typing import List, Type
 
 from mmguard.findings.rule import Rule
-from mmguard.findings.rules.labels.ade_not_reduced import AdeNotReduced
 from mmguard.findings.rules.labels.background_listed import BackgroundListed
 from mmguard.findings.rules.labels.binary_mask import BinaryMask
 from mmguard.findings.rules.labels.boxes_as_corners import BoxesAsCorners
@@ -19,7 +18,7 @@ from mmguard.findings.rules.labels.filtered_by_size import FilteredBySize
 from mmguard.findings.rules.labels.folders_swapped import FoldersSwapped
 from mmguard.findings.rules.labels.fractions import Fractions
 from mmguard.findings.rules.labels.gaps_in_ids import GapsInIds
-from mmguard.findings.rules.labels.gray_levels import GrayLevels
+from mmguard.findings.rules.labels.gray_levels import GrayLevels, ScaledGray
 from mmguard.findings.rules.labels.huge_ids import HugeIds
 from mmguard.findings.rules.labels.ids_as_labels import IdsAsLabels
 from mmguard.findings.rules.labels.images_without_target import ImagesWithoutTarget
@@ -30,22 +29,19 @@ from mmguard.findings.rules.labels.lossy import LossyOrInterpolated
 from mmguard.findings.rules.labels.missing_images import MissingImages
 from mmguard.findings.rules.labels.more_classes_than_head import MoreClassesThanHead
 from mmguard.findings.rules.labels.names_not_in_file import NamesNotInFile
-from mmguard.findings.rules.labels.negative import NegativeLabels
 from mmguard.findings.rules.labels.no_usable_instance import NoUsableInstance
 from mmguard.findings.rules.labels.normalised_boxes import NormalisedBoxes
 from mmguard.findings.rules.labels.nothing_to_train_on import NothingToTrainOn
 from mmguard.findings.rules.labels.one_too_many import OneTooMany
 from mmguard.findings.rules.labels.only_one_class import OnlyOneClass
 from mmguard.findings.rules.labels.order_differs import OrderDiffers
-from mmguard.findings.rules.labels.out_of_range import OutOfRange
+from mmguard.findings.rules.labels.out_of_range import NegativeLabels, OutOfRange
 from mmguard.findings.rules.labels.outputs_never_trained import OutputsNeverTrained
 from mmguard.findings.rules.labels.palette_as_colours import PaletteReadAsColours
-from mmguard.findings.rules.labels.raw_brats import RawBratsIds
 from mmguard.findings.rules.labels.raw_cityscapes import RawCityscapesIds
-from mmguard.findings.rules.labels.raw_coco import RawCocoIds
+from mmguard.findings.rules.labels.raw_ids import AdeNotReduced, RawBratsIds, RawCocoIds
 from mmguard.findings.rules.labels.records_without_key import RecordsWithoutKey
 from mmguard.findings.rules.labels.reduce_zero_hides_class import ReduceZeroHidesClass
-from mmguard.findings.rules.labels.scaled_gray import ScaledGray
 from mmguard.findings.rules.labels.shifted_void import ShiftedVoid
 from mmguard.findings.rules.labels.size_mismatch import SizeMismatch
 from mmguard.findings.rules.labels.stored_as_colours import StoredAsColours

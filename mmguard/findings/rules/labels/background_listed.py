@@ -6,14 +6,14 @@ from typing import Iterator, List, Optional, Tuple
 from mmguard.config.classes import BACKGROUND
 from mmguard.config.parts import classes_of, classes_path, datasets, says_classes
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.class_edits import learn
+from mmguard.findings.edits import ASKS, Edit, format_value
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding, shown
+from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Example, Facts, Rule
-from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, has_config, listing
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, shorten
 
 
 class BackgroundListed(Rule):
@@ -44,13 +44,13 @@ class BackgroundListed(Rule):
             return  # a name that the files do not know (MG140), or that the config leaves out
         if in_files and labels is not None:
             found = annotations_of(labels)
-            of = ', '.join(f'{short(name)} has id {i}' for i, name in in_files)
+            of = ', '.join(f'{shorten(name)} has id {i}' for i, name in in_files)
             used = sum(found.instances_of.get(str(i), 0) for i, _ in in_files)
-            evidence = f'{of} in the categories of the file; {counted(used, "annotation")}'
+            evidence = f'{of} in the categories of the file; {quantity(used, "annotation")}'
             names = [name for _, name in in_files]
         elif places:
             names = list(dict.fromkeys(name for _, listed in places for name in listed if _is_background(name)))
-            evidence = f'{" and ".join(path for path, _ in places)} = {shown(places[0][1])}'
+            evidence = f'{" and ".join(path for path, _ in places)} = {format_value(places[0][1])}'
         else:
             return
         named = {'names': listing(map(repr, names))}

@@ -8,7 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, share
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: A few slips may be neither.
 NEARLY_ALL = 0.98
@@ -55,7 +55,7 @@ class BoxesAsCorners(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         return (
-            f'{found.inside_as.get(self._order(facts), 0):,} of {counted(found.annotations, "box")} lie inside their '
+            f'{found.inside_as.get(self._order(facts), 0):,} of {quantity(found.annotations, "box")} lie inside their '
             f'image when read as corners; as x, y, width, height {found.over_edge:,} end outside'
         )
 

@@ -3,14 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional
 
-from mmguard.findings.box_formats import corrections, describe_format
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.findings.file_edits import rewrite
+from mmguard.findings.file_edits import corrections, describe_format, rewrite
 from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, share
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: Fewer boxes over the edge are rounding.
 MANY = 0.01
@@ -60,14 +59,14 @@ class BoxesBeyondImage(DataRule):
         found = annotations_of(facts)
         texts: List[str] = []
         if found.negative_boxes:
-            texts.append(f'{counted(found.negative_boxes, "box")} with a corner below 0')
+            texts.append(f'{quantity(found.negative_boxes, "box")} with a corner below 0')
         if found.over_edge:
-            texts.append(f'{counted(found.over_edge, "box")} over its edge')
+            texts.append(f'{quantity(found.over_edge, "box")} over its edge')
         return {'which': ', '.join(texts)}
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        seen = f'{self.describe(facts)["which"]}, of {counted(found.annotations, "annotation")}'
+        seen = f'{self.describe(facts)["which"]}, of {quantity(found.annotations, "annotation")}'
         return '; '.join(filter(None, (seen, describe_format(found))))
 
     def files(self, facts: LabelFacts) -> List[str]:

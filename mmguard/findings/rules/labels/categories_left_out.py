@@ -3,14 +3,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional
 
+from mmguard.config.head_classes import counts
+from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import learn
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, listing, nearest
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, shorten
 
 
 class CategoriesLeftOut(DataRule):
@@ -42,18 +44,24 @@ class CategoriesLeftOut(DataRule):
         if facts.labels is not None:
             slips = self._slips(facts.labels)
             if slips:
-                asked = f'Is it a slip: {listing(f"{short(slip)} for {short(name)}" for slip, name in slips.items())}?'
+                asked = (
+                    f'Is it a slip: {listing(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
+                )
                 yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
-        if facts.labels is not None and facts.config is not None:
+        if facts.labels is not None and facts.config is not None and not self._are_chosen(facts.config, facts.labels):
             question = f'Are {listing(map(repr, self._names(facts.labels)))} to be learnt, too?'
             edit = learn(facts, self._all(facts.labels), ASKS, question)
-            yield replace(edit, notes=(*edit.notes, 'If not, nothing needs to change.'))
+            yield replace(edit, if_not='Nothing needs to change.')
+
+    def _are_chosen(self, config: ReadConfig, facts: LabelFacts) -> bool:
+        """True if every head counts just the classes of the list: somebody left the others out."""
+        return {count.value for count in counts(config) if count.kind == 'all'} == {len(facts.class_names)}
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:
         return {'names': listing(map(repr, self._names(facts))), 'number': len(self._all(facts))}
 
     def evidence(self, facts: LabelFacts) -> str:
-        return listing(f'{counted(n, "annotation")} of {short(name)}' for name, n in self._names(facts).items())
+        return listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in self._names(facts).items())
 
     def _slips(self, facts: LabelFacts) -> Dict[str, str]:
         """Map a name that is left out to the name of the list that is spelt nearly like it."""

@@ -5,11 +5,12 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from mmguard.config.detr_yaml import fits_table, is_remapped
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import PROVEN, Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.rules.labels.yolo.base import yolo_of
 from mmguard.findings.views import annotations_of, listing
 from mmguard.labels.numbering import COCO_IDS, IDS
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class CocoIdsLookedUp(DataRule):
@@ -21,17 +22,20 @@ class CocoIdsLookedUp(DataRule):
     needs = ('annotations',)
     looks_at = ('labels', 'config')
     summary = 'Labels are looked up in the table of the 80 ids of COCO, but the file has other categories.'
+    title_converted = 'The label files name other classes than {source}, which has the same images and objects.'
     title_config = 'Labels are looked up among the 80 ids of COCO, but num_classes={number}: the data are not COCO.'
     why = (
         'With remap_mscoco_category: True RT-DETR, D-FINE and DEIM replace category_id by its place among the ids of '
         'COCO (1..90, ten of them missing). An id that is not one of those is a KeyError; the others get the '
-        'labels of other classes, in training and in the evaluation.'
+        'labels of other classes, in training and in the evaluation. So does convert_coco of ultralytics, by default.'
     )
     example = Example(wrong='remap_mscoco_category: True, num_classes: 3', right='remap_mscoco_category: False')
     limits = 'Own categories whose ids are all among those of COCO are seen only if a label is out of range.'
     advice = (
-        'Write `remap_mscoco_category: False`. Labels are then the ids, and num_classes is the highest id + 1: '
-        '`mmguard scan CONFIG.yml` says which. If the ids have large gaps, number the categories from 0 first.'
+        'In the YAML of RT-DETR, D-FINE or DEIM write `remap_mscoco_category: False`. Labels are then the ids, and '
+        'num_classes is the highest id + 1: `mmguard scan CONFIG.yml` says which. If the ids have large gaps, number '
+        'the categories from 0 first. Convert label files of YOLO again, with `convert_coco(..., cls91to80=False)`, '
+        'and write `names` in the order of the ids.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -41,13 +45,22 @@ class CocoIdsLookedUp(DataRule):
             number = facts.config.data['num_classes']
             yield self.report(f'num_classes: {number}', {'number': number}, self.title_config)
 
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title_converted if yolo_of(facts).original else self.summary
+
+    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
+        return {'source': original.source} if (original := yolo_of(facts).original) else {}
+
     def certainty(self, facts: LabelFacts) -> Optional[str]:
+        original = yolo_of(facts).original
+        if original is not None:
+            return PROVEN if original.is_looked_up else LIKELY
         if annotations_of(facts).labelled_by != 'COCO ids':
             return None
         return PROVEN if self._unknown(facts) or facts.values else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
+        if facts.labels is None or yolo_of(facts.labels).original is not None:
             return
         enough = max(annotations_of(facts.labels).categories, default=0) + 1
         options: List[Tuple[str, Any]] = [('labels', IDS)]
@@ -59,10 +72,14 @@ class CocoIdsLookedUp(DataRule):
         yield Edit(title, SAFE, options=tuple(options), lines=tuple(lines))
 
     def evidence(self, facts: LabelFacts) -> str:
+        original = yolo_of(facts).original
+        if original is not None:
+            said = listing(f'{name}: {here:,} here, {there:,} there' for name, (here, there) in original.counts.items())
+            return f'{said}{"; the labels are places among the ids of COCO" * original.is_looked_up}'
         unknown, number = self._unknown(facts), len(annotations_of(facts).categories)
-        said = f'{counted(number, "category")}, ids {listing(annotations_of(facts).categories)}'
+        said = f'{quantity(number, "category")}, ids {listing(annotations_of(facts).categories)}'
         if unknown:
-            annotations = counted(sum(unknown.values()), 'annotation')
+            annotations = quantity(sum(unknown.values()), 'annotation')
             return f'{said}; not ids of COCO: {listing(unknown)} ({annotations})'
         return f'{said}; {facts.evidence}'
 

@@ -12,7 +12,7 @@ from mmguard.findings.map_edits import list_stored_values, renumber, shift_down
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.yolo.base import subtract_one
 from mmguard.findings.views import VOID, annotations_of, ids_of, is_whole, trained
-from mmguard.text.words import short
+from mmguard.text import shorten
 
 
 class CountsFromOne(DataRule):
@@ -77,7 +77,7 @@ class CountsFromOne(DataRule):
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
         others = [name for number, name in sorted(found.categories.items()) if number]
-        question = f'May category 0, {short(found.categories[0])}, go (no annotation has it)?'
+        question = f'May category 0, {shorten(found.categories[0])}, go (no annotation has it)?'
         title = 'Leave category 0 out, and number the others from 0.'
         yield from rewrite(self, facts, title, ASKS, question, classes=others, renumber=0)
         enough = max(found.categories) + 1

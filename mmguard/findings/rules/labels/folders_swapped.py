@@ -5,7 +5,7 @@ from typing import Iterator, List, Optional
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.label_places import set_places
+from mmguard.findings.map_edits import set_places
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import VOID, maps_of, share
 

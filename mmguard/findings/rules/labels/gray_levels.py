@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, Optional
+from typing import Dict, Iterator, List, Optional, Sequence
 
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.known_sets import set_of_numbers
-from mmguard.findings.map_edits import convert_files
+from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import ids_of, is_whole, knows_classes, trained
+from mmguard.findings.views import VOID, ids_of, is_rare, is_whole, knows_classes, listing, maps_of, stored, trained
 
 #: More distinct invalid values than this are neither slips nor forgotten classes.
 MANY = 16
@@ -64,3 +64,77 @@ class GrayLevels(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         return facts.evidence or f'{len(trained(facts))} different values'
+
+
+#: Gray levels of classes lie this far apart at least; ids of classes do not.
+STEP = 8
+MOST = 24
+
+
+class ScaledGray(DataRule):
+    """One gray level per class, far enough apart that a human sees them."""
+
+    code = 'MG125'
+    needs = ()
+    summary = 'The labels are gray levels of a picture, one per class.'
+    title = 'The labels are gray levels of a picture, one per class: {levels}.'
+    why = 'A label is used as an index: 128 is not "class 1, drawn in gray", but class 128.'
+    example = Example(
+        wrong='files with 0, 128 and 254, num_classes=3',
+        right='label_map={128: 1, 254: 2}',
+    )
+    limits = 'It cannot know which class a level is; it assumes that they ascend with the class list.'
+    advice = (
+        'Look up which class each gray level is, and write one table from level to class for all splits, directly '
+        "after LoadAnnotations (before anything pads with 255): `dict(type='GuardSegLabels', "
+        'num_classes={num_classes}, label_map=...)`. Compare it with one image. Or save the files with 0..{last}.'
+    )
+    pytorch = (
+        'Map each gray level to its class, with one table for all files: no batch holds every level. `mmguard scan '
+        'FOLDER --num-classes {num_classes}` counts the levels of all.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        known = is_whole(facts) or maps_of(facts).raw
+        if not known or not (facts.values or (not knows_classes(facts) and set(trained(facts)) == set(stored(facts)))):
+            return None
+        levels = self._levels(facts)
+        if not 2 <= len(levels) <= min(facts.num_classes + 1, MOST) or levels[0] != 0 or not 64 <= levels[-1] <= VOID:
+            return None
+        steps = [high - low for low, high in zip(levels, levels[1:])]
+        return None if min(steps) < STEP or is_rare(facts) else PROVEN
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        if labels is None:
+            return
+        levels = sorted(value for value in list_stored_values(facts) if value >= 0)
+        table = _table(levels, labels.num_classes if knows_classes(labels) else len(levels))
+        clear = len(levels) == labels.num_classes == 2
+        question = '' if clear else f'Are {listing(levels)} the classes, in the order of your list?'
+        moved = {level: label for level, label in table.items() if level != label}
+        if moved:
+            yield from renumber(facts, moved, SAFE if clear else ASKS, question)
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return facts.evidence or f'only the values {listing(self._levels(facts))} occur'
+
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
+        levels = self._levels(facts)
+        classes = facts.num_classes if knows_classes(facts) else len(levels)
+        return {'num_classes': classes, 'last': classes - 1, 'levels': listing(levels)}
+
+    def _levels(self, facts: LabelFacts) -> List[int]:
+        return sorted(value for value in (stored(facts) or trained(facts)) if value >= 0)
+
+
+def _table(levels: Sequence[int], classes: int) -> Dict[int, int]:
+    """Map levels to classes; nothing if their numbers differ and the levels have no regular step."""
+    if len(levels) == classes:
+        return {level: label for label, level in enumerate(levels)}
+    if len(levels) == classes + 1 and levels[-1] == VOID:
+        return {level: label for label, level in enumerate(levels[:-1])}
+    step = min((high - low for low, high in zip(levels, levels[1:])), default=0)
+    if step and len(levels) > 2 and all(level % step == 0 for level in levels) and levels[-1] // step < classes:
+        return {level: level // step for level in levels}  # the level of a class that no file holds is left out
+    return {}

@@ -7,7 +7,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import annotations_of, certainty_of_share, named_like, share
+from mmguard.findings.views import annotations_of, certainty_of_share, find_files_named, share
 
 #: No model has so many classes.
 HUGE = 5000
@@ -48,4 +48,4 @@ class HugeIds(DataRule):
             yield from rewrite(self, facts, title, SAFE, renumber=first)
 
     def files(self, facts: LabelFacts) -> List[str]:
-        return named_like(facts, '_instanceids') or super().files(facts)
+        return find_files_named(facts, '_instanceids') or super().files(facts)

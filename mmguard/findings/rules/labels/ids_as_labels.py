@@ -9,14 +9,14 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, certainty_of_share, config_of, label_share, listing
-from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, titles
-from mmguard.text.words import counted
+from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, framework_titles
+from mmguard.text import quantity
 
 #: Models have outputs for ids up to here.
 _MOST = 1000
 #: Whoever looks ids up in COCO's table trains other classes, often without an error.
 _OWN_IDS = 'RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False` for it.'
-_ASKED = f'Does the training take ids as labels ({titles(IDS)}, loops of your own)?'
+_ASKED = f'Does the training take ids as labels ({framework_titles(IDS)}, loops of your own)?'
 
 
 class IdsAsLabels(DataRule):
@@ -28,14 +28,15 @@ class IdsAsLabels(DataRule):
     summary = 'Category ids are used as labels, but they do not fit num_classes.'
     title = 'Category ids are used as labels: they are {ids}, but num_classes={num_classes} means {first}..{last}.'
     title_no_class = 'num_classes={num_classes} leaves no class for an object: the background counts as class 0 here.'
-    title_needed = 'Labels are the category ids, {ids}: the model needs num_classes={enough}; the file has {number}.'
+    title_needed = 'Labels are the category ids, {ids}: the outputs must reach to {highest}; the file has {number}.'
     title_background = 'Category id 0 is trained as background: torchvision keeps label 0 for it.'
     title_unknown = (
         'Category ids may be used as labels: with num_classes={num_classes}, {beyond} would be out of range. They '
         'are fine if the categories are renumbered.'
     )
     why = (
-        f'{titles(POSITIONS)} renumber the categories to 0..N-1, whatever the ids are. {titles(IDS)} take category_id '
+        f'{framework_titles(POSITIONS)} renumber the categories to 0..N-1, whatever the ids are. '
+        f'{framework_titles(IDS)} take category_id '
         'as the label: in DETR and its like label num_classes means "no object" and is trained so without an error, a '
         'larger one ends the run; in torchvision num_classes counts the background, 0.'
     )
@@ -78,13 +79,13 @@ class IdsAsLabels(DataRule):
         return self.title if facts.values else self.title_needed
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
-            return
+        if facts.labels is None or annotations_of(facts.labels).classes_counted:
+            return  # how many classes the model has decides what is wrong
         is_unknown = annotations_of(facts.labels).labelled_by == 'unknown'
         yield from self._fit_ids(facts, facts.labels, _ASKED if is_unknown else '')
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
-            question = f'Are positions the labels ({titles(POSITIONS)})?'
+            question = f'Are positions the labels ({framework_titles(POSITIONS)})?'
             yield Edit(title, ASKS, question, options=(('labels', POSITIONS),))
 
     def _fit_ids(self, facts: Facts, labels: LabelFacts, question: str) -> Iterator[Edit]:
@@ -115,8 +116,9 @@ class IdsAsLabels(DataRule):
         return {
             'ids': listing(ids),
             'beyond': listing(self._beyond(facts)),
-            'number': counted(len(ids), 'category'),
+            'number': quantity(len(ids), 'category'),
             'first': annotations_of(facts).min_label,
+            'highest': ids[-1],
             'enough': ids[-1] + 1,
         }
 
@@ -125,9 +127,9 @@ class IdsAsLabels(DataRule):
         if self.severity_of(facts) == 'error':
             return facts.evidence
         if annotations_of(facts).labelled_by != 'unknown':
-            return f'category ids {ids} in {counted(facts.files, "image")}'
-        classes = f'{counted(facts.num_classes, "class")}, 0..{facts.num_classes - 1}'
-        number = counted(sum(beyond.values()), 'annotation')
+            return f'category ids {ids} in {quantity(facts.files, "image")}'
+        classes = f'{quantity(facts.num_classes, "class")}, 0..{facts.num_classes - 1}'
+        number = quantity(sum(beyond.values()), 'annotation')
         raw = ' (those of COCO, with gaps)' if self._are_raw(self._ids(facts)) else ''
         return f'category ids {ids}{raw}; as labels of {classes}, {listing(beyond)} would be out of range ({number})'
 

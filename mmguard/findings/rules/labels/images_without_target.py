@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Iterator, Optional
 
 from mmguard.findings.edits import ASKS, Edit
@@ -25,7 +24,6 @@ YOLOV3Head YOLOXHead
 PPYOLOEHead YOLOv5Head YOLOv6Head YOLOv7Head YOLOv8Head
 """
 SURVIVE = frozenset(_SURVIVE.split())
-_IN_MMDET = 'In a config of mmdet `filter_cfg=dict(filter_empty_gt=True, min_size=32)` does the same.'
 #: COCO itself has 1 %.
 MANY = 0.02
 
@@ -34,6 +32,7 @@ class ImagesWithoutTarget(DataRule):
     """Images without an object, where a rank may draw nothing else."""
 
     code = 'MG146'
+    aliases = ('MG221',)
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
@@ -48,12 +47,16 @@ class ImagesWithoutTarget(DataRule):
         'Under DDP the ranks then reduce different sets of tensors: the run hangs, or dies with a shape mismatch in '
         'ALLREDUCE. In DETR-like heads the denoising part is missing on that rank. The labels are right.'
     )
-    example = Example(wrong='filter_cfg=dict(filter_empty_gt=False)', right='filter_cfg=dict(filter_empty_gt=True)')
+    example = Example(
+        wrong='if not len(targets): return {}',
+        right="losses = align_losses(losses, model)  # or custom_hooks=[dict(type='RankGuardHook')]",
+    )
     limits = 'It does not know heads of your own, and training on one GPU is not affected.'
     advice = (
-        'Leave such images out of training: `filter_cfg=dict(filter_empty_gt=True, min_size=32)`; delete those with '
-        'only crowds from the file. To keep them as background, the head must emit zero losses for an empty batch '
-        '(denoising ones, too). If only parameters differ between the ranks, `find_unused_parameters=True` is enough.'
+        'Keep such images: they teach the background. See whether a batch of them gives the losses, and reaches the '
+        'parameters, that others do. If not, add zero times the output of the branch to the loss, or write `losses = '
+        'mmguard.distributed.align_losses(losses, model)` in the loop, RankGuardHook in custom_hooks of an mmengine '
+        'config. If only parameters differ between the ranks, find_unused_parameters=True is enough.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -80,21 +83,18 @@ class ImagesWithoutTarget(DataRule):
         return config_of(facts).framework == 'mmdet' and bool(heads) and heads <= SURVIVE
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is None or facts.config is None or self._survives(facts.labels):
+            return
         question = 'May images without an object be left out of training?'
-        filtered = facts.labels is not None and _is_filtered(facts.labels)
-        if facts.config is not None and not filtered:
+        if not _is_filtered(facts.labels):
             yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
-        elif facts.labels is not None and not facts.labels.reasons:  # else they may be empty for their boxes' sake
-            for edit in rewrite(self, facts, 'Leave these images out.', ASKS, question, drop_empty=True):
-                yield edit if filtered else replace(edit, notes=(*edit.notes, _IN_MMDET))
+        elif not facts.labels.reasons:  # else they may be empty for their boxes' sake
+            yield from rewrite(self, facts, 'Leave these images out.', ASKS, question, drop_empty=True)
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         part = 100 * share(_empty(facts), found.images)
-        heads = [path for path, kind in config_of(facts).heads.items() if _denoises(kind)]
-        kept = [f'{path}=False' for path, value in config_of(facts).filter_empty_gt.items() if not value]
-        text = f'{_empty(facts):,} of {found.images:,} images ({part:.3g} %)'
-        return '; '.join([text, *heads, *kept])
+        return f'{_empty(facts):,} of {found.images:,} images ({part:.3g} %)'
 
     def _denoising(self, facts: LabelFacts) -> bool:
         config = config_of(facts)

@@ -14,7 +14,7 @@ from mmguard.findings.views import (
     share,
     trained,
 )
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class LabelsFine(Verdict):
@@ -75,9 +75,9 @@ class LabelsFine(Verdict):
 def _means(facts: LabelFacts) -> Iterator[str]:
     """Yield what was checked, on how many files and by which means, and what was not."""
     loader, found = facts.loader or LoaderFacts(), annotations_of(facts)
-    read = counted(len(found.sources) or facts.files, 'file')
-    objects = f' (labels and boxes of {counted(found.annotations, "annotation")} in {counted(found.images, "image")})'
-    asked = f', {counted(loader.files, "sample")} of the built data set' if loader.files else ''
+    read = quantity(len(found.sources) or facts.files, 'file')
+    objects = f' (labels and boxes of {quantity(found.annotations, "annotation")} in {quantity(found.images, "image")})'
+    asked = f', {quantity(loader.files, "sample")} of the built data set' if loader.files else ''
     yield f'checked: {read} read{objects if found.images else ""}{asked}'
     left = [] if knows_classes(facts) else ['the class range']
     is_coco = found.format == 'coco'

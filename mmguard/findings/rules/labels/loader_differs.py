@@ -6,7 +6,7 @@ from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.rule import DataRule, Example
 from mmguard.findings.views import listing
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 _FEW = 2
 
@@ -44,14 +44,14 @@ class LoaderDiffers(DataRule):
 
     def describe(self, facts: LabelFacts) -> Dict[str, Any]:
         loader = self._loader(facts)
-        return {'number': len(loader.differing), 'files': counted(loader.files, 'file')}
+        return {'number': len(loader.differing), 'files': quantity(loader.files, 'file')}
 
     def evidence(self, facts: LabelFacts) -> str:
         loader = self._loader(facts)
         if not loader.differing:
             return '; '.join(f'{file}: {raised}' for file, raised in list(loader.failed.items())[:_FEW])
         texts = [f'{file}: {self._difference(*both)}' for file, both in list(loader.differing.items())[:_FEW]]
-        return f'{"; ".join(texts)} ({len(loader.differing)} of {counted(loader.files, "file")} compared)'
+        return f'{"; ".join(texts)} ({len(loader.differing)} of {quantity(loader.files, "file")} compared)'
 
     def files(self, facts: LabelFacts) -> List[str]:
         return [*self._loader(facts).differing, *self._loader(facts).failed]

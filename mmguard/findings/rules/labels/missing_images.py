@@ -12,7 +12,7 @@ from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.wrong_records import NO_FOLDER
 from mmguard.findings.views import annotations_of, listing
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class MissingImages(DataRule):
@@ -78,7 +78,7 @@ class MissingImages(DataRule):
         found = annotations_of(facts)
         folders = found.unreadable.get(NO_FOLDER, [])
         where = f'; the folder {listing(folders, 2)} does not exist' if folders else ''
-        return f'{counted(_number(found), "file")} of {found.images:,}, e.g. {listing(found.missing_files, 3)}{where}'
+        return f'{quantity(_number(found), "file")} of {found.images:,}, e.g. {listing(found.missing_files, 3)}{where}'
 
     def files(self, facts: LabelFacts) -> List[str]:
         return annotations_of(facts).missing_files

@@ -8,7 +8,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
-from mmguard.labels.numbering import IDS, POSITIONS, titles
+from mmguard.labels.numbering import IDS, POSITIONS, framework_titles
 
 
 class MoreClassesThanHead(DataRule):
@@ -59,9 +59,9 @@ class MoreClassesThanHead(DataRule):
 def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int) -> Iterator[Edit]:
     """Yield an edit for programs that renumber the categories, and one for those that take their ids as labels."""
     enough = max(categories, default=0) + 1
-    ways = [(listed, POSITIONS, f'Does what you train with renumber the categories ({titles(POSITIONS)})?')]
+    ways = [(listed, POSITIONS, f'Does what you train with renumber the categories ({framework_titles(POSITIONS)})?')]
     if enough != listed and enough < 1000:
-        ways.append((enough, IDS, f'Does it take category_id as the label ({titles(IDS)})?'))
+        ways.append((enough, IDS, f'Does it take category_id as the label ({framework_titles(IDS)})?'))
     for number, numbering, question in ways:
         options = (('num_classes', number), ('labels', numbering))
         yield replace(set_num_classes(facts, number, ASKS, question), options=options)

@@ -3,14 +3,22 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.config.classes import BACKGROUND
+from mmguard.findings.class_edits import learn
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import learn
-from mmguard.findings.views import annotations_of, class_lists, config_of, folded, is_trained_on, listing, nearest
-from mmguard.text.words import short
+from mmguard.findings.views import (
+    annotations_of,
+    class_lists,
+    config_of,
+    is_trained_on,
+    listing,
+    nearest,
+    normalize_name,
+)
+from mmguard.text import shorten
 
 FORMATS = ('coco', 'voc')
 
@@ -59,7 +67,7 @@ class NamesNotInFile(DataRule):
         return {
             'missing': listing(map(repr, self._missing(facts)[0])),
             'known': listing(map(repr, self._names_in_file(facts))),
-            'shown': short(''.join(self._spelt(facts))),
+            'shown': shorten(''.join(self._spelt(facts))),
         }
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
@@ -119,8 +127,8 @@ class NamesNotInFile(DataRule):
         if found.format == 'voc' and len(missing) < len(names):
             # A class may be missing in a small set of XML files; a name that is left out and nearly its own may not.
             left_out = list(found.left_out_names)
-            alike = {folded(name) for name in left_out}
-            close = nearest([name for name in missing if folded(name) not in alike], left_out, 0.7)
+            alike = {normalize_name(name) for name in left_out}
+            close = nearest([name for name in missing if normalize_name(name) not in alike], left_out, 0.7)
             missing = [name for name in missing if close.get(name, name)]
         spelt = self._spelt(facts)
         return (spelt, spelt) if spelt and not missing else (missing, names)
@@ -146,10 +154,10 @@ class NamesNotInFile(DataRule):
         """Map each missing name to the one of the file that it seems to be, or to nothing."""
         missing, names = self._missing(facts)
         known = self._names_in_file(facts)
-        alike = {folded(name): name for name in known}
+        alike = {normalize_name(name): name for name in known}
         listed = set(names)
         close = nearest(missing, [name for name in known if name not in listed], 0.7)
-        meant = {name: alike.get(folded(name), found) for name, found in close.items()}
+        meant = {name: alike.get(normalize_name(name), found) for name, found in close.items()}
         # Of another list altogether what sounds alike is chance.
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
 
@@ -157,7 +165,7 @@ class NamesNotInFile(DataRule):
         """True if all names of the file are listed, and some listed names are not in the file."""
         missing, names = self._missing(facts)
         known = self._names_in_file(facts)
-        counted = any(folded(name) in map(folded, BACKGROUND) for name in missing)
+        counted = any(normalize_name(name) in map(normalize_name, BACKGROUND) for name in missing)
         return bool(known) and set(known) <= set(names) and annotations_of(facts).format == 'coco' and not counted
 
     def _is_of_the_type(self, facts: LabelFacts) -> bool:

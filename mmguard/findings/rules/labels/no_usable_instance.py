@@ -8,7 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, is_trained_on, listing
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 CROWD, DIFFICULT, IGNORED = 'iscrowd=1', 'difficult', 'ignore is set'
 NO_IMAGE, NO_AREA = 'its image is not listed', 'area is 0'
@@ -63,8 +63,10 @@ class NoUsableInstance(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        numbers: List[str] = [f'{counted(number, "annotation")}: {why}' for why, number in self._reasons(facts).items()]
-        return f'{counted(found.images, "image")}; {", ".join(numbers)}'
+        numbers: List[str] = [
+            f'{quantity(number, "annotation")}: {why}' for why, number in self._reasons(facts).items()
+        ]
+        return f'{quantity(found.images, "image")}; {", ".join(numbers)}'
 
     def _reasons(self, facts: LabelFacts) -> Dict[str, int]:
         """Return why nothing is left -> annotations, the most first."""

@@ -8,7 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, share
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: A box of a pixel at the origin may occur; a set of them not.
 NEARLY_ALL, ENOUGH = 0.9, 3
@@ -55,4 +55,4 @@ class NormalisedBoxes(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        return f'{found.inside_unit:,} of {counted(found.annotations, "box")}'
+        return f'{found.inside_unit:,} of {quantity(found.annotations, "box")}'

@@ -22,7 +22,7 @@ from mmguard.findings.views import (
     stored,
     trained,
 )
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: Share of the pixels; so many classes and files there are at least.
 NEARLY_ALL, MANY, SEVERAL_FILES = 0.75, 4, 5
@@ -90,7 +90,12 @@ class NothingToTrainOn(DataRule):
     def describe(self, facts: LabelFacts) -> Dict[str, Any]:
         part = 100 * share(self._void(facts), sum(trained(facts).values()))
         missing = len(self._missing(facts))
-        return {'number': self._number(facts), 'files': counted(facts.files, 'file'), 'share': part, 'missing': missing}
+        return {
+            'number': self._number(facts),
+            'files': quantity(facts.files, 'file'),
+            'share': part,
+            'missing': missing,
+        }
 
     def evidence(self, facts: LabelFacts) -> str:
         if self._nothing_at_all(facts) or not self._hardly_anything(facts):

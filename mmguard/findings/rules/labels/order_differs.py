@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from mmguard.findings.class_edits import set_classes
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import POSSIBLE, PROVEN, WARNING, Finding
+from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import set_classes
 from mmguard.findings.views import annotations_of, class_lists, has_config, is_trained_on, listing
-from mmguard.text.words import short
+from mmguard.text import shorten
 
 
 class OrderDiffers(DataRule):
@@ -23,6 +23,10 @@ class OrderDiffers(DataRule):
     summary = 'The classes of the config are in another order than the categories of the file.'
     title_texts = (
         'The file lists its category ids sorted as texts, {ids}: their places differ from their order as numbers.'
+    )
+    title_part = (
+        'The file lists {number} of {num_classes} categories, and they are renumbered by their places in it: id {id} '
+        'becomes label {label}. In a file with other categories it becomes another.'
     )
     why = (
         "mmdet's CocoDataset numbers categories in the order of the file, whatever the order of classes: the results "
@@ -52,16 +56,21 @@ class OrderDiffers(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if self._find_displaced(facts):
             return PROVEN
+        if is_part_of_a_list(facts):
+            return LIKELY
         return POSSIBLE if annotations_of(facts).labelled_by == 'unknown' and _is_sorted_as_texts(facts) else None
 
     def severity_of(self, facts: LabelFacts) -> str:
         return self.severity if self._find_displaced(facts) else WARNING
 
     def choose_title(self, facts: LabelFacts) -> str:
-        return self.summary if self._find_displaced(facts) else self.title_texts
+        if self._find_displaced(facts):
+            return self.summary
+        return self.title_part if is_part_of_a_list(facts) else self.title_texts
 
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'ids': listing(annotations_of(facts).categories, 4)}
+    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
+        ids = list(annotations_of(facts).categories) or [0]
+        return {'ids': listing(ids, 4), 'number': len(ids), 'id': ids[-1], 'label': len(ids) - 1}
 
     def evidence(self, facts: LabelFacts) -> str:
         displaced = self._find_displaced(facts)
@@ -69,7 +78,8 @@ class OrderDiffers(DataRule):
             return f'category ids in the file: {listing(list(annotations_of(facts).categories))}'
         path, names, ordered = displaced
         wrong = [
-            f'label {i} is {short(b)} in the file, {short(a)} in {path}' for i, (a, b) in enumerate(zip(names, ordered))
+            f'label {i} is {shorten(b)} in the file, {shorten(a)} in {path}'
+            for i, (a, b) in enumerate(zip(names, ordered))
         ]
         texts = '; the file lists its ids as texts are sorted: 1, 10, 2' if _is_sorted_as_texts(facts) else ''
         if ordered == sorted(ordered) and _are_in_number_order(names):
@@ -100,6 +110,16 @@ class OrderDiffers(DataRule):
                 other = dict(zip(here, there))  # one of the files that are trained together
                 return path, names, [other.get(name, name) for name in names]
         return None
+
+
+def is_part_of_a_list(facts: LabelFacts) -> bool:
+    """True if the ids of a file, which its framework renumbers, are some of those that num_classes counts."""
+    found = annotations_of(facts)
+    ids = sorted(found.categories)
+    if found.format != 'coco' or found.labelled_by != 'file order' or found.classes_counted or has_config(facts):
+        return False
+    is_own_list = any(ids == list(range(first, first + len(ids))) for first in (0, 1))
+    return not is_own_list and len(ids) < facts.num_classes and 0 < max(ids, default=0) <= facts.num_classes
 
 
 def _are_in_number_order(names: List[str]) -> bool:

@@ -7,7 +7,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, has_config
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: Numbers of outputs that frameworks have by default.
 DEFAULTS = (20, 21, 80, 81, 90, 91, 365, 1203)
@@ -43,7 +43,8 @@ class OutputsNeverTrained(DataRule):
         found, needed = annotations_of(facts), self._count_needed(facts)
         if found.format != 'coco' or found.classes_counted or has_config(facts) or not found.categories:
             return None
-        more = facts.num_classes - needed
+        enough = max(needed, max(found.categories) + 1) if found.labelled_by == 'unknown' else needed
+        more = facts.num_classes - enough
         far = more >= needed * HALF or facts.num_classes in DEFAULTS
         return LIKELY if more >= ENOUGH and far and not facts.values else None
 
@@ -61,7 +62,7 @@ class OutputsNeverTrained(DataRule):
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:
         needed = self._count_needed(facts)
-        categories = counted(len(annotations_of(facts).categories), 'category')
+        categories = quantity(len(annotations_of(facts).categories), 'category')
         return {'categories': categories, 'needed': needed, 'more': facts.num_classes - needed}
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -6,8 +6,8 @@ from mmguard.config.parts import transforms
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
+from mmguard.findings.known_sets import GRAYS_OF, voc_colour
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
-from mmguard.findings.palettes import GRAYS_OF, voc_colour
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import MANY_CHANNELS, VOID, has_config, ids_of, is_whole, listing, maps_of, stored, trained
 

@@ -12,11 +12,11 @@ from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
     VOID,
     certainty_of_share,
+    find_files_named,
     ids_of,
     is_whole,
     knows_classes,
     listing,
-    named_like,
     share,
     stored,
     trained,
@@ -61,7 +61,7 @@ class RawCityscapesIds(DataRule):
         share = len(raw) / len(facts.values)
         if facts.num_classes > 33 or not any(value >= 20 for value in raw):
             return None
-        if named_like(facts, '_labelids'):
+        if find_files_named(facts, '_labelids'):
             return certainty_of_share(share)
         if share < MOSTLY:
             return None
@@ -77,7 +77,7 @@ class RawCityscapesIds(DataRule):
         ids = ids_of(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
             return None
-        if named_like(facts, '_labelids'):
+        if find_files_named(facts, '_labelids'):
             return PROVEN
         rare = sum(counts.get(value, 0) for value in CITYSCAPES_RARE)
         return LIKELY if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else None
@@ -104,7 +104,7 @@ class RawCityscapesIds(DataRule):
         return ERROR if facts.values else WARNING
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        named = facts.labels is not None and bool(named_like(facts.labels, '_labelids'))
+        named = facts.labels is not None and bool(find_files_named(facts.labels, '_labelids'))
         question = '' if named else "Are these Cityscapes' ids, as its *_labelIds.png hold them?"
         void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == 255]
         shift = 0 if facts.labels is None else self._shift(facts.labels)
@@ -119,4 +119,4 @@ class RawCityscapesIds(DataRule):
             yield replace(edit, notes=(*edit.notes, note))
 
     def files(self, facts: LabelFacts) -> List[str]:
-        return named_like(facts, '_labelids') or super().files(facts)
+        return find_files_named(facts, '_labelids') or super().files(facts)

@@ -8,7 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class RecordsWithoutKey(DataRule):
@@ -44,4 +44,4 @@ class RecordsWithoutKey(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         without = annotations_of(facts).without_key
-        return listing(f'{key} in {counted(number, "record")}' for key, number in without.items())
+        return listing(f'{key} in {quantity(number, "record")}' for key, number in without.items())

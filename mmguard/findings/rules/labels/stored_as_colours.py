@@ -7,11 +7,11 @@ from mmguard.config.parts import datasets, palette_of
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour
 from mmguard.findings.map_edits import convert_files, list_stored_values, splits_of
-from mmguard.findings.palettes import CITYSCAPES, VOC, Colour
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import MANY_CHANNELS, VOID, knows_classes, listing, maps_of, named_like
-from mmguard.text.words import counted
+from mmguard.findings.views import MANY_CHANNELS, VOID, find_files_named, knows_classes, listing, maps_of
+from mmguard.text import quantity
 
 #: Colours that the evidence lists.
 FEW_COLOURS = 6
@@ -118,18 +118,18 @@ class StoredAsColours(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         forms = self._forms(facts)
-        seen = listing(f'{counted(count, "file")} with {MANY_CHANNELS[form]}' for form, count in forms.items())
+        seen = listing(f'{quantity(count, "file")} with {MANY_CHANNELS[form]}' for form, count in forms.items())
         colours = maps_of(facts).colours
         ranked = sorted(colours, key=lambda colour: -colours[colour])
-        seen += f'; {counted(len(colours), "colour")}: {listing(ranked, FEW_COLOURS)}' if colours else ''
+        seen += f'; {quantity(len(colours), "colour")}: {listing(ranked, FEW_COLOURS)}' if colours else ''
         declared = maps_of(facts).declared
         unknown = sorted(set(colours) - set(declared)) if declared else []
-        also = f'; labelmap.txt declares {counted(len(declared), "class")}' if declared else ''
+        also = f'; labelmap.txt declares {quantity(len(declared), "class")}' if declared else ''
         return f'{seen}{also}' + (f', and not {listing(unknown, FEW_COLOURS)}' if unknown else '')
 
     def files(self, facts: LabelFacts) -> List[str]:
         of_forms = [file for form in self._forms(facts) for file in maps_of(facts).form_examples.get(form, ())]
-        return of_forms or super().files(facts) or named_like(facts, '')
+        return of_forms or super().files(facts) or find_files_named(facts, '')
 
     def _forms(self, facts: LabelFacts) -> Dict[str, int]:
         return {form: n for form, n in maps_of(facts).forms.items() if form in MANY_CHANNELS and n > 0}

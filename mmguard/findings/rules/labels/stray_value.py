@@ -7,11 +7,12 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import more_classes, renumber
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import ENOUGH_FILES, VOID, is_rare, listing, maps_of, share
+from mmguard.findings.rules.labels.yolo.base import drop_rows
+from mmguard.findings.views import VOID, annotations_of, is_rare, listing, maps_of, share, trained
 
 FEW_VALUES = 4
-#: Of fewer files than usual: how many there are at least, and the share of files and pixels that hold a slip.
-SEVERAL_FILES, FEW_FILES, FEW_PIXELS = 10, 0.2, 0.02
+#: Of fewer files than usual: how many there are at least, and the share of files and elements that hold a slip.
+SEVERAL_FILES, FEW_FILES, FEW_ELEMENTS = 10, 0.2, 0.03
 
 
 class StrayValue(DataRule):
@@ -52,21 +53,27 @@ class StrayValue(DataRule):
 
         A class that the list lacks is drawn as often as others are; where it is listed, it is not a slip.
         """
-        beyond = facts.num_classes
-        if set(facts.values) != {beyond} or facts.kind != 'pixels' or beyond < 2 or len(facts.class_names) > beyond:
+        beyond, count, of_pixels = facts.num_classes, sum(facts.values.values()), facts.kind == 'pixels'
+        if set(facts.values) != {beyond} or beyond < 1 + of_pixels or len(facts.class_names) > beyond:
             return False
-        files = [n for label, n in maps_of(facts).files_with_class.items() if 0 <= label < beyond]
+        holders = (maps_of(facts) if of_pixels else annotations_of(facts)).files_with_class
+        files = {label: number for label, number in holders.items() if 0 <= label < beyond and number}
+        # Of boxes, also by number: a file may hold many.
+        rarest = min((trained(facts).get(label, 0) for label in files), default=0)
         few = share(facts.offending_files, facts.files) <= FEW_FILES and facts.files >= SEVERAL_FILES
-        small = share(sum(facts.values.values()), facts.total) <= FEW_PIXELS
-        return few and small and min(files, default=0) > facts.offending_files
+        small = share(count, facts.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)
+        return few and small and min(files.values(), default=0) > facts.offending_files
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
-        if labels is None or labels.kind != 'pixels':
+        if labels is None:
             return
         void = VOID if labels.ignore_index is None else labels.ignore_index
         question = f'Is {listing(sorted(labels.values))} a slip of the annotator (num_classes is right then)?'
-        yield from renumber(facts, dict.fromkeys(labels.values, void), ASKS, question)
-        if set(labels.values) == {labels.num_classes} and labels.files < ENOUGH_FILES:
+        is_map = labels.kind == 'pixels'
+        table = dict.fromkeys(labels.values, void)
+        ways = list(renumber(facts, table, ASKS, question) if is_map else drop_rows(self, facts, question))
+        yield from ways
+        if ways and set(labels.values) == {labels.num_classes}:
             lacks = f'Is {labels.num_classes} a class that the list lacks (few files show it)?'
             yield more_classes(facts, labels.num_classes + 1, lacks)

@@ -8,7 +8,7 @@ from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import listing, maps_of, stored, trained
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class StretchedBits(DataRule):
@@ -37,4 +37,4 @@ class StretchedBits(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         number = maps_of(facts).loaded_otherwise['scaled']
         before, after = listing(sorted(stored(facts))), listing(sorted(trained(facts)))
-        return f'{counted(number, "file")}; values as stored: {before}; as loaded: {after}'
+        return f'{quantity(number, "file")}; values as stored: {before}; as loaded: {after}'

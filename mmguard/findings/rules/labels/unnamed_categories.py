@@ -8,7 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing, share
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, shorten
 
 #: From this share of the annotations on it is the list of categories that is wrong.
 MANY = 0.2
@@ -53,7 +53,7 @@ class UnnamedCategories(DataRule):
         unnamed, ids = sum(found.unnamed.values()), sorted(found.categories)
         if self._is_shifted(found) and ids == list(range(1, len(ids) + 1)):
             question = (
-                f'Do category_ids count from 0 where "categories" count from 1 (is 0 {short(found.categories[1])})?'
+                f'Do category_ids count from 0 where "categories" count from 1 (is 0 {shorten(found.categories[1])})?'
             )
             shift = {number - 1: number for number in ids}
             yield from rewrite(self, facts, 'Add 1 to every category_id.', ASKS, question, label_map=shift)
@@ -76,7 +76,7 @@ class UnnamedCategories(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         unnamed = annotations_of(facts).unnamed
-        return listing(f'id {value} in {counted(count, "annotation")}' for value, count in sorted(unnamed.items()))
+        return listing(f'id {value} in {quantity(count, "annotation")}' for value, count in sorted(unnamed.items()))
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return annotations_of(facts).unnamed

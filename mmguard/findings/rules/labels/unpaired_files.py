@@ -5,10 +5,10 @@ from typing import Dict, Iterator, List, Optional
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.label_places import set_places
+from mmguard.findings.map_edits import set_places
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import has_config, listing, maps_of, number_of
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: List of ``MapFacts``, and what one and several of its files are.
 NAMED = (
@@ -67,7 +67,7 @@ class UnpairedFiles(DataRule):
         return self.title_none if self._has_no_pair(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'number': counted(sum(number_of(maps_of(facts), name) for name, _, _ in NAMED), 'name')}
+        return {'number': quantity(sum(number_of(maps_of(facts), name) for name, _, _ in NAMED), 'name')}
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join(self._parts(facts))
@@ -79,7 +79,7 @@ class UnpairedFiles(DataRule):
     def _parts(self, facts: LabelFacts) -> List[str]:
         maps = maps_of(facts)
         return [
-            f'{counted(number_of(maps, name), one, many)}: {listing(getattr(maps, name), 3)}'
+            f'{quantity(number_of(maps, name), one, many)}: {listing(getattr(maps, name), 3)}'
             for name, one, many in NAMED
             if number_of(maps, name)
         ]

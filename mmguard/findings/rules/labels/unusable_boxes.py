@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional
 
-from mmguard.findings.box_formats import corrections, describe_format
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import corrections, describe_format
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, certainty_of_share, listing, share

@@ -8,7 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, LIKELY, WARNING, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: Of COCO panoptic.
 AREA = 'the area of a segment is not the number of its pixels'
@@ -63,7 +63,7 @@ class UnusableMasks(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         known = annotations_of(facts)
         found = [
-            f'{fault}: {counted(count, "annotation")} ({listing(known.mask_examples.get(fault, []), 3)})'
+            f'{fault}: {quantity(count, "annotation")} ({listing(known.mask_examples.get(fault, []), 3)})'
             for fault, count in known.mask_faults.items()
         ]
         return '; '.join(found)

@@ -9,7 +9,7 @@ from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.known_sets import CITYSCAPES_TRAIN_IDS, set_of_numbers
 from mmguard.findings.map_edits import convert_files, list_stored_values
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import VOID, as_map, has_config, listing, maps_of, named_like
+from mmguard.findings.views import VOID, as_map, find_files_named, has_config, listing, maps_of
 
 #: All bits of 16.
 WHITE = 65535
@@ -82,7 +82,7 @@ class WiderThanEightBits(DataRule):
         wide = [value for value in maps_of(facts).raw if value > 255]
         if not wide or max(wide) > 65535:
             return 0
-        if named_like(facts, '_instanceids') or (min(wide) >= 24_000 and max(wide) < 34_000):
+        if find_files_named(facts, '_instanceids') or (min(wide) >= 24_000 and max(wide) < 34_000):
             return 1000
         # The numbers of objects are small: the low byte says little.
         low = max(value % 256 for value in wide)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Sequence
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
@@ -39,6 +39,7 @@ class WrongRecords(DataRule):
     needs = ('annotations',)
     summary = 'Records of the annotation file have wrong types or lack entries.'
     title = 'Records of the annotation file are not as readers expect them: {reasons}.'
+    title_folders = 'Folders are the classes, and not as readers expect them: {reasons}.'
     why = 'A reader stops there, or leaves the record out silently.'
     example = Example(
         wrong='"bbox": ["10", "20", "4", "5"], "category_id": "1"',
@@ -46,14 +47,24 @@ class WrongRecords(DataRule):
     )
     limits = 'It knows what the readers of each format need, not what your own reader allows.'
     advice = (
-        'Correct the places listed, or export the file again. In COCO "images", "annotations" and "categories" are '
-        'lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers, names are texts. XML has no '
-        'namespace, and a size. Labelme shapes have a label, and imagePath is relative to the JSON. Where folders are '
-        'the classes, delete hidden ones and give each split the same.'
+        'Correct the places listed (delete hidden folders), or export the file again. In COCO "images", "annotations" '
+        'and "categories" are lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers, names are texts. '
+        'XML has no namespace, and a size. Labelme shapes have a label, and imagePath is relative to the JSON. Where '
+        'folders are the classes, each split has the same.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if self._reasons(facts) else None
+
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title_folders if self._is_about_folders(facts) else self.title
+
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
+        # One folder more moves the number of every class after it.
+        return super().find_superseded(facts) if self._is_about_folders(facts) else ()
+
+    def _is_about_folders(self, facts: LabelFacts) -> bool:
+        return any('folder' in reason for reason in self._reasons(facts))
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and annotations_of(facts.labels).format == 'coco':

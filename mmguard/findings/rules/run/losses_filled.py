@@ -4,8 +4,8 @@ from typing import Iterator
 
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import NAMED, Example, Facts, RunRule
-from mmguard.findings.run import RunFacts, in_one_line
-from mmguard.text.words import counted
+from mmguard.findings.run import RunFacts, format_exception
+from mmguard.text import quantity
 
 
 class LossesFilled(RunRule):
@@ -28,7 +28,7 @@ class LossesFilled(RunRule):
     def find(self, facts: Facts) -> Iterator[Finding]:
         run = facts.run or RunFacts()
         lacked = [
-            f'rank {rank} had no {loss} in {counted(number, "iteration")}; filled with zeros'
+            f'rank {rank} had no {loss} in {quantity(number, "iteration")}; filled with zeros'
             for loss, by_rank in run.filled.items()
             for rank, number in sorted(by_rank.items())
         ]
@@ -40,7 +40,7 @@ class LossesFilled(RunRule):
         refused = [rank.error for rank in facts.ranks if 'ranks differ in their losses' in rank.error]
         if lacked or refused:
             evidence, files = (
-                '; '.join([*lacked, *map(in_one_line, refused[:1])]),
+                '; '.join([*lacked, *map(format_exception, refused[:1])]),
                 tuple(dict.fromkeys(samples))[:NAMED],
             )
             yield self.report(evidence, severity=ERROR if refused else WARNING, files=files)

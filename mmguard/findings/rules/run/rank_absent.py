@@ -4,7 +4,7 @@ from typing import Iterator
 
 from mmguard.findings.finding import ERROR, INFO, Finding
 from mmguard.findings.rule import Example, Facts, RunRule
-from mmguard.findings.run import MISSED_ANOTHER, RunFacts, in_one_line, ranks_in_words
+from mmguard.findings.run import MISSED_ANOTHER, RunFacts, format_exception, name_ranks
 
 
 class RankAbsent(RunRule):
@@ -27,8 +27,8 @@ class RankAbsent(RunRule):
     def find(self, facts: Facts) -> Iterator[Finding]:
         silent = (facts.run or RunFacts()).silent
         unknown = 'ended well, never began to train, or wrote it on another machine'
-        said = [f'{ranks_in_words(silent)} left no record: {unknown}'] if silent else []
+        said = [f'{name_ranks(silent)} left no record: {unknown}'] if silent else []
         if facts.ranks and facts.ranks[0].ending == MISSED_ANOTHER:
-            yield self.report('; '.join([in_one_line(facts.ranks[0].error), *said]), severity=ERROR)
+            yield self.report('; '.join([format_exception(facts.ranks[0].error), *said]), severity=ERROR)
         elif said:
             yield self.report(said[0], title=self.title_silent, severity=INFO)

@@ -4,7 +4,7 @@ from typing import Iterator
 
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Example, Facts, RunRule
-from mmguard.findings.run import KILLED, ranks_in_words
+from mmguard.findings.run import KILLED, name_ranks
 
 
 class RankKilled(RunRule):
@@ -25,5 +25,5 @@ class RankKilled(RunRule):
         killed = [rank for rank in facts.ranks if rank.ending == KILLED]
         if killed and facts.ranks[0].ending == KILLED:
             every = len(killed) == len(facts.ranks) > 1
-            ranks = 'All ranks were' if every else ranks_in_words([rank.rank for rank in killed], 'was', 'were')
+            ranks = 'All ranks were' if every else name_ranks([rank.rank for rank in killed], 'was', 'were')
             yield self.report('; '.join(rank.words for rank in killed), dict(ranks=ranks))

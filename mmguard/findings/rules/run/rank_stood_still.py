@@ -4,7 +4,7 @@ from typing import Iterator
 
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import Example, Facts, RunRule
-from mmguard.findings.run import STOOD_STILL, ranks_in_words
+from mmguard.findings.run import STOOD_STILL, name_ranks
 
 
 class RankStoodStill(RunRule):
@@ -27,5 +27,5 @@ class RankStoodStill(RunRule):
             return
         places = {rank.rank: rank.iteration for rank in still if rank.iteration is not None}
         late = [rank for rank, place in places.items() if place < max(places.values())]
-        said = [f'{ranks_in_words(late, "is", "are")} in an earlier iteration'] if late else []
+        said = [f'{name_ranks(late, "is", "are")} in an earlier iteration'] if late else []
         yield self.report('; '.join([*(rank.words for rank in still), *said]))

@@ -5,7 +5,7 @@ from typing import Iterator
 
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Example, Facts, RunRule
-from mmguard.findings.run import in_one_line
+from mmguard.findings.run import format_exception
 
 #: AbsentRankError of a rank that lives; mmengine, whose losses have other names on a rank; torch.
 _OUT_OF_STEP = re.compile(
@@ -28,4 +28,4 @@ class SkippedCollective(RunRule):
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         if facts.ranks and _OUT_OF_STEP.search(facts.ranks[0].error):
-            yield self.report(in_one_line(facts.ranks[0].error))
+            yield self.report(format_exception(facts.ranks[0].error))

@@ -4,8 +4,7 @@ from typing import Iterator
 
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Example, Facts, RunRule
-from mmguard.findings.run import in_one_line
-from mmguard.findings.unused import unused_in
+from mmguard.findings.run import find_unused, format_exception
 from mmguard.findings.usual_edits import propose
 
 
@@ -38,11 +37,11 @@ class UnusedParametersSeen(RunRule):
                 'Let DistributedDataParallel find unused parameters.',
                 'Is the branch meant to be skipped?',
             )
-            notes = ('If not, use its output in a loss, or take the branch out of the model.',)
-            edit = propose(title, (place, True), question=question, notes=notes)
-            said = unused_in(rank.error for rank in facts.ranks)
+            if_not = 'Use its output in a loss, or take the branch out of the model.'
+            edit = propose(title, (place, True), question=question, if_not=if_not)
+            said = find_unused(rank.error for rank in facts.ranks)
             title, evidence = (
                 self.title_model if said.everywhere else '',
-                '; '.join(said.words) or in_one_line(errors[0]),
+                '; '.join(said.lines) or format_exception(errors[0]),
             )
             yield self.report(evidence, title=title, edits=[edit] if config is not None else ())

@@ -10,7 +10,7 @@ import numpy as np
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, shorten
 from mmguard.tools.scan.annotations.coco_file import CocoFile, read_coco
 from mmguard.tools.scan.annotations.coco_masks import MASK_FAULTS, judged
 from mmguard.tools.scan.annotations.coco_records import ABSENT, NO_NUMBER
@@ -237,7 +237,8 @@ def _describe_categories(
         else:
             what = 'a category has no id' if code == ABSENT else 'the id of a category is no whole number'
             faults.add(
-                what, f'{source}: {short(name)}' if code == ABSENT else f'{source}: {short(number)}, {short(name)}'
+                what,
+                f'{source}: {shorten(name)}' if code == ABSENT else f'{source}: {shorten(number)}, {shorten(name)}',
             )
     names = [name for _, name in coco.categories]
     counts = np.bincount(table.category[table.category >= 0], minlength=len(names)).tolist()
@@ -253,7 +254,7 @@ def _describe_categories(
             rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
             annotations.unnamed_examples += _places_of(coco, table, rows)
         elif code != ABSENT:
-            faults.add('category_id names no category', f'{source}: {short(number)}, {counted(count, "annotation")}')
+            faults.add('category_id names no category', f'{source}: {shorten(number)}, {quantity(count, "annotation")}')
     if class_names is None:
         return
     in_file = set(names)
@@ -302,7 +303,7 @@ def _describe_sizes(coco: CocoFile, faults: Faults, source: str) -> None:
         wrong = ((sizes != NO_NUMBER) & ~((sizes >= 1) & (sizes <= LARGEST_SIDE))).any(axis=1)
     for place in np.flatnonzero(wrong).tolist():
         height, width = sizes[place].tolist()
-        faults.add(WRONG_SIZE, f'{source}: {short(coco.images.name[place])}: {width:g} x {height:g}')
+        faults.add(WRONG_SIZE, f'{source}: {shorten(coco.images.name[place])}: {width:g} x {height:g}')
 
 
 def _describe_ids(coco: CocoFile, table: Table, annotations: AnnotationFacts, by_url: bool) -> None:

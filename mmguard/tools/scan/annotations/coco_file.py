@@ -13,7 +13,7 @@ from typing import Any, Iterator, List, Match, NamedTuple, Set, Tuple
 
 from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
-from mmguard.text.words import short
+from mmguard.text import shorten
 from mmguard.tools.scan.annotations.coco_records import (
     TYPES,
     TYPES_WITH_MASKS,
@@ -225,13 +225,13 @@ def _add_categories(coco: CocoFile, batch: Batch, faults: Faults, source: str) -
     for number, record in enumerate(batch.records, batch.first):
         where = f'{source}: categories[{number}]'
         if not isinstance(record, dict):
-            faults.add('a category is no object', f'{where} is {short(record)}')
+            faults.add('a category is no object', f'{where} is {shorten(record)}')
             continue
         name = record.get('name')
         if not isinstance(name, str):
-            faults.add('a category has no name', f'{where}: {short(record)}')
+            faults.add('a category has no name', f'{where}: {shorten(record)}')
         elif not is_writable(name):
-            faults.add('the name of a category holds half of a character', f'{where}: {short(name)}')
+            faults.add('the name of a category holds half of a character', f'{where}: {shorten(name)}')
         coco.without_isthing += 'isthing' not in record
         # A category without an id is none that an annotation could name.
         coco.categories.append((coco.ids.code(record.get('id')), name if isinstance(name, str) else str(name)))

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from mmguard.text.words import short
+from mmguard.text import shorten
 from mmguard.tools.scan.annotations.coco_masks import UNREAD, Rle, as_float, checked, mask_column
 from mmguard.tools.scan.faults import Faults
 
@@ -188,7 +188,7 @@ def plain_columns(
     for number, record in enumerate(records, first):
         where = f'{source}: annotations[{number}]'
         if not isinstance(record, dict):
-            faults.add('an annotation is no object', f'{where} is {short(record)}')
+            faults.add('an annotation is no object', f'{where} is {shorten(record)}')
             continue
         for part in _segments(record, where, faults):
             row = (
@@ -220,7 +220,7 @@ def _segments(record: Dict[str, Any], where: str, faults: Faults) -> List[Dict[s
     if segments is None:
         return [record]
     if not isinstance(segments, list):
-        faults.add('segments_info is no list', f'{where}: {short(segments)}')
+        faults.add('segments_info is no list', f'{where}: {shorten(segments)}')
         return []
     objects = [segment for segment in segments if isinstance(segment, dict)]
     if len(objects) < len(segments):
@@ -232,14 +232,14 @@ def _id(record: Dict[str, Any], key: str, ids: Ids, where: str, faults: Faults) 
     value = record.get(key)
     code = ids.code(value)
     if code == ABSENT and value is not None:
-        faults.add(f'{key} is neither a number nor a text', f'{where}: {short(value)}')
+        faults.add(f'{key} is neither a number nor a text', f'{where}: {shorten(value)}')
     return code
 
 
 def _flag(record: Dict[str, Any], key: str, where: str, faults: Faults) -> bool:
     value = record.get(key)
     if value is not None and not isinstance(value, (int, float)):
-        faults.add(f'{key} is neither 0 nor 1', f'{where}: {short(value)}')
+        faults.add(f'{key} is neither 0 nor 1', f'{where}: {shorten(value)}')
     return bool(value)  # as mmdet takes it: "0" is true
 
 
@@ -249,7 +249,7 @@ def _number(record: Dict[str, Any], key: str, where: str, faults: Faults) -> flo
         return NO_NUMBER
     number = _float(value)
     if number is None:
-        faults.add(f'{key} is no number', f'{where}: {short(value)}')
+        faults.add(f'{key} is no number', f'{where}: {shorten(value)}')
         return NO_NUMBER
     return number
 
@@ -259,7 +259,7 @@ def _box(value: Any, where: str, faults: Faults) -> Tuple[float, ...]:
         return _NO_BOX
     numbers = [_float(part) for part in value] if isinstance(value, (list, tuple)) and len(value) == 4 else [None]
     if any(number is None for number in numbers):
-        faults.add('bbox is not four numbers', f'{where}: {short(value)}')
+        faults.add('bbox is not four numbers', f'{where}: {shorten(value)}')
         return _NO_BOX
     return tuple(numbers)  # type: ignore[arg-type]
 
@@ -288,7 +288,7 @@ def add_plain_images(
     """Appends whatever JSON holds in the place of images; what cannot be an image is a fault."""
     for number, record in enumerate(records, first):
         if not isinstance(record, dict):
-            faults.add('an image is no object', f'{source}: images[{number}] is {short(record)}')
+            faults.add('an image is no object', f'{source}: images[{number}] is {shorten(record)}')
             continue
         where = f'{source}: images[{number}]'
         name, url = (_name(record, key, where, faults) for key in ('file_name', 'coco_url'))
@@ -305,9 +305,9 @@ def _file(name: str, url: str, by_url: bool) -> str:
 def _name(record: Dict[str, Any], key: str, where: str, faults: Faults) -> str:
     value = record.get(key)
     if value is not None and not isinstance(value, str):
-        faults.add(f'{key} is no text', f'{where}: {short(value)}')
+        faults.add(f'{key} is no text', f'{where}: {shorten(value)}')
     elif value is not None and not is_writable(value):
-        faults.add(f'{key} holds half of a character: no file can have that name', f'{where}: {short(value)}')
+        faults.add(f'{key} holds half of a character: no file can have that name', f'{where}: {shorten(value)}')
     return value if isinstance(value, str) else ''
 
 

@@ -12,8 +12,7 @@ from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.labels.instances import LABEL_REASON
-from mmguard.text.failures import words_of
-from mmguard.text.words import short
+from mmguard.text import describe_error, shorten
 from mmguard.tools.scan.annotations.labelme import listed
 from mmguard.tools.scan.annotations.table import EXAMPLES, merged
 from mmguard.tools.scan.faults import Faults
@@ -55,7 +54,7 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
         listed = dataset.metainfo.get('classes')  # folders name them, and the JSON of several labels
         names = [str(name) for name in listed] if isinstance(listed, (list, tuple)) else names
     except Exception as error:  # whatever a data set raises where its files are not, or hold something else
-        faults.add(words_of(error), part.path)
+        faults.add(describe_error(error), part.path)
     return facts_of_images(images, source, names or [], num_classes, faults)
 
 
@@ -91,7 +90,7 @@ def _of_lines(dataset: Any, faults: Faults) -> Iterator[Labelled]:
         try:
             yield Labelled(f'{name}: line {number}: {line.strip()}', _joined(dataset, image), [int(label)])
         except ValueError:
-            what = f'the label is no whole number: {short(label)}' if blank else 'a line is not `file label`'
+            what = f'the label is no whole number: {shorten(label)}' if blank else 'a line is not `file label`'
             faults.add(what, f'{name}: line {number}')
 
 
@@ -110,7 +109,7 @@ def _of_list(dataset: Any, faults: Faults) -> Iterator[Labelled]:
         try:
             labels = [int(one) for one in (label if hasattr(label, '__len__') else [label])]
         except (TypeError, ValueError):
-            faults.add(f'gt_label is no whole number: {short(label)}', place)
+            faults.add(f'gt_label is no whole number: {shorten(label)}', place)
             continue
         yield Labelled(f'{place}: {", ".join(map(str, labels))}', path, labels)
 

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, BinaryIO, Callable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from mmguard.text.words import short
+from mmguard.text import shorten
 
 #: Bytes decoded at a time.
 BLOCK = 1 << 21
@@ -113,7 +113,7 @@ class Stream:
             else:
                 value = self._value()
                 if key in self._types:
-                    self._warn(f'"{key}" is no list but {short(value)}', self._here())
+                    self._warn(f'"{key}" is no list but {shorten(value)}', self._here())
                     yield Batch(key, 0, [], False)
             mark = self._peek()
             self._pos += 1
@@ -217,7 +217,7 @@ class Stream:
             at = self._offset + self._pos + len(error.doc[: error.pos].encode('utf-8', 'surrogateescape'))
             return JsonFault(f'is damaged: {error.msg}', f'{where}, byte {at:,}')
         if error is not None and not isinstance(error, json.JSONDecodeError):
-            return JsonFault(f'is damaged: {short(str(error))}', where)
+            return JsonFault(f'is damaged: {shorten(str(error))}', where)
         return JsonFault('ends in the middle: the file was cut off', where)
 
     # ---- single tokens
@@ -292,7 +292,7 @@ class Stream:
         rest = self._buffer[self._pos : self._pos + 20]
         if not rest:
             return JsonFault('ends in the middle: the file was cut off', self._here())
-        return JsonFault(f'is no COCO JSON: {what}, found {short(rest.decode("utf-8", "replace"))}', self._here())
+        return JsonFault(f'is no COCO JSON: {what}, found {shorten(rest.decode("utf-8", "replace"))}', self._here())
 
     def _here(self) -> str:
         return f'byte {self._offset + self._pos:,}'

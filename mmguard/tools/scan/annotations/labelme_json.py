@@ -10,7 +10,7 @@ import struct
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 from mmguard.files.regular import read_regular
-from mmguard.text.words import short
+from mmguard.text import shorten
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER, is_writable
 from mmguard.tools.scan.faults import Faults
 
@@ -64,7 +64,7 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
         return None
     image, data = record.get('imagePath'), record.get('imageData')
     if not isinstance(image, str) or not image or '\0' in image or not is_writable(image):
-        faults.add('imagePath names no file', f'{source}: {short(image)}')
+        faults.add('imagePath names no file', f'{source}: {shorten(image)}')
         image = ''
     found = [shape_of(one, place, source, faults) for place, one in enumerate(record['shapes'])]
     size = _size(record, source, faults)
@@ -95,7 +95,7 @@ def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, flo
         return None
     if all(type(side) is int and 1 <= side <= 1 << 24 for side in (height, width)):
         return float(height), float(width)
-    faults.add('imageHeight or imageWidth is no whole number above 0', f'{source}: {short(height)}, {short(width)}')
+    faults.add('imageHeight or imageWidth is no whole number above 0', f'{source}: {shorten(height)}, {shorten(width)}')
     return None
 
 
@@ -103,17 +103,17 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
     """Understand a record of ``shapes``; ``None`` where nothing can be made of it."""
     where = f'{source}: shapes[{place}]'
     if not isinstance(record, dict):
-        faults.add('a shape is no object', f'{where} is {short(record)}')
+        faults.add('a shape is no object', f'{where} is {shorten(record)}')
         return None
     label, kind, group = _label_of(record.get('label'), where, faults), record.get('shape_type'), record.get('group_id')
     kind = 'polygon' if kind is None else kind
     if label is None:
         return None
     if not isinstance(kind, str) or kind not in (*AREAS, *THIN):
-        faults.add('a shape is of a kind that Labelme does not have', f'{where}: {short(kind)}')
+        faults.add('a shape is of a kind that Labelme does not have', f'{where}: {shorten(kind)}')
         return None
     if group is not None and type(group) not in (int, str):
-        faults.add('group_id is neither a number nor a text', f'{where}: {short(group)}')
+        faults.add('group_id is neither a number nor a text', f'{where}: {shorten(group)}')
         group = None
     points = _points_of(record.get('points'), where, faults)
     if points is None:
@@ -183,7 +183,7 @@ def _label_of(value: Any, where: str, faults: Faults) -> Optional[str]:
         faults.add('a shape has no label', where)
         return None
     if not isinstance(value, str) or not is_writable(value):
-        faults.add('the label of a shape is no text', f'{where}: {short(value)}')
+        faults.add('the label of a shape is no text', f'{where}: {shorten(value)}')
         return None
     return value
 
@@ -194,7 +194,7 @@ def _points_of(value: Any, where: str, faults: Faults) -> Optional[Points]:
     points = [point for point in map(_point_of, pairs) if point is not None]
     if len(points) == len(pairs):
         return points
-    faults.add('points of a shape are no pairs of finite numbers', f'{where}: {short(value)}')
+    faults.add('points of a shape are no pairs of finite numbers', f'{where}: {shorten(value)}')
     return None
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Sequenc
 
 import numpy as np
 
-from mmguard.files.whole import temporary_folder
+from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import LabelFacts, LoaderFacts
-from mmguard.text.failures import words_of
+from mmguard.text import describe_error
 from mmguard.tools.scan.annotations.coco_file import CocoFile
 from mmguard.tools.scan.sources.config import compare, spread, up_to_the_loader
 
@@ -66,9 +66,9 @@ def ask_dataset(
     try:
         steps = _up_to_the_loader(dataset)
     except ImportError as error:
-        return LoaderFacts(unknown=words_of(error, 160))
+        return LoaderFacts(unknown=describe_error(error, 160))
     except Exception as error:  # a class of the user's may raise anything
-        steps, facts.unknown = [], f'its pipeline cannot be built ({words_of(error, 160)})'
+        steps, facts.unknown = [], f'its pipeline cannot be built ({describe_error(error, 160)})'
     with temporary_folder() as folder:
         for number, sample in enumerate(samples):
             path = os.path.join(folder, f'{number}{os.path.splitext(dataset.ann_file)[1]}')

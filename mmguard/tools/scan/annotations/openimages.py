@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.text.words import short
+from mmguard.text import shorten
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files
 from mmguard.tools.scan.annotations.table import facts_of, table_of_names
@@ -51,14 +51,14 @@ def scan_openimages(
         except ValueError:
             faults.add(
                 'a corner is no number: mmdet stops here',
-                f'{source}: row {number}: {short(row[_LEFT : _BOTTOM + 1])}',
+                f'{source}: row {number}: {shorten(row[_LEFT : _BOTTOM + 1])}',
             )
             corners = (NO_NUMBER,) * 4
         rows.append((place_of.setdefault(f'{row[0]}.jpg', len(place_of)), row[_LABEL], corners))
     rows_of = Counter(mid for _, mid, _ in rows)
     unknown = sorted(set(rows_of) - set(mids))
     for mid in unknown:
-        faults.add('a label is not in the label file: mmdet stops here', f'{source}: {short(mid)}')
+        faults.add('a label is not in the label file: mmdet stops here', f'{source}: {shorten(mid)}')
     table = table_of_names(list(place_of), [(1.0, 1.0)] * len(place_of), rows, mids, mids)
     table.categories = names
     annotations.categories = dict(enumerate(names))
@@ -78,7 +78,7 @@ def _check_flags(row: Sequence[str], where: str, faults: Faults) -> None:
         try:
             int(flag)
         except ValueError:
-            faults.add('a flag (IsOccluded, ...) is no whole number: mmdet stops here', f'{where}: {short(flag)}')
+            faults.add('a flag (IsOccluded, ...) is no whole number: mmdet stops here', f'{where}: {shorten(flag)}')
 
 
 def _rows(path: str, columns: int, faults: Faults, headers: int = 0) -> Iterator[Tuple[int, List[str]]]:

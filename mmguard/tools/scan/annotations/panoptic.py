@@ -13,7 +13,7 @@ import numpy as np
 from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts
-from mmguard.text.words import short
+from mmguard.text import shorten
 from mmguard.tools.scan.annotations.disk import LOOKED_AT, missing_files
 from mmguard.tools.scan.annotations.json_stream import JsonFault, Stream
 from mmguard.tools.scan.annotations.table import EXAMPLES
@@ -69,7 +69,7 @@ def describe_segments(
         wanted = names.get(_key(one.image_id))
         if wanted is not None and wanted != one.png:
             what = 'file_name of an annotation is not that of its image as .png, which mmdet opens'
-            faults.add(what, f'{source}: {short(one.png)}, {short(wanted)}')
+            faults.add(what, f'{source}: {shorten(one.png)}, {shorten(wanted)}')
     for place in np.unique(np.linspace(0, len(images) - 1, most).astype(int)).tolist() if most else []:
         _compare(images[place], folder, sizes.get(_key(images[place].image_id)), annotations, faults)
 
@@ -113,7 +113,7 @@ def _add(record: Dict[str, Any], images: List[_Image], faults: Faults, where: st
         if type(number) is int and 0 < number < _LARGEST:
             found.append((number, min(max(area, -_FAR), _FAR) if isinstance(area, (int, float)) else math.nan))
         else:
-            faults.add('the id of a segment is no whole number between 1 and 16777215', f'{where}: {short(number)}')
+            faults.add('the id of a segment is no whole number between 1 and 16777215', f'{where}: {shorten(number)}')
     images.append(_Image(name, record.get('image_id'), found))
 
 

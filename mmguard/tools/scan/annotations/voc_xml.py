@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 from xml.parsers import expat
 
-from mmguard.text.words import short
+from mmguard.text import shorten
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.faults import Faults
 
@@ -57,7 +57,7 @@ def read_voc(read: Text, source: str, faults: Faults) -> Optional[VocFile]:
     if not _parse(reader.parser(), text, source, faults):
         return None
     if reader.namespaced:
-        faults.add('tags are in an XML namespace: mmdet finds none of them', f'{source}: {short(reader.namespaced)}')
+        faults.add('tags are in an XML namespace: mmdet finds none of them', f'{source}: {shorten(reader.namespaced)}')
     size = None if reader.size is None else _size(reader.size, source, faults)
     objects = [_object(found, number, source, faults) for number, found in enumerate(reader.objects)]
     return VocFile(size, [voc_object for voc_object in objects if voc_object is not None])
@@ -159,7 +159,7 @@ def _size(found: Dict[str, str], source: str, faults: Faults) -> Tuple[float, fl
             sides.append(float(int(text or '')))  # as mmdet does, which '640.0' ends with a ValueError
         except (ValueError, OverflowError):
             what = f'the size has no {side}' if text is None else f'the {side} is no whole number: mmdet stops here'
-            faults.add(what, source if text is None else f'{source}: {short(text)}')
+            faults.add(what, source if text is None else f'{source}: {shorten(text)}')
             sides.append(NO_NUMBER)
     return sides[0], sides[1]
 
@@ -172,7 +172,7 @@ def _object(found: Dict[str, str], number: int, source: str, faults: Faults) -> 
     try:
         difficult = int(found.get('difficult', '0')) != 0
     except ValueError:
-        faults.add('difficult is no whole number: mmdet stops here', f'{where}: {short(found["difficult"])}')
+        faults.add('difficult is no whole number: mmdet stops here', f'{where}: {shorten(found["difficult"])}')
         difficult = False
     return VocObject(found['name'], difficult, _corners(found, where, faults))
 
@@ -188,7 +188,7 @@ def _corners(found: Dict[str, str], where: str, faults: Faults) -> Tuple[float, 
             number = float(text)
         except ValueError:
             what = 'is no number' if text.strip() else 'is missing'
-            faults.add(f'{side} {what}: mmdet stops here', f'{where}: {short(text)}' if text else where)
+            faults.add(f'{side} {what}: mmdet stops here', f'{where}: {shorten(text)}' if text else where)
             return (NO_NUMBER,) * 4
         # int() cuts the fraction off; it cannot do so with NaN and infinity, which end mmdet.
         finite = number - number == 0

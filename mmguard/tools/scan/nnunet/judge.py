@@ -12,7 +12,7 @@ import numpy as np
 
 from mmguard.findings import volumes as kinds
 from mmguard.findings.volumes import CaseFault
-from mmguard.text.words import counted
+from mmguard.text import quantity
 from mmguard.tools.scan.faults import printable
 from mmguard.tools.scan.nnunet.record import FRACTIONS, INF, NAN, CaseRecord, FileRecord, is_whole
 from mmguard.tools.scan.nnunet.spec import MSD, DatasetSpec
@@ -121,7 +121,7 @@ class Judge:
                 place = _FIRST_CHANNEL.sub(f'_{number:04d}', self.name_of(first.path))
                 yield kinds.CHANNELS, CaseFault(printable(record.case), place, 'this channel is missing')
         elif found != self.spec.channels:
-            where = f'{counted(found, "channel")} in {counted(len(images), "file")}'
+            where = f'{quantity(found, "channel")} in {quantity(len(images), "file")}'
             said = f'{where}, dataset.json declares {self.spec.channels}'
             yield kinds.CHANNELS, self._fault(record, first, said, sum(image.voxels for image in images))
 
@@ -163,7 +163,7 @@ class Judge:
     def _intensities(self, record: CaseRecord, label: FileRecord) -> CaseFault:
         frequent = sorted(label.values, key=lambda value: -label.values[value])[:_EXAMPLES]
         said = (
-            f'{"more than " if label.left_out else ""}{counted(len(label.values), "value")}, most often '
+            f'{"more than " if label.left_out else ""}{quantity(len(label.values), "value")}, most often '
             f'{", ".join(frequent)}; {label.unlike / label.pairs:.0%} of neighbouring voxels differ'
         )
         fault = self._fault(record, label, said, label.voxels)
@@ -242,7 +242,7 @@ def _describe_values(values: Dict[str, int], slices: Dict[str, str]) -> str:
     for value in ranked[:_NAMED_VALUES]:
         where = f', {slices[value]}' if value in slices else ''
         name = f'value {value}' if is_whole(value) else {NAN: 'NaN', INF: 'infinite'}.get(value, value)
-        texts.append(f'{name}: {counted(values[value], "voxel")}{where}')
+        texts.append(f'{name}: {quantity(values[value], "voxel")}{where}')
     rest = f'; {len(ranked) - _NAMED_VALUES} more values' if len(ranked) > _NAMED_VALUES else ''
     return '; '.join(texts) + rest
 

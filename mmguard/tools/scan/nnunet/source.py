@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import CONVERSIONS, FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
-from mmguard.text.words import counted
+from mmguard.text import quantity
 from mmguard.tools.scan.engine import Mapper, in_chunks
 from mmguard.tools.scan.nnunet.cases import CaseItem, CaseSettings, Listing, list_cases
 from mmguard.tools.scan.nnunet.judge import Fault, Judge
@@ -145,7 +145,7 @@ class CaseSource:
         self.reader, notes = choose_reader(self.spec.reader, self.spec.file_ending, example)
         #: What the user should know of how it was read.
         self.notes: List[str] = [
-            f'nnU-Net raw data set{_LAYOUTS.get(self.spec.layout, "")}, {counted(self.count(), "case")}'
+            f'nnU-Net raw data set{_LAYOUTS.get(self.spec.layout, "")}, {quantity(self.count(), "case")}'
             + (f', as {self.reader} reads {self.spec.file_ending}' if self.reader else ''),
             *notes,
         ]

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
-from mmguard.text.words import counted, plural, short
+from mmguard.text import plural, quantity, shorten
 
 #: Faults of dataset.json, by kind; ``VolumeFacts.declared`` holds their texts.
 KEYS, LABELS, REGIONS, COUNT = 'keys', 'labels', 'regions', 'count'
@@ -100,18 +100,18 @@ def _read_keys(spec: DatasetSpec) -> None:
         spec.channels = len(channels)
         wanted = [str(number) for number in range(len(channels))]
         if sorted(channels) != sorted(wanted):
-            spec.add(KEYS, f'channel_names must map {", ".join(wanted)} to names, got {short(channels)}')
+            spec.add(KEYS, f'channel_names must map {", ".join(wanted)} to names, got {shorten(channels)}')
         elif not all(isinstance(name, str) for name in channels.values()):
-            spec.add(KEYS, f'channel_names must map numbers to names, got {short(channels)}')
+            spec.add(KEYS, f'channel_names must map numbers to names, got {shorten(channels)}')
     elif 'channel_names' in content:
-        spec.add(KEYS, f'channel_names must be an object as {{"0": "CT"}}, got {short(channels)}')
+        spec.add(KEYS, f'channel_names must be an object as {{"0": "CT"}}, got {shorten(channels)}')
     ending = content.get('file_ending') if spec.layout == V2 else '.nii.gz'
     if isinstance(ending, str) and ending:
         spec.file_ending = ending
         if not ending.startswith('.'):
             spec.add(KEYS, f'file_ending must begin with a dot, got "{ending}"')
     elif 'file_ending' in content:
-        spec.add(KEYS, f'file_ending must be text as ".nii.gz", got {short(ending)}')
+        spec.add(KEYS, f'file_ending must be text as ".nii.gz", got {shorten(ending)}')
     reader = content.get('overwrite_image_reader_writer')
     if isinstance(reader, str) and reader != 'None':
         spec.reader = reader
@@ -124,10 +124,11 @@ def judge_count(spec: DatasetSpec, found: int) -> None:
         return
     if isinstance(said, bool) or not isinstance(said, int):
         spec.add(
-            COUNT, f'numTraining must be a number, got {short(said)}; {counted(found, "case was", "cases were")} found'
+            COUNT,
+            f'numTraining must be a number, got {shorten(said)}; {quantity(found, "case was", "cases were")} found',
         )
     elif said != found:
-        spec.add(COUNT, f'numTraining is {said:,}, {counted(found, "case was", "cases were")} found')
+        spec.add(COUNT, f'numTraining is {said:,}, {quantity(found, "case was", "cases were")} found')
 
 
 def _read_labels(spec: DatasetSpec) -> None:
@@ -136,7 +137,7 @@ def _read_labels(spec: DatasetSpec) -> None:
         return
     if not isinstance(labels, Mapping) or not labels:
         example = '{"background": 0, "liver": 1}' if spec.layout == V2 else '{"0": "background", "1": "liver"}'
-        spec.add(LABELS, f'labels must be an object as {example}, got {short(labels)}')
+        spec.add(LABELS, f'labels must be an object as {example}, got {shorten(labels)}')
         return
     if all(_as_int(name) is not None for name in labels) and all(isinstance(v, str) for v in labels.values()):
         if spec.layout == V2:
@@ -147,12 +148,12 @@ def _read_labels(spec: DatasetSpec) -> None:
         members = value if isinstance(value, list) else [value]
         numbers = [_as_int(member) for member in members]
         if None in numbers or not numbers:
-            spec.add(LABELS, f'the label of "{name}" is {short(value)}, no integer')
+            spec.add(LABELS, f'the label of "{name}" is {shorten(value)}, no integer')
             continue
         if not all(isinstance(member, int) and not isinstance(member, bool) for member in members):
-            spec.add(LABELS, f'the label of "{name}" is {short(value)}: write the integer {numbers[0]}')
+            spec.add(LABELS, f'the label of "{name}" is {shorten(value)}: write the integer {numbers[0]}')
         if name == 'ignore' and isinstance(value, list):
-            spec.add(LABELS, f'the ignore label must be one integer, got {short(value)}')
+            spec.add(LABELS, f'the ignore label must be one integer, got {shorten(value)}')
         if name == 'background' and value == [0]:
             spec.add(LABELS, 'background must be 0, no list, got [0]')
         declared[name] = tuple(number for number in numbers if number is not None)
@@ -174,7 +175,7 @@ def _judge_values(spec: DatasetSpec, declared: Mapping[str, Tuple[int, ...]]) ->
         called = [name for name, values in declared.items() if values == (0,)]
         spec.add(LABELS, '"background": 0 is missing' + (f'; 0 is called "{called[0]}"' if called else ''))
     elif declared.get('background', (0,)) != (0,):
-        spec.add(LABELS, f'background must be 0, got {short(list(declared["background"]))}')
+        spec.add(LABELS, f'background must be 0, got {shorten(list(declared["background"]))}')
     if classes and classes != list(range(len(classes))):
         spec.add(LABELS, f'labels must be 0, 1, 2, ... without a gap, got {_listed(classes)}')
     ignored = declared.get('ignore', ())
@@ -204,12 +205,13 @@ def _judge_regions(spec: DatasetSpec, labels: Mapping[str, Any], declared: Mappi
         spec.add(REGIONS, 'labels declare regions, but regions_class_order is missing')
         return
     if not isinstance(order, list) or any(isinstance(v, bool) or not isinstance(v, int) for v in order):
-        spec.add(REGIONS, f'regions_class_order must be a list of integers, got {short(order)}')
+        spec.add(REGIONS, f'regions_class_order must be a list of integers, got {shorten(order)}')
         return
     if len(order) != len(regions):
         spec.add(
             REGIONS,
-            f'regions_class_order has {counted(len(order), "entry")}, labels declare {counted(len(regions), "region")}',
+            f'regions_class_order has {quantity(len(order), "entry")}, labels declare '
+            f'{quantity(len(regions), "region")}',
         )
     for number, (name, values) in zip(order, regions.items()):
         if number not in values:

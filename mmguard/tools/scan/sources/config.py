@@ -17,8 +17,7 @@ from mmguard.config.classes import class_of, name_of
 from mmguard.config.recognized import CHECK_TARGET
 from mmguard.findings.facts import LoaderFacts
 from mmguard.labels.space import value_counts
-from mmguard.text.failures import words_of
-from mmguard.text.words import counted
+from mmguard.text import describe_error, quantity
 from mmguard.tools.scan.engine import MapSource
 from mmguard.tools.scan.faults import printable
 from mmguard.tools.scan.read import read_map
@@ -75,7 +74,7 @@ def ask_loader(
             warnings.simplefilter('ignore')
             steps = up_to_the_loader(pipeline, TRANSFORMS)
     except Exception as error:  # a class of the user's may raise anything
-        return LoaderFacts(unknown=f'its pipeline cannot be built ({words_of(error, 160)})')
+        return LoaderFacts(unknown=f'its pipeline cannot be built ({describe_error(error, 160)})')
     if not steps:
         return LoaderFacts(unknown='no transform of its pipeline loads annotations')
     facts = LoaderFacts()
@@ -109,7 +108,7 @@ def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Call
     try:
         loaded = load()
     except Exception as error:  # a class of the user's may raise anything
-        facts.failed[name] = masked(words_of(error, 240))
+        facts.failed[name] = masked(describe_error(error, 240))
         return
     facts.files += 1
     if dict(loaded) != dict(counts):
@@ -261,7 +260,7 @@ class ConfigSource(MapSource):
         without = len(infos) - len(self._files)
         if without:
             self.notes.append(
-                f'{split.name}: {counted(without, "image has", "images have")} no label map in the config'
+                f'{split.name}: {quantity(without, "image has", "images have")} no label map in the config'
             )
 
     def items(self) -> Iterator[MapItem]:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.inside import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
-from mmguard.text.words import short
+from mmguard.text import shorten
 from mmguard.tools.scan.settings import SPLITS
 from mmguard.tools.scan.sources.folders import first_entries
 from mmguard.tools.storage.files import FILES
@@ -93,13 +93,13 @@ def read_data_yaml(path: str) -> Declared:
     said.faults += [why] if why else []
     count = data.get('nc')
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 0 < count <= _MOST):
-        said.faults.append(f'nc is {short(count)}, no number of classes')
+        said.faults.append(f'nc is {shorten(count)}, no number of classes')
         count = None
     if names and count is not None and count != len(names):
         said.faults.append(f'nc is {count}, names has {len(names)}: ultralytics stops')
     said.num_classes = len(names) or count
     twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
-    said.faults += [f'the name {short(name)} stands for several classes' for name in twice]
+    said.faults += [f'the name {shorten(name)} stands for several classes' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]
     said.faults += [f'it names no {split}, which ultralytics asks for' for split in missing]
     said.kpt_shape = _keypoints(data, said)
@@ -107,7 +107,7 @@ def read_data_yaml(path: str) -> Declared:
         paths = data.get(split)
         listed = paths if isinstance(paths, list) else [paths] if paths else []
         said.splits[split] = [one for one in listed if _is_path(one)]
-        said.faults += [f'{split} holds {short(one)}, no path' for one in listed if not _is_path(one)]
+        said.faults += [f'{split} holds {shorten(one)}, no path' for one in listed if not _is_path(one)]
     return said
 
 
@@ -138,7 +138,7 @@ def _names(written: Any) -> Tuple[List[str], str]:
     if isinstance(written, list):
         return [str(name) for name in written[:_MOST]], ''
     if not isinstance(written, Mapping):
-        return [], '' if written is None else f'names is {short(written)}, neither a list nor a table'
+        return [], '' if written is None else f'names is {shorten(written)}, neither a list nor a table'
     try:
         by_id = {int(key): str(name) for key, name in written.items()}
     except (TypeError, ValueError):
@@ -155,10 +155,10 @@ def _keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, i
         return None
     whole = isinstance(shape, list) and len(shape) == 2 and all(type(number) is int for number in shape)
     if not whole or not 0 < shape[0] < _MOST or shape[1] not in (2, 3):
-        said.faults.append(f'kpt_shape is {short(shape)}: it must be the number of keypoints, and 2 or 3')
+        said.faults.append(f'kpt_shape is {shorten(shape)}: it must be the number of keypoints, and 2 or 3')
         return None
     if isinstance(flips, list) and flips and sorted(map(str, flips)) != sorted(map(str, range(shape[0]))):
-        said.faults.append(f'flip_idx is {short(flips)}: it must hold 0 to {shape[0] - 1}, each once')
+        said.faults.append(f'flip_idx is {shorten(flips)}: it must hold 0 to {shape[0] - 1}, each once')
     return shape[0], shape[1]
 
 

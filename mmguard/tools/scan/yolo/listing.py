@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from mmguard.files.inside import OUTSIDE, OutsideError, check_name
 from mmguard.tools.scan.faults import Examples, Faults
@@ -38,6 +38,8 @@ class Listing:
     faults: Faults = field(default_factory=Faults)  #: What could not be listed.
     missing: List[str] = field(default_factory=list)  #: What a list names and the disk lacks.
     images: int = 0  #: How many there are.
+    #: Folder of images without label files -> a folder that has some, where ultralytics does not look, and how many.
+    elsewhere: Dict[str, Tuple[str, int]] = field(default_factory=dict)
 
     def items(self) -> Iterator[TextItem]:
         """What is to be read, label files first."""
@@ -60,7 +62,24 @@ def list_images(places: Sequence[str]) -> Listing:
                     _pair(listing, folder, images, texts, files_in(texts).names)
         else:
             _list_file(listing, place)
+    _find_elsewhere(listing)
     return listing
+
+
+def _find_elsewhere(listing: Listing) -> None:
+    """Find the label files of bare images in the folders where people put them, and ultralytics does not look."""
+    wanted: Dict[str, Set[str]] = {}
+    for image in listing.bare:
+        folder, name = os.path.split(image)
+        wanted.setdefault(folder, set()).add(f'{name.rpartition(".")[0]}.txt')
+    for folder, names in wanted.items():
+        around, last = os.path.split(folder)
+        beside = os.path.join(os.path.dirname(around), 'labels', last)
+        for place in (folder, os.path.join(around, 'labels'), beside, os.path.join(folder, 'labels')):
+            number = len(names & set(files_in(place).names)) if place != label_folder(folder) else 0
+            if number:
+                listing.elsewhere[folder] = (place, number)
+                break
 
 
 def list_texts(root: str, images: Optional[str] = None) -> Listing:

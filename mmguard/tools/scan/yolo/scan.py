@@ -28,7 +28,8 @@ from mmguard.tools.scan.yolo.declared import (
     read_data_yaml,
     unopened_beside,
 )
-from mmguard.tools.scan.yolo.listing import Listing, list_images, list_texts
+from mmguard.tools.scan.yolo.listing import Listing, label_folder, list_images, list_texts
+from mmguard.tools.scan.yolo.originals import find_original
 from mmguard.tools.scan.yolo.settings import (
     BOX,
     COLUMNS,
@@ -70,12 +71,15 @@ def scan_texts(
         found.add(read)
         on_files(read.items)
     columns = found.columns()
-    if not len(columns) and not found.refused and not found.faults and not listing.faults:
+    if _has_class_last(columns):
+        columns = found.refuse(columns, 'the class seems to be the last number, not the first')
+    if not (len(columns) or found.refused or found.faults or listing.faults or listing.elsewhere):
         counts = f'{len(listing.texts):,} label files (.txt) without a row, {listing.images:,} images'
         raise ValueError(f'nothing was read: {counts}')
     facts = _facts(found, columns, declared, num_classes)
     assert facts.annotations is not None
     facts.annotations.yolo = _about_rows(found, columns, declared, facts)
+    facts.annotations.yolo.original = find_original(listing.texts, columns, declared.names, declared.root or root)
     for what, one in sorted(found.faults.items()):
         for number, of_image in one.first:
             listing.faults.add(what, found.name(number, of_image))
@@ -110,6 +114,16 @@ class _Found:
         order = np.argsort(whole[:, 0], kind='stable')
         return whole if (order[1:] > order[:-1]).all() else whole[order]
 
+    def refuse(self, columns: np.ndarray, why: str) -> np.ndarray:
+        """Refuse all rows, which were read; return none."""
+        for row in columns:
+            label, left, top, right, bottom = row[2:7]
+            numbers = (label, (left + right) / 2, (top + bottom) / 2, right - left, bottom - top)
+            text = ' '.join(f'{number:g}' for number in numbers)
+            self.refused.setdefault(why, Examples(NAMED)).add((int(row[0]), int(row[1]), text))
+        self.refused_in |= set(columns[:, 0].astype(int).tolist())
+        return columns[:0]
+
     def short(self, path: str) -> str:
         """A path relative to the root."""
         return path[len(self._root) :] if path.startswith(self._root) else path
@@ -124,6 +138,15 @@ class _Found:
     def lines(self, columns: np.ndarray, flags: np.ndarray) -> List[str]:
         """``'labels/a.txt: line 3: 0 0.5 ...'`` of the first rows."""
         return [f'{self.name(int(row[0]))}: line {int(row[1])}: {_shown(row)}' for row in columns[flags][:NAMED]]
+
+
+def _has_class_last(columns: np.ndarray) -> bool:
+    """True if rows are two corners, or a box, in pixels and then a class: the last number has the fewest values."""
+    if not len(columns) or (columns[:, 7] != BOX).any() or (columns[:, 8].astype(int) & IS_IN_PIXELS == 0).any():
+        return False
+    first, last = columns[:, 2], columns[:, 6] - columns[:, 4]
+    is_number = (last >= 0).all() and (last % 1 == 0).all() and last.max() < first.max()
+    return bool(is_number and len(np.unique(last)) < len(np.unique(first)))
 
 
 def _shown(row: np.ndarray) -> str:
@@ -213,6 +236,10 @@ def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: L
         before[at] += 1
     named = [text for *_, text in sorted(ranked)[:NAMED]]
     bare = [found.short(path) for path in listing.bare[:NAMED]]
+    about.elsewhere = {
+        found.short(folder): (found.short(label_folder(folder)), found.short(place), number)
+        for folder, (place, number) in listing.elsewhere.items()
+    }
     alone = [found.short(path) for path in listing.without_image.first]
     for kind, count, places in (
         (yolo.ROWS, refused, named),

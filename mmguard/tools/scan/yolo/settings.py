@@ -14,7 +14,7 @@ from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optiona
 import numpy as np
 
 from mmguard.files.regular import open_regular
-from mmguard.text.words import short
+from mmguard.text import shorten
 from mmguard.tools.scan.faults import CRASHES, NAMED, Examples
 from mmguard.tools.scan.record import HEAD
 from mmguard.tools.scan.yolo.listing import TextItem
@@ -58,7 +58,7 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
         except ValueError:
             values, why = [], _no_number(words[0])
         if why:
-            shown = short(b' '.join(words[:8]).decode('utf-8', 'replace'))
+            shown = shorten(b' '.join(words[:8]).decode('utf-8', 'replace'))
             into.refused.setdefault(why, Examples()).add((number, line, shown))
             into.refused_in.add(number)
             continue
@@ -88,6 +88,8 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
         wanted = BOX + kpt_shape[0] * kpt_shape[1]
         if width != wanted:
             return f'the row has not the {wanted} columns of kpt_shape={list(kpt_shape)}'
+    elif _is_of_keypoints(values):
+        return 'the row is of keypoints (x, y, visibility after a box): data.yaml needs kpt_shape, and the task is pose'
     elif width == BOX + 1:
         return 'the row has 6 columns: behind a box there is nothing, no confidence either'
     elif width < BOX:
@@ -100,6 +102,13 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
     if values[0] % 1 or abs(values[0]) > _LARGEST_ID:
         return 'the class id is no whole number'
     return ''
+
+
+def _is_of_keypoints(values: List[float]) -> bool:
+    """True if a box and points follow the class; an outline has no coordinate of 2."""
+    seen, points = values[BOX + 2 :: 3], [*values[1:BOX], *values[BOX::3], *values[BOX + 1 :: 3]]
+    whole = len(values) > BOX and (len(values) - BOX) % 3 == 0 and {2.0} <= set(seen) <= {0.0, 1.0, 2.0}
+    return whole and min(points) >= -SLACK and max(points) <= 1 + SLACK
 
 
 def row_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Row:

@@ -9,8 +9,8 @@ from typing import Any, Dict, List
 import pytest
 
 from mmguard.cli import main
-from mmguard.tools.report.html import page
-from mmguard.tools.report.page import Section
+from mmguard.tools.page.html import page
+from mmguard.tools.page.sections import Section
 from mmguard.tools.scan.annotations.coco import scan_coco
 from mmguard.tools.scan.annotations.table import merged
 from mmguard.tools.scan.annotations.voc import scan_voc

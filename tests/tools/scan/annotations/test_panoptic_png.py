@@ -12,7 +12,7 @@ from PIL import Image
 from scans import scanned
 
 from mmguard.cli import main
-from mmguard.text.failures import REPORT_IT
+from mmguard.text import REPORT_IT
 from mmguard.tools.scan.annotations import panoptic
 
 HEIGHT, WIDTH = 34, 32

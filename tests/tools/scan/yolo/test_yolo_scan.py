@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Dict
+from typing import Dict, List, Optional
 
 import pytest
 from scans import edits, followed
 from texts import add, make, picture, rows_of, scanned
 
 from mmguard.cli import main
-from mmguard.text.failures import REPORT_IT
+from mmguard.text import REPORT_IT
 
 #: What is planted: number of the text, row -> the code that names it.
 PLANTED = {
@@ -55,7 +55,8 @@ def test_planted_faults_are_named_with_file_and_line(tmp_path: Path) -> None:
 SETS = {
     'keypoints': ('keypoints', ['0 0.5 0.5 0.1 0.1', '0 0.5 0.5 0.1 0.1 .5 .5 2 .5 .5 2'], 'MG163'),
     'outlines beyond': ('outlines', ['0 .9 .9 1.3 .9 1.3 1.2'], 'MG164'),
-    'one class too many': ('boxes', ['3 .5 .5 .1 .1'], 'MG102'),
+    'a slip': ('boxes', ['3 .5 .5 .1 .1'], 'MG127'),
+    'one class too many': ('boxes', ['3 .5 .5 .1 .1'] * 5, 'MG102'),
     'over the edge': ('boxes', ['0 .98 .5 .2 .1'], 'MG152'),
     'no size': ('boxes', ['0 .5 .5 0 0'], 'MG109'),
     'byte order mark': ('boxes', ['\ufeff0 .5 .5 .1 .1'], 'MG163'),
@@ -70,6 +71,38 @@ def test_every_edit_followed_leaves_a_clean_set(name: str, tmp_path: Path) -> No
         add(root, number, row)
     assert len(list(followed(root, code, tmp_path))) > 0
     assert len(scanned(root, tmp_path / 'scan.json')[code]) == len(rows)
+
+
+#: Rows of another form: no YOLO rows in pixels, and none to clip or to leave out.
+OTHER_FORMS = {
+    'x y w h class': ['12 40 30 18 0', '5 9 61 33 1', '77 20 15 40 0', '31 8 22 22 1'],
+    'x1 y1 x2 y2 class': ['10 12 88 64 3', '200 40 260 90 0', '33 21 58 77 3', '140 5 180 31 2'],
+    'x1 y1 x2 y2 class, fractions': ['10 12.5 88 64 0', '201 40.25 260 90 0', '33 21 58 77.5 0'],
+    'pose of two points': ['0 .5 .5 .2 .2 .45 .5 2 .55 .5 1', '0 .4 .4 .1 .1 .4 .38 2 .41 .4 2'],
+    'pose of three points': ['1 .5 .5 .2 .2 .45 .5 2 .55 .5 0 .5 .5 2'],
+    'pose of 17 points': ['0 .5 .5 .4 .4' + ' .5 .5 2' * 17, '0 .3 .3 .2 .2' + ' .3 .35 2' * 16 + ' 0 0 0'],
+}
+
+
+@pytest.mark.parametrize('name', sorted(OTHER_FORMS))
+def test_rows_of_another_form_are_called_so(name: str, tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f'{number}.txt').write_text('\n'.join(OTHER_FORMS[name]) + '\n')
+    found = scanned(tmp_path, tmp_path / 'scan.json', '--num-classes', '4')
+    assert set(found) - {'MG169'} == {'', 'MG163'}
+    assert not edits(tmp_path / 'scan.json')
+
+
+@pytest.mark.parametrize('path', ['set', './set', 'sets/own'])
+def test_copies_of_a_set_below_its_data_yaml_are_read(path: str, tmp_path: Path) -> None:
+    root = make(tmp_path / path)
+    add(root, 3, '9 .5 .5 .1 .1')
+    said = json.loads((root / 'data.yaml').read_text())
+    (root / 'data.yaml').unlink()
+    lines = [f'path: {path}', *(f'{key}: {json.dumps(value)}' for key, value in said.items())]
+    (tmp_path / 'own.yaml').write_text('\n'.join(lines))
+    assert main(['fix', str(tmp_path / 'own.yaml'), '--out', str(tmp_path / 'fixed'), '--num-classes', '3']) == 0
+    assert set(scanned(tmp_path / 'fixed/own.yaml', tmp_path / 'scan.json')) == {'', 'MG100'}
 
 
 @pytest.mark.parametrize('kind', ['outlines', 'oriented'])
@@ -131,6 +164,37 @@ def test_label_files_of_other_names_than_the_images_are_an_error(tmp_path: Path)
     assert (finding['code'], finding['severity']) == ('MG169', 'error')
 
 
+@pytest.mark.parametrize(
+    ('images', 'texts', 'files', 'found'),
+    [
+        ('image', 'labels', 5, ['MG168']),
+        ('pictures/train', 'labels/train', 3, ['MG168']),
+        ('some/images', 'some/images', 7, ['MG168']),
+        ('photos', 'photos/labels', 4, ['MG168']),
+        ('some/images/train', 'some/labels/train', 3, []),
+        ('photos', 'photos', 6, []),
+        ('photos', 'annotations', 6, None),
+    ],
+)
+def test_label_files_where_ultralytics_does_not_look(
+    images: str, texts: str, files: int, found: Optional[List[str]], tmp_path: Path
+) -> None:
+    root = make(tmp_path / 'set', files=files)
+    for old, new, ending in (('images', images, 'jpg'), ('labels', texts, 'txt')):
+        (root / 'moved' / new).mkdir(parents=True, exist_ok=True)
+        for path in (root / old / 'train').glob(f'*.{ending}'):
+            path.rename(root / 'moved' / new / path.name)
+    (root / 'data.yaml').write_text(f'train: moved/{images}\nval: moved/{images}\nnames: [cat, dog, bird]\n')
+    code = main(['scan', str(root / 'data.yaml'), '--json', str(tmp_path / 'scan.json')])
+    if found is None:  # nowhere near
+        assert code == 2
+        return
+    (dataset,) = json.loads((tmp_path / 'scan.json').read_text())['datasets']
+    wrong = [one for one in dataset['findings'] if one['severity'] != 'info']
+    assert [one['code'] for one in wrong] == found
+    assert [place for one in wrong for place in one['places']] == [f'moved/{images}' for _ in found]
+
+
 # ---- nothing wrong
 
 
@@ -178,10 +242,10 @@ def test_names_of_a_data_yaml_that_leads_nowhere(tmp_path: Path) -> None:
     root = make(tmp_path / 'set')
     (root / 'data.yaml').write_text('nc: 3\nnames:\n- cat\n- dog\n- cow\n')
     assert scanned(root, tmp_path / 'scan.json')[''] == ['0']
-    add(root, 3, '3 0.5 0.5 0.1 0.1')
+    add(root, 3, '7 0.5 0.5 0.1 0.1')
     for target in (root, root / 'labels', root / 'labels/train', root / 'labels/train/03.txt'):
         found = scanned(target, tmp_path / 'scan.json')
-        assert set(found) - {'MG100', 'MG169'} == {'', 'MG102'}, target
+        assert set(found) - {'MG100', 'MG169'} == {'', 'MG107'}, target
     assert 'MG168' in scanned(root / 'data.yaml', tmp_path / 'scan.json')
 
 

@@ -10,7 +10,7 @@ from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import DataRule
 from mmguard.findings.views import as_map
 from mmguard.findings.volumes import CONVERSIONS, CaseFault, VolumeFacts
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: So rare, compared with the next number, a value is a slip of it.
 _SLIP = 0.01
@@ -97,7 +97,7 @@ class VolumeCause(DataRule):
         faults = self.faults(facts)
         cases = len({fault.case for fault in faults})
         first = max(faults, key=lambda fault: fault.voxels)
-        number = f'{cases:,} of {counted(volumes_of(facts).cases, "case")}'
+        number = f'{cases:,} of {quantity(volumes_of(facts).cases, "case")}'
         return f'{number}, e.g. {first.file}: {first.detail}'
 
 

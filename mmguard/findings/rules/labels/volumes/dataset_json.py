@@ -1,8 +1,22 @@
 from __future__ import annotations
 
+import json
+from typing import Iterator, List, Set
+
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.rule import Example
-from mmguard.findings.rules.labels.volumes.base import DeclaredCause
+from mmguard.findings.finding import LIKELY, Finding
+from mmguard.findings.rule import Example, Facts
+from mmguard.findings.rules.labels.volumes.base import (
+    DeclaredCause,
+    as_written,
+    labels_by_name,
+    renumbering,
+    rewrite_volumes,
+    slips_of,
+    volumes_of,
+)
+from mmguard.findings.views import listing
 
 
 class DatasetJson(DeclaredCause):
@@ -28,3 +42,127 @@ class DatasetJson(DeclaredCause):
         volumes = facts.volumes
         ending = volumes.file_ending if volumes and volumes.file_ending.startswith('.') else '.nii.gz'
         return {'cases': volumes.cases if volumes else 0, 'ending': ending}
+
+
+class LabelList(DeclaredCause):
+    """Labels in dataset.json that nnU-Net refuses."""
+
+    code = 'MG181'
+    kind = 'labels'
+    summary = 'The labels in dataset.json are not 0, 1, 2, ... with background 0 and ignore last.'
+    why = 'nnU-Net uses a label as the index of an output channel: a gap has no channel, and it refuses to plan.'
+    example = Example(
+        wrong='"labels": {"background": 0, "liver": 1, "tumor": 4}',
+        right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
+    )
+    limits = 'Whether a name belongs to its number, it cannot tell.'
+    advice = (
+        'Write the labels as integers without a gap, each name once: `"labels": {{"background": 0, "liver": 1, '
+        '"tumor": 2, "ignore": 3}}`, and renumber the label files accordingly, e.g. `seg[seg == 4] = 3`.'
+    )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is None:
+            return
+        known = labels_by_name(facts.labels)
+        values = list(known.values())
+        if not known:
+            yield from self._declare_values(facts.labels)
+        if not all(type(value) is int for value in values) or len(set(values)) < len(values) or 0 not in values:
+            return  # regions, texts, one value twice: which number a class has is not known
+        last = known.get('ignore')
+        ordered = sorted(values, key=lambda value: (value == last, value))
+        number = {old: new for new, old in enumerate(ordered)}
+        pairs = {old: new for old, new in number.items() if old != new}
+        names = {('background' if value == 0 else name): number[value] for name, value in known.items()}
+        slips = {
+            value: number[near]
+            for value, near in slips_of(facts.labels, facts.labels.histogram).items()
+            if near in number
+        }
+        pairs.update(slips)
+        labels = as_written(facts.labels, names)
+        title = 'Number the labels without a gap, in dataset.json and in all label files.'
+        lines = (f'"labels": {json.dumps(labels, ensure_ascii=False)}', *renumbering(pairs))
+        asked = [f'Is {value} a slip of {ordered[new]}?' for value, new in slips.items()]
+        question = ' '.join([*asked, *([] if known.get('background') == 0 else ['Is 0 the background?'])])
+        yield rewrite_volumes(facts.labels, title, question, lines, {'labels': labels}, label_map=tuple(pairs.items()))
+
+    def evidence(self, facts: LabelFacts) -> str:
+        found = '' if volumes_of(facts).expected else f'; the label files hold {listing(sorted(facts.histogram), 16)}'
+        return super().evidence(facts) + (found if facts.histogram else '')
+
+    def _declare_values(self, facts: LabelFacts) -> Iterator[Edit]:
+        """Yield an edit that declares the values of the label files, each with a name to fill in."""
+        found = sorted(facts.histogram)
+        if found != list(range(len(found))) or len(found) < 2:
+            return
+        names = {'background': 0, **{f'NAME OF {value}': value for value in found[1:]}}
+        labels = as_written(facts, names)
+        title, lines = (
+            'Declare what the label files hold, with the names of the classes.',
+            (f'"labels": {json.dumps(labels)}',),
+        )
+        yield rewrite_volumes(facts, title, 'Is 0 the background?', lines, {'labels': labels})
+
+
+class RegionList(DeclaredCause):
+    """Regions in dataset.json without the order in which they are written."""
+
+    code = 'MG182'
+    kind = 'regions'
+    summary = 'Regions are declared, but regions_class_order does not fit them.'
+    why = 'Region-based training predicts overlapping regions; the order says which label each writes, largest first.'
+    example = Example(
+        wrong='"labels": {"background": 0, "whole": [1, 2], "core": [2]}',
+        right='"regions_class_order": [1, 2] next to these labels',
+    )
+    limits = 'Which region holds which, it takes from their order.'
+    advice = (
+        'One entry per region but background, in the order of labels: `"labels": {{"background": 0, "whole": [1, 2], '
+        '"core": [2]}}, "regions_class_order": [1, 2]`.'
+    )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is None:
+            return
+        known = labels_by_name(facts.labels)
+        regions = [value for name, value in known.items() if name not in ('background', 'ignore') and value != 0]
+        members = [value if isinstance(value, list) else [value] for value in regions]
+        if not all(isinstance(value, int) for region in members for value in region):
+            return
+        order: List[int] = []
+        later: Set[int] = set()
+        for region in reversed(members):
+            order[:0] = [next((value for value in region if value not in later), region[0])] if region else []
+            later.update(region)
+        question = 'Does each region of `"labels"` hold those that come after it?'
+        lines = (f'"regions_class_order": {order}',)
+        title = 'Set the order of the regions.'
+        yield rewrite_volumes(facts.labels, title, question, lines, {'regions_class_order': order})
+
+
+class TrainingCount(DeclaredCause):
+    """numTraining that is not the number of cases."""
+
+    code = 'MG183'
+    kind = 'count'
+    usual_certainty = LIKELY
+    summary = 'The numTraining in dataset.json is not the number of cases.'
+    title = 'The numTraining in dataset.json is not the number of cases, {cases}.'
+    why = 'nnU-Net stops; and often cases are missing because a copy was cut short.'
+    example = Example(
+        wrong='"numTraining": 21 with 20 cases',
+        right='"numTraining": 20',
+    )
+    limits = 'Which of the two is wrong, the number or the folder, it does not know.'
+    advice = 'If all cases are there, write `"numTraining": {cases}`. If not, copy the missing ones.'
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is not None:
+            cases = volumes_of(facts.labels).cases
+            title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
+            yield rewrite_volumes(facts.labels, title, 'Are all cases there?', lines, {'numTraining': cases})
+
+    def describe(self, facts: LabelFacts) -> dict:
+        return {'cases': volumes_of(facts).cases}

@@ -6,7 +6,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.rule import Example
 from mmguard.findings.rules.labels.volumes.base import VolumeCause, volumes_of
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class IncompleteCases(VolumeCause):
@@ -44,5 +44,5 @@ class IncompleteCases(VolumeCause):
         for kind, one, many in self.counted_as:
             faults = volumes_of(facts).of(kind)
             if faults:
-                texts.append(f'{counted(len(faults), one, many)}, e.g. {faults[0].file}: {faults[0].detail}')
+                texts.append(f'{quantity(len(faults), one, many)}, e.g. {faults[0].file}: {faults[0].detail}')
         return '; '.join(texts)

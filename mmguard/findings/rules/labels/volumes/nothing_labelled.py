@@ -10,7 +10,7 @@ from mmguard.findings.rule import DataRule, Example
 from mmguard.findings.rules.labels.volumes.base import VolumeCause, volumes_of
 from mmguard.findings.views import listing
 from mmguard.findings.volumes import BACKGROUND_ONLY, IGNORED_ONLY
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class NothingLabelled(VolumeCause):
@@ -65,7 +65,7 @@ class ClassNeverSeen(DataRule):
         return {'never': listing(self._name_classes(facts))}
 
     def evidence(self, facts: LabelFacts) -> str:
-        read = counted(volumes_of(facts).labels_read, 'label file')
+        read = quantity(volumes_of(facts).labels_read, 'label file')
         return f'0 voxels in {read}: {listing(self._name_classes(facts))}'
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:

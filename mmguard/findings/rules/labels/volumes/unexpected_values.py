@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.known_sets import named_values
+from mmguard.findings.known_sets import match_named_values
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     VolumeCause,
@@ -19,7 +19,7 @@ from mmguard.findings.rules.labels.volumes.base import (
 )
 from mmguard.findings.views import listing, share
 from mmguard.findings.volumes import UNEXPECTED
-from mmguard.text.words import counted, short
+from mmguard.text import quantity, shorten
 
 #: Up to this share of the voxels a value is a slip rather than a class.
 RARE = 1e-4
@@ -113,7 +113,7 @@ class UnexpectedValues(VolumeCause):
         with_value = volumes.files_with_class
         ranked = sorted(facts.values, key=lambda value: (-facts.values[value], value))
         texts: List[str] = [
-            f'value {value}: {facts.values[value]:,} voxels in {counted(with_value.get(value, 0), "label file")}'
+            f'value {value}: {facts.values[value]:,} voxels in {quantity(with_value.get(value, 0), "label file")}'
             for value in ranked[:4]
         ]
         if len(ranked) > 4:
@@ -130,7 +130,7 @@ class UnexpectedValues(VolumeCause):
         names = {
             value: facts.name_of(value) for value in volumes_of(facts).expected if value not in (0, facts.ignore_index)
         }
-        title, pairs = named_values(found, names)
+        title, pairs = match_named_values(found, names)
         return title, {old: new for old, new in pairs.items() if old != new}
 
     def _find_numbering(self, facts: LabelFacts) -> Dict[int, int]:
@@ -147,7 +147,7 @@ class UnexpectedValues(VolumeCause):
 
 
 def _describe(facts: LabelFacts, pairs: Mapping[int, int]) -> str:
-    return ', '.join(f'{old} {short(facts.name_of(new))}' for old, new in pairs.items())
+    return ', '.join(f'{old} {shorten(facts.name_of(new))}' for old, new in pairs.items())
 
 
 def _renumber(facts: LabelFacts, pairs: Mapping[int, int], question: str) -> Edit:

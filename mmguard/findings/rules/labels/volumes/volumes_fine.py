@@ -7,7 +7,7 @@ from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import Example, Verdict
 from mmguard.findings.rules.labels.volumes.base import volumes_of
 from mmguard.findings.views import listing
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class VolumesFine(Verdict):
@@ -35,8 +35,8 @@ class VolumesFine(Verdict):
 
     def evidence(self, facts: LabelFacts) -> str:
         volumes = volumes_of(facts)
-        cases = counted(volumes.cases, 'case')
+        cases = quantity(volumes.cases, 'case')
         return (
             f'{cases}, {facts.total:,} voxels, all of them {listing(volumes.expected, 16)}; checked: '
-            f'{counted(volumes.labels_read, "label file")} read; not checked: what preprocessing makes of them'
+            f'{quantity(volumes.labels_read, "label file")} read; not checked: what preprocessing makes of them'
         )

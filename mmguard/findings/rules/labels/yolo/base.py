@@ -11,18 +11,18 @@ from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import DataRule, Facts, Rule
 from mmguard.findings.views import annotations_of, listing
 from mmguard.findings.yolo import YoloFacts
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 def yolo_of(facts: LabelFacts) -> YoloFacts:
     return annotations_of(facts).yolo or YoloFacts()
 
 
-def drop_rows(rule: Rule, facts: Facts) -> Iterator[Edit]:
+def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
     """Leave out the rows of a class that does not exist, where the labels are YOLO label files."""
     labels = facts.labels
     if labels is not None and annotations_of(labels).format == 'yolo':
-        question = f'May the objects of class {listing(sorted(labels.values))} go?'
+        question = question or f'May the objects of class {listing(sorted(labels.values))} go?'
         yield from rewrite(rule, facts, 'Leave these rows out.', ASKS, question, num_classes=labels.num_classes)
 
 
@@ -52,7 +52,7 @@ class YoloRule(DataRule):
         return yolo_of(facts).counts.get(self.fault, 0)
 
     def evidence(self, facts: LabelFacts) -> str:
-        return f'{self.count(facts):,} of {counted(yolo_of(facts).rows, "row")}'
+        return f'{self.count(facts):,} of {quantity(yolo_of(facts).rows, "row")}'
 
     def files(self, facts: LabelFacts) -> List[str]:
         return yolo_of(facts).faults.get(self.fault, [])

@@ -6,7 +6,7 @@ from mmguard.findings.rule import Example
 from mmguard.findings.rules.labels.yolo.base import YoloRule, yolo_of
 from mmguard.findings.views import share
 from mmguard.findings.yolo import NO_IMAGE, NO_LABEL
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: Of COCO's own images 1 % have no object.
 MANY = 0.5
@@ -41,5 +41,5 @@ class ImagesWithoutLabelFile(YoloRule):
         found = yolo_of(facts)
         unpaired = found.counts.get(NO_IMAGE, 0)
         names = ', '.join(found.faults.get(NO_IMAGE, [])[:3])
-        others = f'; {counted(unpaired, "label file")} without an image, e.g. {names}' if unpaired else ''
+        others = f'; {quantity(unpaired, "label file")} without an image, e.g. {names}' if unpaired else ''
         return f'{self.count(facts):,} of {found.images:,} images{others}'

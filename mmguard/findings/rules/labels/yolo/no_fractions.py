@@ -10,7 +10,7 @@ from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.yolo.base import YoloRule, yolo_of
 from mmguard.findings.views import share
 from mmguard.findings.yolo import BEYOND
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 #: Share of the rows from which on pixels are the convention of the set, not a slip.
 NEARLY_ALL = 0.9
@@ -46,7 +46,7 @@ class NoFractions(YoloRule):
         return self.title_pixels if self._are_pixels(facts) else self.summary
 
     def evidence(self, facts: LabelFacts) -> str:
-        return f'{super().evidence(facts)}; {counted(yolo_of(facts).left_out, "image")} left out'
+        return f'{super().evidence(facts)}; {quantity(yolo_of(facts).left_out, "image")} left out'
 
     def _are_pixels(self, facts: LabelFacts) -> bool:
         found = yolo_of(facts)

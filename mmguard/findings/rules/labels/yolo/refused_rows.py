@@ -8,9 +8,9 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.yolo.base import YoloRule, yolo_of
-from mmguard.findings.views import listing
+from mmguard.findings.views import MOST, listing, share
 from mmguard.findings.yolo import ROWS
-from mmguard.text.words import counted
+from mmguard.text import quantity
 
 
 class RefusedRows(YoloRule):
@@ -29,9 +29,11 @@ class RefusedRows(YoloRule):
         'points of an oriented box, and of keypoints a box and as many numbers as `kpt_shape` in data.yaml says.'
     )
     example = Example(wrong='0 0.5 0.5 0.1', right='0 0.5 0.5 0.1 0.1')
-    limits = 'A row with as many columns as its task has, but in another order, is not seen here.'
+    limits = 'Of other orders of the columns it knows only pixels with the class last.'
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is None or share(self.count(facts.labels), yolo_of(facts.labels).rows) > MOST:
+            return  # they are of another form, and not to go
         question = 'May these rows go, with their objects?'
         yield from rewrite(
             self, facts, 'Leave these rows out, cut what follows a box, and convert UTF-16 to UTF-8.', ASKS, question
@@ -42,4 +44,4 @@ class RefusedRows(YoloRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         parts = listing(f'{why} ({number:,})' for why, number in yolo_of(facts).reasons.items())
-        return f'{super().evidence(facts)}: {parts}; {counted(yolo_of(facts).left_out, "image")} left out'
+        return f'{super().evidence(facts)}: {parts}; {quantity(yolo_of(facts).left_out, "image")} left out'

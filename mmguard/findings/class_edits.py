@@ -1,0 +1,180 @@
+"""Edits of class lists, and of the heads that count them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from mmguard.config.head_classes import counts, training_data
+from mmguard.config.parts import Part, classes_of, datasets, metainfo_of, says_classes
+from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit
+from mmguard.findings.rule import Facts
+from mmguard.findings.usual_edits import (
+    both,
+    reduce_zero_label,
+    set_heads,
+    set_ignore_index,
+    set_num_classes,
+)
+from mmguard.findings.views import VOID, annotations_of, ids_of, trained
+from mmguard.text import plural, quantity
+
+#: mmseg's class for data of one's own, as configs of the new style name it.
+BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
+#: Numbers of classes in mmdet's own configs: of VOC, COCO, Objects365, LVIS, OpenImages.
+COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
+
+
+def set_classes(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
+    """Set ``metainfo.classes`` of every data set, without its palette."""
+    sets = datasets(facts.config) if facts.config is not None else ()
+    places = tuple(change for dataset in sets for change in name_classes(dataset, names))
+    line = f'classes={format_classes(names)}'
+    line = line if facts.config is not None and facts.config.is_old else f'metainfo=dict({line})'
+    return Edit('List the classes in the data sets of all splits.', applicability, question, places, lines=(line,))
+
+
+def learn(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
+    """Set a class list, and heads that count it."""
+    found = set_classes(facts, names, applicability, question)
+    heads = [] if facts.config is None else [count for count in counts(facts.config) if count.kind == 'all']
+    if all(count.value == len(names) for count in heads):
+        return found
+    follow = set_num_classes(facts, len(names), applicability, question)
+    return replace(both(found, follow, 'List the classes in the data sets, and count them in every head.'), options=())
+
+
+def format_classes(names: Sequence[str]) -> str:
+    """Format a class list as code."""
+    return f'({", ".join(repr(str(name)) for name in names)},)'
+
+
+def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
+    """Set ``metainfo.classes`` of one data set; where its class takes no new names, use BaseSegDataset."""
+    if classes_of(dataset) == list(names):
+        return
+    if dataset.is_old:
+        yield dataset.at('classes'), tuple(names)
+        return
+    metainfo = dataset.config.get('metainfo')
+    kept = {key: value for key, value in metainfo.items() if key != 'palette'} if isinstance(metainfo, dict) else {}
+    yield dataset.at('metainfo'), {**kept, 'classes': tuple(names)}
+    own = metainfo_of(dataset).get('classes')
+    if own is not None and hasattr(dataset.cls, 'get_label_map') and not set(names) <= set(own):
+        yield from use_base_dataset(dataset)
+
+
+def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
+    """Use mmseg's class for data of one's own, with the file names and the shift of the class before."""
+    kind = str(dataset.config['type'])
+    yield dataset.at('type'), f'{kind.rpartition(".")[0]}.BaseSegDataset'.lstrip('.') if kind.count('.') < 2 else BASE
+    for key in ('img_suffix', 'seg_map_suffix', 'reduce_zero_label'):
+        if not dataset.says(key) and dataset.get(key) is not None:
+            yield dataset.at(key), dataset.get(key)
+
+
+def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
+    """Return an edit of a class list, then the same with the heads and the splits that lack the list."""
+    if not isinstance(classes, (list, tuple)) or not classes:
+        return [move]
+    heads = {
+        count.path: len(classes) for count in counts(config) if count.kind != 'stuff' and count.value != len(classes)
+    }
+    touched = {place for place, _ in move.config}
+    others = tuple(
+        change
+        for dataset in datasets(config)
+        if not says_classes(dataset) and not any(place.startswith(dataset.path) for place in touched)
+        for change in name_classes(dataset, [str(name) for name in classes])
+    )
+    if not heads and not others:
+        return [move]
+    rest = Edit('', config=(*set_heads(config, heads).config, *others))
+    whole = replace(
+        both(move, rest, 'Write the class list here, and the same classes in every head and split.'),
+        applicability=ASKS,
+        question=f'Are these all classes of your data, {len(classes)}?',
+    )
+    return [move, whole]
+
+
+def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
+    """Take the first class out: 0 becomes the ignored label, the list and the heads have one less."""
+    sets = datasets(config)
+    names = next((classes_of(dataset) for dataset in sets if dataset.split == 'train'), None)
+    if not names or len(names) < 2 or any(metainfo_of(dataset).get('classes') for dataset in sets):
+        return None
+    facts = Facts(config=config)
+    heads = {count.path: count.value - 1 for count in counts(config) if count.kind == 'all' and count.value > 1}
+    parts = [reduce_zero_label(facts, True), set_classes(facts, names[1:]), set_heads(config, heads)]
+    parts.append(set_ignore_index(facts, VOID))
+    changes = tuple(change for part in parts for change in part.config)
+    return Edit(f'Take {names[0]!r} out of the classes, and ignore the label 0.', ASKS, question, changes)
+
+
+def match_heads_and_list(
+    facts: Facts, wanted: Mapping[str, int], number: int, counted_one_more: bool = False
+) -> Iterator[Edit]:
+    """Make heads and class list agree: the heads follow the list, or the list is what is wrong.
+
+    Args:
+        wanted (dict[str, int]): The numbers of the list, by the places of the heads.
+        number (int): What the heads say.
+        counted_one_more (bool): They seem to count the background.
+    """
+    config, labels = facts.config, facts.labels
+    assert config is not None
+    data = training_data(config)
+    said = any(says_classes(dataset) for dataset in data)
+    known = {name for dataset in data for name in classes_of(dataset) or ()}
+    in_files = list(dict.fromkeys(annotations_of(labels).categories.values())) if labels is not None else []
+    # The head that predicts comes first; another one may merely have been forgotten.
+    leading = next((count.path for count in counts(config) if count.kind == 'all'), None)
+    agrees = leading is not None and leading not in wanted
+    certain = agrees or (said and labels is not None)
+    listed_here = sorted(set(wanted.values()))
+    asked = f'Does your data have {" and ".join(map(str, listed_here))} {plural(listed_here[-1], "class")}?'
+    heads = set_heads(config, wanted, SAFE if certain else ASKS, '' if certain else asked)
+    if labels is None and not certain:
+        heads = replace(heads, notes=(*heads.notes, '`mmguard scan CONFIG` counts the classes of the files.'))
+    lists = [classes_of(dataset) for dataset in datasets(config) if says_classes(dataset)]
+    elsewhere = next((names for names in lists if not said and names and len(names) == number), None)
+    if in_files and len(in_files) == number and known != set(in_files):
+        # The files know as many classes as the heads: the list is what is wrong.
+        yield set_classes(facts, in_files, ASKS if said else SAFE, 'Do you train all of these?' if said else '')
+        if said and known & set(in_files):
+            yield replace(heads, applicability=ASKS, question='Do you train only these classes?')
+    elif said or agrees or known == set(in_files):
+        yield heads
+    elif in_files:
+        names = set_classes(facts, in_files)
+        follow = set_heads(config, dict.fromkeys(wanted, len(in_files)))
+        edit = both(names, follow, 'List the categories of the file as classes, and count them in the heads.')
+        yield replace(edit, question='Do you train all categories of the file?')
+    elif elsewhere is not None:
+        yield set_classes(facts, elsewhere, SAFE)
+    else:
+        holds_more = labels is not None and any(number <= label < VOID for label in ids_of(trained(labels)))
+        of_base = config.framework == 'mmdet' and number in COUNTS_OF_BASES
+        if of_base:
+            yield replace(heads, applicability=ASKS, question=asked)
+        if not holds_more and not counted_one_more and not any('stuff' in place for place in wanted):
+            yield _own_names(config, number)
+        # Another number at the heads of a detector was written by somebody who counted classes.
+        if not of_base and (holds_more or counted_one_more or (labels is None and config.framework != 'mmdet')):
+            yield replace(heads, applicability=ASKS, question=asked)
+
+
+def _own_names(config: ReadConfig, number: int) -> Edit:
+    """Name classes in place of a list that is missing: only the user knows the names."""
+    names = tuple(f'class {label}' for label in range(number))
+    by_name = config.framework == 'mmdet'
+    return Edit(
+        'List the names of your classes in the data sets of all splits, inside of wrappers.',
+        MANUAL if by_name else ASKS,  # by its name an annotation is found
+        f'Is this data of your own, with {quantity(number, "class")}?',
+        tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
+        lines=(f'metainfo=dict(classes=({number} names))',),
+        commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names of the file
+    )

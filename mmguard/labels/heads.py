@@ -1,0 +1,276 @@
+"""Valid labels of heads and of built models, derived from what their losses do with labels.
+
+Parts of a config and built heads are read alike.
+
+- Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head of one sigmoid
+  channel tells 0 from 1.
+- Semantic heads of mmdet do the same with maps of stuff. That of Panoptic FPN has ``num_stuff_classes + 1`` channels,
+  but its maps hold things and stuff: it makes one class of all things itself.
+- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps where there is any; what a map has
+  beyond both is left out, 255 by name. mmseg's heads of these names take classes only from maps.
+- Heads of boxes, masks and queries index their scores by the label of an instance. Those of mmyolo hold their layers,
+  and the number of classes, in a ``head_module``.
+- Heads of mmpretrain's classifiers index their scores by the label of an image, which counts as an instance.
+- Region proposals are class agnostic: their losses get zeros in place of labels. Heads that read the names of the
+  classes look a label up among the names. Both take what the data set lists.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple
+
+from mmguard.labels.spaces import KINDS, VOID, LabelSpaces, Space
+
+#: Names of heads, the most telling first; the others have to agree with it.
+GROUPS = {
+    'pixels': ('decode_head', 'semantic_head', 'panoptic_head', 'auxiliary_head'),
+    'instances': (
+        'bbox_head',
+        'bbox_head_init',
+        'bbox_head_refine',
+        'fam_head',
+        'odm_head',
+        'pts_bbox_head',
+        'bbox_head_3d',
+        'query_head',
+        'panoptic_head',
+        'mask_head',
+        'track_head',
+        'mask_iou_head',
+        'point_head',
+        'glbctx_head',
+        'head',
+    ),
+}
+#: Name of the part of an mmyolo head that holds its layers and num_classes.
+HEAD_MODULE = 'head_module'
+#: Names of parts without labels, with other labels, or of a model that is not trained.
+ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_model'}
+#: Heads that look up labels among the class names, which come with the data.
+OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead', 'YOLOWorldHead')
+#: Heads of region proposals; mmdet's ``RPN``, which has nothing else, calls one ``bbox_head`` once it is built.
+PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')
+#: Heads whose ``num_classes`` counts something else: detail or none, depth, lanes, objects or none, parts.
+OTHER_COUNTS = (
+    'STDCHead',
+    'VPDDepthHead',
+    'CLRHead',
+    'PointRCNNBboxHead',
+    'PointwiseSemanticHead',
+    *PROPOSALS,
+    *OPEN_VOCABULARY,
+)
+#: Heads of mmpretrain that take any number of labels per image, then those that take one. Others compute
+#: their targets themselves. All have the name ``head``.
+MULTI_LABEL = ('MultiLabelClsHead', 'MultiLabelLinearClsHead', 'CSRAClsHead')
+
+CLASSIFIERS = (
+    'ClsHead',
+    'LinearClsHead',
+    'StackedLinearClsHead',
+    'VisionTransformerClsHead',
+    'DeiTClsHead',
+    'VigClsHead',
+    'ConformerHead',
+    'LeViTClsHead',
+    'EfficientFormerClsHead',
+    *MULTI_LABEL,
+)
+#: mmseg's heads that classify queries have a channel for "no object", so a single class is not a sigmoid.
+QUERIES = ('MaskFormerHead', 'Mask2FormerHead')
+
+#: A classifier that indexes by label before its loss: a guarded loss cannot protect it.
+ARCFACE = 'ArcFaceClsHead'
+
+THINGS, STUFF = 'num_things_classes', 'num_stuff_classes'
+#: Default ignore_index of PyTorch's and mmdet's cross entropy.
+NOT_IGNORED = -100
+
+
+class Head(Protocol):
+    """A head of a config (:class:`mmguard.config.parts.Part`) or of a model."""
+
+    @property
+    def path(self) -> str:
+        """``'model.roi_head.bbox_head[0]'``, ``'roi_head.bbox_head.0'``."""
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        """Return an argument of the head."""
+
+    def is_a(self, *names: str) -> bool:
+        """Return True if its class or a base class has one of these names."""
+
+
+def split_path(path: str) -> List[str]:
+    """Split the path of a head into names, without indices."""
+    return [name for name in re.split(r'[.\[\]]+', path) if name and not name.isdigit()]
+
+
+def takes_labels(head: Head) -> bool:
+    """Return True if a head's ``num_classes`` counts labels."""
+    return not (ELSEWHERE & set(split_path(head.path)) or head.is_a(*OTHER_COUNTS))
+
+
+def is_classifier(head: Head) -> bool:
+    """Return True if a head takes labels of images."""
+    return split_path(head.path)[-1:] == ['head'] and head.is_a(*CLASSIFIERS) and not head.is_a(ARCFACE)
+
+
+def group_of(head: Head, kind: str) -> Optional[str]:
+    """Return the name in :data:`GROUPS` that applies to a head."""
+    names = split_path(head.path)
+    if names[-1:] == ['head']:
+        return 'head' if kind == 'instances' and is_classifier(head) else None
+    if not names or not (names[-1].endswith('_head') or names[-1] in (HEAD_MODULE, *GROUPS[kind])):
+        return None
+    return next((name for name in names if name in GROUPS[kind]), None)
+
+
+def spaces_of_head(head: Head) -> Iterator[Space]:
+    """Yield the labels that a head takes: of one kind, of both, or none."""
+    if not takes_labels(head):
+        return
+    group = group_of(head, 'pixels')
+    if group is not None:
+        number, keys = _pixel_classes(head, group)
+        if number:
+            yield Space('pixels', number, f'{head.path}.{keys}', _find_ignore_index(head, group))
+    group = group_of(head, 'instances')
+    if group is not None:
+        things = _int(head.get(THINGS)) if group == 'panoptic_head' else None
+        number = _int(head.get('num_classes')) if things is None else things
+        if number:
+            yield Space('instances', number, f'{head.path}.{"num_classes" if things is None else THINGS}')
+
+
+def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
+    """Collect the valid labels of a model's heads."""
+    heads = list(heads)
+    found = tuple(space for head in heads for space in spaces_of_head(head))
+    instances = _choose_leading(found, 'instances')
+    unknown = [head for head in heads if split_path(head.path)[-1:] != ['head'] or is_classifier(head)]
+    if instances is None and names and unknown and not any(group_of(head, 'pixels') for head in heads):
+        instances = Space('instances', len(names), named_at)
+    return LabelSpaces(_choose_leading(found, 'pixels'), instances, found, tuple(names))
+
+
+def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
+    """Return the smallest space of the most telling group."""
+    for group in GROUPS[kind]:
+        found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
+        if found:
+            return min(found, key=lambda space: space.num_classes)
+    return None
+
+
+def _pixel_classes(head: Head, group: str) -> Tuple[Optional[int], str]:
+    """Return the number of classes and the arguments that define it."""
+    things = _int(head.get(THINGS)) if group in ('semantic_head', 'panoptic_head') else None
+    if things is not None:
+        stuff = _int(head.get(STUFF))
+        return (things + stuff, f'{THINGS} + {STUFF}') if stuff else (None, '')
+    number = _int(head.get('num_classes')) if group != 'panoptic_head' else None
+    per_channel = group in ('decode_head', 'auxiliary_head') and not head.is_a(*QUERIES)
+    if per_channel and number == 1:
+        number = 2
+    return number, 'num_classes'
+
+
+def _find_ignore_index(head: Head, group: str) -> int:
+    if group == 'panoptic_head':
+        return VOID
+    own = _int(head.get('ignore_index')) if group != 'semantic_head' else head.get('ignore_label') or None
+    if own is not None:
+        return own
+    losses = (head.get(name) for name in ('loss_decode', 'loss_seg', 'criterion'))
+    loss = next((loss for loss in losses if loss is not None), None)
+    found = VOID if loss is None else find_ignore_index(loss)
+    # mmseg's heads have a default for what a config leaves out; a built head has the value itself.
+    left_out = isinstance(loss, (dict, list, tuple)) and group != 'semantic_head'
+    return VOID if left_out and found == NOT_IGNORED else found
+
+
+def find_ignore_index(loss: Any) -> int:
+    """Return the label that a loss ignores: a loss of a config, a built one, or the first of several."""
+    if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
+        loss = loss[0]
+    if isinstance(loss, dict):
+        own = _int(loss.get('ignore_index'))
+    else:
+        found = (_int(getattr(of, 'ignore_index', None)) for of in (loss, getattr(loss, 'guard', None)))
+        own = next((value for value in found if value is not None), None)
+    return NOT_IGNORED if own is None else own
+
+
+def _int(value: Any) -> Optional[int]:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+class _Built:
+    """A module, read like a part of a config."""
+
+    def __init__(self, path: str, module: Any) -> None:
+        self.path = path
+        self.module = module
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        return getattr(self.module, key, otherwise)
+
+    def is_a(self, *names: str) -> bool:
+        return any(base.__name__ in names for base in type(self.module).__mro__)
+
+
+def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
+    """Return the valid labels of a model's heads.
+
+    Args:
+        model (nn.Module): Without wrappers such as DDP.
+        names (sequence[str]): Classes of the data set: used if no head tells classes apart.
+    """
+    heads = (_Built(name, module) for name, module in model.named_modules())
+    ends = (head for head in heads if (split_path(head.path) or [''])[-1].endswith('_head') or is_classifier(head))
+    return label_spaces(ends, names, 'the classes of the data set')
+
+
+def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
+    """Return kind -> labels, as files have them, that a loss can be trained on: those of the head that owns it.
+
+    A ``num_classes`` of the loss itself overrides that of its head. A loss outside of known heads may be about either
+    kind. Empty if nothing counts classes: region proposals see no label.
+
+    Args:
+        model (nn.Module): Without wrappers such as DDP.
+        loss_name (str): Name of the loss in it, ``'decode_head.loss_decode.0'``.
+    """
+    loss, *owners = _walk_up(model, loss_name)
+    own = _first_int([loss.module], 'num_classes')
+    for owner in owners:
+        found = {space.kind: space for space in spaces_of_head(owner)}
+        if found:
+            if own is not None and owner.get(THINGS) is None:
+                place = f'{loss_name}.num_classes'
+                found = {kind: replace(space, num_classes=own, place=place) for kind, space in found.items()}
+            return found
+    if any(not takes_labels(owner) for owner in owners):
+        return {}
+    number = _first_int([loss.module, *(owner.module for owner in owners)], 'num_classes')
+    if number is None:
+        return {}
+    ignored = _first_int([owner.module for owner in owners], 'ignore_index')
+    ignored = find_ignore_index(loss.module) if ignored is None else ignored
+    return {kind: Space(kind, number, loss_name, ignored if kind == 'pixels' else None) for kind in KINDS}
+
+
+def _walk_up(model: Any, name: str) -> Iterator[_Built]:
+    """Yield a module and the modules around it, the model last."""
+    parts = name.split('.')
+    for depth in range(len(parts), -1, -1):
+        path = '.'.join(parts[:depth])
+        yield _Built(path, model.get_submodule(path))
+
+
+def _first_int(owners: Sequence[Any], name: str) -> Optional[int]:
+    values = (getattr(owner, name, None) for owner in owners)
+    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)

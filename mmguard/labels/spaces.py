@@ -1,0 +1,169 @@
+"""Valid labels and their origin: a head, a run's record, an option.
+
+:func:`mmguard.config.label_spaces.from_config` answers for a config tree, :func:`mmguard.labels.heads.from_model` for a
+built model. Nothing here needs mmengine or torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from mmguard.labels import OTHERS
+from mmguard.labels.instances import InstanceRule
+from mmguard.labels.space import LabelRule, LabelSpace
+
+KINDS = ('pixels', 'instances')
+#: Default ignore_index of label maps in both frameworks.
+VOID = 255
+
+OPTION = '--num-classes'
+
+
+@dataclass(frozen=True)
+class Space:
+    """Labels of one kind that one place takes: ``[min_label, num_classes)`` and ``ignore_index``.
+
+    Args:
+        kind (str): ``'pixels'`` or ``'instances'``.
+        num_classes (int): Number of classes, without a background after the last one.
+        place (str): Origin of the number: ``'model.decode_head.num_classes'``.
+        ignore_index (int, optional): For label maps.
+        min_label (int): 1 if a detector reserves 0 for the background.
+        label_map (dict[int, int]): Raw value -> class, as a guard maps it.
+    """
+
+    kind: str
+    num_classes: int
+    place: str
+    ignore_index: Optional[int] = None
+    min_label: int = 0
+    label_map: Mapping[int, int] = field(default_factory=dict)
+
+    def is_valid(self, label: int) -> bool:
+        return self.min_label <= label < self.num_classes or label == self.ignore_index
+
+    def rule(self, on_invalid: str = 'ignore') -> LabelSpace:
+        """Build the rule that finds invalid labels; ``label_map`` is left out."""
+        if self.kind == 'instances':
+            return InstanceRule(self.num_classes, on_invalid, min_label=self.min_label)
+        return LabelRule(self.num_classes, VOID if self.ignore_index is None else self.ignore_index, on_invalid)
+
+    def to_json(self) -> Dict[str, Any]:
+        """Convert to plain data for a run's record."""
+        return {'kind': self.kind, 'num_classes': self.num_classes, 'ignore_index': self.ignore_index}
+
+
+@dataclass(frozen=True)
+class LabelSpaces:
+    """Valid labels by kind; ``None`` if nothing takes labels of that kind.
+
+    Args:
+        pixels (Space, optional): For label maps.
+        instances (Space, optional): For boxes and masks.
+        heads (tuple[Space]): Spaces of all heads, including the two above.
+        names (tuple[str]): Class names of the data set; empty if unknown.
+    """
+
+    pixels: Optional[Space] = None
+    instances: Optional[Space] = None
+    heads: Tuple[Space, ...] = ()
+    names: Tuple[str, ...] = ()
+
+    def get(self, kind: str) -> Optional[Space]:
+        return self.instances if kind == 'instances' else self.pixels
+
+    def to_dict(self) -> Dict[str, Space]:
+        """Return kind -> space, without kinds that have none."""
+        return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
+
+    def rules(self) -> Dict[str, LabelSpace]:
+        """Return the spaces as rules, which check arrays."""
+        return {kind: space.rule() for kind, space in self.to_dict().items()}
+
+    def override(self, other: LabelSpaces) -> LabelSpaces:
+        """Return a copy in which ``other`` overrides the heads."""
+        return replace(
+            self,
+            pixels=other.pixels or self.pixels,
+            instances=other.instances or self.instances,
+            names=other.names or self.names,
+        )
+
+    def find_disagreeing(self, kind: str) -> List[Space]:
+        """Return the heads of a kind if their numbers of classes differ."""
+        found = [space for space in self.heads if space.kind == kind]
+        return found if len({space.num_classes for space in found}) > 1 else []
+
+
+def from_options(
+    num_classes: Optional[int] = None, ignore_index: Optional[int] = None, otherwise: Optional[LabelSpaces] = None
+) -> LabelSpaces:
+    """Apply the user's options, which override everything else.
+
+    Args:
+        num_classes (int, optional): For label maps and instances.
+        ignore_index (int, optional): For label maps.
+        otherwise (LabelSpaces, optional): Valid labels without options.
+
+    Example:
+        >>> from_options(num_classes=19).pixels.is_valid(255)
+        True
+    """
+    spaces = otherwise or LabelSpaces()
+    pixels, instances = spaces.pixels, spaces.instances
+    if num_classes is not None:
+        pixels = replace(pixels or Space('pixels', 0, '', VOID), num_classes=num_classes, place=OPTION)
+        instances = replace(instances or Space('instances', 0, ''), num_classes=num_classes, place=OPTION)
+    if pixels is not None and ignore_index is not None:
+        pixels = replace(pixels, ignore_index=ignore_index)
+    return replace(spaces, pixels=pixels, instances=instances)
+
+
+def label_map_of(record: Any) -> Dict[int, int]:
+    """Read a label map, raw value -> class, without the key ``'*'``; empty if it is not a label map."""
+    try:
+        return {int(raw): int(label) for raw, label in (record or {}).items() if raw != OTHERS}
+    except (AttributeError, TypeError, ValueError):
+        return {}
+
+
+def from_record(record: Mapping[str, Any], offended: Collection[str] = ()) -> LabelSpaces:
+    """Read which labels were valid in a loop: from its guards, or from a loss that met invalid ones.
+
+    Args:
+        record (dict): The mode of the loop in ``label_guard.json``. May hold anything.
+        offended (collection[str]): Names of the losses that met invalid labels.
+    """
+    found: Dict[str, Any] = {}
+    for guard in _dicts(record.get('guards')):
+        _take(found, guard, 'the guard in the pipeline')
+    losses = record.get('losses')
+    for name, loss in losses.items() if isinstance(losses, dict) else ():
+        if name in offended:
+            for space in [loss] if isinstance(loss, dict) else _dicts(loss):
+                _take(found, space, name)
+    names = record.get('classes')
+    return LabelSpaces(**found, names=tuple(map(str, names)) if isinstance(names, list) else ())
+
+
+def _take(found: Dict[str, Any], record: Mapping[str, Any], place: str) -> None:
+    """Add a space for its kind; for both if it does not say which."""
+    number, ignored, first = (record.get(key) for key in ('num_classes', 'ignore_index', 'min_label'))
+    if not isinstance(number, int):
+        return
+    for kind in KINDS if record.get('kind') is None else [record['kind']]:
+        if kind in KINDS:
+            space = Space(
+                kind,
+                number,
+                place,
+                ignored if isinstance(ignored, int) else None,
+                first if isinstance(first, int) else 0,
+                label_map_of(record.get('label_map')),
+            )
+            found.setdefault(kind, space)
+
+
+def _dicts(value: Any) -> Iterator[Dict[str, Any]]:
+    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())

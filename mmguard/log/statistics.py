@@ -1,0 +1,282 @@
+"""Statistics: sums of tallies over an iteration, a window of iterations, a loop or a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Sequence
+
+from mmguard.files.typed_json import decode
+from mmguard.labels.samples import find_instances
+from mmguard.labels.tally import Tally, add_counts, tallies_of
+
+if TYPE_CHECKING:
+    from mmengine.structures import BaseDataElement
+
+#: Kinds of tallies, as samples name them.
+KINDS = ('pixels', 'instances')
+#: Scalars, in the fixed order in which ranks add them up.
+SCALARS = (
+    'skipped_pixels',
+    'remapped_pixels',
+    'skipped_instances',
+    'remapped_instances',
+    'loss_skipped',
+    'loss_remapped',
+    'mapped_pixels',
+    'empty_images',
+)
+#: Further numbers that ranks add up, after the scalars.
+SEEN = ('pixels', 'instances', 'loss_elements')
+
+#: Kind -> tallies of single images.
+ByKind = Dict[str, List[Tally]]
+
+
+def group_tallies(pixels: Sequence[Tally] = (), instances: Sequence[Tally] = ()) -> ByKind:
+    """Return kind -> tallies."""
+    return {'pixels': list(pixels), 'instances': list(instances)}
+
+
+@dataclass
+class Stats:
+    """Sum of tallies over one or more iterations. Statistics of windows, loops and ranks add up.
+
+    Args:
+        iterations (int): Iterations seen.
+        offending_iterations (int): Iterations with something skipped or remapped.
+        files (int): Label files seen; summed over ranks, a file that several ranks have seen counts several times.
+        offending_files (int): Files with something skipped or remapped.
+        kinds (dict[str, Tally]): Kind -> its sum. For a loop it includes the values, also those that only a loss met.
+        losses (dict[str, Tally]): Guarded loss -> its counts.
+        empty_images (int): Images without any instance, annotated so or emptied by a guard.
+        filled (dict[str, dict[str, int]]): Loss -> rank -> iterations in which the rank lacked it, and trained with a
+            zero in its place.
+        samples (int): Images seen. This and the following are kept only until the next report.
+        offending_samples (int): Images with something skipped or remapped.
+        offending (dict[str, list[Tally]]): Kind -> tallies of offending images, in batch order.
+        loss_samples (dict[str, list[Tally]]): Images that a loss had to sanitize, because no guard in the pipeline did.
+
+    Example:
+        >>> a = Stats(iterations=3, offending_iterations=1, losses={'loss': Tally(9, skipped=1)})
+        >>> (a + a).losses['loss'].skipped
+        2
+        >>> Stats.from_json(a.to_json()) == a
+        True
+    """
+
+    iterations: int = 0
+    offending_iterations: int = 0
+    files: int = 0
+    offending_files: int = 0
+    kinds: Dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in KINDS})
+    losses: Dict[str, Tally] = field(default_factory=dict)
+    empty_images: int = 0
+    filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
+    samples: int = 0
+    offending_samples: int = 0
+    offending: ByKind = field(default_factory=group_tallies)
+    loss_samples: ByKind = field(default_factory=group_tallies)
+
+    @classmethod
+    def from_samples(cls, samples: Iterable[BaseDataElement]) -> Stats:
+        """Add up the tallies that guards in the pipeline left in the samples of one iteration."""
+        stats = cls()
+        for sample in samples:
+            stats.add_image(tallies_of(sample))
+            instances = find_instances(sample)
+            stats.empty_images += instances is not None and not len(instances[0])
+        return stats.end_iteration()
+
+    def add_image(self, tallies: Dict[str, Tally]) -> None:
+        """Add the tallies of an image, kind -> tally; their values stay in ``offending``."""
+        self.samples += 1
+        for kind, tally in tallies.items():
+            total = self.kinds[kind]
+            total.total += tally.total
+            total.mapped += tally.mapped
+            if tally:
+                total.skipped += tally.skipped
+                total.remapped += tally.remapped
+                total.reasons = add_counts(total.reasons, tally.reasons)
+                self.offending[kind].append(tally)
+        self.offending_samples += any(tallies.values())
+
+    def add_losses(self, losses: Dict[str, Tally], samples: ByKind) -> None:
+        """Add the counts of the guarded losses in this iteration, and the images that they had to sanitize."""
+        self.losses = losses
+        self.loss_samples = samples
+        self.offending_samples = max(self.offending_samples, *map(len, samples.values()))
+        self.end_iteration()
+
+    def end_iteration(self) -> Stats:
+        """Count what was added as one iteration."""
+        self.iterations, self.offending_iterations = 1, int(bool(self))
+        return self
+
+    def fill(self, rank: int, losses: Iterable[str]) -> None:
+        """Count an iteration in which a rank lacked these losses, and trained with zeros in their place."""
+        self.filled = _add_filled(self.filled, {name: {str(rank): 1} for name in losses})
+
+    def __bool__(self) -> bool:
+        """True if anything was skipped or remapped."""
+        return any(self.kinds.values()) or any(self.losses.values())
+
+    @property
+    def counted(self) -> bool:
+        """True if any label was seen, by a guard or a guarded loss; an image without any counts, too."""
+        seen = any(tally.total for tally in (*self.kinds.values(), *self.losses.values()))
+        return seen or bool(self) or self.empty_images > 0
+
+    def __add__(self, other: Stats) -> Stats:
+        return Stats(
+            self.iterations + other.iterations,
+            self.offending_iterations + other.offending_iterations,
+            self.files + other.files,
+            self.offending_files + other.offending_files,
+            {kind: self.kinds[kind] + other.kinds[kind] for kind in KINDS},
+            _add_losses(self.losses, other.losses),
+            self.empty_images + other.empty_images,
+            _add_filled(self.filled, other.filled),
+            self.samples + other.samples,
+            self.offending_samples + other.offending_samples,
+            {kind: self.offending[kind] + other.offending[kind] for kind in KINDS},
+            {kind: self.loss_samples[kind] + other.loss_samples[kind] for kind in KINDS},
+        )
+
+    def totals(self) -> Stats:
+        """Return the sums without single images."""
+        return Stats(
+            self.iterations,
+            self.offending_iterations,
+            kinds=self.kinds,
+            losses=self.losses,
+            empty_images=self.empty_images,
+            filled=self.filled,
+        )
+
+    def condense(self) -> Stats:
+        """Return the same sums with at most two tallies per kind: the worst image, and the sum of the others."""
+        return replace(
+            self,
+            offending={kind: _condense_tallies(tallies) for kind, tallies in self.offending.items()},
+            loss_samples={kind: _condense_tallies(tallies) for kind, tallies in self.loss_samples.items()},
+        )
+
+    def vector(self) -> List[int]:
+        """Return the numbers that ranks add up: ``SCALARS``, then ``SEEN``."""
+        pixels, instances, losses = self.kinds['pixels'], self.kinds['instances'], self.losses.values()
+        return [
+            pixels.skipped,
+            pixels.remapped,
+            instances.skipped,
+            instances.remapped,
+            sum(loss.skipped for loss in losses),
+            sum(loss.remapped for loss in losses),
+            pixels.mapped,
+            self.empty_images,
+            pixels.total,
+            instances.total,
+            sum(loss.total for loss in losses),
+        ]
+
+    def to_line(self, samples: List[Dict[str, Any]], loss_samples: Sequence[Dict[str, Any]] = ()) -> Dict[str, Any]:
+        """Convert the counts of a window to the fields of a line of the log, with the lines of its images."""
+        pixels, instances = self.kinds['pixels'], self.kinds['instances']
+        record: Dict[str, Any] = {
+            'skipped_pixels': pixels.skipped,
+            'remapped_pixels': pixels.remapped,
+            'skipped_instances': instances.skipped,
+            'remapped_instances': instances.remapped,
+            'total': pixels.total,
+            'samples': samples,
+            'losses': {
+                name: {'skipped': loss.skipped, 'remapped': loss.remapped} for name, loss in self.losses.items()
+            },
+        }
+        if instances.total:
+            record.update(total_instances=instances.total, reasons=instances.reasons, empty_images=self.empty_images)
+        return {**record, 'loss_samples': loss_samples} if loss_samples else record
+
+    def to_json(self) -> Dict[str, Any]:
+        """Convert the sums to plain data, including counts of 0."""
+        kinds = {kind: tally.to_json() for kind, tally in self.kinds.items()}
+        for record in kinds.values():
+            del record['source']
+        return {
+            'iterations': self.iterations,
+            'offending_iterations': self.offending_iterations,
+            'files': self.files,
+            'offending_files': self.offending_files,
+            **kinds,
+            'losses': {
+                name: {'seen': loss.total, 'skipped': loss.skipped, 'remapped': loss.remapped}
+                for name, loss in self.losses.items()
+            },
+            'empty_images': self.empty_images,
+            **({'filled': self.filled} if self.filled else {}),
+        }
+
+    @classmethod
+    def from_json(cls, record: Any) -> Stats:
+        """Read ``to_json`` back.
+
+        Raises:
+            ValueError: The record does not fit; the message says why.
+        """
+        flat = decode(_StatsRecord, record)
+        return cls(
+            flat.iterations,
+            flat.offending_iterations,
+            flat.files,
+            flat.offending_files,
+            {kind: getattr(flat, kind) for kind in KINDS},
+            tally_losses(flat.losses),
+            flat.empty_images,
+            flat.filled,
+        )
+
+
+@dataclass
+class LossRecord:
+    """Counts of a guarded loss, as JSON has them."""
+
+    seen: int = 0
+    skipped: int = 0
+    remapped: int = 0
+
+
+@dataclass
+class _StatsRecord:
+    """Sums of a loop, as JSON has them."""
+
+    pixels: Tally
+    instances: Tally
+    iterations: int = 0
+    offending_iterations: int = 0
+    files: int = 0
+    offending_files: int = 0
+    losses: Dict[str, LossRecord] = field(default_factory=dict)
+    empty_images: int = 0
+    filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
+
+
+def tally_losses(losses: Dict[str, LossRecord]) -> Dict[str, Tally]:
+    """Convert the records of losses to tallies."""
+    return {name: Tally(loss.seen, loss.skipped, loss.remapped) for name, loss in losses.items()}
+
+
+def _add_losses(left: Dict[str, Tally], right: Dict[str, Tally]) -> Dict[str, Tally]:
+    both = dict(left)
+    for name, tally in right.items():
+        both[name] = both[name] + tally if name in both else tally
+    return both
+
+
+def _add_filled(left: Dict[str, Dict[str, int]], right: Dict[str, Dict[str, int]]) -> Dict[str, Dict[str, int]]:
+    return {name: add_counts(left.get(name, {}), right.get(name, {})) for name in {**left, **right}}
+
+
+def _condense_tallies(tallies: List[Tally]) -> List[Tally]:
+    worst, *others = sorted(tallies, key=lambda t: (t.source is None, -(t.skipped + t.remapped))) or [Tally()]
+    rest = replace(sum(others, Tally()), source=None)
+    return [tally for tally in (worst, rest) if tally]

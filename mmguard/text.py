@@ -1,0 +1,214 @@
+"""Texts for people: numbers and lists in sentences, visible characters, and descriptions of exceptions."""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+
+def quantity(number: int, one: str, many: Optional[str] = None) -> str:
+    """Return a number with its noun.
+
+    Example:
+        >>> quantity(1, 'file'), quantity(1204, 'file'), quantity(0, 'class')
+        ('1 file', '1,204 files', '0 classes')
+    """
+    return f'{number:,} {plural(number, one, many)}'
+
+
+def plural(number: int, one: str, many: Optional[str] = None) -> str:
+    """Return a noun after its number; ``many`` for irregular plurals.
+
+    Example:
+        >>> plural(1, 'entry'), plural(2, 'entry'), plural(2, 'box'), plural(2, 'key'), plural(2, 'px')
+        ('entry', 'entries', 'boxes', 'keys', 'px')
+        >>> plural(3, 'kind of stuff', 'kinds of stuff')
+        'kinds of stuff'
+    """
+    if number == 1 or one.endswith('px'):
+        return one
+    if many is not None:
+        return many
+    if re.search('[^aeiou]y$', one):
+        return f'{one[:-1]}ies'
+    return f'{one}es' if re.search('(s|x|z|ch|sh)$', one) else f'{one}s'
+
+
+def shorten_list(lines: Sequence[str], most: int = 10) -> List[str]:
+    """Return the first lines and the number of the others.
+
+    Example:
+        >>> shorten_list(['a', 'b', 'c', 'd'], 2)
+        ['a', 'b', '... and 2 more']
+    """
+    more = len(lines) - most
+    return [*lines[:most], *([f'... and {more:,} more'] if more > 0 else [])]
+
+
+def shorten(value: object, length: int = 60) -> str:
+    """Shorten a value for a message: one line of at most ``length`` characters.
+
+    Only the part of a list that is shown is formatted, however large, deep or self-referential it is.
+
+    Example:
+        >>> shorten('a' * 100, 10), shorten({'a': [1, 2]})
+        ("'aaaaaa...", "{'a': [1, 2]}")
+    """
+    text = ''
+    for piece in _pieces(value, length):
+        text += piece
+        if len(text) > length:
+            return f'{text[: length - 3]}...'
+    return text
+
+
+_ENDS: Dict[type, Sequence[str]] = {list: '[]', tuple: '()', set: '{}', frozenset: ('frozenset({', '})')}
+
+
+def _pieces(value: Any, length: int) -> Iterator[str]:
+    if isinstance(value, (str, bytes)):
+        yield repr(value[: length + 1])
+    elif isinstance(value, dict):
+        yield '{'
+        for number, (key, inner) in enumerate(value.items()):
+            yield ', ' if number else ''
+            yield from _pieces(key, length)
+            yield ': '
+            yield from _pieces(inner, length)
+        yield '}'
+    elif type(value) in _ENDS and value:
+        begin, end = _ENDS[type(value)]
+        yield begin
+        for number, inner in enumerate(value):
+            yield ', ' if number else ''
+            yield from _pieces(inner, length)
+        yield ',)' if isinstance(value, tuple) and len(value) == 1 else end
+    else:
+        try:
+            yield ' '.join(repr(value).split())
+        except (ValueError, RecursionError):  # an int of thousands of digits
+            yield f'a {type(value).__name__}'
+
+
+#: Longest text and longest name that are shown; paths are not longer.
+LONGEST, LONGEST_NAME = 20_000, 4096
+
+
+def visible(text: str, limit: int = LONGEST) -> str:
+    r"""Escape all invisible characters of a text, except line breaks.
+
+    Control and direction marks, unusual spaces and unassigned characters become escapes, and so do bytes of a file
+    name that are not UTF-8. A long text is shortened in the middle.
+
+    Example:
+        >>> visible('caf\udce9' + chr(0x202E) + 'gnp.exe')
+        'caf\\xe9\\u202egnp.exe'
+        >>> visible('0123456789', limit=4)
+        '01 ... (6 characters) ... 89'
+    """
+    text = _cut_middle(text, limit)
+    return text if text.isprintable() else ''.join(map(_escape_char, text))
+
+
+def visible_name(name: str, limit: int = LONGEST_NAME) -> str:
+    r"""Escape a name as :func:`visible` does, on one line.
+
+    Example:
+        >>> visible_name('a\nb.png')
+        'a\\nb.png'
+    """
+    return visible(name, limit).replace('\n', '\\n')
+
+
+def _cut_middle(text: str, limit: int) -> str:
+    half = limit // 2
+    return text if len(text) <= limit else f'{text[:half]} ... ({len(text) - 2 * half:,} characters) ... {text[-half:]}'
+
+
+def _escape_char(char: str) -> str:
+    if char.isprintable() or char == '\n':
+        return char
+    code = ord(char)
+    if 0xDC80 <= code < 0xDD00:  # a byte of a file name
+        code -= 0xDC00
+    return f'\\x{code:02x}' if code < 0x100 else f'\\u{code:04x}' if code < 0x10000 else f'\\U{code:08x}'
+
+
+#: Advice for a failure of mmguard's own.
+REPORT_IT = 'please report it in the issue tracker of mmguard, with the output of `mmguard env`'
+
+_HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '')
+
+
+def describe_error(error: BaseException, limit: int = 400) -> str:
+    """Describe an exception in one line; for a failed import, name the package.
+
+    Example:
+        >>> describe_error(IndexError('Target 24 is out of bounds.'))
+        'IndexError: Target 24 is out of bounds.'
+    """
+    return describe_broken_import(error) or _format_line(error, limit)
+
+
+def describe_broken_import(error: BaseException) -> str:
+    """Return which package could not be imported, and why; empty if no import failed."""
+    link: Optional[BaseException] = error
+    while link is not None:
+        package = _find_import(link)
+        if package:
+            return f'{package} cannot be imported: {_format_line(link)} (`mmguard env` shows what is installed)'
+        link = link.__cause__ or (link.__context__ if isinstance(link, ImportError) else None)
+    return ''
+
+
+def find_own_failure(error: BaseException) -> str:
+    """Return ``'mmguard/functional/softmax.py:31 in _kept'`` if mmguard's code raised an exception; else empty.
+
+    Exceptions that mmguard raises on purpose are messages for the user, not failures.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or not os.path.abspath(frames[-1].filename).startswith(_HERE):
+        return ''
+    last = frames[-1]
+    if (last.line or '').startswith('raise'):
+        return ''
+    return f'mmguard/{last.filename[len(_HERE) :].replace(os.sep, "/")}:{last.lineno} in {last.name}'
+
+
+def describe_exit(error: SystemExit) -> str:
+    """Describe the end of a program that raises SystemExit.
+
+    Example:
+        >>> describe_exit(SystemExit(0))
+        'ends the program (SystemExit: 0)'
+    """
+    return f'ends the program ({_format_line(error)}{find_line(error, ", ")})'
+
+
+def find_line(error: BaseException, before: str = ' at ') -> str:
+    """Return the line of the user's file that raised an exception; empty if unknown."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if 'site-packages' not in frame.filename]
+    last = frames[-1] if frames else None
+    if last is None or last.name != '<module>' or not os.path.isfile(last.filename):
+        return ''
+    return f'{before}{last.filename}:{last.lineno}'
+
+
+def _find_import(error: BaseException) -> str:
+    """Return the package whose import raised an exception."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        # mmengine runs a config as a module without a name.
+        package = str(frame.f_globals.get('__name__', '')).partition('.')[0]
+        if frame.f_code.co_name == '<module>' and package not in ('', '__main__', 'mmguard'):
+            return package
+    return ''
+
+
+def _format_line(error: BaseException, limit: int = 400) -> str:
+    try:
+        text = ' '.join(str(error).split())[:limit]
+    except Exception:  # a user's exception whose __str__ fails
+        text = ''
+    return f'{type(error).__name__}: {text}' if text else type(error).__name__

@@ -1,0 +1,168 @@
+"""Edits of label files that a scan offers, by their numbers; and boxes that must not be clamped."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Sequence
+
+from mmguard.errors import CannotRun
+from mmguard.findings.edits import ALL_SAFE, Edit
+from mmguard.findings.engine import chosen_rules, search
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import JSON, are_many, describe_format
+from mmguard.findings.finding import INFO
+from mmguard.findings.rule import Facts
+from mmguard.findings.together import Offer, as_one, first_safe, objection
+from mmguard.labels.instances import BOX_REASONS
+from mmguard.text import quantity
+from mmguard.tools.scan.corrections.options import CannotCorrect, FixOptions
+from mmguard.tools.scan.engine import Mapper, scan_here
+from mmguard.tools.scan.plans import AnnotationSource, Plan
+from mmguard.tools.scan.processes import LocalProcesses, cores
+from mmguard.tools.scan.run import offers_of, run_plan
+from mmguard.tools.scan.settings import ScanOptions
+from mmguard.tools.scan.target import plan_again, plan_of
+
+
+class Offered(NamedTuple):
+    """Plan that was scanned, and its edits by the numbers that the scan shows."""
+
+    plan: Plan
+    offers: List[Offer]
+
+
+class Chosen(NamedTuple):
+    """Edits as one: file or folder -> options; those that another one excludes; the command for the config, if any."""
+
+    files: Dict[str, FixOptions]
+    left: List[str]
+    config: str = ''
+
+
+def scan(target: str, options: ScanOptions) -> Offered:
+    """Scan a target as `mmguard scan` does."""
+    plan = plan_of(target, options)
+    mapper: Mapper = scan_here if cores() == 1 else LocalProcesses(cores())
+    results = run_plan(plan, mapper)
+    if plan.failed:
+        raise CannotRun('\n'.join(plan.failed))
+    return Offered(plan, offers_of(results))
+
+
+def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
+    """Combine the edits of some numbers (``'safe'``: all without a question) per file, and try them together."""
+    chosen: List[Offer] = []
+    left: List[str] = []
+    for offer in (_find_offer(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):
+        differs = _find_conflict(chosen, offer)
+        if differs:
+            raise CannotCorrect(f'[{offer.edit.number}] excludes another edit: both write {differs}; one at a time')
+        chosen.append(offer)
+    against = objection(chosen)
+    if against:
+        raise CannotCorrect(f'{against}; nothing was written. Write one, and scan the copy')
+    for offer in first_safe([offer for offer in offered.offers if offer.edit.files]) if ALL_SAFE in wanted else ():
+        if offer.is_of_one_of(chosen):
+            continue
+        differs = _find_conflict(chosen, offer)
+        against = f'another edit writes {differs}, too' if differs else objection([*chosen, offer])
+        if against:
+            left.append(f'[{offer.edit.number}] is left: {against}; scan the copy again')
+        else:
+            chosen.append(offer)
+    if not chosen:
+        raise CannotCorrect(f'{offered.plan.target}: no edit of label files that asks nothing; nothing was written')
+    edit = as_one([offer.edit for offer in chosen])
+    files = {path: FixOptions(**dict(options)) for path, options in edit.files}
+    both = [str(offer.edit.number) for offer in chosen if offer.edit.config]
+    return Chosen(files, left, _apply(offered.plan, *both) if both else '')
+
+
+def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
+    """Return the options for which an edit has another value than those already chosen."""
+    said = dict(as_one([one.edit for one in chosen]).files)
+    return ', '.join(
+        f'--{name.replace("_", "-")}'
+        for path, options in offer.edit.files
+        for name, value in options
+        if dict(said.get(path, ())).get(name, value) != value
+    )
+
+
+def scan_again(plan: Plan, copies: Dict[str, Path]) -> str:
+    """Describe what a scan finds in the copies; empty if they cannot simply replace the originals."""
+    is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
+    if not is_detection and set(copies) != {plan.target}:
+        return ''
+    fresh = plan_again(plan, plan.tree, {}, {original: str(copy) for original, copy in copies.items()})
+    left = [found for result in run_plan(fresh, scan_here) for found in result.findings if found.severity != INFO]
+    codes = ', '.join(dict.fromkeys(finding.code for finding in left))
+    return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
+
+
+def _find_offer(offered: Offered, number: str) -> Offer:
+    known = {str(offer.edit.number): offer for offer in offered.offers}
+    files = [name for name, offer in known.items() if offer.edit.files]
+    plan = offered.plan
+    if number not in known:
+        listed = f'it offers {", ".join(files)}' if files else 'it offers none'
+        raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {listed}')
+    if number not in files:
+        raise CannotCorrect(f'edit {number} changes the config: `{_apply(plan, number)}`')
+    return known[number]
+
+
+def _apply(plan: Plan, *numbers: str) -> str:
+    words = ['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.words()]
+    return shlex.join([*words, *(word for number in numbers for word in ('--edit', number))])
+
+
+#: Of single boxes, where they are few.
+_SINGLE = ('MG109', 'MG152')
+#: Of boxes in another format, which not every edit converts.
+_FORMATS = (*_SINGLE, 'MG164', 'MG172', 'MG173')
+
+
+def check_boxes(target: str, options: FixOptions) -> None:
+    """Refuse boxes that seem to be in another format, of which some would be clamped or dropped: name the command.
+
+    The rules of the scan look at them, unless the options say how they are written.
+    """
+    if options.boxes:
+        return
+    if target.endswith('.py'):  # a program, of which nothing is copied
+        return
+    try:
+        plan = plan_of(target, ScanOptions())
+        labels = [source.read() for source in plan.sources if isinstance(source, AnnotationSource)]
+    except (CannotRun, OSError, ValueError):
+        return  # why it cannot be copied, who copies says
+    for found in labels:
+        _check(found)
+
+
+def _check(labels: LabelFacts) -> None:
+    found, facts = labels.annotations, Facts(labels)
+    if found is None:
+        return
+    wrong = 0 if found.yolo is None else found.yolo.in_pixels
+    wrong += found.over_edge + found.negative_boxes + sum(labels.reasons.get(name, 0) for name in BOX_REASONS)
+    rules = {rule.code: rule() for rule in chosen_rules()}
+    for finding in search(facts, list(map(type, rules.values()))) if wrong else ():
+        edits = list(rules[finding.code].edits(finding, facts))
+        is_way = finding.code not in _SINGLE or are_many(wrong, found)
+        is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
+        if is_way and all(map(_converts, edits)) and (edits or is_other_format):
+            ways = replace(finding, edits=tuple(edits)).next_step
+            option = 'sizes' if found.format in JSON else 'corners'
+            as_they_are = '' if found.yolo else f' Where they are right as they are, add --boxes {option}.'
+            raise CannotCorrect(
+                f'{finding.title} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
+                f'{ways}{as_they_are}'
+            )
+
+
+def _converts(edit: Edit) -> bool:
+    return any('boxes' in dict(options) for _, options in edit.files)

@@ -1,0 +1,231 @@
+"""The page as one HTML document: a Jinja2 template, in which every text is escaped where it is put in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from mmguard.findings import RULES, Finding, LabelFacts
+from mmguard.findings.finding import SEVERITIES
+from mmguard.findings.rule import Verdict
+from mmguard.labels.instances import describe_boxes
+from mmguard.text import quantity, visible
+from mmguard.tools.outputs import write_output
+from mmguard.tools.page.pictures import panels_of
+from mmguard.tools.page.sections import Section, WorstFile, describe_batch
+from mmguard.version import __version__
+
+if TYPE_CHECKING:
+    from mmguard.tools.explain.explained import Explanation
+    from mmguard.tools.report.run_report import Crash
+
+#: Codes that say: the labels are fine.
+FINE = tuple(cause.code for cause in RULES if issubclass(cause, Verdict))
+#: Files that are listed, and that are drawn, per section.
+LISTED, DRAWN = 100, 12
+_TEMPLATES = Path(__file__).with_name('templates')
+
+
+def page(
+    title: str,
+    sections: Sequence[Section],
+    crash: Optional[Crash] = None,
+    run_findings: Sequence[Finding] = (),
+    end: Optional[Explanation] = None,
+) -> str:
+    """Return one self-contained HTML page: nothing from the network, and no script but the one that copies a line.
+
+    Args:
+        title (str): What was scanned.
+        sections (sequence of Section): In the order of the page.
+        crash (Crash, optional): How a training ended; shown first.
+        run_findings (sequence of Finding): What is found of a training and its ranks.
+        end (Explanation, optional): What its exceptions mean.
+    """
+    return _template().render(
+        title=title,
+        sections=sections,
+        crash=crash,
+        run_findings=run_findings,
+        end=end,
+        version=__version__,
+        written=time.strftime('%Y-%m-%d %H:%M'),
+    )
+
+
+def write_scan_page(path: Union[str, Path], *parts: Any) -> None:
+    """Write the :func:`page` of these parts, whole; :class:`OSError` where it cannot be written."""
+    write_output(path, page(*parts).encode('utf-8'))
+
+
+@lru_cache(maxsize=None)
+def _template() -> Any:
+    environment = Environment(
+        loader=FileSystemLoader(str(_TEMPLATES)),
+        autoescape=True,
+        finalize=_seen,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # The same in every page, so that its digest allows it and nothing else.
+    script = (_TEMPLATES / 'page.js').read_text(encoding='utf-8')
+    digest = base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode()
+    environment.filters['thousands'] = '{:,}'.format
+    environment.globals.update(
+        fine=FINE,
+        listed=LISTED,
+        drawn=DRAWN,
+        counted=quantity,
+        described=describe_batch,
+        found_in=found_in,
+        histogram_of=histogram_of,
+        panels_of=panels_of,
+        script=Markup(script),
+        script_hash=f'sha256-{digest}',
+        tiles_of=tiles_of,
+        verdict_of=verdict_of,
+    )
+    return environment.get_template('page.html')
+
+
+def _seen(value: Any) -> Any:
+    """What is put into the page, before it is escaped: every character of a name is seen, pieces of the page stay."""
+    return value if isinstance(value, Markup) else visible(str(value))
+
+
+class Said(NamedTuple):
+    """What the findings of a section come to."""
+
+    tone: str
+    head: str
+    rest: str
+
+
+def verdict_of(section: Section) -> Said:
+    """One sentence: fine, or how much there is and what to begin with."""
+    findings, facts = section.findings, section.facts
+    beside = [finding for finding in findings if finding.code not in FINE]
+    is_invalid = any(facts.values.values()) or any(facts.reasons.values())
+    if len(beside) < len(findings) or not (findings or is_invalid):
+        more = f'{quantity(len(beside), "finding")} beside them.' if beside else 'Nothing invalid was found in them.'
+        return Said('fine', 'Your labels are fine.', f' {more}')
+    if not findings:
+        return Said('error', 'Something is invalid', ', but nothing says why: see the values below.')
+    begin = f' Begin with {findings[0].code}.' if len(findings) > 1 else ''
+    tone = min((finding.severity for finding in findings), key=SEVERITIES.index)
+    return Said(tone, f'{quantity(len(findings), "finding")}.', begin)
+
+
+def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:
+    """Number, what it counts, and whether it is an alarm."""
+    kind, ignored = facts.kind, '' if facts.ignore_index is None else f', {facts.ignore_index} ignored'
+    invalid = sum(facts.values.values()) + sum(n for why, n in facts.reasons.items() if why != 'label')
+    tiles = [
+        (f'{facts.files:,}', 'files', False, facts.files),
+        (f'{facts.offending_files:,}', 'files with something invalid', facts.offending_files > 0, facts.files),
+        (_short(facts.total), kind, False, facts.total),
+        (_short(invalid), f'invalid {kind}', invalid > 0, True),
+        (f'{facts.num_classes:,}', f'classes: 0 to {facts.num_classes - 1}{ignored}', False, True),
+    ]
+    return [(number, what, alarm) for number, what, alarm, known in tiles if known or alarm]
+
+
+def found_in(file: WorstFile) -> List[str]:
+    """``'11: 1,201'`` of each invalid value, and the faults of boxes."""
+    values = [f'{value}: {count:,}' for value, count in sorted(file.values.items(), key=lambda item: -item[1])]
+    more = [f'... {len(values) - 8} more'] if len(values) > 8 else []
+    return [*values[:8], *more, *describe_boxes(file.reasons)]
+
+
+def _short(count: int) -> str:
+    """``1,234,567`` in full, beyond it ``8.39 billion``."""
+    for size, unit in ((10**12, 'trillion'), (10**9, 'billion'), (10**8, 'million')):
+        if count >= size:
+            return f'{count / (10**6 if unit == "million" else size):.3g} {unit}'
+    return f'{count:,}'
+
+
+#: Values with a row of their own: the invalid ones and the most frequent.
+ROWS = 48
+_SAID = {'valid': 'class', 'ignored': 'ignored', 'invalid': 'invalid'}
+
+
+class Row(NamedTuple):
+    """A value; its bar has a ``height`` in (0, 1]."""
+
+    kind: str
+    value: int
+    said: str
+    name: str
+    times: int
+    share: str
+    height: float
+
+
+class Histogram(NamedTuple):
+    """Rows; ``left`` is the number of values without one."""
+
+    title: str
+    legend: List[Tuple[str, str]]
+    rows: List[Row]
+    left: int
+
+    @property
+    def named(self) -> bool:
+        return any(row.name for row in self.rows)
+
+
+def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
+    """Every value with its count; where only the invalid ones are known (in training), those."""
+    counts = facts.histogram or facts.values
+    if not counts:
+        return None
+    if facts.histogram and len(counts) <= ROWS and facts.num_classes <= ROWS:
+        # A class that never occurs is worth a row: it cannot be learned.
+        counts = {**dict.fromkeys(range(facts.num_classes), 0), **counts}
+    kinds = {value: kind_of(value, facts) for value in counts}
+    shown = sorted(counts, key=lambda value: (kinds[value] != 'invalid', -counts[value]))[:ROWS]
+    whole, most = sum(counts.values()), max(counts.values())
+    rows = []
+    for value in sorted(shown):
+        count, kind = counts[value], kinds[value]
+        said = _SAID[kind] if count else 'never seen'
+        name = facts.name_of(value)
+        rows.append(Row(kind, value, said, name, count, share(count, whole), _logarithmic(count, most)))
+    names = {
+        'valid': f'valid (0 to {facts.num_classes - 1})',
+        'ignored': f'ignored ({facts.ignore_index})',
+        'invalid': 'invalid',
+    }
+    legend = [(kind, name) for kind, name in names.items() if kind in kinds.values()]
+    title = f'{facts.kind.capitalize()} per {"" if facts.histogram else "invalid "}value'
+    return Histogram(title, legend, rows, len(counts) - len(rows))
+
+
+def _logarithmic(count: int, most: int) -> float:
+    """In (0, 1]: a class of 1 % and a slip of 3 pixels are both to be seen."""
+    return (1 + math.log10(max(count, 1))) / (1 + math.log10(max(most, 1)))
+
+
+def kind_of(value: int, facts: LabelFacts) -> str:
+    """``'valid'``, ``'ignored'`` or ``'invalid'``."""
+    if value == facts.ignore_index:
+        return 'ignored'
+    return 'valid' if 0 <= value < facts.num_classes else 'invalid'
+
+
+def share(part: int, whole: int) -> str:
+    """``'12.3 %'``; what is there is never rounded to nothing."""
+    percent = 100 * part / whole if whole else 0.0
+    if percent == 0 or percent >= 0.01:
+        return f'{percent:.2f} %' if percent < 99.995 or percent == 100 else '> 99.99 %'
+    return '< 0.01 %'

@@ -1,0 +1,63 @@
+"""Sections of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Tuple
+
+from mmguard.findings import Finding, LabelFacts
+from mmguard.labels.instances import describe_reasons
+from mmguard.labels.tally import Tally
+from mmguard.log.flight_record import FlightBatch
+from mmguard.text import quantity
+
+
+@dataclass
+class WorstFile:
+    """File with many invalid labels. Its picture is drawn from the paths; a file that cannot be read is named instead.
+
+    Args:
+        source (str): Its name, as shown. Any string: names are escaped, and may be no UTF-8.
+        label_path (str, optional): The label map on disk; ``None`` for boxes, of which no picture is drawn.
+        image_path (str, optional): Its image.
+        values (dict[int, int]): Invalid value *as stored in the file* -> pixels or instances. These are the pixels that
+            are marked.
+        skipped (int): Pixels or instances that are not trained on because they are invalid.
+        reasons (dict[str, int]): Of instances, why they are invalid -> count.
+        ignored (list[int], optional): Values as stored that count as ignored. ``None``: the ``ignore_index`` of the
+            section (with ``reduce_zero_label`` that is not what is stored).
+    """
+
+    source: str
+    label_path: Optional[str] = None
+    image_path: Optional[str] = None
+    values: Dict[int, int] = field(default_factory=dict)
+    skipped: int = 0
+    reasons: Dict[str, int] = field(default_factory=dict)
+    ignored: Optional[List[int]] = None
+
+
+@dataclass
+class Section:
+    """Data set (a split), or mode of a training, on the page; the worst files first, a few of them drawn."""
+
+    name: str
+    facts: LabelFacts
+    findings: List[Finding] = field(default_factory=list)
+    worst: List[WorstFile] = field(default_factory=list)
+    notes: List[str] = field(default_factory=list)
+
+
+def describe_batch(batch: FlightBatch) -> List[Tuple[str, str]]:
+    """Return file -> what guards found in it, as text; empty if nothing."""
+    return [
+        (sample.source, '; '.join(_describe_tally(kind, tally) for kind, tally in sample.invalid.items()))
+        for sample in batch.samples
+    ]
+
+
+def _describe_tally(kind: str, tally: Tally) -> str:
+    changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
+    amount = ', '.join(f'{quantity(count, kind[:-1])} {change}' for count, change in changes if count)
+    reasons = describe_reasons(tally)
+    return f'{amount}: {reasons}' if reasons else amount

@@ -1,0 +1,127 @@
+"""Options of a correction, and its result."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
+
+from mmguard.errors import CannotRun
+from mmguard.labels.space import apply_label_map
+
+#: Red, green, blue.
+Colour = Tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class FixOptions:
+    """Rules for labels: which are valid, and what becomes of the others.
+
+    Args:
+        num_classes (int, optional): Of label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
+        ignore_index (int): Label that invalid pixels are set to.
+        label_map (dict[int, int]): Value as stored -> class (COCO: category id -> category id), applied first. Of label
+            maps ``'*'`` is every value that is not named.
+        on_invalid (str): Of pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
+        classes (tuple[str], optional): Names that VOC objects may have; of COCO the categories, in the order in which
+            the file is to list them. ``None``: any.
+        rename (dict[str, str]): Name of a category -> its new name; applied before ``classes``.
+        renumber (int, optional): First id for the categories of COCO, which are numbered in the order of the file.
+        boxes (str): Format of the boxes, one of ``WRITTEN``; they are converted. Empty: as the file format wants them.
+        scale (float, optional): Factor for the values of label maps.
+        no_crowds (bool): Turn crowds (VOC: difficult objects) into ordinary objects.
+        images (str, optional): Folder of the images of COCO; entries are renamed as there, or left out if the image is
+            missing.
+        drop_empty (bool): Leave out images of COCO without an object.
+        colours (dict[tuple, int]): Of label maps that are stored as colours: (red, green, blue) -> label. A file with a
+            colour that is not listed is left out.
+        threshold (float, optional): Of label maps of two classes: values above it are 1, the others 0.
+        suffix (str, optional): End of the names of label maps. ``None``: as a scan chooses them.
+    """
+
+    num_classes: Optional[int] = None
+    ignore_index: int = 255
+    label_map: Dict[Any, int] = field(default_factory=dict)
+    on_invalid: str = 'ignore'
+    classes: Optional[Tuple[str, ...]] = None
+    rename: Dict[str, str] = field(default_factory=dict)
+    renumber: Optional[int] = None
+    boxes: str = ''
+    scale: Optional[float] = None
+    no_crowds: bool = False
+    images: Optional[str] = None
+    drop_empty: bool = False
+    colours: Dict[Colour, int] = field(default_factory=dict)
+    threshold: Optional[float] = None
+    suffix: Optional[str] = None
+
+    def __post_init__(self) -> None:
+        # An edit is hashable, so it holds pairs.
+        object.__setattr__(self, 'label_map', dict(self.label_map))
+        object.__setattr__(self, 'rename', dict(self.rename))
+        object.__setattr__(self, 'colours', dict(self.colours))
+
+    def label_of(self, value: int) -> int:
+        """Return what a value of a label map becomes, before the rule for invalid ones."""
+        index = value if self.threshold is None else int(value > self.threshold)
+        return apply_label_map(self.label_map, index, self.ignore_index)
+
+    def to_json(self) -> Dict[str, Any]:
+        record = asdict(self)
+        record['label_map'] = {str(raw): label for raw, label in self.label_map.items()}
+        record['classes'] = None if self.classes is None else list(self.classes)
+        record['colours'] = {','.join(map(str, colour)): label for colour, label in self.colours.items()}
+        return record
+
+
+class NotCorrected(Exception):
+    """A file is left out; says why."""
+
+
+class Unreadable(NotCorrected):
+    """No decoder reads a file."""
+
+
+class CannotCorrect(CannotRun):
+    """Nothing can be corrected; says why."""
+
+
+class Corrected(NamedTuple):
+    """Corrected file.
+
+    Attributes:
+        data (bytes): Its content; that of the original if nothing was changed.
+        ending (str): Ending of its name.
+        changes (list[str]): Changes as text; empty: none.
+        values (dict[str, int]): Value as stored -> how many elements were changed because of it.
+        counts (dict[str, int]): What was skipped, remapped, ...
+    """
+
+    data: bytes
+    ending: str
+    changes: List[str]
+    values: Dict[str, int]
+    counts: Dict[str, int]
+
+
+class LabelFiles(NamedTuple):
+    """Path and name in the copy of each file, what corrects one, and the names of images, which stay as they are."""
+
+    files: List[Tuple[str, str]]
+    correct: Callable[[bytes, str], Corrected]
+    images: FrozenSet[str] = frozenset()
+
+
+def keep_file(data: bytes, name: str) -> Corrected:
+    return Corrected(data, ending_of(name), [], {}, {})
+
+
+def ending_of(name: str) -> str:
+    return os.path.splitext(name)[1]
+
+
+def names_below(folder: str) -> Iterator[str]:
+    """Yield the names of all files in a folder and its subfolders, relative to it."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.relpath(os.path.join(place, name), folder)

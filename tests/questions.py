@@ -1,0 +1,22 @@
+"""The questions of edits: each answer leads to an edit or to a next step."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from mmguard.findings import Finding
+from mmguard.findings.edits import ASKS, MANUAL
+from mmguard.findings.wording import finding_text, unpack
+
+
+def assert_answers_lead_on(found: Sequence[Finding]) -> None:
+    """Assert that edits ask where they say so, and that a "no" to the last of them leads on, on screen and in JSON."""
+    for finding in found:
+        for edit in finding.edits:
+            assert edit.applicability == MANUAL or (edit.applicability == ASKS) == bool(edit.question), finding
+        if not finding.edits or not finding.edits[-1].question:
+            continue  # the last way asks nothing: it is for every other answer
+        last = finding.edits[-1]
+        assert last.if_not not in ('', last.question, last.title), finding
+        assert unpack(finding)['edits'][-1]['if_not'] == last.if_not
+        assert ' '.join(last.if_not.split()) in ' '.join(finding_text(finding).split())
