@@ -25,7 +25,7 @@ from mmguard.tools.scan.processes import DaskCluster, LocalProcesses, cores
 from mmguard.tools.scan.record import Journal
 from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.storage.files import forget_listings
-from mmguard.tools.storage.urls import entered
+from mmguard.tools.storage.urls import enter
 
 RECORDS = int(os.environ.get('SCALE_RECORDS', 1_000_000))
 PROCESSES, WORKERS = 3, 33
@@ -64,7 +64,7 @@ def _throughput(rounds: int) -> List[Row]:
             def scan(mapper: Mapper) -> None:
                 forget_listings()
                 with Journal(os.path.join(folder, 'journal.jsonl'), resume=False) as journal:
-                    done = scan_maps(FolderSource(entered('s3://labels/all'), LABELS).items(), LABELS, mapper, journal)
+                    done = scan_maps(FolderSource(enter('s3://labels/all'), LABELS).items(), LABELS, mapper, journal)
                 assert done.decoded == FILES
 
             def on_workers() -> float:
@@ -77,7 +77,7 @@ def _throughput(rounds: int) -> List[Row]:
             network = (relay.received - received) / FILES
             forget_listings()
             start = time.process_time()
-            assert sum(1 for _ in FolderSource(entered('s3://labels/all'), LABELS).items()) == FILES
+            assert sum(1 for _ in FolderSource(enter('s3://labels/all'), LABELS).items()) == FILES
             listed = (time.process_time() - start) / FILES
             calls = {'workers': lambda: scan(mapper), 'processes': lambda: scan(LocalProcesses(cores()))}
             times = interleaved(calls, max(3, rounds // 4))

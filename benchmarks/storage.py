@@ -29,7 +29,7 @@ from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.storage.files import forget_listings
 from mmguard.tools.storage.requests import AT_ONCE
-from mmguard.tools.storage.urls import entered
+from mmguard.tools.storage.urls import enter
 
 FILES, DIFFERENT, SIDE = int(os.environ.get('STORAGE_FILES', 2000)), 20, 512
 LATENCY = 0.02
@@ -89,7 +89,7 @@ def _measured(folder: str, rounds: int) -> List[Row]:
         # Everything that the command does: listing, fetching, decoding, records, journal, tally.
         forget_listings()
         with Journal(os.path.join(folder, 'journal.jsonl'), resume=False) as journal:
-            source = FolderSource(entered('s3://labels/all'), LABELS)
+            source = FolderSource(enter('s3://labels/all'), LABELS)
             done = scan_maps(source.items(), LABELS, LocalProcesses(cores()), journal)
         assert done.decoded == FILES
         assert not done.summary.to_facts().maps.unreadable

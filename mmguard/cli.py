@@ -20,7 +20,7 @@ from mmguard.tools.outputs import check_outputs
 from mmguard.version import __version__
 
 #: Packages of ``mmguard.tools``, in the order of the help.
-COMMANDS = ('demo', 'scan', 'report', 'check', 'apply', 'fix', 'env', 'trace', 'replay', 'nnunet', 'explain')
+COMMANDS = ('demo', 'scan', 'report', 'check', 'dry_run', 'apply', 'fix', 'env', 'trace', 'replay', 'nnunet', 'explain')
 
 #: The arguments that name the file which a command works on.
 _TARGETS = ('config', 'target', 'log', 'record', 'out')
@@ -108,7 +108,9 @@ def _parser() -> argparse.ArgumentParser:
     for name in COMMANDS:
         importlib.import_module(f'mmguard.tools.{name}.command').add_to(commands)
         # No default of its own, which would undo that of the parser above.
-        commands.choices[name].add_argument('--debug', action='store_true', default=argparse.SUPPRESS, help=debug)
+        commands.choices[name.replace('_', '-')].add_argument(
+            '--debug', action='store_true', default=argparse.SUPPRESS, help=debug
+        )
     return parser
 
 

@@ -194,12 +194,41 @@ def check_python_config(row: str, folder: Path, mark: Path, capsys: Any) -> None
     main(['check', 'config.py'])
     assert mark.exists()
     named = {words.split()[0] for words in re.findall('`([a-z][^`]*)`', row)} - {'custom_imports'}
-    assert named == {'scan', 'check', 'apply', 'fix', 'explain', 'trace', 'replay'}
+    assert named == {'scan', 'check', 'dry-run', 'apply', 'fix', 'explain', 'trace', 'replay'}
     for command in named:
         capsys.readouterr()
         with pytest.raises(SystemExit):
             main([command, '--help'])
         assert 'Python' in capsys.readouterr().out
+
+
+@line('the program of a config')
+def check_program(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    pytest.importorskip('mmseg')
+    # Two classes, but a head of three: check has an edit to offer.
+    module = (
+        'from mmseg.datasets import BaseSegDataset\nfrom mmseg.registry import DATASETS\n'
+        '@DATASETS.register_module(force=True)\nclass MarkingDataset(BaseSegDataset):\n'
+        '    METAINFO = dict(classes=("a", "b"), palette=[[0, 0, 0], [1, 1, 1]])\n'
+        f'    def load_data_list(self):\n        open({str(mark)!r}, "w").close()\n        return []\n'
+    )
+    parts = {
+        'default_scope': 'mmseg',
+        'custom_imports': {'imports': ['marking'], 'allow_failed_imports': False},
+        'model': MODEL,
+        'train_dataloader': {'dataset': {'type': 'MarkingDataset', 'pipeline': []}},
+    }
+    config = '\n'.join(f'{key} = {value!r}' for key, value in parts.items())
+    write(folder, marking_py=module, config_py=config, config_json=json.dumps(parts))
+    apply = ['apply', 'config.py', '-o', 'out.py', '--edit', '1']
+    data = (['dry-run', 'config.json'], ['check', 'config.json'])
+    for words in (*data, ['check', 'config.py', '--no-verify'], [*apply, '--no-verify']):
+        main(words)
+        assert not mark.exists()
+    for words in (['check', 'config.py'], [*apply, '--force'], ['dry-run', 'config.py', '--only', 'samples-survive']):
+        main(words)
+        assert mark.exists()
+        mark.unlink()
 
 
 @line('the data set of a config')
@@ -386,25 +415,25 @@ def check_credentials(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert not [secret for secret in secrets for text in shown if secret in text]
 
 
-@line('a label file behind a URL')
+@line('a label file at a URL')
 def check_label_file(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert f'{LARGEST >> 20} MiB' in row
     with serve() as server:
         assert count_unreadable(scan_facts(f'{server.url}/{LARGEST + 1}', folder, '--num-classes', 3)) == 1
 
 
-@line('a JSON file behind a URL')
+@line('a JSON file at a URL')
 def check_json_file(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert f'{LARGEST_FILE >> 30} GiB' in row
     with serve() as server, pytest.raises(requests.Refused):
-        FILES.open(urls.entered(f'{server.url}/{LARGEST_FILE + 1}/train.json'))
+        FILES.open(urls.enter(f'{server.url}/{LARGEST_FILE + 1}/train.json'))
 
 
 @line('a listing of a server')
 def check_listing(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert f'{systems.LARGEST_PAGE >> 20} MiB' in row
     with serve() as server, pytest.raises(requests.Refused):
-        systems.list_folder(urls.entered(f'{server.url}/long'))
+        systems.list_folder(urls.enter(f'{server.url}/long'))
 
 
 @line('a request')

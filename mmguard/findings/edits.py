@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.config.changes import REMOVED, Changes
 from mmguard.findings.environment import EnvironmentChanges
@@ -40,9 +40,12 @@ class Edit:
         lines (tuple[str]): Code to write by hand, where ``config`` does not say it in a line.
         commands (tuple[str]): What to type into a shell.
         notes (tuple[str]): What is worth knowing about it, a sentence each.
-        if_not (str): The next step where the answer is no; the next edit of the finding, where it is empty.
+        if_not (str): The next step for the answer "no"; empty: the next edit of the finding.
         number (int): By which it is asked for on a command line; 0: it has none.
         unlabelled (tuple[int]): Labels that, where the answer to the question is yes, stand for nothing: they may go.
+        verified (bool, optional): True if what it touches was built and called with it, or for labels if what it would
+            write was read. ``None``: not tried.
+        doubt (str): Why it is not verified.
     """
 
     title: str
@@ -58,6 +61,8 @@ class Edit:
     unlabelled: Tuple[int, ...] = ()
     if_not: str = ''
     number: int = field(default=0, compare=False)
+    verified: Optional[bool] = field(default=None, compare=False)
+    doubt: str = field(default='', compare=False)
 
     @property
     def steps(self) -> List[str]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Type
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Type
 
 from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings.config_facts import facts_of_config
-from mmguard.findings.edits import Edit, FileChanges
+from mmguard.findings.edits import MANUAL, Edit, FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, POSSIBLE, WARNING, Finding
 from mmguard.findings.order import sort_key
 from mmguard.findings.rule import DataRule, Facts, Reread, Rule, Verdict, common_placeholders
 from mmguard.findings.rules import RULES
 from mmguard.findings.usual_edits import guard_evaluation
+
+#: Compares a program before and after an edit: has ``state`` (``'verified'``, ``'broken'``, ...) and ``reason``.
+Verifier = Callable[[ReadConfig, ReadConfig], Any]
 
 
 def diagnose(
@@ -59,10 +62,38 @@ def _try_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Seq
         # About labels: the first of those with the same meaning (in all splits, in only this one).
         same = not finding.places and any(edit.question == known.question for known in edits)
         if not same and holds(edit, finding, splits, rules):
-            edits.append(edit)
+            was_read = bool(edit.files or (edit.options and not edit.config))
+            edits.append(replace(edit, verified=was_read or None))
     if edits and edits[-1].question and not edits[-1].if_not:  # no other way is left
         edits[-1] = replace(edits[-1], if_not=finding.advice)
     return replace(finding, edits=tuple(edits))
+
+
+def verify_edits(findings: Sequence[Finding], config: ReadConfig, verifier: Verifier) -> List[Finding]:
+    """Keep the edits of a config that break nothing of the program, and mark those that could not be verified.
+
+    Numbers stay: `mmguard apply --edit N` writes what was shown as ``[N]``.
+
+    Args:
+        findings (list[Finding]): With numbered edits.
+        config (ReadConfig): What the edits change.
+        verifier (callable): Compares the program before and after an edit.
+    """
+    return [_add_verdicts(finding, config, verifier) for finding in findings]
+
+
+def _add_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> Finding:
+    kept: List[Edit] = []
+    for edit in finding.edits:
+        if not edit.config or edit.files:  # a config for other files cannot be built before they are written
+            kept.append(edit)
+        elif edit.applicability == MANUAL:
+            kept.append(replace(edit, verified=False, doubt='its values are yours to write'))
+        else:
+            verdict = verifier(config, change_config(config, edit.config))
+            if verdict.state != 'broken':
+                kept.append(replace(edit, verified=verdict.state == 'verified', doubt=verdict.reason))
+    return replace(finding, edits=tuple(kept))
 
 
 def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everything: bool = False) -> List[Type[Rule]]:

@@ -44,6 +44,8 @@ def _unpack_edit(edit: Edit) -> Dict[str, Any]:
         'config': {path: 'removed' if value is REMOVED else plain(value) for path, value in edit.config},
         'options': {name: plain(value) for name, value in edit.options},
         'environment': {name: 'removed' if value is None else value for name, value in edit.environment},
+        'verified': edit.verified,
+        'doubt': edit.doubt,
         'files': {path: {name: plain(_table(value)) for name, value in changes} for path, changes in edit.files},
     }
 
@@ -76,6 +78,7 @@ def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> st
         mark = f'[{edit.number}] ' if edit.number else by_hand
         rows += _wrap(f'{"or" if place else "do"}: {mark}{f"{edit.question} {edit.title}".strip()}', width, '  ')
         rows += [f'      {step}' for step in edit.steps]
+        rows += _wrap(f'not verified: {edit.doubt}', width, '      ') if edit.verified is False else []
         rows += [row for note in edit.notes for row in _wrap(note, width, '      ')] if verbose else []
         rows += _wrap(f'if not: {edit.if_not}', width, '  ') if edit.if_not else []
     more = '' if verbose else _what_is_left(finding.edits)

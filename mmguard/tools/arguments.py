@@ -22,6 +22,13 @@ def add_verbose(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_no_verify(parser: argparse.ArgumentParser) -> None:
+    """``--no-verify``, of the commands that offer edits of a config."""
+    parser.add_argument(
+        '--no-verify', action='store_true', help='offer edits without building and calling what they touch'
+    )
+
+
 def add_run_code(parser: Any) -> None:
     """``--run-code``, of the commands that take a config."""
     parser.add_argument(

@@ -31,6 +31,7 @@ RUN_ELSEWHERE = (
     'from nnunetv2.training',  # tests/nnunet/test_example_nnunet.py
     'import torch.nn.functional as F\nfrom nnunetv2',
     'import mmguard\n\nlog = mmguard.read_log(',  # test_log_page.py
+    '# test_data.py\nimport torch\n',  # torchvision and a project of the reader's; the functions: tests/properties
 )
 #: What a line in a shell starts with, beside mmguard: tools that are not installed with it.
 OTHER_TOOLS = (
@@ -295,6 +296,7 @@ READ_ALONE = (
     'mmguard scan /mnt/labels --num-classes 19 --dask tcp://10.0.0.1:8786 --journal scan.jsonl --resume',
     'mmguard replay CONFIG work_dirs/x/20260101_120000/label_guard_flight.jsonl',
     'mmguard scan $nnUNet_raw/Dataset001_X',
+    'mmguard dry-run configs/my_fcn.py',
     'mmguard report $nnUNet_results/Dataset001_X/nnUNetTrainerGuarded__nnUNetPlans__3d_fullres/fold_0',
 )
 
@@ -354,6 +356,7 @@ def test_every_target_of_make_is_there() -> None:
 
 
 def test_every_command_in_a_sentence_is_one() -> None:
-    named = {name for page in pages() for name in re.findall(r'`mmguard ([a-z]\w*)', text_of(page))}
-    assert sorted(named - set(COMMANDS)) == []
-    assert set(COMMANDS) - named == set()
+    named = {name for page in pages() for name in re.findall(r'`mmguard ([a-z][\w-]*)', text_of(page))}
+    commands = {name.replace('_', '-') for name in COMMANDS}
+    assert sorted(named - commands) == []
+    assert commands - named == set()

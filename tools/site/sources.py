@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Heading -> its pages; what is in none of them is not on the site, and the build fails.
 PARTS: Dict[str, Tuple[str, ...]] = {
     'Get started': ('get_started', 'hooks', 'nnunet', 'recipes'),
-    'Guides': ('log', 'commands', 'ranks', 'flight_recorder', 'replay', 'storage', 'scale', 'stacks'),
+    'Guides': ('log', 'commands', 'testing', 'ranks', 'flight_recorder', 'replay', 'storage', 'scale', 'stacks'),
     'Reference': ('cli', 'api', 'formats', 'findings', 'errors', 'mmdet_losses'),
     'Explanation': ('labels', 'averages', 'architecture', 'benchmarks'),
     'Project': ('CONTRIBUTING', 'CHANGELOG', 'SECURITY'),
@@ -35,6 +35,7 @@ MODULES = (
     'mmguard.hooks',
     'mmguard.losses',
     'mmguard.log.tally_log',
+    'mmguard.testing',
 )
 
 

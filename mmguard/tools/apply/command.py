@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 from mmguard.config.recognized import check_bases
 from mmguard.errors import CannotRun
 from mmguard.files.regular import NOT_REGULAR, write_whole
-from mmguard.tools.arguments import add_run_code
+from mmguard.tools.arguments import add_no_verify, add_run_code
 from mmguard.tools.exit_codes import CLEAN
 from mmguard.tools.scan.command import add_labels, add_reading, add_split, options_of
 from mmguard.version import __version__
@@ -35,7 +35,8 @@ def add_to(commands: Any) -> None:
         'GuardInstanceLabels or GuardClsLabels in every pipeline, guarded losses, assigners that heed ignored '
         'instances. CONFIG itself '
         'is never changed; a config that is guarded already stays as it is. With --edit it writes the edits that '
-        '`mmguard check` (or `scan`) numbers instead, and checks the result. '
+        '`mmguard check` (or `scan`) numbers instead, and checks the result; what an edit touches (data sets, model, '
+        'losses) is built and called before and after it, in a process without network, for at most 20 s. '
         'CONFIG in Python is a program, and is run.',
     )
     parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
@@ -58,6 +59,7 @@ def add_to(commands: Any) -> None:
     add_labels(scanned)
     add_reading(scanned)
     add_run_code(parser)
+    add_no_verify(parser)
     parser.add_argument('--guard', action='store_true', help='with --edit: add the guards, too')
     parser.add_argument('--force', action='store_true', help='overwrite OUT if it exists and differs')
     parser.add_argument('--quiet', action='store_true', help='do not show the diff')
@@ -74,8 +76,9 @@ def run(args: argparse.Namespace) -> int:
     if said and not args.scan:
         raise CannotRun(f'{shlex.join(said)}: what is said to a scan goes with --scan')
     scanned = options if args.scan else None
+    guard = args.guard or not args.edit
     return apply(
-        args.config, args.out, args.force, args.quiet, args.edit, scanned, args.guard or not args.edit, args.run_code
+        args.config, args.out, args.force, args.quiet, args.edit, scanned, guard, args.run_code, not args.no_verify
     )
 
 
@@ -88,14 +91,17 @@ def apply(
     scanned: Optional[ScanOptions] = None,
     guard: bool = True,
     run_code: bool = False,
+    verify: bool = True,
 ) -> int:
     """Write the guarded config, or (``guard=False``) only some edits, by their numbers on the screen or ``'safe'``.
 
-    The numbers are those of a scan with the options ``scanned``, else of a check. Return the exit code.
+    An edit that breaks the program is not written (``verify``). The numbers are those of a scan with the options
+    ``scanned``, else of a check. Return the exit code.
     """
     from mmguard.config.changes import name_types
     from mmguard.config.read import ReadConfig, check_may_build, import_scope
     from mmguard.config.types import describe_misplaced
+    from mmguard.properties.builder import verifier_of
     from mmguard.tools.apply.edited import edit_tree
     from mmguard.tools.apply.guarded import Guarded, guard_tree
     from mmguard.tools.apply.output import config_text, diff_configs, how, load, show_changes, show_diff
@@ -107,7 +113,8 @@ def apply(
     if tree.get('model') is None:
         raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
     import_scope(tree)
-    edited = edit_tree(source, tree, edits, scanned, run_code)
+    with verifier_of(ReadConfig(name_types(tree), source), run_code, verify) as verifier:
+        edited = edit_tree(source, tree, edits, verifier, scanned, run_code)
     misplaced = ReadConfig(name_types(edited.tree)).misplaced
     if misplaced:
         raise CannotRun(f'{source}: {describe_misplaced(misplaced)}. `mmguard check {source}` says more')
@@ -134,7 +141,16 @@ def apply(
         print(f'written: {out} ({how(text)})')
     if edits:
         print(_check_again(out))
+    if edited.verdicts:
+        print(_describe_verdicts(edited.verdicts))
     return CLEAN
+
+
+def _describe_verdicts(verdicts: Sequence[Any]) -> str:
+    """Say what was built and called with the edits, or why nothing could be."""
+    doubts = [verdict.reason for verdict in verdicts if verdict.state != 'verified']
+    parts = dict.fromkeys(part for verdict in verdicts for part in verdict.parts)
+    return f'not verified: {doubts[0]}' if doubts else f'verified: built and called with it: {", ".join(parts)}'
 
 
 def _check_again(out: Path) -> str:

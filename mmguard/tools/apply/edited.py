@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.config.changes import change_data, merge, name_types
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE
-from mmguard.findings.engine import diagnose
+from mmguard.findings.engine import Verifier, diagnose
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, first_safe, objection
@@ -20,22 +20,33 @@ if TYPE_CHECKING:
 
 
 class Edited(NamedTuple):
-    """A tree with edits; in words what was changed and what was not, and the codes of the findings that are gone."""
+    """A tree with edits.
+
+    Attributes:
+        tree (dict): It.
+        changed, left (list[str]): In words what was changed and what was not.
+        codes (list[str]): Of the findings that are gone.
+        verdicts (list): Of the verifier, on each edit.
+        broken (list): Changes that break the program.
+    """
 
     tree: Dict[str, Any]
     changed: List[str]
     codes: List[str]
     left: List[str]
+    verdicts: Tuple[Any, ...] = ()
+    broken: Tuple[Any, ...] = ()
 
 
 def edit_tree(
     source: str,
     tree: Dict[str, Any],
     wanted: Sequence[str],
+    verifier: Verifier,
     scanned: Optional[ScanOptions] = None,
     run_code: bool = False,
 ) -> Edited:
-    """Write edits, by their numbers or ``'safe'``, into a copy of a tree, and have the rules look again.
+    """Write edits, by their numbers or ``'safe'``, into a copy of a tree; have the rules and the verifier look again.
 
     Several are tried together first. The numbers are those of a scan with the options ``scanned``, else of a check.
     """
@@ -53,13 +64,19 @@ def edit_tree(
         raise CannotRun(f'{against}; nothing was written. Write one, and look again')
     done = Edited(tree, [], [], [])
     for offer in chosen:
-        done = _apply_edit(done, offer, tree)
+        done = _apply_edit(done, offer, tree, verifier)
+        if done.broken:
+            raise CannotRun(f'{done.left[-1]}; nothing was written')
         if offer.edit.files:
             number = str(offer.edit.number)
             done.left.append(f'[{number}]: the label files, which `{_fix(source, scanned, number)}` rewrites')
     if ALL_SAFE not in wanted:
         return done
-    return _apply_all_safe(done) if scanned is None else _apply_all_safe_of_scan(done, offers, chosen, tree)
+    return (
+        _apply_all_safe(done, verifier)
+        if scanned is None
+        else _apply_all_safe_of_scan(done, offers, chosen, tree, verifier)
+    )
 
 
 def _find_check_edits(config: ReadConfig) -> List[Offer]:
@@ -84,15 +101,21 @@ def _fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
     return shlex.join(words)
 
 
-def _apply_edit(done: Edited, offer: Offer, found_in: Dict[str, Any]) -> Edited:
-    """Apply one more edit to the tree in which it was found."""
+def _apply_edit(done: Edited, offer: Offer, found_in: Dict[str, Any], verifier: Verifier) -> Edited:
+    """Add an edit of the tree that it was found in, or remember that it breaks the program."""
     finding, edit = offer.finding, offer.edit
     tree = merge(found_in, done.tree, change_data(found_in, edit.config))
     left = _remaining(tree, finding)
     if left:
         raise CannotRun(f'[{edit.number}] {edit.title} leaves {finding.code} at {", ".join(left)}; nothing was written')
+    verdicts = done.verdicts
+    if not edit.files:  # a config for other files cannot be built before they are written
+        verdicts += (verifier(ReadConfig(name_types(done.tree)), ReadConfig(name_types(tree))),)
+    if any(verdict.state == 'broken' for verdict in verdicts):
+        line = f'[{edit.number}] breaks what worked without it: {verdicts[-1].reason}'
+        return done._replace(left=[*done.left, line], broken=(*done.broken, edit.config))
     line = f'{finding.code}: {", ".join(path for path, _ in edit.config)}'
-    return done._replace(tree=tree, changed=[*done.changed, line], codes=[*done.codes, finding.code])
+    return done._replace(tree=tree, changed=[*done.changed, line], codes=[*done.codes, finding.code], verdicts=verdicts)
 
 
 def _remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
@@ -102,17 +125,18 @@ def _remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
     return sorted({place for other in same for place in other.places} & set(finding.places))
 
 
-def _apply_all_safe(done: Edited) -> Edited:
+def _apply_all_safe(done: Edited, verifier: Verifier) -> Edited:
     """Apply safe edits one after the other: an edit may change the place of the next one."""
     while True:
-        safe = _safe(_find_check_edits(ReadConfig(name_types(done.tree))))
+        offers = _safe(_find_check_edits(ReadConfig(name_types(done.tree))))
+        safe = [offer for offer in offers if offer.edit.config not in done.broken]
         if not safe:
             return done
-        done = _apply_edit(done, safe[0], done.tree)
+        done = _apply_edit(done, safe[0], done.tree, verifier)
 
 
 def _apply_all_safe_of_scan(
-    done: Edited, offers: Sequence[Offer], chosen: Sequence[Offer], tree: Dict[str, Any]
+    done: Edited, offers: Sequence[Offer], chosen: Sequence[Offer], tree: Dict[str, Any], verifier: Verifier
 ) -> Edited:
     """Return the safe edits that hold together, with the labels checked, too."""
     chosen = list(chosen)
@@ -124,7 +148,7 @@ def _apply_all_safe_of_scan(
             done.left.append(f'[{offer.edit.number}]: {against}; scan again')
         else:
             chosen.append(offer)
-            done = _apply_edit(done, offer, tree)
+            done = _apply_edit(done, offer, tree, verifier)
     return done
 
 

@@ -127,9 +127,9 @@ def add_to(commands: Any) -> None:
 
 
 def _target(text: str) -> str:
-    from mmguard.tools.storage.urls import entered, is_url
+    from mmguard.tools.storage.urls import enter, is_url
 
-    return entered(text) if is_url(text) else str(Path(text))
+    return enter(text) if is_url(text) else str(Path(text))
 
 
 def _colour_table(text: str) -> Dict[Colour, int]:

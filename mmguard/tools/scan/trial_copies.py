@@ -19,7 +19,7 @@ from mmguard.tools.scan.faults import Examples
 from mmguard.tools.scan.read import FEW_FRACTIONS
 from mmguard.tools.scan.summary import MAX_COLOURS, MapSummary
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import without_secrets
+from mmguard.tools.storage.urls import strip_secrets
 
 #: Files above this size are not copied: it would take too long.
 LARGEST = 32 << 20
@@ -68,7 +68,7 @@ def copies_of_maps(paths: Sequence[str], options: FixOptions) -> Iterator[Dict[s
         for number, path in enumerate(paths):
             written = Path(folder, f'{number}.png')
             try:
-                with FILES.open(without_secrets(path)) as file:
+                with FILES.open(strip_secrets(path)) as file:
                     data = file.read()
                 written.write_bytes(correct_map(data, os.path.splitext(path)[1], options).data)
             except (OSError, Unreadable):  # another rule names the files that cannot be read

@@ -1,1 +1,1 @@
-"""Where label files lie: on a disk, behind a URL, or where a config's file backend finds them."""
+"""Places of label files: on a disk, at a URL, or where a config's file backend finds them."""

@@ -1,4 +1,4 @@
-"""What listings and headers say of a file."""
+"""Entries of listings and headers: files, their size and version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files by their path: on a disk of this machine, or behind a URL."""
+"""Files by their path: on a disk of this machine, or at a URL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mmguard.tools.storage import systems
 from mmguard.tools.storage.entries import Entry, Object, Stamp
 from mmguard.tools.storage.requests import Refused, ahead
 from mmguard.tools.storage.systems import WEB
-from mmguard.tools.storage.urls import add_named, in_archive, is_url, masked, named
+from mmguard.tools.storage.urls import add_named, is_url, list_named, mask_secrets, split_archive
 
 #: What is larger is fetched in parts of this size, to a temporary file.
 _PART = 16 << 20
@@ -60,18 +60,18 @@ class Files:
     """
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {**vars(self), '_named': named()}
+        return {**vars(self), '_named': list_named()}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         add_named(*state.pop('_named'))
         vars(self).update(state)
 
     def is_far(self, path: str) -> bool:
-        """Whether reading takes a request, which others may be made beside."""
+        """Return True if reading takes a request, which others may run alongside."""
         return is_url(path)
 
     def look_at(self, path: str) -> Optional[Object]:
-        """Return what lies there; ``None`` where there is nothing."""
+        """Return what is at a path; ``None`` if there is nothing."""
         try:
             if self.is_far(path):
                 return systems.look_at(path)
@@ -92,7 +92,7 @@ class Files:
         return found is not None and found.is_folder
 
     def stamp_of(self, path: str) -> Optional[Stamp]:
-        """Size and version, which is the time of change on a disk; ``None`` where there is no such file."""
+        """Return size and version (on a disk, the time of change); ``None`` if the file does not exist."""
         try:
             found = self.look_at(path)
         except (OSError, ValueError):
@@ -113,14 +113,14 @@ class Files:
         return list(_listings[folder].values())
 
     def names_in(self, folder: str) -> Set[str]:
-        """The names of what a folder holds; raises as :meth:`entries` does."""
+        """Return the names in a folder; raise as :meth:`entries` does."""
         if self.is_far(folder):
             return {entry.name for entry in self.entries(folder)}
         with os.scandir(folder) as entries:
             return {entry.name for entry in entries}
 
     def can_list(self, folder: str) -> bool:
-        """Whether what a folder holds can be known at all: a server of HTTP may keep that to itself."""
+        """Return True if a folder can be listed: an HTTP server may not allow it."""
         try:
             return not folder.startswith(WEB) or bool(self.entries(folder))
         except OSError:
@@ -147,17 +147,17 @@ class Files:
         return (partial(read, path) for path in paths)
 
     def open(self, path: str) -> BinaryIO:
-        """Opens a regular file for reading.
+        """Open a regular file for reading.
 
         Raises:
-            OSError: There is none, it may not be read, or it is a folder, a pipe or a device (which could block for
+            OSError: It does not exist, may not be read, or is a folder, a pipe or a device (which could block for
                 ever).
         """
         if not self.is_far(path):
             return open_regular(path)
         found = self.look_at(path)
         if found is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), masked(path))
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), mask_secrets(path))
         if found.is_folder:
             raise OSError(0, 'it is a folder')
         if found.size > LARGEST_FILE:
@@ -165,7 +165,7 @@ class Files:
         if found.size <= _PART:
             return io.BytesIO(_data(self.content(path, found.stamp)))
         file = tempfile.TemporaryFile()  # noqa: SIM115  whoever asked closes it
-        if in_archive(path)[0]:
+        if split_archive(path)[0]:
             systems.unpack(path, file)  # type: ignore[arg-type]
         else:
             ends = range(_PART, found.size + _PART, _PART)
@@ -195,25 +195,25 @@ class Files:
         if len(data) > LARGEST:
             raise _too_large(path, LARGEST)
         if 0 <= size != len(data):
-            raise OSError(errno.EIO, 'another number of bytes came than it has', f'{masked(path)} ({size:,})')
+            raise OSError(errno.EIO, 'another number of bytes came than it has', f'{mask_secrets(path)} ({size:,})')
         return data
 
     def _part(self, path: str, start: int, end: int) -> bytes:
         data = systems.read_bytes(path, start, end)
         if len(data) < end - start:
-            raise OSError(errno.EIO, 'fewer bytes came than it has', masked(path))
+            raise OSError(errno.EIO, 'fewer bytes came than it has', mask_secrets(path))
         return data
 
 
 def _too_large(path: str, most: int) -> Refused:
-    return Refused(errno.EFBIG, f'is larger than {most >> 20:,} MiB, and behind a URL', masked(path))
+    return Refused(errno.EFBIG, f'is larger than {most >> 20:,} MiB, and at a URL', mask_secrets(path))
 
 
 FILES = Files()
 
 
 def forget_listings() -> None:
-    """What was listed is listed again: it may have changed since."""
+    """Forget the listings, which may have changed since."""
     _listings.clear()
     systems.forget_archives()
 

@@ -14,7 +14,7 @@ from typing import Any, Callable, Deque, Iterable, Iterator, Optional, TypeVar
 
 from mmguard.errors import CannotRun
 from mmguard.text import describe_error
-from mmguard.tools.storage.urls import masked
+from mmguard.tools.storage.urls import mask_secrets
 
 #: Environment variable: seconds that a request may take without a byte, in place of the default.
 SECONDS = 'MMGUARD_REQUEST_SECONDS'
@@ -78,9 +78,9 @@ def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = 
         waited = time.monotonic() - began
         allowed = limit + (transfer.size / SLOWEST if transfer else 0)
         if waited > allowed:
-            raise OSError(errno.EIO, f'did not come within {waited:.0f} seconds', masked(place))
+            raise OSError(errno.EIO, f'did not come within {waited:.0f} seconds', mask_secrets(place))
         if waited > _SILENCE:
-            _say(f'mmguard: waiting for {masked(place)} ({waited:.0f} of at most {allowed:.0f} seconds)')
+            _say(f'mmguard: waiting for {mask_secrets(place)} ({waited:.0f} of at most {allowed:.0f} seconds)')
     try:
         return outcome.result()
     except (CannotRun, Refused):
@@ -88,9 +88,11 @@ def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = 
     except Exception as error:  # libraries of storage raise what they like
         kind = _kind_of(error)
         if kind is not None:
-            raise OSError(kind, os.strerror(kind), masked(place)) from None
+            raise OSError(kind, os.strerror(kind), mask_secrets(place)) from None
         # What differs from object to object is the file name: faults of one kind are counted together.
-        raise OSError(errno.EIO, 'the request failed', masked(f'{place} ({describe_error(error, 200)})')) from None
+        raise OSError(
+            errno.EIO, 'the request failed', mask_secrets(f'{place} ({describe_error(error, 200)})')
+        ) from None
 
 
 def _settle(call: Callable[[], _Result], outcome: Future[_Result]) -> None:
@@ -135,7 +137,7 @@ _WAITING = 2 * AT_ONCE
 
 
 def ahead(calls: Iterable[Callable[[], _Result]]) -> Iterator[_Result]:
-    """The results of calls, in their order; a bounded number of them runs ahead in threads.
+    """Yield the results of calls in order; a bounded number of them runs ahead in threads.
 
     Example:
         >>> list(ahead([lambda: 1, lambda: 2]))
@@ -157,5 +159,5 @@ def ahead(calls: Iterable[Callable[[], _Result]]) -> Iterator[_Result]:
 
 @lru_cache(maxsize=None)
 def _threads(process: int) -> ThreadPoolExecutor:
-    """Those of this process: threads do not survive a fork."""
+    """Return the threads of this process: they do not survive a fork."""
     return ThreadPoolExecutor(AT_ONCE, 'mmguard-storage')

@@ -1,4 +1,4 @@
-"""What URLs name: object storages through fsspec, servers of HTTP, archives. Each function makes one request."""
+"""Access to URLs: object storages through fsspec, servers of HTTP, archives. Each function makes one request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mmguard.errors import CannotRun
 from mmguard.tools.storage.archives import LARGEST_DIRECTORY, Archive
 from mmguard.tools.storage.entries import Entry, Object, size_of, stamp_of
 from mmguard.tools.storage.requests import Refused, Transfer, ask, time_limit
-from mmguard.tools.storage.urls import check_followed, in_archive, is_url, masked, origin_of, secrets_of
+from mmguard.tools.storage.urls import check_followed, is_url, mask_secrets, origin_of, secrets_of, split_archive
 
 #: Connections of a process to one place: more than there are threads.
 CONNECTIONS = 32
@@ -33,9 +33,9 @@ _PACKAGES = {
 
 
 def look_at(url: str) -> Object:
-    """Return what lies at a URL."""
+    """Return the file or folder at a URL."""
     check_followed(url)
-    archive, inside = in_archive(url)
+    archive, inside = split_archive(url)
     if archive:
         found = _archive(archive, os.getpid()).look_at(inside)
         if found is None:
@@ -52,9 +52,9 @@ def look_at(url: str) -> Object:
 
 
 def list_folder(url: str) -> List[Entry]:
-    """Return what lies in a folder, by name. Names that lead elsewhere are left out."""
+    """Return the entries of a folder by name, without names that lead elsewhere."""
     check_followed(url)
-    archive, inside = in_archive(url)
+    archive, inside = split_archive(url)
     if archive:
         return _archive(archive, os.getpid()).entries(inside)
     if url.startswith(WEB):
@@ -62,12 +62,12 @@ def list_folder(url: str) -> List[Entry]:
         links = ask(partial(list_links, url, transfer), url, transfer)
         listed = [Entry(name, is_folder) for name, is_folder in links]
     else:
-        listed = _listed(url, ask(partial(_system_of(url).ls, url, detail=True), url, Transfer(LARGEST_PAGE)))
+        listed = _list(url, ask(partial(_system_of(url).ls, url, detail=True), url, Transfer(LARGEST_PAGE)))
     entries = {entry.name: entry for entry in listed if entry.name not in ('', '.', '..')}
     return [entries[name] for name in sorted(entries)]
 
 
-def _listed(url: str, infos: List[Dict[str, Any]]) -> List[Entry]:
+def _list(url: str, infos: List[Dict[str, Any]]) -> List[Entry]:
     entries = []
     depth = url.partition('://')[2].count('/')
     for info in infos:
@@ -81,7 +81,7 @@ def _listed(url: str, infos: List[Dict[str, Any]]) -> List[Entry]:
 def read_bytes(url: str, start: int, end: int) -> bytes:
     """Return the bytes of a file from start to end, fewer where it is shorter."""
     check_followed(url)
-    archive, inside = in_archive(url)
+    archive, inside = split_archive(url)
     if archive:
         return _archive(archive, os.getpid()).read(inside, start, end)
     if url.startswith(WEB):
@@ -95,7 +95,7 @@ def read_bytes(url: str, start: int, end: int) -> bytes:
 def unpack(url: str, into: BinaryIO) -> None:
     """Write a file of an archive to an open one."""
     check_followed(url)
-    archive, inside = in_archive(url)
+    archive, inside = split_archive(url)
     _archive(archive, os.getpid()).unpack(inside, into)
 
 
@@ -106,7 +106,7 @@ def forget_archives() -> None:
 
 @lru_cache(maxsize=8)
 def _archive(archive: str, process: int) -> Archive:
-    """One for each archive, and process: the place in an open file would be shared after a fork."""
+    """Return an archive, one per process: after a fork the position in an open file would be shared."""
     place = archive.partition('://')[2][:-1]
     if place.startswith(WEB):
         raise CannotRun(f'{place}: an archive is read from a disk or an object storage: copy it here')
@@ -125,7 +125,7 @@ def _system_of(url: str) -> Any:
 
 @lru_cache(maxsize=64)
 def _system(scheme: str, base: str, process: int) -> Any:
-    """One for each bucket, and process: connections do not survive a fork."""
+    """Return a bucket, one per process: connections do not survive a fork."""
     package = _PACKAGES.get(scheme)
     if package is None:
         known = ', '.join(f'{one}://' for one in ('http', 'https', 'zip', *_PACKAGES))
@@ -147,7 +147,7 @@ def _system(scheme: str, base: str, process: int) -> Any:
     except ImportError as error:
         raise CannotRun(f'{scheme}:// URLs are read by {package}: pip install {package}') from error
     except ValueError as error:
-        raise CannotRun(f'{scheme}:// cannot be read ({masked(str(error))})') from error
+        raise CannotRun(f'{scheme}:// cannot be read ({mask_secrets(str(error))})') from error
 
 
 #: Bytes of a page that lists a folder: a million names or so.
@@ -164,7 +164,7 @@ class _SameHost(HTTPRedirectHandler):
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Any:
         if origin_of(newurl) != origin_of(req.full_url):
-            raise Refused(errno.EIO, 'redirects to another host, which is not followed', masked(newurl))
+            raise Refused(errno.EIO, 'redirects to another host, which is not followed', mask_secrets(newurl))
         followed = super().redirect_request(req, fp, code, msg, headers, newurl)
         if followed is not None:
             followed.method = req.get_method()  # a question for the head stays one
@@ -186,7 +186,7 @@ def list_links(url: str, transfer: Transfer) -> List[Tuple[str, bool]]:
     folder = f'{url}/'
     page = read_web(folder, 0, LARGEST_PAGE + 1, transfer)
     if len(page) > LARGEST_PAGE:
-        raise Refused(errno.EIO, f'its page is larger than {LARGEST_PAGE >> 20} MiB', masked(url))
+        raise Refused(errno.EIO, f'its page is larger than {LARGEST_PAGE >> 20} MiB', mask_secrets(url))
     found = []
     for link in _LINK.findall(page.decode(errors='replace')):
         whole = urljoin(folder, unescape(link))

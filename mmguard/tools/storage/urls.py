@@ -42,16 +42,16 @@ def is_url(path: str) -> bool:
     return _URL.match(path) is not None
 
 
-def entered(path: str) -> str:
+def enter(path: str) -> str:
     """Return a path or URL of the user as mmguard holds it. Where it leads may be asked from now on.
 
     Example:
-        >>> entered('https://me:word@example.org/labels/?sig=a1b2'), entered('data/labels')
+        >>> enter('https://me:word@example.org/labels/?sig=a1b2'), enter('data/labels')
         ('https://example.org/labels', 'data/labels')
-        >>> entered('zip://labels/a.png::s3://bucket/x.zip')
+        >>> enter('zip://labels/a.png::s3://bucket/x.zip')
         'zip://s3://bucket/x.zip!/labels/a.png'
     """
-    bare = without_secrets(path)
+    bare = strip_secrets(path)
     if is_url(path):
         _origins.add(origin_of(bare))
         if path.lower().startswith(_WEB):
@@ -61,19 +61,19 @@ def entered(path: str) -> str:
                 _secrets[origin_of(bare)] = (user, '')
             if parts.query:
                 _secrets[bare] = ('', parts.query)
-        outer = in_archive(bare)[0][len(_ARCHIVE) : -len(_INSIDE)]
+        outer = split_archive(bare)[0][len(_ARCHIVE) : -len(_INSIDE)]
         if is_url(outer):
-            entered(path.partition('::')[2])
+            enter(path.partition('::')[2])
     return bare
 
 
-def without_secrets(path: str) -> str:
-    """Return what :func:`entered` returns, of a path that a data set names: nothing is asked because of it."""
+def strip_secrets(path: str) -> str:
+    """Return what :func:`enter` returns, of a path that a data set names: nothing is asked because of it."""
     if not is_url(path):
         return path
     if path.startswith(_ARCHIVE) and '::' in path:
         inside, _, outer = path[len(_ARCHIVE) :].partition('::')
-        outer = without_secrets(outer) if is_url(outer) else os.path.abspath(outer)
+        outer = strip_secrets(outer) if is_url(outer) else os.path.abspath(outer)
         return f'{_ARCHIVE}{outer}{_INSIDE}/{inside.strip("/")}'.rstrip('/')
     if not path.lower().startswith(_WEB):
         return path.rstrip('/')
@@ -82,25 +82,25 @@ def without_secrets(path: str) -> str:
 
 
 def enter_all(part: Any) -> None:
-    """Enter every URL in a part of a config, which is the user's word."""
+    """Add every URL in a part of a config: the user named it."""
     waiting: List[Any] = [part]
     while waiting:
         one = waiting.pop()
         if isinstance(one, str) and is_url(one):
-            entered(one)
+            enter(one)
         elif isinstance(one, Mapping):
             waiting += one.values()
         elif isinstance(one, (list, tuple)):
             waiting += one
 
 
-def named() -> Tuple[Set[str], Dict[str, Tuple[str, str]]]:
+def list_named() -> Tuple[Set[str], Dict[str, Tuple[str, str]]]:
     """Return what the user named, for another process that is to read it."""
     return set(_origins), dict(_secrets)
 
 
 def add_named(origins: Set[str], secrets: Mapping[str, Tuple[str, str]]) -> None:
-    """Take what :func:`named` returned elsewhere."""
+    """Take what :func:`list_named` returned elsewhere."""
     _origins.update(origins)
     _secrets.update(secrets)
 
@@ -112,7 +112,7 @@ def origin_of(url: str) -> str:
         >>> origin_of('s3://bucket/labels/a.png'), origin_of('zip:///data/x.zip!/a.png')
         ('s3://bucket', 'zip:///data/x.zip!')
     """
-    archive, _ = in_archive(url)
+    archive, _ = split_archive(url)
     scheme, _, rest = url.partition('://')
     return archive or f'{scheme.lower()}://{rest.partition("/")[0]}'
 
@@ -127,9 +127,9 @@ def is_followed(url: str) -> bool:
     the user did not name, or above the folder that it is relative to.
 
     Example:
-        >>> entered('s3://bucket/labels') and is_followed('s3://bucket/images/a.png'), is_followed('s3://other/a.png')
+        >>> enter('s3://bucket/labels') and is_followed('s3://bucket/images/a.png'), is_followed('s3://other/a.png')
         (True, False)
-        >>> is_followed(joined('s3://bucket/labels', '../../a.png'))
+        >>> is_followed(join('s3://bucket/labels', '../../a.png'))
         False
     """
     origin = origin_of(url)
@@ -140,14 +140,16 @@ def is_followed(url: str) -> bool:
 def check_followed(url: str) -> None:
     """Raise :class:`FileNotFoundError` where no request may go."""
     if not is_followed(url):
-        raise FileNotFoundError(errno.ENOENT, 'is on a host that was not named: nothing is asked there', masked(url))
+        raise FileNotFoundError(
+            errno.ENOENT, 'is on a host that was not named: nothing is asked there', mask_secrets(url)
+        )
 
 
 def secrets_of(url: str) -> Tuple[str, str]:
     """Return the user with password, and the query, that a request for a URL needs.
 
     Example:
-        >>> secrets_of(entered('https://me:word@example.com/labels/?sig=a1b2') + '/a.png')
+        >>> secrets_of(enter('https://me:word@example.com/labels/?sig=a1b2') + '/a.png')
         ('me:word', 'sig=a1b2')
     """
     user = query = ''
@@ -157,11 +159,11 @@ def secrets_of(url: str) -> Tuple[str, str]:
     return user, query
 
 
-def in_archive(url: str) -> Tuple[str, str]:
-    """The archive that a URL names a file of, and the rest; two empty texts where it names none.
+def split_archive(url: str) -> Tuple[str, str]:
+    """Return the archive of a URL that names a file in one, and the rest; two empty texts otherwise.
 
     Example:
-        >>> in_archive('zip:///data/x.zip!/labels/a.png'), in_archive('s3://bucket/a.png')
+        >>> split_archive('zip:///data/x.zip!/labels/a.png'), split_archive('s3://bucket/a.png')
         (('zip:///data/x.zip!', 'labels/a.png'), ('', ''))
     """
     if not url.startswith(_ARCHIVE) or _INSIDE not in url:
@@ -171,7 +173,7 @@ def in_archive(url: str) -> Tuple[str, str]:
 
 
 def common_folder(paths: Sequence[str]) -> str:
-    """The deepest folder that holds all files.
+    """Return the deepest folder that holds all files.
 
     Example:
         >>> common_folder(['s3://b/labels/train/1.png', 's3://b/labels/val/2.png'])
@@ -186,17 +188,17 @@ def common_folder(paths: Sequence[str]) -> str:
 
 
 def absolute(path: str) -> str:
-    """As ``os.path.abspath``, of URLs too."""
+    """Return an absolute path as ``os.path.abspath`` does; a URL unchanged."""
     return path if is_url(path) else os.path.abspath(path)
 
 
-def joined(folder: str, path: str) -> str:
-    """As ``os.path.join``, of URLs too. To a URL nothing is absolute; what leads above it is not followed.
+def join(folder: str, path: str) -> str:
+    """Join as ``os.path.join``, URLs too. To a URL nothing is absolute; what leads above it is not followed.
 
     Example:
-        >>> joined('s3://bucket/coco', './images'), joined('coco', 's3://bucket/images')
+        >>> join('s3://bucket/coco', './images'), join('coco', 's3://bucket/images')
         ('s3://bucket/coco/images', 's3://bucket/images')
-        >>> joined('s3://bucket/coco', '../images')
+        >>> join('s3://bucket/coco', '../images')
         's3://bucket/coco/../images'
     """
     if is_url(path):
@@ -208,15 +210,15 @@ def joined(folder: str, path: str) -> str:
 
 
 def below(path: str, root: str) -> str:
-    """As ``os.path.relpath``, of URLs too: a path in a folder, from there."""
+    """Return a path in a folder relative to it, as ``os.path.relpath``, of URLs too."""
     return path[len(root.rstrip('/')) :].strip('/') if is_url(path) else os.path.relpath(path, root)
 
 
-def in_the_place(folder: str, root: str, other: str) -> str:
-    """The folder that lies below ``other`` as ``folder`` lies below ``root``.
+def mirror_folder(folder: str, root: str, other: str) -> str:
+    """Return the folder below ``other`` that corresponds to ``folder`` below ``root``.
 
     Example:
-        >>> in_the_place('s3://b/labels/train', 's3://b/labels', 's3://b/images')
+        >>> mirror_folder('s3://b/labels/train', 's3://b/labels', 's3://b/images')
         's3://b/images/train'
     """
     inside = below(folder, root)
@@ -226,11 +228,11 @@ def in_the_place(folder: str, root: str, other: str) -> str:
     return os.path.normpath(os.path.join(other, inside))
 
 
-def masked(text: str) -> str:
-    """A message of a library, without users and queries of URLs, and without the values of secret variables.
+def mask_secrets(text: str) -> str:
+    """Mask users and queries of URLs, and values of secret variables, in a message of a library.
 
     Example:
-        >>> masked("403, url='https://me:word@example.org/a.png?sig=a1b2'")
+        >>> mask_secrets("403, url='https://me:word@example.org/a.png?sig=a1b2'")
         "403, url='https://***@example.org/a.png?***'"
     """
     text = _QUERY.sub(r'\1?***', _USER.sub(r'\1***@', text))

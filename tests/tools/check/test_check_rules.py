@@ -77,6 +77,12 @@ def train(*steps: Dict[str, Any]) -> Dict[str, Any]:
     return {STEPS: [*LOAD, *steps]}
 
 
+def crops(**more: Any) -> Dict[str, Any]:
+    """A training that keeps images without an object, and a crop that rejects them; new objects each time."""
+    crop = dict(type='RandomCrop', crop_size=(64, 64), **more)
+    return {f'{TRAIN}.filter_cfg': dict(filter_empty_gt=False), **train(crop)}
+
+
 LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 GUARD = dict(type='GuardInstanceLabels', num_classes=80)
 HOOK = dict(type='LabelGuardHook')
@@ -91,8 +97,6 @@ GUARDED_EVERYWHERE = {
     f'{split}_dataloader.dataset.pipeline': [*LOAD, pack(), seg_guard()] for split in ('train', 'val', 'test')
 }
 EVALUATED = tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test'))
-#: Images without an object are kept, and cut out of.
-CROPS = {f'{TRAIN}.filter_cfg': dict(filter_empty_gt=False), **train(dict(type='RandomCrop', crop_size=(64, 64)))}
 #: Things and stuff in the order of the alphabet.
 MIXED = {META: dict(classes=('bus', 'car', 'sea', 'tug'), thing_classes=('bus', 'car', 'tug'), stuff_classes=('sea',))}
 SUBMISSION = {f'{split}_evaluator.format_only': True for split in ('val', 'test')}
@@ -162,8 +166,8 @@ CASES = [
         (f'{STEPS}[2].pad_val.seg',),
     ),
     Case('MG208', PIDNET, {f'{HEAD}.loss_decode[1].ignore_label': 19}),
-    Case('MG233', RETINANET, CROPS, (f'{STEPS}[2].allow_negative_crop',)),
-    Case('MG233', CASCADE, {**CROPS, f'{TRAIN}.filter_cfg.min_size': 8}, (f'{STEPS}[2].allow_negative_crop',)),
+    Case('MG233', RETINANET, crops(), (f'{STEPS}[2].allow_negative_crop',)),
+    Case('MG233', CASCADE, {**crops(), f'{TRAIN}.filter_cfg.min_size': 8}, (f'{STEPS}[2].allow_negative_crop',)),
     Case(
         'MG233',
         DINO,
@@ -323,8 +327,8 @@ SILENT = [
     ('MG223', PSPNET, train(seg_guard(), pack(meta_keys=('img_path', 'label_guard')))),
     ('MG223', PSPNET, train(pack(), seg_guard())),
     ('MG225', RETINANET, GUARDED_DET),
-    ('MG233', RETINANET, {**CROPS, f'{TRAIN}.filter_cfg.filter_empty_gt': True}),
-    ('MG233', RETINANET, {**CROPS, f'{STEPS}[2].allow_negative_crop': True}),
+    ('MG233', RETINANET, {**crops(), f'{TRAIN}.filter_cfg.filter_empty_gt': True}),
+    ('MG233', RETINANET, crops(allow_negative_crop=True)),
     ('MG233', DINO, {f'{TRAIN}.filter_cfg.filter_empty_gt': False}),
     ('MG250', PSPNET, {'custom_hooks': [HOOK], 'custom_imports.imports': 'mmguard'}),
     ('MG251', PSPNET, train(seg_guard(), pack(), seg_guard())),

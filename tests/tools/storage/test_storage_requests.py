@@ -103,7 +103,7 @@ def test_what_reads_takes_along_what_the_user_named_and_shows_no_secret(monkeypa
         monkeypatch.setattr(urls, '_origins', set())
 
     forget()
-    url = urls.entered('https://user:a-long-word@host/labels?signature=0123456789')
+    url = urls.enter('https://user:a-long-word@host/labels?signature=0123456789')
     taken = pickle.dumps(FILES)
     forget()  # as in another process
     assert urls.secrets_of(f'{url}/a.png') == ('', '')
@@ -145,7 +145,7 @@ def test_what_reads_takes_along_what_the_user_named_and_shows_no_secret(monkeypa
 def test_requests_go_where_the_user_said_only(path: str, is_followed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(urls, '_origins', set())
     for named in ('https://me:word@host/labels/?query', 's3://bucket/labels', 'zip://labels::/data/x.zip'):
-        urls.entered(named)
+        urls.enter(named)
     assert urls.is_followed(path) is is_followed
     monkeypatch.setattr(urls, '_origins', set())
     urls.enter_all({'data_root': 's3://bucket/x', 'data': [{'img': ('https://host', 3)}]})
@@ -159,13 +159,13 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for package, url in (('gcsfs', 'gs://bucket/a'), ('adlfs', 'az://bucket/a')):
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(CannotRun, match=f'pip install {package}'):
-            FILES.exists(urls.entered(url))
+            FILES.exists(urls.enter(url))
 
 
 @pytest.mark.parametrize('scheme', ['nothing', 'file', 'local', 'simplecache::file', 'tar', 'memory', 'github', 'data'])
 def test_other_protocols_are_refused(scheme: str) -> None:
     with pytest.raises(CannotRun, match=scheme):
-        FILES.exists(urls.entered(f'{scheme}:///etc/passwd'))
+        FILES.exists(urls.enter(f'{scheme}:///etc/passwd'))
 
 
 def test_files_of_a_disk_are_not_detoured(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

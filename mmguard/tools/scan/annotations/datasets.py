@@ -20,7 +20,7 @@ from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.settings import SPLITS
 from mmguard.tools.scan.sources.config import TAKE_SAMPLES, spread
 from mmguard.tools.storage.files import check_backend
-from mmguard.tools.storage.urls import entered, in_the_place, is_url
+from mmguard.tools.storage.urls import enter, is_url, mirror_folder
 
 #: ``YOLOv5CocoDataset`` reads what ``CocoDataset`` does: that is asked where mmyolo cannot be imported.
 _OF_MMYOLO = 'YOLOv5'
@@ -244,7 +244,7 @@ def _classes(settings: Mapping[str, Any], cls: Any) -> Optional[List[str]]:
 
 def _join(root: str, path: Any) -> str:
     path = path if isinstance(path, str) else ''
-    return entered(os.path.join(root, path) if root and not is_url(path) else path)
+    return enter(os.path.join(root, path) if root and not is_url(path) else path)
 
 
 def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, ask: bool) -> LabelFacts:
@@ -253,8 +253,8 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
     of_images = dataset.settings.get('img_subdir') or 'JPEGImages'
     of_xml = dataset.settings.get('ann_subdir') or 'Annotations'
     # Names are relative to the data root, as in mmguard's log.
-    root = entered(dataset.root) or dataset.images
-    inside = in_the_place(dataset.images, root, '')
+    root = enter(dataset.root) or dataset.images
+    inside = mirror_folder(dataset.images, root, '')
     folder = '' if inside == '.' else inside
     listed = images_of_list(lines, folder, of_images, of_xml, dataset.ann_file, faults)
     smallest = 0 if dataset.test_mode else int(dataset.filter_cfg.get('bbox_min_size') or 0)

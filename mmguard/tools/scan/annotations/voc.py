@@ -20,7 +20,7 @@ from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.forms import shown_size
 from mmguard.tools.scan.sources.folders import first_entries, is_folder, is_image_name
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import joined
+from mmguard.tools.storage.urls import join
 
 #: So many names of a folder are looked at.
 _LOOKED_AT = 1000
@@ -68,7 +68,7 @@ def scan_voc_files(
     annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
     read: List[Tuple[VocImage, VocFile]] = []
     xml = partial(read_regular, most=LARGEST)
-    for image, text in zip(listed, FILES.readers([joined(root, image.xml) for image in listed], xml)):
+    for image, text in zip(listed, FILES.readers([join(root, image.xml) for image in listed], xml)):
         file = read_voc(text, image.xml, faults)
         if file is not None:
             read.append((image, _sized(root, image, file, faults)))
@@ -189,7 +189,7 @@ def _sized(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile
         from PIL import Image
 
         try:
-            path = joined(root, image.name)
+            path = join(root, image.name)
             with FILES.open(path) as image_file, Image.open(image_file) as opened:
                 height, width = shown_size(opened)
                 return VocFile((float(height), float(width)), file.objects)

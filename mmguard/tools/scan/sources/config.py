@@ -24,7 +24,7 @@ from mmguard.tools.scan.read import read_map
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
 from mmguard.tools.storage.files import check_backend
-from mmguard.tools.storage.urls import common_folder, masked, without_secrets
+from mmguard.tools.storage.urls import common_folder, mask_secrets, strip_secrets
 
 _FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
 #: So many files are decoded once more: the scan must not take longer for it.
@@ -84,7 +84,7 @@ def ask_loader(
     loading.pipeline = Compose(steps)
     loading.get_data_info = lambda place: _with_copy(dataset.get_data_info(place), copies)
     for place in range(len(dataset)):
-        path = without_secrets(loading.get_data_info(place)['seg_map_path'])
+        path = strip_secrets(loading.get_data_info(place)['seg_map_path'])
         record = read_map(MapItem(path), settings, invalid)
         counts: Counter = Counter()
         for value, count in record.as_loaded.items():
@@ -108,7 +108,7 @@ def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Call
     try:
         loaded = load()
     except Exception as error:  # a class of the user's may raise anything
-        facts.failed[name] = masked(describe_error(error, 240))
+        facts.failed[name] = mask_secrets(describe_error(error, 240))
         return
     facts.files += 1
     if dict(loaded) != dict(counts):
@@ -228,8 +228,8 @@ class ConfigSource(MapSource):
         labelled = [place for place, info in enumerate(infos) if info.get('seg_map_path')]
         self._files = [
             MapItem(
-                without_secrets(str(infos[place]['seg_map_path'])),
-                None if infos[place].get('img_path') is None else without_secrets(str(infos[place]['img_path'])),
+                strip_secrets(str(infos[place]['seg_map_path'])),
+                None if infos[place].get('img_path') is None else strip_secrets(str(infos[place]['img_path'])),
             )
             for place in labelled
         ]

@@ -22,7 +22,7 @@ from mmguard.tools.scan.sources.folders import (
 )
 from mmguard.tools.scan.sources.other_files import ENOUGH, looks_like_yolo
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import absolute, below, in_the_place
+from mmguard.tools.storage.urls import absolute, below, mirror_folder
 
 #: What label files have at the end of their stem and images have not, or have otherwise; the longest come first.
 LABEL_TAILS = (
@@ -152,7 +152,7 @@ class FolderSource(MapSource):
             partners = None
             images = self.images
             if images is not None:
-                images = in_the_place(folder, self._target, images)
+                images = mirror_folder(folder, self._target, images)
                 beside = files_in(images)
                 partners = Partners([name for name in beside.names if is_image_name(name)])
             previous = ''

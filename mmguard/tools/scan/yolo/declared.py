@@ -13,7 +13,7 @@ from mmguard.text import shorten
 from mmguard.tools.scan.settings import SPLITS
 from mmguard.tools.scan.sources.folders import first_entries
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import absolute, is_url, joined
+from mmguard.tools.storage.urls import absolute, is_url, join
 
 #: Lists of names, one a line, as darknet and labelling tools write them.
 NAME_LISTS = ('classes.txt', 'obj.names', 'data.names', 'predefined_classes.txt', 'names.txt', 'labels.txt')
@@ -61,7 +61,7 @@ def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> s
     except OSError:
         return ''
     names = sorted(name for name in some if name.lower().endswith(('.yaml', '.yml')))
-    paths = [joined(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
+    paths = [join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
     return next(filter(is_one, paths[:20]), '')
 
 
@@ -117,7 +117,7 @@ def _root(written: Any, path: str) -> str:
     beside = os.path.dirname(absolute(path))
     if not _is_path(written):
         return beside
-    places = [joined(beside, written), joined(beside, os.path.basename(written.rstrip('/\\')))]
+    places = [join(beside, written), join(beside, os.path.basename(written.rstrip('/\\')))]
     if not is_url(path):
         places.insert(0, written)
     return absolute(next(filter(FILES.is_folder, places), beside))
@@ -165,9 +165,9 @@ def _keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, i
 def names_beside(folder: str) -> Declared:
     """The list of names, or the data.yaml, in a folder of labels, in its ``labels``, or in the folder around it."""
     around = os.path.dirname(absolute(folder))
-    for place, known in ((folder, NAME_LISTS), (joined(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
+    for place, known in ((folder, NAME_LISTS), (join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
         for name in known:
-            path = joined(place, name)
+            path = join(place, name)
             names = _name_list(path)
             if names:
                 return Declared(path, folder, names, len(names))
@@ -184,9 +184,9 @@ def unopened_beside(folder: str) -> List[str]:
     """Return what a folder of labels, its ``labels`` and the folder around it hold under the name of a list of names or
     of a data.yaml, and is no regular file: a FIFO, a socket or a device is never opened."""
     found = []
-    for place in () if is_url(folder) else (folder, joined(folder, 'labels'), os.path.dirname(absolute(folder))):
+    for place in () if is_url(folder) else (folder, join(folder, 'labels'), os.path.dirname(absolute(folder))):
         for name in (*NAME_LISTS, 'data.yaml', 'data.yml'):
-            path = joined(place, name)
+            path = join(place, name)
             if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
                 found.append(path)
     return found

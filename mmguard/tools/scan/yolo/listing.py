@@ -11,7 +11,7 @@ from mmguard.tools.scan.faults import Examples, Faults
 from mmguard.tools.scan.sources.folders import files_in, is_image_name, walk
 from mmguard.tools.scan.yolo.declared import NAME_LISTS
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import absolute, in_the_place, is_url, joined
+from mmguard.tools.storage.urls import absolute, is_url, join, mirror_folder
 
 #: Text files beside labels that hold none.
 _NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
@@ -94,13 +94,13 @@ def list_texts(root: str, images: Optional[str] = None) -> Listing:
         if _texts(names, set()):
             beside = folder if any(map(is_image_name, names)) else image_folder(folder)
             if images is not None:
-                beside = in_the_place(folder, root, images)
+                beside = mirror_folder(folder, root, images)
             found = names if beside == folder else files_in(beside).names
             known = [name for name in found if is_image_name(name)]
             if known or (beside != folder and FILES.is_folder(beside)):
                 _pair(listing, beside, known, folder, names)
             else:  # nobody knows where the images are
-                listing.texts += [(joined(folder, name), '') for name in sorted(_texts(names, set()))]
+                listing.texts += [(join(folder, name), '') for name in sorted(_texts(names, set()))]
             visited.add(beside)
         elif any(map(is_image_name, names)) and label_folder(folder) != folder:
             others.append((folder, [name for name in names if is_image_name(name)]))
@@ -136,13 +136,13 @@ def _pair(listing: Listing, folder: str, images: Sequence[str], texts: str, name
     for name in images:
         text = f'{name.rpartition(".")[0]}.txt'
         if text in there:
-            listing.texts.append((joined(texts, text), joined(folder, name)))
+            listing.texts.append((join(texts, text), join(folder, name)))
         else:
-            listing.bare.append(joined(folder, name))
+            listing.bare.append(join(folder, name))
     listing.images += len(images)
     for text in sorted(name for name in there if name[:-4] not in stem_of):
-        listing.texts.append((joined(texts, text), ''))
-        listing.without_image.add(joined(texts, text))
+        listing.texts.append((join(texts, text), ''))
+        listing.without_image.add(join(texts, text))
 
 
 def _texts(names: Sequence[str], stems: set) -> set:
@@ -180,16 +180,16 @@ def _list_file(listing: Listing, path: str) -> None:
             by_folder.setdefault(folder, []).append(name)
     for folder, names in by_folder.items():
         # A relative folder is that of the working directory; one beside the list is meant as often.
-        places = [joined(beside, folder)]
+        places = [join(beside, folder)]
         if not (folder.startswith('.') or is_url(path)):
             places.insert(0, folder)
         if folder.startswith(_OF_CVAT):
-            places.append(joined(beside, folder[len(_OF_CVAT) :]))
+            places.append(join(beside, folder[len(_OF_CVAT) :]))
         at = next(filter(FILES.is_folder, places), places[-1])
         at = at if is_url(at) else os.path.normpath(at)
         there = set(files_in(at).names)
         listed = [name for name in dict.fromkeys(names) if name in there]
-        listing.missing += [joined(at, name) for name in names if name not in there]
+        listing.missing += [join(at, name) for name in names if name not in there]
         texts = label_folder(at)
         stems = {name.rpartition('.')[0] for name in listed}
         # Of a folder that is split by lists the other label files belong to another list.

@@ -41,7 +41,7 @@ from mmguard.tools.scan.yolo.settings import (
     TextsRead,
 )
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import absolute, below, is_url, joined
+from mmguard.tools.storage.urls import absolute, below, is_url, join
 
 #: Label files that make a task: a tenth of a millisecond each.
 _PER_TASK = 512
@@ -366,7 +366,7 @@ def _place(declared: Declared, path: str) -> str:
     """Where a folder or list of images lies; as ultralytics does, ``../`` is left out where it leads to nothing."""
     roots = (declared.root, os.path.dirname(absolute(declared.file)))
     ways = [path, path[3:]] if path.startswith('../') else [path]
-    places = [absolute(joined(root, way)) for root in roots for way in ways]
+    places = [absolute(join(root, way)) for root in roots for way in ways]
     return next(filter(FILES.exists, places), places[0])
 
 
@@ -379,7 +379,7 @@ def _has_texts(root: str) -> bool:
         paired = [name for name in here if name[:-4] in beside]
         if beside and not paired and 'images' not in below(folder, root).replace(os.sep, '/').split('/'):
             return False  # label maps, as far as anybody can tell
-        texts += [joined(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
+        texts += [join(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
         if number >= (_FAR_FOLDERS if is_url(root) else _FOLDERS) or len(texts) >= _FILES:
             break
     return bool(texts) and looks_like_yolo(texts)

@@ -1,0 +1,154 @@
+"""Offset and flip between what is drawn into an image and into its label."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+Box = Tuple[float, float, float, float]
+
+#: Longest side that is compared; larger arrays are thinned out.
+LONGEST = 384
+#: Pixels (after thinning) by which a label may be off: interpolation and rounding.
+TOLERANCE = 2
+#: Correlation that a displacement must reach, and by how much it must beat that of no displacement.
+CLEAR, GAP = 0.6, 0.06
+#: Share of the side up to which displacements are looked for.
+REACH = 0.3
+
+FLIPS: Dict[str, Tuple[int, ...]] = {'': (), 'left-right': (1,), 'top-bottom': (0,), 'by 180 degrees': (0, 1)}
+
+
+class Displacement(NamedTuple):
+    """Flip and offset that move an image onto its label.
+
+    Attributes:
+        flip (str): One of ``FLIPS``.
+        offset (tuple[int, int]): Pixels down and to the right.
+        strength (float): Absolute correlation there.
+        at_rest (float): Absolute correlation without any displacement.
+    """
+
+    flip: str
+    offset: Tuple[int, int]
+    strength: float
+    at_rest: float
+
+    @property
+    def is_clear(self) -> bool:
+        """True if image and label were moved apart."""
+        return self.strength > CLEAR and self.strength > self.at_rest + GAP
+
+    @property
+    def is_known(self) -> bool:
+        """True if the figure can still be seen in the image."""
+        return max(self.strength, self.at_rest) > CLEAR
+
+    def __str__(self) -> str:
+        words = [f'flipped {self.flip}'] if self.flip else []
+        down, right = self.offset
+        if abs(down) > TOLERANCE or abs(right) > TOLERANCE:
+            words.append(f'shifted by {right} px to the right and {down} px down')
+        return ' and '.join(words) or 'not displaced'
+
+
+def displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarray] = None) -> Displacement:
+    """Find the flip and offset at which an image resembles a figure most.
+
+    The sign of the correlation does not matter: Invert and Solarize turn it.
+
+    Args:
+        image (ndarray): Of shape (H, W) or (H, W, C).
+        figure (ndarray): What the label shows, of shape (H, W).
+        valid (ndarray, optional): Of shape (H, W): ``False`` where the label says nothing.
+
+    Example:
+        >>> field = draw_field(np.random.default_rng(0), 128, 128)
+        >>> str(displacement(field, field)), str(displacement(np.roll(field, 12, 1), field))
+        ('not displaced', 'shifted by -12 px to the right and 0 px down')
+        >>> str(displacement(field[:, ::-1], field))
+        'flipped left-right'
+    """
+    gray = image.astype(np.float64)
+    gray = gray.mean(-1) if gray.ndim == 3 else gray
+    thin = -(-max(gray.shape) // LONGEST)
+    gray, shown = gray[::thin, ::thin], figure.astype(np.float64)[::thin, ::thin]
+    known = np.ones(gray.shape, bool) if valid is None else valid[::thin, ::thin]
+    there = _subtract_mean(gray, known)
+    best = Displacement('', (0, 0), 0.0, 0.0)
+    at_rest = 0.0
+    for flip, axes in FLIPS.items():
+        here = _subtract_mean(np.flip(shown, axes), np.flip(known, axes))
+        for offset, value in _peaks(there, here):
+            if not flip and max(map(abs, offset)) <= TOLERANCE:
+                at_rest = max(at_rest, value)
+            elif value > best.strength:
+                best = Displacement(flip, (offset[0] * thin, offset[1] * thin), value, 0.0)
+    if best.strength > at_rest + GAP:
+        return best._replace(at_rest=at_rest)
+    return Displacement('', (0, 0), at_rest, at_rest)
+
+
+def _subtract_mean(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    if not known.any():
+        return np.zeros_like(values)
+    centred = np.where(known, values - values[known].mean(), 0.0)
+    norm = float(np.sqrt((centred**2).sum()))
+    return centred / norm if norm > 0 else centred
+
+
+def _peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[int, int], float]]:
+    """Yield the best offset near none and the best elsewhere, with their absolute correlations."""
+    shape = [size + int(size * REACH) + TOLERANCE + 1 for size in image.shape]
+    product = np.fft.rfft2(figure, shape) * np.conj(np.fft.rfft2(image, shape))
+    found = np.abs(np.fft.irfft2(product, shape))
+    reach = [max(TOLERANCE + 1, int(size * REACH)) for size in image.shape]
+    rows, columns = (np.r_[0 : most + 1, -most:0] for most in reach)
+    window = found[np.ix_(rows, columns)]
+    near = (np.abs(rows)[:, None] <= TOLERANCE) & (np.abs(columns)[None] <= TOLERANCE)
+    for values in (np.where(near, window, 0), np.where(near, 0, window)):
+        row, column = np.unravel_index(int(values.argmax()), values.shape)
+        yield (int(rows[row]), int(columns[column])), float(values[row, column])
+
+
+def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
+    """Return a random pattern of zeros and ones whose shift, flip or crop cannot be taken for another one."""
+    cell = max(4, max(height, width) // 20)
+    coarse = rng.random((height // cell + 2, width // cell + 2)) < 0.5
+    return np.kron(coarse, np.ones((cell, cell), bool))[:height, :width].astype(np.uint8)
+
+
+def has_third_values(label: np.ndarray, ignored: Sequence[int] = (255,)) -> Tuple[int, ...]:
+    """Return the values between the two that were drawn: several of them come from an interpolation.
+
+    Example:
+        >>> has_third_values(np.array([0, 0, 0, 18, 18, 18, 5, 9]))
+        (5, 9)
+        >>> has_third_values(np.array([0, 0, 0, 18, 18, 18, 255]))
+        ()
+    """
+    values, counts = np.unique(label[~np.isin(label, ignored)], return_counts=True)
+    if len(values) < 4:
+        return ()
+    low, high = sorted(values[np.argsort(counts)[-2:]])
+    return tuple(int(value) for value in values if low < value < high)
+
+
+def draw_boxes(rng: np.random.Generator, height: int, width: int) -> List[Box]:
+    """Return a few boxes that do not overlap, one in each of six of nine cells."""
+    boxes = []
+    for cell in rng.permutation(9)[:6]:
+        top, left = (cell // 3) * height / 3, (cell % 3) * width / 3
+        tall, wide = rng.uniform(0.45, 0.85, 2) * (height / 3, width / 3)
+        y, x = top + rng.uniform(0, height / 3 - tall), left + rng.uniform(0, width / 3 - wide)
+        boxes.append((float(round(x)), float(round(y)), float(round(x + wide)), float(round(y + tall))))
+    return boxes
+
+
+def fill_boxes(boxes: Any, height: int, width: int) -> np.ndarray:
+    """Return the union of boxes as an array of zeros and ones."""
+    figure = np.zeros((height, width), np.uint8)
+    for x1, y1, x2, y2 in np.asarray(boxes, np.float64).reshape(-1, 4):
+        figure[max(0, round(y1)) : max(0, round(y2)), max(0, round(x1)) : max(0, round(x2))] = 1
+    return figure

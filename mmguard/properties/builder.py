@@ -1,0 +1,260 @@
+"""Builds the parts of a config and calls each once; compares them before and after an edit."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import time
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from mmguard.config.changes import walk
+from mmguard.config.read import ReadConfig, is_data
+from mmguard.properties.result import Unavailable
+from mmguard.properties.worker import MEMORY, Reply, Worker
+
+#: Seconds that a command may spend on trying its edits.
+BUDGET = 20.0
+#: Share of the time left that a part may take after an edit: the rest is for the same part before it.
+SHARE = 0.6
+#: Samples of the training set that are loaded, and those of a batch.
+LOADED, BATCH = 4, 2
+#: Sides of the images that a model gets; the second one where it fails with the first, whatever the edit.
+SIDES = (64, 256)
+#: Bytes of an annotation file that takes longer to read than there is time.
+LARGE = 64 << 20
+
+VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
+#: Reply about a part that the config does not have.
+ABSENT = 'the config has none'
+#: Keys of a config that every part depends on.
+_EVERYWHERE = {'default_scope', 'custom_imports'}
+#: Exceptions that a program raises where it is not complete, whatever its config says.
+_INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError')
+
+
+class Verdict(NamedTuple):
+    """Answer of a verifier.
+
+    Attributes:
+        state (str): ``'verified'``, ``'broken'`` or ``'not verified'``.
+        reason (str): What breaks, or why it could not be verified.
+        parts (tuple[str]): What was built and called with the edit.
+    """
+
+    state: str
+    reason: str = ''
+    parts: Tuple[str, ...] = ()
+
+
+class Builder(Worker):
+    """Process that builds and calls parts of configs, and remembers how that went.
+
+    Args:
+        seconds (float): Time for all calls together.
+        memory (int): Bytes that the process may hold.
+    """
+
+    def __init__(self, seconds: float = BUDGET, memory: int = MEMORY) -> None:
+        super().__init__(memory, forks=True)
+        self._ends: Optional[float] = None
+        self._seconds = seconds
+        self._known: Dict[bytes, Reply] = {}
+
+    def compare(self, before: ReadConfig, after: ReadConfig) -> Verdict:
+        """Return ``broken`` where anything fails that is not known to have failed before."""
+        if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
+            return Verdict(NOT_VERIFIED, 'MMEngine cannot build this config')
+        keys = {key for key in {*before.written, *after.written} if before.written.get(key) != after.written.get(key)}
+        tried: List[str] = []
+        doubts: List[str] = []
+        for part in PARTS:
+            if not keys & {*PARTS[part].keys, *_EVERYWHERE}:
+                continue
+            now, worked = self._compare_part(before, after, part)
+            if now.works:
+                tried.append(part)
+            elif worked:
+                return Verdict(BROKEN, f'{part}: {now.failure}')
+            elif now.value != ABSENT:
+                doubts.append(f'{part}: {now.value or now.failure}')
+        if doubts or not tried:
+            return Verdict(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
+        return Verdict(VERIFIED, parts=tuple(tried))
+
+    def _compare_part(self, before: ReadConfig, after: ReadConfig, part: str) -> Tuple[Reply, bool]:
+        """Return how a part goes after an edit, and where it fails whether it worked, or may have worked, before."""
+        for side in SIDES if PARTS[part].has_sides else SIDES[:1]:
+            now = self.call(after, part, side, SHARE)
+            if now.failure is None:
+                break
+            then = self.call(before, part, side)
+            if then.works or (then.value and now.failure.kind not in _INCOMPLETE):
+                return now, True
+        return now, False
+
+    def call(self, config: ReadConfig, part: str, side: int = SIDES[0], share: float = 1.0) -> Reply:
+        """Build a part of a config and call it once; what was tried before is not tried again.
+
+        Args:
+            config (ReadConfig): It, or it with an edit.
+            part (str): A key of ``PARTS``.
+            side (int): Of the images that a model gets.
+            share (float): Share of the time left that it may take.
+
+        Returns:
+            Reply: its value says why the part could not be tried.
+        """
+        try:
+            key = pickle.dumps((part, side, config.written))
+        except Exception as error:  # functions and objects of the config's own
+            return Reply(f'the config holds what cannot be handed to a process ({error})')
+        if key not in self._known:
+            if self._ends is None:
+                self._ends = time.monotonic() + self._seconds
+            left = self._ends - time.monotonic()
+            if left > 0:
+                reply = self.ask(call_part, dict(config.written), part, side, seconds=share * left)
+                if reply.failure is None or reply.failure.kind != 'hang':
+                    self._known[key] = reply
+        return self._known.get(key) or Reply(f'the {self._seconds:.0f} s for trying edits were up')
+
+
+@contextmanager
+def verifier_of(
+    config: ReadConfig, run_code: bool = False, verify: bool = True
+) -> Iterator[Callable[[ReadConfig, ReadConfig], Verdict]]:
+    """Make the verifier of a command; where nothing is to be built it says why.
+
+    Args:
+        config (ReadConfig): As the user named it: YAML and JSON are data, and are not run.
+        run_code (bool): Whether they may be, too.
+        verify (bool): Whether the user wants it.
+    """
+    if not verify:
+        yield lambda *_: Verdict(NOT_VERIFIED, 'left out by --no-verify')
+    elif is_data(config.file) and not run_code:
+        yield lambda *_: Verdict(NOT_VERIFIED, 'YAML and JSON are data, and are not run without --run-code')
+    else:
+        with Builder() as builder:
+            yield builder.compare
+
+
+# ---- in the process
+
+
+def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
+    """Build a part and call it once, with images of this side. Returns why it was not tried; empty: it works.
+
+    Raises:
+        Exception: Whatever the program raises.
+    """
+    import torch
+
+    from mmguard.properties.program import program_of
+
+    torch.set_num_threads(1)  # a pool of threads does not survive a fork
+    if not tree.get(PARTS[part].keys[0]):
+        return ABSENT
+    try:
+        PARTS[part].call(program_of(tree), side)
+    except Unavailable as reason:
+        return str(reason)
+    return ''
+
+
+def _load(split: str, program: Any, _: int) -> None:
+    _check_size(program, split)
+    program.load(split, BATCH)
+
+
+def _check_size(program: Any, split: str) -> None:
+    """Raise ``Unavailable`` where an annotation file of a split is too large."""
+    for _, node in walk(program.dataset_config(split)):
+        path = os.path.join(str(node.get('data_root') or ''), str(node.get('ann_file') or ''))
+        if os.path.isfile(path) and os.path.getsize(path) > LARGE:
+            raise Unavailable(f'{path} is too large to be read in {BUDGET:.0f} s')
+
+
+def _train(program: Any, side: int) -> None:
+    """Call the model with samples of the data, and with a made one for the labels that these do not show."""
+    import torch
+
+    from mmguard.properties.program import total
+    from mmguard.properties.samples import labels_of, shrink
+
+    _check_size(program, 'train')
+    try:
+        samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]
+        problem: Exception = ValueError('the pipeline leaves no sample with an image')
+    except Exception as raised:  # a package or an image is missing, but the annotations may be here
+        samples, problem = [], raised
+    kind = program.kind
+    labels = program.collect_labels().union(*(labels_of(sample, kind) for sample in samples))
+    if not samples and not labels:
+        raise problem
+    space = program.spaces().of(kind)
+    void = program.ignore_index if kind == 'pixels' else None
+    outside = [label for label in sorted(labels) if space and not space.is_valid(label) and label != void]
+    if outside:
+        raise ValueError(f'no output of {space.place} for the labels {outside[:8]}')
+
+    batch = [shrink(sample, side) for sample in samples[:BATCH]]
+    batches = [(batch * BATCH)[:BATCH]] if batch else []  # BatchNorm needs two
+    if labels.difference(*(labels_of(sample, kind) for sample in batch)):
+        batches.append(program.samples_of(sorted(labels), side, BATCH))
+    for batch in batches:
+        with torch.no_grad():
+            loss = total(program.losses(batch, side))
+        if not torch.isfinite(loss):
+            raise ValueError(f'the loss is {float(loss)}')
+
+
+def _measure(program: Any, _: int) -> None:
+    _check_size(program, 'val')
+    program.metrics('val')
+
+
+def _predict(program: Any, side: int) -> None:
+    import torch
+    from mmengine.dataset import pseudo_collate
+
+    model = program.model().eval()
+    try:
+        with torch.no_grad(), program.scope():
+            model.test_step(pseudo_collate([program.plain_sample(0, side)]))
+    finally:
+        model.train()
+
+
+def _make_hooks(program: Any, _: int) -> None:
+    from mmengine.registry import HOOKS
+
+    with program.scope():
+        for hook in program.config.custom_hooks:
+            if isinstance(hook, dict):
+                HOOKS.build(copy.deepcopy(hook))
+
+
+class Part(NamedTuple):
+    """A part of a program: the keys of a config that it is built of, the call, and whether that takes images."""
+
+    keys: Tuple[str, ...]
+    call: Callable[[Any, int], Any]
+    has_sides: bool = False
+
+
+#: In the order in which an edit is tried: what takes longer comes later.
+PARTS: Dict[str, Part] = {
+    'data sets': Part(('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p, _: p.construct_datasets()),
+    'hooks': Part(('custom_hooks',), _make_hooks),
+    'training data': Part(('train_dataloader',), partial(_load, 'train')),
+    'model': Part(('model', 'data_preprocessor'), lambda program, _: program.model()),
+    'losses': Part(('model', 'data_preprocessor', 'train_dataloader'), _train, has_sides=True),
+    'predictions': Part(('model', 'data_preprocessor'), _predict, has_sides=True),
+    'validation data': Part(('val_dataloader',), partial(_load, 'val')),
+    'metrics': Part(('val_evaluator', 'val_dataloader'), _measure),
+    'test data': Part(('test_dataloader',), partial(_load, 'test')),
+}

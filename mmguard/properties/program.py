@@ -1,0 +1,473 @@
+"""Parts of a config, built as a training would have them, but small: data sets, model, batches, losses, evaluators."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import pickle
+import random
+import sys
+import time
+from functools import wraps
+from typing import (
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+    cast,
+)
+
+import numpy as np
+import torch
+from mmengine.config import Config, ConfigDict
+from mmengine.dataset import pseudo_collate
+from mmengine.logging import MessageHub
+from mmengine.model import revert_sync_batchnorm
+from mmengine.registry import DATASETS, METRICS, MODELS, DefaultScope
+from mmengine.structures import PixelData
+from mmengine.utils import import_modules_from_strings
+from torch import Tensor
+
+from mmguard import register
+from mmguard.config.changes import name_types, walk
+from mmguard.config.classes import name_of
+from mmguard.config.guarded_pipelines import guard_pipelines
+from mmguard.config.label_spaces import from_config
+from mmguard.config.read import ReadConfig, import_scope
+from mmguard.labels.heads import from_model
+from mmguard.labels.spaces import LabelSpaces
+from mmguard.losses.guard_model import guard_model
+from mmguard.properties.alignment import Box
+from mmguard.properties.result import Unavailable
+from mmguard.properties.samples import make_instances, make_template
+
+#: Sides of images that are tried, the smallest first.
+SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
+#: Annotations of a training set that are asked for their labels.
+ANNOTATED = 1000
+#: Value of ignored pixels where no head says so.
+VOID = 255
+
+Made = TypeVar('Made')
+
+
+def once(method: Callable[..., Made]) -> Callable[..., Made]:
+    """Remember what a method of a program returned or raised, by its arguments."""
+
+    @wraps(method)
+    def call_once(self: Program, *args: Any) -> Made:
+        key = (method.__name__, *args)
+        if key not in self.made:
+            try:
+                with self.scope():
+                    self.made[key] = (method(self, *args), None)
+            except Exception as raised:
+                self.made[key] = (None, raised)
+        value, error = self.made[key]
+        if error is not None:
+            raise error
+        return cast(Made, value)
+
+    return call_once
+
+
+class Program:
+    """Parts of a config, each built when it is first asked for.
+
+    Args:
+        tree (dict): The config as plain dicts, lists and values.
+        device (str): Where the model is.
+        samples (int): How many samples of each data set properties may load.
+
+    Attributes:
+        framework (str): ``'mmseg'`` or ``'mmdet'``.
+    """
+
+    def __init__(self, tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> None:
+        self.samples = samples
+        self.ends = float('inf')
+        self.made: Dict[Any, Any] = {}
+        self.device = device
+        register()
+        hub = MessageHub.get_current_instance()
+        for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
+            hub.update_info(name, value)  # schedules of losses and preprocessors ask a runner for it
+        self.config = Config(copy.deepcopy(dict(tree)))
+        self._import_modules()
+        self.read = ReadConfig(name_types(self.config.to_dict()))
+        self.framework = self.read.framework
+        self.guards = any(
+            name_of(hook.get('type')) == 'LabelGuardHook' and hook.get('guard')
+            for hook in self.config.get('custom_hooks') or ()
+            if isinstance(hook, dict)
+        )
+        if self.guards:
+            guarded = self.config.to_dict()
+            guard_pipelines(guarded, from_config(self.read))
+            self.config = Config(guarded)
+
+    def _import_modules(self) -> None:
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
+        if self.config.get('custom_imports'):
+            import_modules_from_strings(**self.config.custom_imports)
+        import_scope(self.config)
+
+    def scope(self) -> ContextManager[None]:
+        """Look types without a scope up where a training would."""
+        scope: ContextManager[None] = DefaultScope.overwrite_default_scope(
+            self.config.get('default_scope') or 'mmengine'
+        )
+        return scope
+
+    def seconds_left(self) -> float:
+        """Return the seconds that the property at hand may still take."""
+        return self.ends - time.monotonic()
+
+    # ---- data
+
+    def dataset_config(self, split: str) -> Any:
+        """Return the data set of a split, as the config has it."""
+        dataset = (self.config.get(f'{split}_dataloader') or {}).get('dataset')
+        if dataset is None:
+            raise Unavailable(f'the config has no {split}_dataloader with a data set')
+        return dataset
+
+    @once
+    def dataset(self, split: str) -> Any:
+        """Build a data set with its annotations and its pipeline."""
+        seed_all(0)
+        built = DATASETS.build(copy.deepcopy(self.dataset_config(split)))
+        if hasattr(built, 'full_init'):
+            built.full_init()
+        if not len(built):
+            raise Unavailable(f'the {split} data set holds no sample')
+        return built
+
+    def construct_datasets(self) -> None:
+        """Build the data sets and their pipelines without reading any file."""
+        for split in ('train', 'val', 'test'):
+            if self.config.get(f'{split}_dataloader'):
+                self._construct_dataset(split, {'pipeline', 'dataset', 'datasets', 'data_prefix'}, lazy_init=True)
+
+    def _construct_dataset(self, split: str, keys: Set[str], **arguments: Any) -> Any:
+        """Build a data set with other arguments in all parts of it that have one of these keys."""
+        node = copy.deepcopy(self.dataset_config(split))
+        for _, inner in walk(node):
+            if 'type' in inner and keys & set(inner):
+                inner.update(arguments)
+        with self.scope():
+            return DATASETS.build(node)
+
+    def leaves(self, split: str) -> List[Any]:
+        """Return the data sets inside of all wrappers, which load the samples."""
+        return [leaf for leaf in innermost(self.dataset(split)) if hasattr(leaf, 'pipeline')]
+
+    def load(self, split: str, most: int) -> List[Any]:
+        """Load up to ``most`` samples, spread over a data set."""
+        dataset = self.dataset(split)
+        with self.scope():
+            seed_all(0)
+            return [dataset[number] for number in spread(len(dataset), most)]
+
+    def collect_labels(self) -> Set[int]:
+        """Return the labels of instances in up to ``ANNOTATED`` annotations of the training set; no pipeline is run."""
+        found: Set[int] = set()
+        try:
+            dataset = self.dataset('train')
+        except ImportError:  # a step of the pipeline needs a package that is missing
+            dataset = self._construct_dataset('train', {'pipeline'}, pipeline=[])
+        for leaf in innermost(dataset):
+            for number in spread(len(leaf), ANNOTATED if hasattr(leaf, 'get_data_info') else 0):
+                instances = leaf.get_data_info(number).get('instances') or ()
+                found.update(
+                    one['bbox_label'] for one in instances if 'bbox_label' in one and not one.get('ignore_flag')
+                )
+        return found
+
+    # ---- the model
+
+    @once
+    def model(self) -> Any:
+        """Build the model and initialise it: without pretrained weights, with BN in place of SyncBN."""
+        if not self.config.get('model'):
+            raise Unavailable('the config has no model')
+        seed_all(0)
+        node = drop_pretrained(self.config.model)
+        if self.config.get('data_preprocessor') and not node.get('data_preprocessor'):
+            node['data_preprocessor'] = copy.deepcopy(self.config.data_preprocessor)
+        model = revert_sync_batchnorm(MODELS.build(node))
+        if hasattr(model, 'init_weights'):
+            model.init_weights()
+        if self.guards:
+            guard_model(model)
+        return model.to(self.device).train()
+
+    @once
+    def spaces(self) -> LabelSpaces:
+        """Return which labels the heads take."""
+        return from_model(self.model(), list(self.class_names()))
+
+    def class_names(self) -> Tuple[str, ...]:
+        """Return what the training set calls its classes; empty where it is not there."""
+        try:
+            names = (getattr(self.dataset('train'), 'metainfo', None) or {}).get('classes')
+        except Exception:
+            return ()
+        return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes of the labels that the heads take."""
+        space = self.spaces().pixels if self.kind == 'pixels' else self.spaces().instances
+        if space is None:
+            raise Unavailable('no head says how many classes it has')
+        return space.num_classes
+
+    @property
+    def ignore_index(self) -> int:
+        """Value of ignored pixels."""
+        space = self.spaces().pixels
+        return VOID if space is None or space.ignore_index is None else space.ignore_index
+
+    def ignore_values(self) -> Tuple[int, ...]:
+        """Return the values of pixels that say nothing, as the config says it: no model is built."""
+        space = from_config(self.read).pixels
+        return (VOID,) if space is None or space.ignore_index is None else (VOID, space.ignore_index)
+
+    @property
+    def kind(self) -> str:
+        """``'pixels'`` or ``'instances'``: the labels that the first sample carries."""
+        return 'instances' if hasattr(self.template()['data_samples'], 'gt_instances') else 'pixels'
+
+    # ---- batches
+
+    @once
+    def template(self) -> Any:
+        """Return a packed sample: of the data, or where they are missing one as the pipeline packs it."""
+        try:
+            sample = next(filter(None, self.load('train', 1)), None)
+        except Exception:
+            sample = None
+        sample = make_template(self.read, self.framework) if sample is None else sample
+        if not isinstance(sample, dict) or not torch.is_tensor(sample.get('inputs')) or sample['inputs'].dim() != 3:
+            raise Unavailable('a sample is not one image with its labels')
+        labels = sample.get('data_samples')
+        if not any(hasattr(labels, name) for name in ('gt_instances', 'gt_sem_seg')):
+            raise Unavailable('a sample carries neither instances nor a label map')
+        return sample
+
+    @once
+    def side(self) -> int:
+        """Return the smallest side of images on which the model gives a finite loss."""
+        problem: Optional[Exception] = None
+        for side in SIDES.get(self.framework, SIDES['mmdet']):
+            try:
+                losses = self.losses([self.plain_sample(seed, side) for seed in (0, 1)], side)
+                if all(bool(torch.isfinite(loss).all()) for loss in losses.values()):
+                    return side
+            except Exception as error:
+                problem = problem or error
+        raise Unavailable(f'the model gives no finite loss for a small batch: {problem}')
+
+    def plain_sample(self, seed: int, side: int) -> Any:
+        """Return an ordinary sample of the kind that the model trains on."""
+        if self.kind == 'pixels':
+            blocks = np.random.default_rng(seed).integers(0, self.num_classes, (8, 8))
+            return self.pixels(np.kron(blocks, np.ones((side // 8, side // 8), blocks.dtype)), seed)
+        third = side / 3
+        boxes = [(4.0, 4.0, third, third + 8), (side / 2, side / 2 - 6, side - 4.0, side - 8.0)]
+        return self.instances(boxes, [0, self.num_classes - 1], side, seed)
+
+    def pixels(self, label: np.ndarray, seed: int = 0) -> Any:
+        """Return a packed sample with this label map."""
+        sample = self._blank(label.shape[0], seed)
+        sample['data_samples'].gt_sem_seg.data = torch.as_tensor(label.astype(np.int64))[None]
+        return sample
+
+    def instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
+        """Return a packed sample with these boxes and, where the model trains on them, masks of their inside."""
+        sample = self._blank(side, seed)
+        known = self.template()['data_samples']
+        sample['data_samples'].gt_instances = make_instances(known.gt_instances, boxes, labels, side)
+        if 'ignored_instances' in known:
+            sample['data_samples'].ignored_instances = make_instances(known.ignored_instances, [], [], side)
+        return sample
+
+    def samples_of(self, labels: Sequence[int], side: int, number: int) -> List[Any]:
+        """Return packed samples that hold these labels, or as many of them as fit, together."""
+        if self.kind == 'pixels':
+            blocks = np.resize([labels[n] for n in spread(len(labels), 256)], (16, 16))
+            return [
+                self.pixels(np.kron(blocks, np.ones((side // 16, side // 16), blocks.dtype)), n) for n in range(number)
+            ]
+        cell = side / 4
+        boxes = [
+            (x * cell + 2, y * cell + 2, (x + 1) * cell - 2, (y + 1) * cell - 2) for y in range(4) for x in range(4)
+        ]
+        chosen = [*labels[-1:], *(labels[n] for n in spread(len(labels) - 1, 16 * number - 1))]
+        parts = [chosen[n::number] for n in range(number)]
+        return [self.instances(boxes[: len(part)], part, side, n) for n, part in enumerate(parts)]
+
+    def _blank(self, side: int, seed: int) -> Any:
+        template = self.template()
+        known = template['data_samples']
+        channels = template['inputs'].shape[0]
+        noise = np.random.default_rng(seed).integers(0, 256, (channels, side, side), dtype=np.uint8)
+        fresh = type(known)()
+        shape = (side, side)
+        fresh.set_metainfo(
+            {
+                **known.metainfo,
+                **dict(img_shape=shape, ori_shape=shape, pad_shape=shape, batch_input_shape=shape),
+                **dict(scale_factor=(1.0, 1.0), flip=False, flip_direction=None),
+            }
+        )
+        for name, value in known.items():
+            if isinstance(value, PixelData):
+                planes = {
+                    key: torch.zeros((*plane.shape[:-2], side, side), dtype=plane.dtype) for key, plane in value.items()
+                }
+                setattr(fresh, name, PixelData(metainfo=value.metainfo, **planes))
+            elif name not in ('gt_instances', 'ignored_instances'):
+                setattr(fresh, name, copy.deepcopy(value))
+        sample = {name: copy.deepcopy(value) for name, value in template.items() if name != 'inputs'}
+        return {**sample, 'inputs': torch.as_tensor(noise), 'data_samples': fresh}
+
+    def batch(self, samples: Sequence[Any], side: Optional[int] = None) -> Any:
+        """Return the input of the model for packed samples, with its preprocessor set to small images."""
+        preprocessor = self.model().data_preprocessor
+        side = side or self.side()
+        for part in (preprocessor, *(getattr(preprocessor, 'batch_augments', None) or ())):
+            if getattr(part, 'size', None) is not None:
+                part.size = (side, side)
+        with self.scope():
+            return preprocessor(pseudo_collate([copy.deepcopy(sample) for sample in samples]), True)
+
+    def losses(self, samples: Sequence[Any], side: Optional[int] = None, seed: int = 0) -> Dict[str, Tensor]:
+        """Return the losses of a batch by name, those of several levels added up."""
+        data = self.batch(samples, side)
+        with self.scope():
+            seed_all(seed)
+            found = self.model()(**data, mode='loss')
+        return {
+            name: loss.sum() if torch.is_tensor(loss) else sum((one.sum() for one in loss), torch.zeros(()))
+            for name, loss in found.items()
+            if torch.is_tensor(loss) or (isinstance(loss, (list, tuple)) and all(map(torch.is_tensor, loss)))
+        }
+
+    # ---- evaluation
+
+    @once
+    def metrics(self, split: str) -> List[Any]:
+        """Build the metrics of a split."""
+        node = self.config.get(f'{split}_evaluator')
+        if not node:
+            raise Unavailable(f'the config has no {split}_evaluator')
+        nodes = node if isinstance(node, (list, tuple)) else node.get('metrics', [node])
+        built = [METRICS.build(copy.deepcopy(one)) for one in (nodes if isinstance(nodes, (list, tuple)) else [nodes])]
+        for metric in built:
+            metric.dataset_meta = getattr(self.dataset(split), 'metainfo', None)
+        return built
+
+
+_programs: Dict[bytes, Program] = {}
+
+
+def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
+    """Return the program of a config: the last two are kept, those before and after an edit."""
+    key = pickle.dumps((tree, device, samples))
+    if key not in _programs:
+        while len(_programs) > 1:
+            _programs.pop(next(iter(_programs)))
+        _programs[key] = Program(tree, device, samples)
+    return _programs[key]
+
+
+def total(losses: Mapping[str, Tensor]) -> Tensor:
+    """Add up what a training minimises: what is called a loss."""
+    return sum((loss for name, loss in losses.items() if 'loss' in name), torch.zeros(()))
+
+
+def seed_all(seed: int) -> None:
+    """Set the seeds of what transforms and models draw from."""
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def spread(length: int, most: int) -> List[int]:
+    """Return up to ``most`` indices, spread evenly from the first one on.
+
+    Example:
+        >>> spread(10, 3)
+        [0, 3, 6]
+    """
+    return [number * length // most for number in range(most)] if length > most else list(range(length))
+
+
+def innermost(dataset: Any) -> List[Any]:
+    """Return the data sets inside of all wrappers."""
+    if hasattr(dataset, 'datasets'):
+        return [leaf for inner in dataset.datasets for leaf in innermost(inner)]
+    return innermost(dataset.dataset) if hasattr(dataset, 'dataset') else [dataset]
+
+
+def drop_pretrained(node: Any) -> Any:
+    """Copy a model's config without what would load weights from a file or from the network."""
+    if isinstance(node, dict):
+        kept = {key: drop_pretrained(value) for key, value in node.items()}
+        for key in ('pretrained', 'teacher_ckpt'):
+            if isinstance(kept.get(key), str):
+                kept[key] = None
+        entries = kept.get('init_cfg')
+        if isinstance(entries, (dict, list, tuple)):
+            one_or_more = [entries] if isinstance(entries, dict) else entries
+            left = [entry for entry in one_or_more if name_of(entry.get('type')) != 'Pretrained']
+            kept['init_cfg'] = left or None
+        return ConfigDict(kept) if isinstance(node, ConfigDict) else kept
+    return type(node)(map(drop_pretrained, node)) if type(node) in (list, tuple) else copy.deepcopy(node)
+
+
+@contextlib.contextmanager
+def watched(modules: Mapping[str, Any]) -> Iterator[List[Tuple[str, Tensor]]]:
+    """Collect the tensors that modules return while they run, with the modules' names.
+
+    ``forward`` is replaced, since heads of mmseg call it themselves, past the hooks of PyTorch.
+    """
+    seen: List[Tuple[str, Tensor]] = []
+
+    def watch(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(forward)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            output = forward(*args, **kwargs)
+            seen.extend((name, tensor) for tensor in tensors_in(output))
+            return output
+
+        return run
+
+    for name, module in modules.items():
+        module.forward = watch(name, module.forward)
+    try:
+        yield seen
+    finally:
+        for module in modules.values():
+            del module.forward
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Walk the tensors in nested lists, tuples and dicts."""
+    if torch.is_tensor(value):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from tensors_in(inner)

@@ -1,0 +1,215 @@
+"""Process of its own for a program of the user: timed, bounded in memory, silent, without network."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import glob
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+import traceback
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, TypeVar
+
+from mmguard.text import describe_error
+
+#: Seconds between two looks at the memory of the process.
+_PACE = 0.2
+#: Bytes that the process may hold.
+MEMORY = 8 << 30
+#: Environment of the process: hubs are not asked.
+_ENVIRONMENT = {'HF_HUB_OFFLINE': '1', 'TRANSFORMERS_OFFLINE': '1', 'HF_DATASETS_OFFLINE': '1'}
+#: The lines of mmguard, which call the program.
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+#: Of Linux: flags of unshare(2), and the option of prctl(2) that makes a process the parent of its orphans.
+_NEW_USER, _NEW_NETWORK, _SUBREAPER = 0x10000000, 0x40000000, 36
+
+Self = TypeVar('Self', bound='Worker')
+
+
+class Reply(NamedTuple):
+    """Answer of a worker.
+
+    Attributes:
+        value: What the function returned, as JSON knows it.
+        failure (Failure, optional): Reason why the value is missing.
+    """
+
+    value: Any = None
+    failure: Optional[Failure] = None
+
+    @property
+    def works(self) -> bool:
+        """True if the function returned, and nothing that is to be said."""
+        return self.failure is None and not self.value
+
+
+class Failure(NamedTuple):
+    """Exception of a program, or the end of its process.
+
+    Attributes:
+        kind (str): Name of the exception's class; ``'hang'``, ``'crash'`` or ``'memory'`` where the process ended.
+        message (str): One line.
+        place (str): ``file:line`` where it was raised; empty where it is not known.
+    """
+
+    kind: str
+    message: str
+    place: str = ''
+
+    def __str__(self) -> str:
+        return f'{self.message} ({self.place})' if self.place else self.message
+
+    @classmethod
+    def describe(cls, error: BaseException) -> Failure:
+        """Describe an exception, with the last line of it that is not one of an installed package."""
+        own = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)]
+        place = f'{own[-1].filename}:{own[-1].lineno}' if own else ''
+        return cls(type(error).__name__, describe_error(error), place)
+
+
+def _is_own(file: str) -> bool:
+    return 'site-packages' not in file and not file.startswith(('<', _HERE))
+
+
+class Worker:
+    """Runs functions, one after another, in a process; starts it again after a crash or a hang.
+
+    Functions must be importable, their arguments picklable and what they return JSON. They run with standard streams
+    that lead nowhere. What their modules remember stays until the process ends.
+
+    Args:
+        memory (int): Bytes above which the process is ended, where the system says how many it holds.
+        forks (bool): Whether the process begins with what is imported here: on Linux, which saves seconds. CUDA must
+            not be in use.
+    """
+
+    def __init__(self, memory: int = MEMORY, forks: bool = False) -> None:
+        self._memory = memory
+        # Elsewhere system libraries do not survive a fork.
+        self._context: Any = multiprocessing.get_context('fork' if forks and sys.platform == 'linux' else 'spawn')
+        self._process: Any = None
+        self._connection: Any = None
+
+    def ask(self, function: Callable[..., Any], *args: Any, seconds: float) -> Reply:
+        """Call a function in the process and wait for its value. Never raises what the function raises."""
+        ends = time.monotonic() + seconds
+        try:
+            if self._process is None:
+                self._start()
+            self._connection.send((function, args))
+            while not self._connection.poll(max(0.0, min(_PACE, ends - time.monotonic()))):
+                if time.monotonic() >= ends:
+                    return self._end(Failure('hang', f'did not end within {seconds:.0f} s'))
+                if self._held() > self._memory:
+                    return self._end(Failure('memory', f'holds more than {self._memory / 2**30:.0f} GiB'))
+            answer = json.loads(self._connection.recv_bytes())
+        except (EOFError, OSError, ValueError):
+            self._process.join(5)
+            code = self._process.exitcode
+            how = f'signal {-code}' if code is not None and code < 0 else f'exit code {code}'
+            return self._end(Failure('crash', f'ended its process ({how})'))
+        return Reply(failure=Failure(*answer['failure'])) if 'failure' in answer else Reply(answer['value'])
+
+    def close(self) -> None:
+        """End the process and all that it started."""
+        if self._process is not None:
+            family = _find_family(self._process.pid)
+            with contextlib.suppress(OSError, AttributeError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            for member in family[1:]:
+                with contextlib.suppress(OSError):
+                    os.kill(member, signal.SIGKILL)
+            self._process.kill()
+            self._process.join()
+            self._connection.close()
+            self._process = self._connection = None
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        self._connection, theirs = self._context.Pipe()
+        # A forked process must not hold our end: it ends when we do.
+        ours = self._connection if self._context.get_start_method() == 'fork' else None
+        self._process = self._context.Process(target=_serve, args=(theirs, ours, os.getcwd()), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def _end(self, failure: Failure) -> Reply:
+        self.close()
+        return Reply(failure=failure)
+
+    def _held(self) -> int:
+        pages = 0
+        for member in _find_family(self._process.pid):
+            # It may have ended, or be none of Linux.
+            with contextlib.suppress(OSError, IndexError), open(f'/proc/{member}/statm', encoding='ascii') as file:
+                pages += int(file.read().split()[1])
+        return pages * os.sysconf('SC_PAGE_SIZE') if pages else 0
+
+
+def _find_family(pid: int) -> List[int]:
+    """Return a process and, where the system says it, all that it started."""
+    found = [pid]
+    for known in found:
+        for path in glob.glob(f'/proc/{known}/task/*/children'):
+            with contextlib.suppress(OSError, ValueError), open(path, encoding='ascii') as file:
+                found += map(int, file.read().split())
+    return found
+
+
+def _serve(connection: Any, ours: Any, folder: str) -> None:
+    if ours is not None:
+        ours.close()
+    _isolate()
+    os.chdir(folder)
+    while True:
+        try:
+            function, args = connection.recv()
+        except (EOFError, OSError):
+            return
+        answer: Dict[str, Any]
+        try:
+            answer = {'value': function(*args)}
+            data = json.dumps(answer)
+        except BaseException as error:  # SystemExit, too: it is a program of the user's
+            data = json.dumps({'failure': Failure.describe(error)})
+        connection.send_bytes(data.encode())
+
+
+def _isolate() -> None:
+    if hasattr(os, 'setsid'):  # Ctrl-C is for the parent, which ends the whole group
+        os.setsid()
+    for number in (signal.SIGINT, signal.SIGTERM):  # those of the parent tidy up after it
+        signal.signal(number, signal.SIG_DFL)
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
+    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(stream, 'rww'[stream], encoding='utf-8') for stream in range(3))
+    os.environ.update(_ENVIRONMENT)
+    sys.addaudithook(_refuse_network)
+    with contextlib.suppress(AttributeError, OSError):
+        _leave_network(ctypes.CDLL(None))
+
+
+def _leave_network(libc: Any) -> None:
+    """Keep programs that are started from here off the network, too, and in the family, where Linux allows it."""
+    libc.prctl(_SUBREAPER, 1, 0, 0, 0)
+    user, group = os.getuid(), os.getgid()
+    if libc.unshare(_NEW_NETWORK) != 0 and libc.unshare(_NEW_USER | _NEW_NETWORK) == 0:
+        # Files that are made need an owner.
+        for name, text in (('setgroups', 'deny'), ('uid_map', f'{user} {user} 1'), ('gid_map', f'{group} {group} 1')):
+            with open(f'/proc/self/{name}', 'w', encoding='ascii') as file:
+                file.write(text)
+
+
+def _refuse_network(event: str, args: Any) -> None:
+    if event == 'socket.getaddrinfo' or (event == 'socket.connect' and isinstance(args[1], tuple)):
+        raise ConnectionRefusedError('mmguard runs the program without network')

@@ -1,0 +1,190 @@
+"""Assertions for tests of a data pipeline, a loss, a model or a metric: with pytest, and with plain PyTorch.
+
+They test on small inputs what must hold of every training, see ``docs/testing.md``. Nothing needs OpenMMLab.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mmguard.properties.alignment import displacement, draw_boxes, draw_field, fill_boxes, has_third_values
+from mmguard.properties.outputs import find_raised_outputs
+
+__all__ = [
+    'assert_full_marks',
+    'assert_ignores',
+    'assert_moves_together',
+    'assert_trains_on_empty',
+    'label_to_output',
+]
+
+#: Share of the largest gradient that rounding may leave.
+_ROUNDING = 1e-6
+
+
+def assert_moves_together(
+    transform: Callable[[np.ndarray, np.ndarray], Tuple[Any, Any]],
+    labels: str = 'mask',
+    size: Tuple[int, int] = (256, 320),
+    tries: int = 16,
+) -> None:
+    """Assert that a transform moves image and label alike: a figure drawn into both is found at the same place.
+
+    Args:
+        transform (callable): Takes an image, uint8 of shape (H, W, 3), and its label; returns both, as arrays or
+            tensors, the image of shape (H, W, C) or (C, H, W).
+        labels (str): ``'mask'``: the label is a uint8 array (H, W) of 0 and 20. ``'boxes'``: a float array (N, 4) of
+            x1, y1, x2, y2.
+        size (tuple): Height and width.
+        tries (int): Seeds that are tried; ``random``, NumPy and PyTorch are seeded with each.
+
+    Raises:
+        AssertionError: Says how the image must be moved onto its label, and with which seed.
+
+    Example:
+        >>> assert_moves_together(lambda image, mask: (image[:, ::-1], mask[:, ::-1]))
+        >>> assert_moves_together(lambda image, mask: (image[:, ::-1], mask))
+        Traceback (most recent call last):
+        AssertionError: seed 0: the image is flipped left-right against its mask
+    """
+    height, width = size
+    seen = 0
+    for seed in range(tries):
+        rng = np.random.default_rng(seed)
+        boxes = np.array(draw_boxes(rng, height, width), np.float32)
+        figure = draw_field(rng, height, width) if labels == 'mask' else fill_boxes(boxes, height, width)
+        image = np.where(figure > 0, 200, 50)[..., None].repeat(3, -1).astype(np.uint8)
+        _seed_all(seed)
+        moved, label = transform(image, figure * np.uint8(20) if labels == 'mask' else boxes)
+        shown = _as_image(moved)
+        drawn = np.asarray(label).squeeze() if labels == 'mask' else fill_boxes(label, *shown.shape[:2])
+        _require(drawn.shape == shown.shape[:2], f'seed {seed}: image {shown.shape[:2]}, {labels} {drawn.shape}')
+        between = has_third_values(drawn) if labels == 'mask' else ()
+        _require(len(between) < 2, f'seed {seed}: the mask was interpolated: it holds {between[:5]}')
+        found = displacement(shown, drawn, drawn != 255 if labels == 'mask' else None)
+        _require(not found.is_clear, f'seed {seed}: the image is {found} against its {labels}')
+        seen += found.is_known
+    _require(seen, f'the transform leaves nothing of the figure in the image, in {tries} tries')
+
+
+def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int = 255, num_classes: int = 4) -> None:
+    """Assert that a loss does not train the scores of ignored pixels.
+
+    Args:
+        loss (callable): Takes scores (N, C, H, W) and labels (N, H, W) of int64; returns a scalar.
+        ignore_index (int): Label of ignored pixels.
+        num_classes (int): C.
+
+    Example:
+        >>> assert_ignores(nn.CrossEntropyLoss(ignore_index=255))
+    """
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn((2, num_classes, 8, 8), generator=generator).requires_grad_()
+    labels = torch.randint(0, num_classes, (2, 8, 8), generator=generator)
+    labels[:, :, :4] = ignore_index
+    (gradient,) = torch.autograd.grad(loss(scores, labels), scores)
+    inside, outside = float(gradient[..., :4].abs().max()), float(gradient[..., 4:].abs().max())
+    _require(outside > 0, 'the loss trains no score at all')
+    share = inside / outside
+    _require(share <= _ROUNDING, f'ignored pixels have up to {share:.2g} times the gradient of the others')
+
+
+def label_to_output(
+    model: nn.Module,
+    loss: Callable[[Any, Any], Tensor],
+    make_batch: Callable[[int], Tuple[Any, Any]],
+    num_classes: int,
+    scores: Optional[Callable[[Any], Tensor]] = None,
+) -> Dict[int, Optional[int]]:
+    """Return the output that a target of each class raises; ``None`` where no output is clearly raised most.
+
+    Args:
+        model (nn.Module): In training mode.
+        loss (callable): Takes what the model returns and the target; returns the classification loss.
+        make_batch (callable): Takes a class and returns inputs and a target of this class only; the same inputs for
+            each class.
+        num_classes (int): Number of classes.
+        scores (callable, optional): Finds the scores in what the model returns, of shape (N, C, ...). By default that
+            is all that it returns.
+
+    Example:
+        >>> batch = lambda label: (torch.ones(2, 4), torch.full((2,), label))
+        >>> label_to_output(nn.Linear(4, 3), nn.CrossEntropyLoss(), batch, 3)
+        {0: 0, 1: 1, 2: 2}
+    """
+    rows: List[Tensor] = []
+    for label in range(num_classes):
+        inputs, target = make_batch(label)
+        _seed_all(0)
+        returned = model(inputs)
+        found = returned if scores is None else scores(returned)
+        (gradient,) = torch.autograd.grad(loss(returned, target), found)
+        rows.append(gradient.sum([axis for axis in range(gradient.dim()) if axis != 1]))
+    return dict(enumerate(find_raised_outputs(torch.stack(rows))))
+
+
+def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.Module) -> None:
+    """Assert that a batch without targets gives the same losses, finite, and reaches the same parameters.
+
+    Args:
+        step (callable): Takes ``True`` for a batch without targets, ``False`` for an ordinary one; returns the losses
+            by name, not yet propagated backwards.
+        model (nn.Module): The model that it trains.
+    """
+    names, reached = [], []
+    for empty in (False, True):
+        model.zero_grad(set_to_none=True)
+        _seed_all(0)
+        losses = step(empty)
+        names.append(list(losses))
+        for name, loss in losses.items():
+            _require(bool(torch.isfinite(loss)), f'{name} is {float(loss)} for {"an empty" if empty else "a"} batch')
+        total = sum(losses.values(), torch.zeros(()))
+        _require(total.requires_grad, 'the losses do not hang on the model: DistributedDataParallel fails')
+        total.backward()
+        reached.append({name for name, one in model.named_parameters() if one.grad is not None})
+    _require(names[0] == names[1], f'the losses are {names[0]}, but {names[1]} without targets: ranks hang')
+    missing = sorted(reached[0] - reached[1])
+    _require(not missing, f'{len(missing)} parameters get no gradient without targets, as {missing[:1]}')
+
+
+def assert_full_marks(
+    metric: Callable[[Sequence[Any], Sequence[Any]], float], dataset: Iterable[Tuple[Any, Any]], full: float = 1.0
+) -> None:
+    """Assert that a metric gives full marks where the predictions are the truth.
+
+    Args:
+        metric (callable): Takes predictions and targets, and returns the value.
+        dataset (iterable): Pairs of a prediction that is the truth, read from the label file past the pipeline, and of
+            the target that the pipeline makes of this file.
+        full (float): The best value that there is.
+
+    Example:
+        >>> assert_full_marks(lambda found, wanted: float(found == wanted), [(1, 1), (2, 2)])
+    """
+    pairs = list(dataset)
+    _require(pairs, 'the data set gives nothing')
+    value = float(metric([one for one, _ in pairs], [one for _, one in pairs]))
+    _require(abs(value - full) <= 1e-3 * abs(full), f'the truth gets {value:g} of {full:g}')
+
+
+def _require(condition: Any, message: str) -> None:
+    if not condition:  # not an assert, whose message pytest would change
+        raise AssertionError(message)
+
+
+def _as_image(value: Any) -> np.ndarray:
+    image = np.asarray(value)
+    is_first = image.ndim == 3 and image.shape[0] in (1, 3, 4) and image.shape[-1] not in (1, 3, 4)
+    return image.transpose(1, 2, 0) if is_first else image
+
+
+def _seed_all(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)

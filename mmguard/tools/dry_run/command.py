@@ -1,0 +1,84 @@
+"""``mmguard dry-run``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from contextlib import redirect_stdout
+from typing import Any, Dict, Iterator, List
+
+from mmguard.tools.arguments import add_run_code, positive
+from mmguard.tools.exit_codes import CLEAN, FOUND
+
+#: Seconds that are left to a property at least.
+_LEAST = 5.0
+
+
+def add_to(commands: Any) -> None:
+    from mmguard.properties.suite import PROPERTIES
+
+    parser = commands.add_parser(
+        'dry-run',
+        help='build the program of a config, small, and test what must hold of every training',
+        description='Builds the data sets, pipelines, model, losses and metrics of a config of MMSegmentation or '
+        'MMDetection in a process of its own, without network, with inputs as small as the model takes, and tests '
+        'properties: ' + '; '.join(f'{name} ({summary})' for name, (_, summary) in PROPERTIES.items()) + '. Pretrained '
+        'weights are left out, SyncBN becomes BN, nothing is written into the work_dir. CONFIG in Python is a program, '
+        'and is run. Exit code: 0 nothing broken, 1 a property is broken, 2 could not run.',
+    )
+    parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
+    parser.add_argument(
+        '--samples', type=positive, default=8, metavar='N', help='samples of each data set; default: %(default)s'
+    )
+    parser.add_argument(
+        '--only', nargs='+', choices=list(PROPERTIES), default=[], metavar='NAME', help='only these properties'
+    )
+    parser.add_argument(
+        '--seconds', type=positive, default=120, metavar='N', help='time for all properties; default: %(default)s'
+    )
+    parser.add_argument('--device', default='cpu', metavar='NAME', help='where the model runs; default: %(default)s')
+    parser.add_argument('--json', metavar='FILE', help='write the results as JSON (-: to standard output)')
+    add_run_code(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+
+    from mmguard.config.read import check_may_build, read_config
+    from mmguard.errors import CannotRun
+    from mmguard.properties.suite import PROPERTIES, Tested, run_property
+    from mmguard.properties.worker import Worker
+    from mmguard.tools.console import Console
+    from mmguard.tools.dry_run.render import as_json, show, show_total
+    from mmguard.tools.outputs import write_json
+
+    console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False)
+    with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
+        config = read_config(args.config, args.run_code)
+        check_may_build(args.config, args.run_code)
+    if config.is_old or not config.part('model'):
+        raise CannotRun(f'{args.config}: only configs of MMEngine with a model can be built')
+    names = [name for name in PROPERTIES if not args.only or name in args.only]
+    tested: List[Tested] = []
+    with Worker() as worker:
+        for name, seconds in _shares(names, args.seconds):
+            with console.status(f'{PROPERTIES[name][1]} (at most {seconds:.0f} s)'):
+                found = run_property(worker, config.written, name, seconds, args.samples, args.device)
+            tested.append(found)
+            show(console, found)
+    show_total(console, tested)
+    record: Dict[str, Any] = as_json(args.config, tested)
+    if args.json is not None:
+        write_json(args.json, record)
+    return FOUND if any(one.outcome == 'broken' for one in tested) else CLEAN
+
+
+def _shares(names: List[str], seconds: float) -> Iterator[Any]:
+    """Yield each property with its time: an equal share of what is left, but for the first, which builds most."""
+    ends = time.monotonic() + seconds
+    for number, name in enumerate(names):
+        left = ends - time.monotonic()
+        share = 2 * left / (len(names) - number + 1)
+        yield name, max(_LEAST, share)

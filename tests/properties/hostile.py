@@ -1,0 +1,108 @@
+"""Data sets of a user's own that do what programs should not."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+
+from mmengine.dataset import BaseDataset
+from mmengine.registry import DATASETS
+
+
+class Plain(BaseDataset):
+    def load_data_list(self):
+        return [dict(img_path=f'{number}.png') for number in range(3)]
+
+
+@DATASETS.register_module()
+class Quiet(Plain):
+    """Works."""
+
+
+@DATASETS.register_module()
+class Hangs(Plain):
+    def load_data_list(self):
+        while True:
+            time.sleep(1)
+
+
+@DATASETS.register_module()
+class Dies(Plain):
+    def load_data_list(self):
+        os._exit(7)
+
+
+@DATASETS.register_module()
+class EndsTheProgram(Plain):
+    def load_data_list(self):
+        sys.exit('that is all')
+
+
+@DATASETS.register_module()
+class Floods(Plain):
+    def load_data_list(self):
+        for stream in (sys.stdout, sys.stderr):
+            for _ in range(64):
+                stream.write('x' * (1 << 20))
+        os.system('yes | head -c 10000000')
+        return super().load_data_list()
+
+
+@DATASETS.register_module()
+class Connects(Plain):
+    def load_data_list(self):
+        socket.create_connection(('127.0.0.1', 9))
+        return super().load_data_list()
+
+
+@DATASETS.register_module()
+class Allocates(Plain):
+    def load_data_list(self):
+        held = []
+        while True:
+            held.append(bytearray(64 << 20))
+
+
+@DATASETS.register_module()
+class StartsPrograms(Plain):
+    """Starts ``program`` twice, once detached, writes both ids to ``ids``, and goes on or waits."""
+
+    def __init__(self, program, ids, waits=False, **kwargs):
+        command = [sys.executable, '-c', program]
+        started = [subprocess.Popen(command, start_new_session=detached) for detached in (True, False)]
+        with open(ids, 'w', encoding='utf-8') as file:
+            file.write(' '.join(str(one.pid) for one in started))
+        if waits:
+            print([one.wait() for one in started])
+        self.codes = [one.poll() for one in started]
+        super().__init__(**kwargs)
+
+    def load_data_list(self):
+        if any(self.codes):
+            raise ConnectionError(f'exit codes {self.codes}')
+        return super().load_data_list()
+
+
+@DATASETS.register_module()
+class Interrupts(Plain):
+    def load_data_list(self):
+        raise KeyboardInterrupt
+
+
+@DATASETS.register_module()
+class Unspeakable(Plain):
+    def load_data_list(self):
+        class Mute(Exception):
+            def __str__(self):
+                raise ValueError('no words')
+
+        raise Mute
+
+
+@DATASETS.register_module()
+class KeywordTwice(Plain):
+    def __init__(self, **kwargs):
+        super().__init__(test_mode=False, **kwargs)

@@ -1,0 +1,159 @@
+"""Parts of configs are built and called in a process of their own, whatever they do."""
+
+from __future__ import annotations
+
+import copy
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+from programs import tree_of
+
+from mmguard.config.changes import change_config
+from mmguard.config.read import ReadConfig
+from mmguard.properties.builder import BROKEN, NOT_VERIFIED, VERIFIED, Builder
+
+pytestmark = pytest.mark.slow
+
+FCN = 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py'
+FASTER_RCNN = 'mmdet::faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py'
+
+
+@pytest.fixture(scope='module')
+def builder():
+    with Builder(seconds=200) as builder:
+        yield builder
+
+
+def config_with(dataset, **arguments):
+    return ReadConfig(
+        dict(
+            custom_imports=dict(imports=['hostile']),
+            default_scope='mmengine',
+            train_dataloader=dict(dataset=dict(type=dataset, pipeline=[], **arguments)),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ('dataset', 'kind'),
+    [
+        ('Dies', 'crash'),
+        ('EndsTheProgram', 'SystemExit'),
+        ('Connects', 'ConnectionRefusedError'),
+        ('Interrupts', 'KeyboardInterrupt'),
+        ('Unspeakable', 'Mute'),
+        ('NoSuchDataset', 'KeyError'),
+    ],
+)
+def test_what_fails_is_data(builder, dataset, kind):
+    outcome = builder.call(config_with(dataset), 'training data')
+    assert outcome.failure.kind == kind
+    assert builder.call(config_with('Quiet'), 'training data').works
+
+
+def test_a_flood_of_output_goes_nowhere(builder, capfd):
+    assert builder.call(config_with('Floods'), 'training data').works
+    assert capfd.readouterr() == ('', '')
+
+
+def test_what_hangs_is_ended_and_not_blamed():
+    with Builder(seconds=4) as builder:
+        outcome = builder.call(config_with('Hangs'), 'training data')
+        assert outcome.value
+        assert outcome.failure is None
+        # The time is up for all that comes after it.
+        assert builder.call(config_with('Quiet'), 'training data').value
+
+
+linux = pytest.mark.skipif(sys.platform != 'linux', reason='other systems do not say what a process started')
+
+
+@linux
+def test_memory_is_bounded():
+    with Builder(seconds=100, memory=2 << 30) as builder:
+        assert builder.call(config_with('Allocates'), 'training data').failure.kind == 'memory'
+
+
+@linux
+def test_memory_of_what_it_starts_counts(tmp_path):
+    program = 'import time; held = bytearray(900 << 20); time.sleep(600)'
+    config = config_with('StartsPrograms', program=program, ids=str(tmp_path / 'ids'), waits=True)
+    with Builder(seconds=100, memory=2 << 30) as builder:
+        assert builder.call(config, 'training data').failure.kind == 'memory'
+
+
+@linux
+def test_what_it_starts_is_ended_with_it(tmp_path):
+    config = config_with('StartsPrograms', program='import time; time.sleep(600)', ids=str(tmp_path / 'ids'))
+    with Builder(seconds=100) as builder:
+        assert builder.call(config, 'training data').works
+        started = [int(number) for number in (tmp_path / 'ids').read_text().split()]
+        assert all(is_running(number) for number in started)
+    assert not any(is_running(number) for number in started)
+
+
+def is_running(number):
+    try:
+        with open(f'/proc/{number}/stat', encoding='ascii') as file:
+            return file.read().rsplit(')', 1)[1].split()[0] not in 'ZX'
+    except OSError:
+        return False
+
+
+@linux
+def test_what_it_starts_has_no_network(tmp_path, builder):
+    if os.system('unshare -n true') != 0:
+        pytest.skip('the system does not let us leave the network')
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        program = f'import socket; socket.create_connection({server.getsockname()})'
+        assert subprocess.run([sys.executable, '-c', program], check=False).returncode == 0
+        config = config_with('StartsPrograms', program=program, ids=str(tmp_path / 'ids'), waits=True)
+        assert builder.call(config, 'training data').failure.kind == 'ConnectionError'
+
+
+def test_the_line_of_the_user_is_named(builder):
+    failure = builder.call(config_with('EndsTheProgram'), 'training data').failure
+    assert os.path.basename(failure.place).startswith('hostile.py:')
+
+
+def test_a_part_is_called_once(builder):
+    first = builder.call(config_with('Quiet'), 'training data')
+    assert builder.call(config_with('Quiet'), 'training data') is first
+
+
+# ---- edits: what worked before must work after
+
+
+def verdict_on(builder, tree, *changes):
+    before = ReadConfig(copy.deepcopy(tree))
+    return builder.compare(before, change_config(before, changes))
+
+
+def test_a_keyword_that_the_class_sets_itself(builder):
+    tree = config_with('KeywordTwice').written
+    assert verdict_on(builder, tree, ('train_dataloader.dataset.test_mode', True)).state == BROKEN
+    assert verdict_on(builder, tree, ('train_dataloader.dataset.indices', 2)).state == VERIFIED
+
+
+def test_a_step_that_the_labels_need(builder):
+    tree = tree_of(FCN)
+    pipeline = tree['train_dataloader']['dataset']['pipeline']
+    without = [step for step in pipeline if step['type'] != 'LoadAnnotations']
+    assert verdict_on(builder, tree, ('train_dataloader.dataset.pipeline', without)).state == BROKEN
+    assert verdict_on(builder, tree, ('model.decode_head.loss_decode.loss_weight', 0.5)).state == VERIFIED
+
+
+def test_what_cannot_be_built_is_not_verified(builder):
+    tree = tree_of(FASTER_RCNN)
+    tree['train_dataloader']['dataset']['data_root'] = '/nowhere'
+    assert verdict_on(builder, tree, ('train_dataloader.dataset.backend_args', None)).state == NOT_VERIFIED
+    old = dict(data=dict(samples_per_gpu=2, train=dict(type='CityscapesDataset')), model=dict(type='EncoderDecoder'))
+    assert verdict_on(builder, old, ('model.type', 'CascadeEncoderDecoder')).state == NOT_VERIFIED
+
+
+def test_what_is_no_part_is_not_verified(builder):
+    verdict = verdict_on(builder, tree_of(FCN), ('log_level', 'ERROR'))
+    assert verdict.state == NOT_VERIFIED
