@@ -25,6 +25,46 @@ _PARTS = ('model', 'tta_model', 'data_preprocessor', 'optim_wrapper', 'optimizer
 _ENDINGS = ('_evaluator', '_pipeline', '_cfg', 'pipeline')
 
 
+#: What can be checked whatever trains.
+CHECK_TARGET = (
+    'call `mmguard.functional.check_target(logits, target)` in the loop (boxes: `mmguard.detection.guard_targets`)'
+)
+IN_THE_LOOP = f'scan its label files, `mmguard scan FOLDER --num-classes N`, or {CHECK_TARGET}'
+_OF_DETR = 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
+_OF_DETECTRON2 = 'a config of detectron2: name the COCO JSON of its data set, with --framework detectron2'
+_OF_YOLO = 'a data.yaml (YOLO): `mmguard scan` reads it, and the labels that it leads to'
+#: Package that a script imports -> what it is, and what to do.
+_BY_IMPORT = {
+    'detectron2': f'a script, or {_OF_DETECTRON2}',
+    'yolox': 'an experiment of YOLOX: name the COCO JSON of its data set, with --framework yolox',
+    'ultralytics': 'a script of ultralytics: name the data.yaml that it trains on',
+}
+#: Keys of YAML and JSON -> what it is, and what to do; so many of them may have keys of ours, too.
+_BY_KEYS = [
+    (set(keys.split()), words)
+    for keys, words in (
+        ('__include__', _OF_DETR),
+        ('remap_mscoco_category', _OF_DETR),
+        ('train_dataset iters', f'a config of PaddleSeg: {IN_THE_LOOP}'),
+        ('names train', _OF_YOLO),
+        ('names val', _OF_YOLO),
+        ('names nc', _OF_YOLO),
+        ('DATASET', f'a config of HRNet, PIDNet or their like (ids and weights are in its code): {IN_THE_LOOP}'),
+        ('_BASE_', _OF_DETECTRON2),
+        ('MODEL', _OF_DETECTRON2),
+        ('images annotations', 'a COCO JSON: `mmguard scan` reads it'),
+        ('backbone head', 'a model of ultralytics (YOLO): name the data.yaml that it trains on'),
+        ('task mode data', 'the arguments of a training of ultralytics (YOLO): name the file at `data`'),
+        ('network_def', f'a bundle of MONAI: name the folder with dataset.json, or {IN_THE_LOOP}'),
+        ('bundle_root', f'a bundle of MONAI: name the folder with dataset.json, or {IN_THE_LOOP}'),
+        ('trainer model', f'a config of Lightning: {IN_THE_LOOP}'),
+        ('defaults', f'a config of Hydra: {IN_THE_LOOP}'),
+        ('architectures model_type', f'a model of Hugging Face: {IN_THE_LOOP}'),
+    )
+]
+_SURE = 3
+
+
 #: Endings of configs that are data.
 DATA_ENDINGS = ('.yaml', '.yml', '.json')
 
@@ -88,14 +128,26 @@ def _looks_of_python(text: str, is_base: bool) -> str:
     if is_base and all(map(_is_plain, tree.body)):
         return ''
     script = any('__name__' in ast.dump(node.test) for node in tree.body if isinstance(node, ast.If))
-    if not script and any(_tells(name, value) for name, value in _find_assigned(tree.body)):
+    assigned = list(_find_assigned(tree.body))
+    names = {name for name, _ in assigned}
+    # In OpenMMLab every model has a type, its own or that of a base.
+    other = any(
+        name == 'model' and isinstance(value, Mapping) and not {'type', None} & set(value) for name, value in assigned
+    )
+    if other and not is_base and not {'_base_', 'default_scope'} & names:
+        return f'a config of another framework (its model has no type): {IN_THE_LOOP}'
+    if not script and any(_tells(name, value) for name, value in assigned):
         return ''
     imported = sorted({name for node in ast.walk(tree) for name in _find_imported(node)})
-    if 'detectron2' in imported:
-        return 'a config or a script of detectron2'
-    if 'yolox' in imported:
-        return 'an experiment of YOLOX'
-    return f'a script (it imports {", ".join(imported[:6])})' if imported else 'a script'
+    known = next((words for package, words in _BY_IMPORT.items() if package in imported), '')
+    if known:
+        return known
+    return f'a script{f" (it imports {join_names(imported)})" if imported else ""}: {IN_THE_LOOP}'
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Join the first few names."""
+    return ', '.join(names[:6])
 
 
 def _find_imported(node: ast.AST) -> Iterator[str]:
@@ -148,23 +200,14 @@ def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
         return str(error)
     if not isinstance(data, Mapping):
         return 'data without keys'
-    of_detr = '_base_' not in data and bool({'__include__', 'remap_mscoco_category'} & set(data))
-    if is_base or (not of_detr and any(_tells(str(name), value) for name, value in data.items())):
+    if is_base or '_base_' in data or 'default_scope' in data:
         return ''
-    if of_detr:
-        return 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
-    if 'names' in data and ('train' in data or 'val' in data or 'nc' in data):
-        return 'a data.yaml (YOLO): `mmguard scan` reads it, and the labels that it leads to'
-    if isinstance(data.get('DATASET'), Mapping):
-        return (
-            'a config of HRNet, PIDNet or their like: scan its label files, with --num-classes N, and call '
-            'check_target in the loop, for the tables of its data set (ids, weights) are in its code'
-        )
-    if '_BASE_' in data or 'MODEL' in data:
-        return 'a config of detectron2: name the COCO JSON of its data set, with --framework detectron2'
-    if {'images', 'annotations'} <= set(data):
-        return 'a COCO JSON: `mmguard scan` reads it'
-    return f'a file of another program, with the keys {", ".join(visible_name(str(key), 60) for key in list(data)[:6])}'
+    first = next((words for keys, words in _BY_KEYS[:_SURE] if keys <= set(data)), '')
+    if first or any(_tells(str(name), value) for name, value in data.items()):
+        return first
+    known = next((words for keys, words in _BY_KEYS[_SURE:] if keys <= set(data)), '')
+    keys = join_names([visible_name(str(key), 60) for key in data])
+    return known or f'a file of another program, with the keys {keys}: {IN_THE_LOOP}'
 
 
 def _tells(name: str, value: Any) -> bool:

@@ -138,6 +138,7 @@ class AnnotationFacts:
         inside_unit (int): Boxes whose numbers are all in [0, 1], as if divided by the size of the image.
         sizes_compared (int): Images whose size was compared with that in the annotations.
         size_mismatches (list[tuple]): Image, its (height, width) on disk, that in the annotations.
+        masks_read (bool): True if masks were checked.
         mask_faults (dict[str, int]): Fault of masks that were read -> annotations that a loader does not leave out, one
             fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
@@ -189,6 +190,7 @@ class AnnotationFacts:
     inside_unit: int = 0
     sizes_compared: int = 0
     size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
+    masks_read: bool = False
     mask_faults: Dict[str, int] = field(default_factory=dict)
     mask_examples: Dict[str, List[str]] = field(default_factory=dict)
     yolo: Optional[YoloFacts] = None

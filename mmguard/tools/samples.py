@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import posixpath
 import random
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import torch
 from mmguard import register
 from mmguard.config.read import ReadConfig, check_may_build, import_scope
 from mmguard.config.read import load_config as load_file
+from mmguard.config.recognized import CHECK_TARGET
 from mmguard.config.types import describe_misplaced
 from mmguard.errors import CannotRun
 from mmguard.labels.samples import POINTS
@@ -71,6 +73,11 @@ def seed_all(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
+
+
+def random_state() -> Tuple[Any, ...]:
+    """Return what random transforms draw from, to tell whether anything was drawn."""
+    return random.getstate(), pickle.dumps(np.random.get_state()), torch.get_rng_state().numpy().tobytes()
 
 
 @dataclass(frozen=True)
@@ -171,8 +178,8 @@ def _holders(dataset: Any) -> Iterator[Tuple[Any, int]]:
         yield dataset, len(dataset)
     else:
         raise CannotRun(
-            f'{type(dataset).__name__}: no data set of mmengine (without get_data_info and prepare_data), so its '
-            f'samples cannot be found by their files'
+            f'{type(dataset).__name__} is not a BaseDataset of mmengine (it lacks get_data_info), so its '
+            f'samples cannot be found by their files: {CHECK_TARGET}'
         )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO, Tuple
+import os
+import re
+from typing import Any, BinaryIO, Mapping, Tuple
 
 import numpy as np
 
-from mmguard.tools.scan.faults import NoLabels
+from mmguard.config.recognized import CHECK_TARGET
+from mmguard.tools.scan.faults import Examples, NoLabels
 
 #: No stored byte becomes more than this: deflate makes at most 1,032 of it, LZW with codes of 12 bits 1,300.
 MOST_INFLATED = 2048
@@ -122,6 +125,9 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
         raise NoLabels('no numbers')
     if len(shape) == 3 and 1 in shape:  # (1, H, W) and (H, W, 1)
         shape = shape[1:] if shape[0] == 1 else shape[:-1]
+    if len(shape) == 3:
+        channels = min(shape)
+        raise NoLabels(f'array ({channels}, H, W)' if shape[0] == channels else f'array (H, W, {channels})')
     if len(shape) != 2:
         raise NoLabels(f'{len(shape)} dimensions')
     if min(shape) <= 1:
@@ -151,3 +157,29 @@ def shown_size(image: Any) -> Tuple[int, int]:
     width, height = image.size
     turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
     return (width, height) if turned else (height, width)
+
+
+_CHANNELS = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` makes labels of it'
+#: Beginning of a fault of a file that is whole, and no label map -> what makes one of it.
+_TO_LABELS = (
+    (r'array \(\d+, H, W\)', _CHANNELS.format('0')),
+    (r'array \(H, W, \d+\)', _CHANNELS.format('-1')),
+    (r'\d+ dimensions', 'take out the axes of length 1, `array.squeeze()`'),
+    (
+        'several pages',
+        'save each page as a file of its own; if a page is a class, `np.argmax` over the pages makes labels of them',
+    ),
+    ('colours', 'look each colour up in the table of its class'),
+    ('one row or column', 'give it the shape of its image, `array.reshape(height, width)`'),
+    ('Python objects|no numbers', 'save numbers, `np.save(path, label.astype(np.uint8))`'),
+    ('a newer version', 'save it with `np.save(path, label)`'),
+)
+
+
+def words_of_unread(unreadable: Mapping[str, Examples]) -> str:
+    """Say what makes label maps of files that are none; empty where a file is missing or damaged."""
+    steps = {fault: next((s for start, s in _TO_LABELS if re.match(start, fault)), '') for fault in unreadable}
+    if not all(steps.values()):
+        return ''
+    files = [f'{os.path.basename(unreadable[fault].first[0])}: {fault}; {step}' for fault, step in steps.items()]
+    return f'A label map has one label a pixel, (H, W). {". ".join(files)}. Or {CHECK_TARGET}' if files else ''

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any, Dict, List, Sequence
 
 from mmguard.findings import LabelFacts
-from mmguard.findings.views import has_config
 from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.wording import unpack
 from mmguard.text import quantity
@@ -109,13 +108,6 @@ def show_cases(console: Console, volumes: VolumeFacts) -> None:
         console.print(Text(f'... and {len(rows) - _MOST_CASES:,} more: --json FILE lists all', style='dim'))
 
 
-#: What says how the files are to be read.
-_OF_READERS = {'MG121'}
-#: Shown for palette files whose reader is not known, whatever is found.
-_OF_PALETTES = (
-    "The files are palette PNGs: cv2.imread would read their colours, `.convert('L')` the brightness of these, "
-    '`np.array(Image.open(path))` reads labels.'
-)
 _MOST_ROWS = 40
 _MOST_FILES = 10
 _BAR = 24
@@ -131,8 +123,6 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
     for finding in result.findings:
         console.print(finding_on_screen(finding, '\n', verbose))
     if result.findings:
-        if _hides_indices(result):
-            console.print(Text(f'\nnote: {_OF_PALETTES}', style='dim'))
         console.print()
     elif result.said_before:
         console.print(Text(f'Nothing more: {", ".join(dict.fromkeys(result.said_before))} above.'))
@@ -148,12 +138,6 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
         show_cases(console, facts.volumes)
     elif result.worst:
         console.print(_worst(result))
-
-
-def _hides_indices(result: SetResult) -> bool:
-    """Whether the files are palette PNGs, nobody knows what reads them, and no finding says so already."""
-    maps, said = result.facts.maps, {finding.code for finding in result.findings}
-    return maps is not None and 'palette8' in maps.forms and not has_config(result.facts) and not said & _OF_READERS
 
 
 def show_failed(console: Console, failed: Sequence[str]) -> None:

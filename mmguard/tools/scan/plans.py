@@ -136,12 +136,8 @@ def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: 
     for split in options.splits:
         sets = datasets_of_config(today.data, split)
         files = [(dataset.ann_file, dataset.images) for dataset in sets]
-        same = next((source for source in plan.sources if files and getattr(source, 'files', None) == files), None)
-        if same is not None:
-            same.name += f', {split}'  # the test split is mostly the validation again
-        elif files:
-            scan = partial(scan_detection_config, today.data, split, options.num_classes, options.masks)
-            plan.sources.append(AnnotationSource(split, scan, list(today.notes), files))
+        scan = partial(scan_detection_config, today.data, split, options.num_classes, options.masks)
+        _add_once(plan, AnnotationSource(split, scan, list(today.notes), files))
     if not plan.sources:
         raise CannotScan(_without_data_set(read, options))
     return plan
@@ -155,15 +151,20 @@ def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> P
     for split in options.splits if image_labels_are_classes(read) else ():
         sets = [one for one in datasets(read) if one.split == split]
         files = [{key: value for key, value in one.config.items() if key != 'pipeline'} for one in sets]
-        same = next((source for source in plan.sources if files and getattr(source, 'files', None) == files), None)
-        if same is not None:
-            same.name += f', {split}'
-        elif sets:
-            scan = partial(scan_image_labels, sets, None if space is None else space.num_classes)
-            plan.sources.append(AnnotationSource(split, scan, files=files))
+        scan = partial(scan_image_labels, sets, None if space is None else space.num_classes)
+        _add_once(plan, AnnotationSource(split, scan, files=files))
     if not plan.sources:
         raise CannotScan(_without_data_set(read, options))
     return plan
+
+
+def _add_once(plan: Plan, source: AnnotationSource) -> None:
+    """Add a source that has files; the test split is mostly the validation again, and is read once."""
+    same = next((one for one in plan.sources if source.files and getattr(one, 'files', None) == source.files), None)
+    if same is not None:
+        same.name += f', {source.name}'
+    elif source.files:
+        plan.sources.append(source)
 
 
 def _without_data_set(read: ReadConfig, options: ScanOptions) -> str:

@@ -152,6 +152,11 @@ def _check_header(image: Any, stored: int) -> None:
     if forms.form_of(image) == 'other':
         raise NoLabels(f'colours ({image.mode})')
     width, height = image.size
+    if image.format == 'TIFF' and image.n_frames > 1:  # a loader takes the first
+        image.seek(1)
+        if image.size == (width, height):  # smaller ones are overviews
+            raise NoLabels('several pages')
+        image.seek(0)
     if 1 in image.size:
         raise NoLabels('one row or column')  # mmseg's loader drops that axis
     if forms.is_packed(image) and not forms.can_hold(stored, width * height // 8):

@@ -14,12 +14,14 @@ from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.engine import remember
 from mmguard.findings.facts import ConfigFacts
+from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer
 from mmguard.findings.wording import number_edits
 from mmguard.text import REPORT_IT, describe_error
 from mmguard.tools.scan.corrections.options import FixOptions
 from mmguard.tools.scan.engine import Mapper, MapSource, Scanned, scan_maps
+from mmguard.tools.scan.forms import words_of_unread
 from mmguard.tools.scan.nnunet.source import CaseSource
 from mmguard.tools.scan.plans import AnnotationSource, Plan, Source
 from mmguard.tools.scan.record import Journal, MapItem
@@ -32,11 +34,6 @@ from mmguard.tools.storage.urls import is_url
 
 #: Where an edit names other files, or writes some anew, so many are read to try it.
 OTHER_FILES = 64
-#: Of arrays of another form.
-_NOT_READ = (
-    'label maps are read as (H, W). Save the class of each pixel, `np.argmax(array, axis)` over the axis of classes. '
-    'If labels belong to other images, sort both lists of files, and pair them by name.'
-)
 
 
 @dataclass
@@ -79,9 +76,9 @@ def run_plan(
         if isinstance(source, MapSource):
             scanned = scan_maps(source.items(), source.settings, mapper, journal, on_files)
             scanned.summary.merge(source.noticed)
-            shape = _shape_of_all(scanned.summary)
-            if shape:
-                plan.failed.append(f'{source.name}: its arrays have {shape}; {_NOT_READ}')
+            unread = '' if scanned.summary.forms else words_of_unread(scanned.summary.unreadable)
+            if unread:
+                plan.failed.append(f'{source.name}: nothing was read. {unread}')
                 continue
             summaries[source.name] = scanned.summary
             results.append(_of_maps(source, scanned, plan.config))
@@ -105,12 +102,6 @@ def run_plan(
     return results
 
 
-def _shape_of_all(summary: MapSummary) -> str:
-    """Return ``'3 dimensions'`` if that is why no file of a data set can be read: none of them is damaged."""
-    found = [fault for fault in summary.unreadable if fault.endswith(' dimensions')]
-    return found[0] if found and not summary.forms and len(found) == len(summary.unreadable) else ''
-
-
 def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSummary]) -> None:
     """Each data set with the config around it; what the config alone shows is said at the first. Clean ones go last."""
     said: Set[Tuple[str, Tuple[str, ...]]] = set()
@@ -131,6 +122,11 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
         result.findings = [finding for finding in found if (finding.code, finding.places) not in said]
         result.said_before = [finding.code for finding in found if (finding.code, finding.places) in said]
         said.update((finding.code, finding.places) for finding in found if finding.places)
+        if not found and result.facts.annotations is not None and result.facts.annotations.labelled_by == 'unknown':
+            result.notes.append('which label a category id becomes is not known: --framework or --labels says it')
+    if not all(any(finding.code in VERDICTS for finding in result.findings) for result in results):
+        for result in results:  # an all-clear for one split would be read as one for all
+            result.findings = [finding for finding in result.findings if finding.code not in VERDICTS]
     results.sort(key=lambda result: result.is_clean)  # what is wrong is read first
     first = 1
     for result in results:

@@ -212,7 +212,7 @@ class MapSummary:
             image_lossy=self.image_lossy,
             files_with_class=_sorted(self.files_with_class),
             image_forms=_by_count(self.image_forms),
-            colours={_rgb(colour): count for colour, count in _by_count(self.colours).items()},
+            colours={as_colour(colour): count for colour, count in _by_count(self.colours).items()},
             gray_in_colour=self.gray_in_colour,
             black_palettes=self.black_palettes,
             form_examples={form: names(files) for form, files in sorted(self.form_examples.items())},
@@ -276,6 +276,7 @@ def _by_count(counts: Dict[str, int]) -> Dict[str, int]:
     return dict(sorted(counts.items(), key=key))
 
 
-def _rgb(colour: str) -> Tuple[int, int, int]:
+def as_colour(colour: str) -> Tuple[int, int, int]:
+    """Return the channels of ``'128,64,0'``."""
     red, green, blue = map(int, colour.split(','))
     return red, green, blue

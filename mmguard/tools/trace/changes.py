@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.labels.instances import describe_boxes
-from mmguard.tools.trace.snapshot import Instance, Run, Snapshot
+from mmguard.tools.trace.snapshot import Fault, Instance, Run, Snapshot
 
 _FILL = re.compile(r'pad_val|pal_val|fill|border_val|cval|ignore_(label|index)|mask_value|seg_pad')
 _IMAGE = re.compile(r'img|image|bbox')
@@ -49,6 +49,16 @@ def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, aft
     if value != label or not reasons:
         return f'{name} maps {raw} to {label}'
     return ', then '.join(reasons)
+
+
+def map_faults(before: Snapshot, after: Snapshot, transform: Any) -> List[Fault]:
+    """Name the values that a loader mapped to another label than the label_map of the data set says."""
+    said = {} if getattr(transform, 'reduce_zero_label', False) else before.label_map
+    if not said or before.label is None or after.label is None:
+        return []
+    became = pointwise(before.label, after.label) or {}
+    wrong = [(raw, label) for raw, label in became.items() if raw in said and raw < 256 and label != said[raw] % 256]
+    return [Fault(f'{raw} became {label}, but label_map says {{{raw}: {said[raw]}}}') for raw, label in wrong]
 
 
 def fills(transform: Any) -> Dict[int, str]:

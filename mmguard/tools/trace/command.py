@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Dict, List
 
 from mmguard.tools.arguments import add_run_code, label, positive
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
@@ -19,9 +20,10 @@ def add_to(commands: Any) -> None:
         'trace',
         help='show after which step of the pipeline a label value or a box appears, changes or vanishes',
         description="Builds a config's data set, runs its pipeline step by step on one sample, and shows what each "
-        'step did to label values and instances, and why. '
-        'CONFIG in Python is a program, and is run. Exit code: 0 all valid (or the value was not found), 1 '
-        'invalid values at some step, 2 could not run.',
+        'step did to label values and instances, and why. It checks labels, boxes (finite, with an area, in the image) '
+        'and masks; what it does not check it names. '
+        'CONFIG in Python is a program, and is run. Exit code: 0 what was checked is valid (or the value was not '
+        'found), 1 invalid at some step, 2 could not run.',
     )
     parser.add_argument('config', metavar='CONFIG', help='a config of MMSegmentation or MMDetection')
     parser.add_argument(
@@ -32,6 +34,14 @@ def add_to(commands: Any) -> None:
         type=label,
         metavar='V',
         help='count this value at each step; without --sample, in the first sample that has it',
+    )
+    parser.add_argument(
+        '--samples',
+        type=positive,
+        default=1,
+        metavar='N',
+        help='trace N samples (or one of them N times, with --sample), each with another seed, and show the first '
+        'with an invalid value; default: %(default)s',
     )
     parser.add_argument(
         '--split', choices=('train', 'val', 'test'), default='train', help='split to read; default: %(default)s'
@@ -56,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.console import Console
     from mmguard.tools.outputs import write_json
     from mmguard.tools.samples import load_config
-    from mmguard.tools.trace.render import as_json, invalid_in, print_story, ranges
+    from mmguard.tools.trace.render import as_json, mistakes_in, print_story, print_verdict
     from mmguard.tools.trace.tracer import Tracer
 
     file = sys.stderr if args.json == '-' else sys.stdout
@@ -68,32 +78,30 @@ def run(args: argparse.Namespace) -> int:
             raise CannotRun(f'{args.config}: points and objects in space (MMDetection3D) are not traced')
         tracer = Tracer(config, args.split, args.seed)
         spaces = from_options(args.num_classes, None, from_config(read, args.split))
-        story = _chosen(tracer, console, args.sample, args.value)
-    if story is None:
+        stories = _choose(tracer, console, args)
+    # What is shown step by step: a sample with a mistake, if any.
+    stories.sort(key=lambda story: (not mistakes_in(story, spaces), not story.error))
+    if not stories:
         where = f'{len(tracer):,} samples of {args.split}, at no step (seed {args.seed})'
         console.print(f'{args.value} appears in none of the {where}')
         record: Dict[str, Any] = {'found': False, 'value': args.value, 'samples': len(tracer)}
     else:
-        print_story(console, story, spaces, args.value)
-        record = as_json(story, spaces)
+        print_story(console, stories[0], spaces, args.value)
+        record = as_json(stories, spaces)
     if args.json is not None:
         write_json(args.json, record)
-    if story is None:
-        return CLEAN
-    if story.error:
+    if any(story.error for story in stories):
         return COULD_NOT_RUN
-    invalid = {kind: values for kind, values in invalid_in(story, spaces).items() if values}
-    found = [f'{ranges(values)} ({kind})' for kind, values in invalid.items()]
-    if found:
-        console.print(f'invalid, at one step or another: {"; ".join(found)}', style='bold red')
-        return FOUND
-    console.print('every value is valid at every step' if spaces.to_dict() else '')
-    return CLEAN
+    if not stories:
+        return CLEAN
+    print_verdict(console, stories, spaces)
+    return FOUND if mistakes_in(stories[0], spaces) else CLEAN
 
 
-def _chosen(tracer: Tracer, console: Any, sample: Optional[str], value: Optional[int]) -> Optional[Story]:
-    """The story of one sample; where only a value is named, of the first that shows it."""
-    if sample is not None or value is None:
-        return tracer.trace(tracer.find(sample or '0'))
-    with console.status(f'looking for {value} in {len(tracer):,} samples'):
-        return next((story for story in tracer.stories() if story.holds(value)), None)
+def _choose(tracer: Tracer, console: Any, args: argparse.Namespace) -> List[Story]:
+    """Trace the samples that are asked for; where only a value is named, the first that shows it."""
+    if args.sample is not None or args.value is None:
+        number = None if args.sample is None else tracer.find(args.sample)
+        return tracer.repeat(args.samples, number)
+    with console.status(f'looking for {args.value} in {len(tracer):,} samples'):
+        return list(islice((story for story in tracer.stories() if story.holds(args.value)), args.samples))

@@ -58,8 +58,8 @@ def _describe_labels(leg: Leg, spaces: LabelSpaces) -> Any:
         lines.append(f'{leg.after.note}\n', style='yellow')
     if not leg.changes and leg.name in ('disk', 'annotation file'):
         lines.append(_summary(leg, spaces))
-    for fault in leg.masks:
-        lines.append(f'{fault}\n', style='bold red')
+    for fault in leg.faults:
+        lines.append(f'{fault.what}{f": {fault.where}" if fault.where else ""}\n', style='bold red')
     # What is wrong comes before what is usual.
     sentences = sorted(grouped(leg.changes, spaces), key=lambda sentence: not sentence.invalid)
     for sentence in sentences[:MOST]:
@@ -147,9 +147,56 @@ def invalid_in(story: Story, spaces: LabelSpaces) -> Dict[str, List[int]]:
     return {kind: sorted(values) for kind, values in found.items()}
 
 
-def as_json(story: Story, spaces: LabelSpaces) -> Dict[str, Any]:
-    """The story as plain data."""
-    pixels, instances = spaces.pixels, spaces.instances
+def mistakes_in(story: Story, spaces: LabelSpaces) -> List[str]:
+    """Name what is invalid at any step: values, boxes, masks, mapped labels."""
+    values = [f'{ranges(values)} ({kind})' for kind, values in invalid_in(story, spaces).items() if values]
+    faults = [f'{fault.what} after {leg.name}' for leg in story.legs for fault in leg.faults]
+    return list(dict.fromkeys([*values, *faults]))
+
+
+class Coverage(NamedTuple):
+    """Kinds of annotations that were checked in all stories, and others that the samples hold."""
+
+    checked: List[str]
+    unchecked: List[str]
+
+
+def coverage_of(stories: Sequence[Story], spaces: LabelSpaces) -> Coverage:
+    """Collect what was checked; labels without a known number of classes are not."""
+    shots = [leg.after for story in stories for leg in story.legs]
+    seen = {kind for shot in shots for kind in shot.checked}
+    for kind, holds in zip(KINDS, (any(s.label is not None for s in shots), any(s.instances for s in shots))):
+        seen |= {f'labels of {kind}'} if holds else set()
+    known = {f'labels of {kind}' for kind in KINDS if spaces.get(kind) is not None}
+    checked = {kind for kind in seen if kind in known or not kind.startswith('labels')}
+    others = {name for shot in shots for name in shot.unchecked} | {shot.note for shot in shots if shot.note}
+    without = {f'{kind} (num_classes is not known)' for kind in seen - checked}
+    return Coverage(sorted(checked), sorted(without | others))
+
+
+def print_verdict(console: Any, stories: Sequence[Story], spaces: LabelSpaces) -> None:
+    """Print what is invalid and in which samples, what was checked, and what was not."""
+    found: Dict[str, List[Story]] = {}
+    for story in stories:
+        for mistake in mistakes_in(story, spaces):
+            found.setdefault(mistake, []).append(story)
+    number, coverage = quantity(len(stories), 'sample'), coverage_of(stories, spaces)
+    for mistake, where in found.items():
+        place = f' (in {len(where)} of {number}, first: --sample {where[0].index} --seed {where[0].seed})'
+        place = place if len(stories) > 1 else ''
+        console.print(f'invalid, at one step or another: {mistake}{place}', style='bold red')
+    if not found and coverage.checked:
+        console.print(f'valid at every step of {number}: {", ".join(coverage.checked)}')
+    if coverage.unchecked:
+        console.print(f'not checked: {", ".join(coverage.unchecked)}', style='yellow')
+    if len(stories) == 1 and stories[0].is_random:
+        console.print('The pipeline draws at random: one sample shows one draw. `--samples 50` traces more.')
+
+
+def as_json(stories: Sequence[Story], spaces: LabelSpaces) -> Dict[str, Any]:
+    """Return the first story as plain data, and what all of them show."""
+    story, (pixels, instances) = stories[0], (spaces.pixels, spaces.instances)
+    checked, unchecked = coverage_of(stories, spaces)
     return {
         'found': True,
         'sample': story.index,
@@ -159,6 +206,13 @@ def as_json(story: Story, spaces: LabelSpaces) -> Dict[str, Any]:
         'num_classes': pixels and pixels.num_classes,
         'instance_classes': instances and instances.num_classes,
         'invalid': invalid_in(story, spaces),
+        'random': story.is_random,
+        'checked': checked,
+        'not_checked': unchecked,
+        'samples': [
+            {'sample': one.index, 'seed': one.seed, 'error': one.error, 'mistakes': mistakes_in(one, spaces)}
+            for one in stories
+        ],
         'steps': [
             {
                 'step': leg.name,
@@ -166,7 +220,7 @@ def as_json(story: Story, spaces: LabelSpaces) -> Dict[str, Any]:
                 'values': {str(value): count for value, count in leg.after.values.items()},
                 'instances': None if leg.after.instances is None else list(map(_instance, leg.after.instances)),
                 'note': leg.after.note,
-                'masks': leg.masks,
+                'faults': [fault._asdict() for fault in leg.faults],
                 'changes': list(map(asdict, leg.changes)),
             }
             for leg in story.legs

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
 from mmguard.files.regular import open_regular
+from mmguard.labels.instances import BOX_REASONS, corner_faults, describe_boxes
 from mmguard.labels.samples import file_of
 from mmguard.labels.space import NO_LABEL, value_counts
 from mmguard.labels.tally import Tally, tallies_of
@@ -31,6 +32,13 @@ class Instance:
         return f'label {self.label} at ({x1}, {y1}, {x2}, {y2})'
 
 
+class Fault(NamedTuple):
+    """A mistake in a box, a mask or a mapped label of a sample, and where it is."""
+
+    what: str
+    where: str = ''
+
+
 @dataclass
 class Snapshot:
     """A sample after a step.
@@ -44,7 +52,10 @@ class Snapshot:
         guard (dict[str, Tally]): Kind -> what a guard counted.
         label_map (dict[int, int]): Before loading: how the data set has its loader map values.
         note (str): What could not be looked at.
-        masks (list[str]): What is wrong with the masks of the instances, a sentence each.
+        faults (list[Fault]): Of boxes and masks of the instances that are trained on.
+        checked (set[str]): Kinds of annotations that were looked at: ``'pixels'``, ``'instances'``, ``'boxes'``,
+            ``'masks'``.
+        unchecked (set[str]): Fields with annotations of other kinds.
     """
 
     step: str
@@ -55,7 +66,9 @@ class Snapshot:
     guard: Dict[str, Tally] = field(default_factory=dict)
     label_map: Dict[int, int] = field(default_factory=dict)
     note: str = ''
-    masks: List[str] = field(default_factory=list)
+    faults: List[Fault] = field(default_factory=list)
+    checked: Set[str] = field(default_factory=set)
+    unchecked: Set[str] = field(default_factory=set)
 
     @property
     def values(self) -> Dict[int, int]:
@@ -93,6 +106,8 @@ def of_annotations(results: Dict[str, Any]) -> Snapshot:
         ]
         if results.get('height') and results.get('width'):
             shot.size = int(results['height']), int(results['width'])
+        if any('bbox' in one for one in found):
+            _check_boxes(shot)
     elif results.get('gt_label') is not None:
         shot.step, shot.instances = 'annotation', _of_image(results['gt_label'])
     path = results.get('seg_map_path')
@@ -137,6 +152,7 @@ def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
     label = results.get('gt_seg_map')
     if label is not None:
         shot.label = np.array(label)
+    shot.unchecked = {key for key in results if key.startswith('gt_') and key not in _FIELDS}
     shot.size = _size_of(shot.label, results.get('img_shape'))
     shot.homography = _copy(results.get('homography_matrix'))
     shot.guard = tallies_of(results)
@@ -144,12 +160,13 @@ def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
         shot.instances = _instances(
             results.get('gt_bboxes'), results.get('gt_bboxes_labels'), results.get('gt_ignore_flags')
         )
-        shot.masks = _mask_faults(results.get('gt_masks'), shot.instances, results.get('img_shape'))
+        _check_instances(shot, results.get('gt_bboxes'), results.get('gt_masks'), results.get('img_shape'))
     elif results.get('gt_label') is not None:
         shot.instances = _of_image(results['gt_label'])
 
 
 def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
+    shot.unchecked = {key for key in sample.keys() if key.startswith('gt_') and key not in _FIELDS}  # noqa: SIM118
     packed = sample.get('gt_sem_seg')
     if packed is not None:
         data = packed.get('data') if 'data' in packed else packed.get('sem_seg')
@@ -162,7 +179,8 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
     trained, ignored = sample.get('gt_instances'), sample.get('ignored_instances')
     if trained is not None and trained.keys():
         shot.instances = _instances(trained.get('bboxes'), trained.get('labels'), None)
-        shot.masks = _mask_faults(trained.get('masks'), shot.instances, sample.get('img_shape'))
+        shot.unchecked |= {key for key in trained.keys() if key not in _OF_INSTANCES}  # noqa: SIM118
+        _check_instances(shot, trained.get('bboxes'), trained.get('masks'), sample.get('img_shape'))
         if ignored is not None and ignored.keys():
             flags = np.ones(len(ignored), dtype=bool)
             shot.instances += _instances(ignored.get('bboxes'), ignored.get('labels'), flags)
@@ -171,19 +189,45 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
         shot.instances = _of_image(label)
 
 
-def _mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[str]:
-    """Of masks as mmdet keeps them (bitmaps, polygons): their number, their size, and those without a pixel."""
-    if masks is None or not all(hasattr(masks, name) for name in ('height', 'width', 'areas')):
-        return []
-    faults = []
+#: Fields of a sample that are looked at, and those of its instances.
+_FIELDS = {'gt_seg_map', 'gt_bboxes', 'gt_bboxes_labels', 'gt_ignore_flags', 'gt_masks', 'gt_label'}
+_FIELDS |= {'gt_sem_seg', 'gt_instances'}
+_OF_INSTANCES = ('bboxes', 'labels', 'masks')
+
+
+def _check_instances(shot: Snapshot, boxes: Any, masks: Any, img_shape: Any) -> None:
+    if boxes is not None:
+        _check_boxes(shot)
+    if masks is None:
+        return
+    if not all(hasattr(masks, name) for name in ('height', 'width', 'areas')):
+        shot.unchecked.add('masks')
+        return
+    shot.checked.add('masks')
+    shot.faults += _find_mask_faults(masks, shot.instances or [], img_shape)
+
+
+def _check_boxes(shot: Snapshot) -> None:
+    shot.checked.add('boxes')
+    trained = [one for one in shot.instances or () if not one.ignored]
+    corners = np.array([one.box for one in trained], dtype=np.float64).reshape(-1, 4)
+    found = corner_faults(corners, (np.inf, np.inf) if shot.size is None else shot.size)
+    for one, code in zip(trained, found.tolist()):
+        if code:
+            shot.faults.append(Fault(describe_boxes({BOX_REASONS[code]: 1})[0], str(one)))
+
+
+def _find_mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[Fault]:
+    """Compare masks as mmdet keeps them (bitmaps, polygons) in number and size, and name those without a pixel."""
     if len(masks) != len(instances):
-        return [f'{quantity(len(masks), "mask")} for {quantity(len(instances), "instance")}']
+        return [Fault(f'{quantity(len(masks), "mask")} for {quantity(len(instances), "instance")}')]
+    faults = []
     size, image = (int(masks.height), int(masks.width)), _size_of(None, img_shape)
     if image is not None and len(masks) and size != image:
-        faults.append(f'masks are {size[0]} x {size[1]}, the image {image[0]} x {image[1]}')
+        faults.append(Fault(f'masks are {size[0]} x {size[1]}, the image {image[0]} x {image[1]}'))
     areas = np.asarray(masks.areas)
-    empty = [one.label for one, area in zip(instances, areas.tolist()) if area == 0 and not one.ignored]
-    return faults + [f'a mask of label {label} holds no pixel' for label in empty]
+    empty = [one for one, area in zip(instances, areas.tolist()) if area == 0 and not one.ignored]
+    return faults + [Fault(f'a mask of label {one.label} holds no pixel', str(one)) for one in empty]
 
 
 def _size_of(label: Optional[np.ndarray], img_shape: Any) -> Optional[Tuple[int, int]]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, Iterator, List, Set
+from typing import Any, Iterator, List, Optional, Set
 
 from mmguard.errors import CannotRun
 from mmguard.text import describe_error
-from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, innermost, seed_all
-from mmguard.tools.trace.changes import Change, changes
-from mmguard.tools.trace.snapshot import Recorder, Run, Snapshot, Step, take
+from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, innermost, random_state, seed_all
+from mmguard.tools.trace.changes import Change, changes, map_faults
+from mmguard.tools.trace.snapshot import Fault, Recorder, Run, Snapshot, Step, take
 
 
 class Tracer:
@@ -37,11 +37,15 @@ class Tracer:
             raise CannotRun(f'--sample {sample}: the data set holds samples 0 to {len(self) - 1}')
         return int(sample)
 
-    def trace(self, number: int) -> Story:
-        """Runs the pipeline on one sample. What it raises ends the story, and is reported there."""
+    def trace(self, number: int, turn: int = 0) -> Story:
+        """Run the pipeline on one sample; each turn draws with another seed.
+
+        What it raises ends the story, and is reported there.
+        """
         sample, recorder = self._samples[number], self._recorder
         recorder.runs.clear()
-        seed_all(self._seed + number)
+        seed_all(self._seed + turn + number)
+        drawn = random_state()
         error, results = '', None
         with enter_scope(self._config), warnings.catch_warnings():
             warnings.simplefilter('ignore')
@@ -52,12 +56,13 @@ class Tracer:
                 error = describe_error(raised)
             if not recorder.runs:
                 raise CannotRun(f'sample {number}: {error or "its pipeline was not run"}')
+            is_random = drawn != random_state()
             run = recorder.runs[0]
             if results is None and not error:
                 error = 'the pipeline left no sample (nothing to train on in it?); training draws another one'
             if results is not None:
                 self._preprocess(run, results)
-        return story_of(number, run, error)
+        return replace(story_of(number, run, error), seed=self._seed + turn, is_random=is_random)
 
     def _watch(self, sample: Sample) -> None:
         for dataset in innermost(sample.dataset):
@@ -87,6 +92,11 @@ class Tracer:
         for number in range(len(self)):
             yield self.trace(number)
 
+    def repeat(self, samples: int, number: Optional[int] = None) -> List[Story]:
+        """Trace some samples, evenly chosen, or one of them so many times; each with another seed."""
+        chosen = [turn * len(self) // samples for turn in range(samples)]
+        return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]
+
 
 def _preprocessor_of(config: Any) -> Any:
     from mmengine.registry import MODELS
@@ -101,23 +111,28 @@ def _preprocessor_of(config: Any) -> Any:
 
 @dataclass
 class Leg:
-    """One step of the way: what it changed, and what is wrong with masks after it and was not before."""
+    """One step of the way: what it changed, and what is wrong after it and was not before."""
 
     name: str
     after: Snapshot
     changes: List[Change] = field(default_factory=list)
-    masks: List[str] = field(default_factory=list)
+    faults: List[Fault] = field(default_factory=list)
 
 
 @dataclass
 class Story:
-    """A traced sample, with the images that were mixed in, and what ended the pipeline early."""
+    """A traced sample, with the images that were mixed in, and what ended the pipeline early.
+
+    ``is_random``: with another seed it may be another sample.
+    """
 
     index: int
     image: str
     legs: List[Leg] = field(default_factory=list)
     mixed: List[str] = field(default_factory=list)
     error: str = ''
+    seed: int = 0
+    is_random: bool = False
 
     def holds(self, value: int) -> bool:
         return any(leg.after.holds(value) for leg in self.legs)
@@ -125,7 +140,7 @@ class Story:
 
 def story_of(index: int, run: Run, error: str = '') -> Story:
     """What each step of a recorded run changed."""
-    story = Story(index, run.image, [Leg(run.start.step, run.start)], error=error)
+    story = Story(index, run.image, [Leg(run.start.step, run.start, faults=run.start.faults)], error=error)
     story.mixed = list(dict.fromkeys(mixed.image for step in run.steps for mixed in step.mixed))
     known, label_loaded, instances_loaded = run.start, False, False
     for step in run.steps:
@@ -137,8 +152,13 @@ def story_of(index: int, run: Run, error: str = '') -> Story:
             known, label=known.label if label_loaded else None, instances=known.instances if instances_loaded else None
         )
         found = changes(before, after, step.transform, step.mixed)
-        new = Counter(after.masks) - Counter(known.masks)
-        story.legs.append(Leg(after.step, after, found, list(new.elements())))
+        new = Counter(fault.what for fault in after.faults) - Counter(fault.what for fault in known.faults)
+        faults = [
+            fault for what, more in new.items() for fault in [one for one in after.faults if one.what == what][-more:]
+        ]
+        if label_loaded:
+            faults += map_faults(before, after, step.transform)
+        story.legs.append(Leg(after.step, after, found, faults))
         if after.note:
             continue
         known = Snapshot(
@@ -148,6 +168,6 @@ def story_of(index: int, run: Run, error: str = '') -> Story:
             size=after.size or known.size,
             homography=after.homography if after.homography is not None else known.homography,
             label_map=known.label_map if not label_loaded else {},
-            masks=after.masks,
+            faults=after.faults,
         )
     return story

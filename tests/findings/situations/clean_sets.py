@@ -142,9 +142,6 @@ CLEAN: Dict[str, Build] = {
     'binary, most masks empty': masks(BLOBS + [np.zeros((60, 80), np.uint8)] * 14, 2),
     'binary, borders in some files': masks([scene([0, 1], s, border=VOID if s % 2 else None) for s in range(12)], 2),
     'binary, with photographs': masks(BLOBS, 2, with_photos=True),
-    'VOC palette with borders': masks(
-        scenes(range(5), 6, border=VOID), 21, files=dict(palette=VOC_COLOURS + [(0, 0, 0)] * 250 + [(224, 224, 192)])
-    ),
     'a rare class': masks(patched(scenes(range(4), 120, keep=0.8), slice(3, 5), np.s_[20:30, 20:40], 4), 5),
     'ten classes, the later the rarer': masks([scene(range(2 + s % 9), s) for s in range(27)], 10),
     'void is 11, reported': with_options(masks(scenes(range(12), 6), 11), ignore_index=11),
@@ -158,7 +155,6 @@ CLEAN: Dict[str, Build] = {
         each(scenes(range(5), 4), lambda label: label.astype(np.float32)), 5, files=dict(ending='.tif')
     ),
     'PNG of 1 bit': masks(each(BLOBS, lambda label: label.astype(bool)), 2),
-    'GIF': masks(BLOBS, 2, files=dict(ending='.gif', palette=[(0, 0, 0), (255, 255, 255)])),
     'no number of classes': lambda root: (save(root / 'labels', scenes(range(7), 5)), {}),
     'config': seg_config(scenes([0, 1, 2, 3, 4, VOID], 5), FIVE, seg_model(5)),
     'config, validation': seg_config(scenes(range(5), 4), FIVE, seg_model(5), val=scenes(range(5), 3), look_at='val'),
@@ -184,17 +180,19 @@ CLEAN: Dict[str, Build] = {
     'two classes of LoveDA': seg_config(
         scenes(range(8), 6), LOVEDA[:2], seg_model(2), type='LoveDADataset', reduce_zero_label=True, img_suffix='.jpg'
     ),
-    'JSON': json_alone({0: 'cat', 1: 'dog'}, 2),
-    'JSON, as torchvision counts': json_alone(numbered('cat', 'dog'), 3),
+    'JSON': ids_of(json_alone({0: 'cat', 1: 'dog'}, 2), 'detectron2'),
+    'JSON, as torchvision counts': ids_of(json_alone(numbered('cat', 'dog'), 3), 'torchvision'),
     'JSON of COCO ids, renumbered': with_options(json_alone({1: 'a', 18: 'b', 90: 'c'}, None), framework='mmdet'),
-    'JSON with crowds': json_alone({0: 'cat', 1: 'dog'}, 2, change=some_crowds),
-    'JSON, boxes at the upper left, which could be corners': json_alone(
-        {0: 'a', 1: 'b'}, 2, [[(0, [2, 3, 40 + k, 50 + k]), (1, [5, 1, 60, 44 + k])] for k in range(8)]
+    'JSON with crowds': ids_of(json_alone({0: 'cat', 1: 'dog'}, 2, change=some_crowds), 'yolox'),
+    'JSON, boxes at the upper left, which could be corners': ids_of(
+        json_alone({0: 'a', 1: 'b'}, 2, [[(0, [2, 3, 40 + k, 50 + k]), (1, [5, 1, 60, 44 + k])] for k in range(8)]),
+        'detectron2',
     ),
-    'JSON, fractions of pixels, some over the edge': json_alone(
-        {0: 'a', 1: 'b'}, 2, [[(0, [10.25, 20.5, 300.1, 200.0]), (1, [290.6, 100.2, 29.9, 139.9])]] * 8
+    'JSON, fractions of pixels, some over the edge': ids_of(
+        json_alone({0: 'a', 1: 'b'}, 2, [[(0, [10.25, 20.5, 300.1, 200.0]), (1, [290.6, 100.2, 29.9, 139.9])]] * 8),
+        'detectron2',
     ),
-    'JSON, one image without object in 60': json_alone({0: 'a'}, 1, [*some_boxes([0], 60), []]),
+    'JSON, one image without object in 60': ids_of(json_alone({0: 'a'}, 1, [*some_boxes([0], 60), []]), 'yolox'),
     'detection config': coco_config(PETS, NAMES, retina(3)),
     'detection config, validation': coco_config(PETS, NAMES, retina(3), val=PETS, look_at='val'),
     'detection config, ids with gaps': coco_config({3: 'cat', 9: 'dog', 70: 'cow'}, NAMES, faster(3)),
@@ -251,7 +249,9 @@ CLEAN: Dict[str, Build] = {
     'ids with gaps, positions are trained': with_options(
         json_alone({3: 'a', 7: 'b', 8: 'c', 12: 'd'}, 4), labels='positions'
     ),
-    'one box over the edge': json_alone({0: 'cat'}, 1, [[(0, [300, 40, 23, 20])], *some_boxes([0], 60)]),
+    'one box over the edge': ids_of(
+        json_alone({0: 'cat'}, 1, [[(0, [300, 40, 23, 20])], *some_boxes([0], 60)]), 'mmdet'
+    ),
     'polygons for masks': with_masks(faster(3), **POLYGON),
     'crowds beside objects': crowds(0, 6),
 }

@@ -178,9 +178,23 @@ SITUATIONS: Dict[str, Situation] = {
         masks(scenes([*range(4), VOID], 8), 4, files=dict(palette=[(0, 0, 0)] * 256)),
     ),
     'near: a palette of colours': Situation(
-        'right as indices',
-        ('MG100',),
+        'right as indices; nobody said what reads them',
+        ('MG121',),
         masks(scenes(range(4), 8), 4, files=dict(palette=[(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)])),
+    ),
+    'near: a palette of VOC, with borders': Situation(
+        'right as indices; nobody said what reads them',
+        ('MG121',),
+        masks(
+            scenes(range(5), 6, border=VOID),
+            21,
+            files=dict(palette=VOC_COLOURS + [(0, 0, 0)] * 250 + [(224, 224, 192)]),
+        ),
+    ),
+    'near: GIF of black and white': Situation(
+        'right as indices; nobody said what reads them',
+        ('MG121',),
+        masks(blobs(1, 6), 2, files=dict(ending='.gif', palette=[(0, 0, 0), (255, 255, 255)])),
     ),
     'two peaks: PNG after a poor JPEG, in a config': Situation(
         'compressed once, 0 and 255',

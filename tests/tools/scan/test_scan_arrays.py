@@ -163,9 +163,43 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
             return Path.touch, (tmp_path / 'ran',)
 
     root = make(tmp_path / 'set', saved(np.array([[Planted()] * 3] * 3, dtype=object), allow_pickle=True), files=2)
-    assert scanned(root, tmp_path / 'scan.json')[0] == 1
+    assert main(['scan', str(root)]) == 2
     assert main(['fix', str(root / 'labels'), '--num-classes', '5', '--out', str(tmp_path / 'fixed')]) == 1
     assert not (tmp_path / 'ran').exists()
+
+
+#: Arrays that are whole, and no label maps: what each is called, and the call that makes labels of it.
+OTHER_SHAPES = [
+    ((6, 32, 40), '(6, H, W)', 'argmax(0)'),
+    ((64, 48, 3), '(H, W, 3)', 'argmax(-1)'),
+    ((2, 1, 40, 32), '4 dimensions', 'squeeze()'),
+    ((1, 400), 'one row', 'reshape(height, width)'),
+]
+
+
+@pytest.mark.parametrize(('shape', 'called', 'call'), OTHER_SHAPES)
+def test_another_shape_is_not_called_damaged(
+    shape: Tuple[int, ...], called: str, call: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    for number in range(3):
+        np.save(tmp_path / f'{number}.npy', np.zeros(shape, np.uint8))
+    assert main(['scan', str(tmp_path), '--num-classes', '6', '--json', '-']) == 2
+    record = json.loads(capsys.readouterr().out)
+    assert (record['datasets'], len(record['failed'])) == ([], 1)
+    assert [part for part in ('0.npy', called, call, 'check_target') if part not in record['failed'][0]] == []
+
+
+@pytest.mark.parametrize('pages', [2, 6])
+def test_the_pages_of_a_tiff_are_not_left_out_silently(
+    pages: int, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    first, *others = [Image.fromarray(np.full((32, 40), number % 2, np.uint8)) for number in range(pages)]
+    first.save(tmp_path / 'a.tif', save_all=True, append_images=others)
+    assert main(['scan', str(tmp_path), '--num-classes', '2', '--json', '-']) == 2
+    assert 'a.tif' in json.loads(capsys.readouterr().out)['failed'][0]
+    # Smaller ones are overviews: a loader takes the first page rightly.
+    first.save(tmp_path / 'a.tif', save_all=True, append_images=[one.resize((20, 16)) for one in others])
+    assert main(['scan', str(tmp_path), '--num-classes', '2', '--json', '-']) == 0
 
 
 @pytest.mark.parametrize('name', ['a slip', 'below zero'])

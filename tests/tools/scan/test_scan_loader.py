@@ -14,13 +14,14 @@ from label_files import BLOCKS, write
 from scans import codes, scan
 
 from mmguard.cli import main
-from mmguard.tools.scan.settings import MapSettings
-from mmguard.tools.scan.sources.config import SAMPLE, ask_loader
+from mmguard.tools.scan.sources.config import SAMPLE, ConfigSource, split_sets
 
 #: As mmseg 1.0.0rc3 did: the label map of the data set first, the shift of 0 after it.
 OWN_LOADERS = """
 from mmdet.datasets import CocoDataset
+from mmdet.datasets.transforms import LoadAnnotations as DetLoadAnnotations
 from mmdet.registry import DATASETS
+from mmdet.registry import TRANSFORMS as DET_TRANSFORMS
 from mmseg.datasets import BaseSegDataset
 from mmseg.datasets.transforms import LoadAnnotations
 from mmseg.registry import DATASETS as SEG_DATASETS
@@ -58,6 +59,14 @@ class LoadNoAnnotations(LoadAnnotations):
 @SEG_DATASETS.register_module(name='FiveDataset', force=True)
 class FiveDataset(BaseSegDataset):
     METAINFO = dict(classes=tuple('abcde'))
+
+
+@DET_TRANSFORMS.register_module(name='LoadIdsAnnotations', force=True)
+class LoadIdsAnnotations(DetLoadAnnotations):
+    def transform(self, results):
+        results = super().transform(results)
+        results['gt_bboxes_labels'] = results['gt_bboxes_labels'] * 6 + 2
+        return results
 
 
 @DATASETS.register_module(name='IdsDataset', force=True)
@@ -154,9 +163,17 @@ def test_a_data_set_that_lists_no_file_is_code_2(tmp_path: Path, capsys: pytest.
     assert "img_suffix='.jpg'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(('kind', 'agrees'), [('CocoDataset', True), ('IdsDataset', False)])
+@pytest.mark.parametrize(
+    ('kind', 'loader', 'agrees'),
+    [
+        ('CocoDataset', '', True),
+        ('IdsDataset', '', False),
+        ('CocoDataset', 'LoadAnnotations', True),
+        ('CocoDataset', 'LoadIdsAnnotations', False),
+    ],
+)
 def test_the_data_set_of_a_detection_config_is_asked_too(
-    kind: str, agrees: bool, tmp_path: Path, capsys: pytest.CaptureFixture
+    kind: str, loader: str, agrees: bool, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     categories = [dict(id=number, name=name) for number, name in ((3, 'cat'), (9, 'dog'))]
     images = [dict(id=number, file_name=f'{number}.jpg', width=64, height=64) for number in range(1, 11)]
@@ -176,6 +193,9 @@ def test_the_data_set_of_a_detection_config_is_asked_too(
     dataset: Dict[str, Any] = dict(
         type=kind, data_root=str(tmp_path), ann_file='a.json', metainfo=metainfo, pipeline=[]
     )
+    if loader:
+        steps = [dict(type='LoadImageFromFile'), dict(type='Resize', scale=(32, 32), keep_ratio=True)]
+        dataset['pipeline'] = [*steps, dict(type=loader, with_bbox=True)]
     dataset['data_prefix'] = dict(img='')
     head = dict(type='RetinaHead', num_classes=2)
     config = write_config(
@@ -204,13 +224,50 @@ def test_a_split_without_label_maps(split: str, code: int, tmp_path: Path, capsy
 
 def test_what_mmseg_warns_of_is_not_said_for_every_edit(tmp_path: Path) -> None:
     """Its loader warns where it is built, and each edit that is tried builds one."""
-    for number in range(2):
-        write(tmp_path / f'img/{number}.jpg', np.zeros((*BLOCKS.shape, 3), np.uint8))
-        write(tmp_path / f'ann/{number}.png', BLOCKS)
-    infos = [dict(img_path='', seg_map_path=str(tmp_path / f'ann/{n}.png'), seg_fields=[]) for n in range(2)]
-    for info in infos:
-        info.update(reduce_zero_label=False, label_map=None)
+    pipeline = [dict(type='LoadAnnotations', reduce_zero_label=False)]
+    config = pytest.importorskip('mmengine').Config.fromfile(str(seg_config(tmp_path, files=2)))
+    (split,) = split_sets(config, ['train'])
+    source = ConfigSource(split._replace(pipeline=pipeline), 5, 255)
     with warnings.catch_warnings():
         warnings.simplefilter('error')
-        facts = ask_loader(infos, [dict(type='LoadAnnotations', reduce_zero_label=False)], MapSettings(5))
+        facts = source.ask_loader()
+    assert facts is not None
     assert (facts.files, facts.unknown) == (2, '')
+
+
+OWN_SETS = {
+    # The samples were listed before the map was there: mmseg's loader never sees it.
+    'a map that comes late': """
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.label_map = {3: 1, 4: 2}
+""",
+    'labels that change after the pipeline': """
+    def __getitem__(self, place):
+        results = super().__getitem__(place)
+        results['gt_seg_map'][results['gt_seg_map'] == 4] = 0
+        return results
+""",
+    'a shift that only a method says': """
+    def prepare_data(self, place):
+        return self.pipeline({**self.get_data_info(place), 'reduce_zero_label': True})
+""",
+    'a shift that only the attribute says': """
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.reduce_zero_label = True
+""",
+}
+
+
+@pytest.mark.parametrize('body', OWN_SETS.values(), ids=OWN_SETS)
+def test_samples_of_the_built_data_set_count_not_its_attributes(
+    body: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    config = seg_config(tmp_path, type='OwnSet')
+    with open(tmp_path / 'own_loaders.py', 'a') as file:
+        file.write(f"\n\n@SEG_DATASETS.register_module(name='OwnSet', force=True)\nclass OwnSet(BaseSegDataset):{body}")
+    reported = scan(capsys, config)
+    assert (reported['code'], codes(reported)[0]) == (1, 'MG178')
+    assert reported['facts']['loader']['differing'].keys() == {f'labels/{number}.png' for number in range(3)}
+    assert 'MG100' not in codes(reported)

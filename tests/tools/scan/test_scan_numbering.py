@@ -136,10 +136,12 @@ def test_an_id_that_no_category_has_comes_before_the_shift_and_is_named(
         assert 'MG115' not in codes(reported)
 
 
-def test_ids_from_0_are_fine_for_everybody(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_ids_from_0_are_called_fine_where_it_is_known_who_trains(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     path = write(tmp_path / 'a.json', [0, 1, 2])
-    reported = scan(capsys, path, '--num-classes', 3)
-    assert (reported['code'], codes(reported)) == (0, ['MG100'])
+    assert codes(scan(capsys, path, '--num-classes', 3)) == []
+    for words in (['--framework', 'detectron2'], ['--framework', 'detr'], ['--labels', 'ids']):
+        reported = scan(capsys, path, '--num-classes', 3, *words)
+        assert (reported['code'], codes(reported)) == (0, ['MG100'])
 
 
 def test_it_is_said_of_a_coco_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

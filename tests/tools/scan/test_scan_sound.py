@@ -17,6 +17,7 @@ from PIL import Image
 from scans import codes, scan
 from test_scan_read import every_form, record_of, stock
 
+from mmguard.cli import main
 from mmguard.labels.space import value_counts
 from mmguard.tools.scan.settings import MapSettings
 
@@ -58,7 +59,11 @@ def test_colours_of_print_are_no_label_map(tmp_path: Path, mode: str, capsys: py
     with Image.open(path) as image:
         if image.mode != mode:
             pytest.skip(f'pillow stores {image.mode} for {mode}')
-    reported = scan(capsys, tmp_path, '--num-classes', '256', '--journal', tmp_path / 'j')
+    words = [str(tmp_path), '--num-classes', '256', '--journal', str(tmp_path / 'j')]
+    assert main(['scan', *words, '--json', '-']) == 2
+    assert mode in json.loads(capsys.readouterr().out)['failed'][0]
+    write(tmp_path / 'b.png', BLOCKS % 2)  # next to a label map it is a file that cannot be used
+    reported = scan(capsys, *words)
     assert (reported['code'], codes(reported)) == (1, ['MG132'])
     assert mode in json.dumps(reported['facts']['maps'])
 

@@ -31,6 +31,23 @@ NO_CONFIGS = {
     'pidnet.yaml': (HRNET, 'PIDNet'),
     'other.yaml': ('lr: 3\n', 'lr'),
 }
+#: Of frameworks that are not guarded; each names what can be done all the same.
+NO_CONFIGS.update(
+    {
+        'model.yaml': ('nc: 3\nbackbone: []\nhead: []\n', 'data.yaml'),
+        'args.yaml': ('task: detect\nmode: train\ndata: own.yaml\nbatch: 4\n', '`data`'),
+        'monai.yaml': ('bundle_root: .\nnetwork_def:\n  _target_: UNet\n', 'dataset.json'),
+        'lightning.yaml': ('trainer:\n  max_epochs: 3\nmodel:\n  class_path: my.Model\n', 'check_target'),
+        'hydra.yaml': ('defaults:\n- model: unet\n', 'check_target'),
+        'paddle.yml': ('iters: 9\ntrain_dataset:\n  type: Dataset\nmodel:\n  type: BiSeNet\n', 'check_target'),
+        'typeless.py': (
+            "open({ran!r}, 'w')\nmodel = dict(head=dict(type='Head'))\noptimizer = dict(type='SGD')\n",
+            'check_target',
+        ),
+        'loop.py': ("import lightning\nopen({ran!r}, 'w')\n", 'check_target'),
+        'yolo.py': ("from ultralytics import YOLO\nopen({ran!r}, 'w')\n", 'data.yaml'),
+    }
+)
 COMMANDS: Dict[str, List[str]] = {'scan': [], 'check': [], 'apply': ['-o', 'guarded.py']}
 
 
@@ -157,3 +174,118 @@ def test_a_detr_yaml_with_its_loaders_is_not_taken_for_a_config_of_mmdet(
     assert '`mmguard scan`' in capsys.readouterr().err
     assert main(['check', 'coco.yml']) == 1
     assert 'MG162' in capsys.readouterr().out
+
+
+_CSV = 'filename,width,height,class,xmin,ymin,xmax,ymax\na.jpg,40,32,cat,1,2,3,4\n'
+#: File -> what it holds, and a part of the next step: a converter, an export or a call.
+OTHER_FORMATS = {
+    'via.json': ('{"a.jpg9": {"filename": "a.jpg", "regions": [{"shape_attributes": {"x": 1}}]}}', 'COCO'),
+    'createml.json': ('[{"image": "a.jpg", "annotations": [{"label": "cat", "coordinates": {"x": 1}}]}]', 'COCO'),
+    'ann/a.jpg.json': ('{"objects": [{"classTitle": "cat", "geometryType": "bitmap"}]}', 'COCO'),
+    'studio.json': ('[{"annotations": [{"result": [{"from_name": "label", "type": "brushlabels"}]}]}]', 'COCO'),
+    'bdd.json': ('[{"name": "a.jpg", "labels": [{"category": "car", "box2d": {"x1": 1}}]}]', 'COCO'),
+    'geo.geojson': ('{"type": "FeatureCollection", "features": []}', 'rasterize'),
+    'model.json': (
+        '{"architectures": ["SegformerForSemanticSegmentation"], "model_type": "segformer"}',
+        'check_target',
+    ),
+    'cvat.xml': ('<annotations><version>1.1</version><image id="0" name="a.jpg"/></annotations>', 'datum convert'),
+    'label_2/000000.txt': (
+        'Car 0.00 0 -1.58 587.01 173.33 614.12 200.12 1.65 1.67 3.64 -0.65 1.71 46.70 -1.59\n',
+        'kitti',
+    ),
+    'gt/gt.txt': ('1,1,912,484,97,109,0,7,1\n', 'mot_seq'),
+    'visdrone.txt': ('684,8,273,116,0,4,0,0\n', 'COCO'),
+    'wider.txt': ('0--Parade/a.jpg\n1\n449 330 122 149 0 0 0 0 0 0 \n', 'wider_face'),
+    'named.txt': ('cat 0.5 0.5 0.1 0.1\n', 'YOLO'),
+    'commas.txt': ('0,0.5,0.5,0.1,0.1\n', 'YOLO'),
+    'list.txt': ('data/a.jpg 1,2,30,31,0 4,5,20,21,1\n', 'COCO'),
+    'boxes.csv': (_CSV, 'COCO'),
+    'rle.csv': ('ImageId,EncodedPixels\na.jpg,1 3 10 5\n', 'check_target'),
+    'lines.jsonl': ('{"image": "a.jpg", "bbox": [1, 2, 3, 4]}\n', 'COCO'),
+    'train.tfrecord': ('....', 'tf_detection_api'),
+    'masks.h5': ('....', 'check_target'),
+    'masks.npz': ('....', 'check_target'),
+    'mask.pt': ('....', 'check_target'),
+    'zarr/.zarray': ('{"zarr_format": 2}', 'check_target'),
+    'sheet.xlsx': ('....', 'check_target'),
+}
+
+
+@pytest.mark.parametrize('as_folder', [False, True])
+@pytest.mark.parametrize('name', OTHER_FORMATS)
+def test_a_format_that_is_not_read_is_code_2_with_a_next_step(
+    name: str, as_folder: bool, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    text, step = OTHER_FORMATS[name]
+    (tmp_path / 'set' / name).parent.mkdir(parents=True)
+    (tmp_path / 'set' / name).write_text(text)
+    target = tmp_path / 'set' if as_folder else tmp_path / 'set' / name
+    assert main(['scan', str(target), '--num-classes', '2']) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ''
+    assert [part for part in (str(target), step) if part not in captured.err] == []
+
+
+@pytest.mark.parametrize('name', ['notes.csv', 'train.jsonl', 'last.pt', 'via.json', 'cache.pkl', 'labels.txt'])
+def test_label_maps_are_read_next_to_files_of_other_formats(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    from label_files import BLOCKS, write
+
+    (tmp_path / name).write_text(OTHER_FORMATS.get(name, ('0,1,2,3,4\n', ''))[0])
+    write(tmp_path / 'masks' / 'a.png', BLOCKS)
+    reported = scan(capsys, tmp_path, '--num-classes', '5')
+    assert (reported['code'], reported['facts']['files']) == (0, 1)
+
+
+OWN_SETS = """
+import torch
+from mmdet.registry import DATASETS as DET
+from mmengine.dataset import BaseDataset
+from mmseg.registry import DATASETS as SEG
+
+
+class Plain(torch.utils.data.Dataset):
+    def __init__(self, root): pass
+    def __len__(self): return 3
+    def __getitem__(self, place): return dict(target=torch.zeros(4, 4))
+
+
+class Listed(BaseDataset):
+    METAINFO = dict(classes=('a', 'b'))
+    def load_data_list(self):
+        return [dict(img_path='a.jpg', instances=[dict(bbox=[1, 2, 20, 30], bbox_label=7, ignore_flag=0)])]
+
+
+SEG.register_module(name='PlainSet', force=True)(Plain)
+DET.register_module(name='PlainSet', force=True)(Plain)
+DET.register_module(name='ListedSet', force=True)(Listed)
+"""
+
+
+@pytest.mark.parametrize(
+    ('scope', 'dataset', 'step'),
+    [
+        ('mmseg', "dict(type='PlainSet', root='.')", 'check_target'),
+        ('mmdet', "dict(type='PlainSet', root='.')", 'guard_targets'),
+        ('mmdet', "dict(type='ListedSet', pipeline=[])", 'mmguard trace'),
+    ],
+)
+def test_a_data_set_of_the_users_own_is_not_called_broken(
+    scope: str, dataset: str, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    pytest.importorskip(scope)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / 'own_sets_of_test.py').write_text(OWN_SETS)
+    (tmp_path / 'config.py').write_text(
+        f"default_scope = {scope!r}\ncustom_imports = dict(imports=['own_sets_of_test'])\n"
+        f"model = dict(type='M', decode_head=dict(type='FCNHead', num_classes=2))\n"
+        f'train_dataloader = dict(batch_size=2, dataset={dataset})\n'
+    )
+    assert main(['scan', 'config.py']) == 2
+    captured = capsys.readouterr()
+    assert step in captured.out + captured.err
+    # What has samples as mmengine's data sets have can be traced.
+    assert main(['trace', 'config.py', '--num-classes', '2']) == (1 if 'Listed' in dataset else 2)

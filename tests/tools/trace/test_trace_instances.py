@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
 import pytest
+import torch
 from mmengine.config import Config
 from small_det_runs import make_coco
 
 from mmguard.cli import main
+from mmguard.labels.instances import describe_boxes
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.tools.trace.render import as_json
 from mmguard.tools.trace.tracer import Story, Tracer
@@ -150,7 +153,7 @@ def corners(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def faults(traced: Story) -> List[Tuple[str, str]]:
-    return [(leg.name, fault) for leg in traced.legs for fault in leg.masks]
+    return [(leg.name, fault) for leg in traced.legs for fault, _ in leg.faults]
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -163,6 +166,23 @@ def _register_faulty() -> None:
         def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
             results['gt_masks'] = results['gt_masks'][[0]]
             return results
+
+    @TRANSFORMS.register_module()
+    class BreakBoxes(BaseTransform):
+        """Give all boxes these corners, in a part of the draws."""
+
+        def __init__(self, corners: List[Any], prob: float = 1.0) -> None:
+            self.corners, self.prob = corners, prob
+
+        def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
+            if self.prob == 1 or random.random() < self.prob:
+                results['gt_bboxes'].tensor[:] = torch.tensor(list(map(float, self.corners)))
+            return results
+
+    @TRANSFORMS.register_module()
+    class AddKeypoints(BaseTransform):
+        def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
+            return {**results, 'gt_keypoints': [[1, 2, 2]]}
 
     @TRANSFORMS.register_module()
     class ResizeMasksAlone(BaseTransform):
@@ -187,7 +207,7 @@ def test_masks_of_another_size_and_number(corners: str) -> None:
     traced = trace(corners, [FLIP, dict(type='LoseMask')], 0)
     ((step, said),) = faults(traced)
     assert (step, re.findall(r'\d+', said)) == ('LoseMask', ['1', '2'])
-    assert as_json(traced, LabelSpaces())['steps'][-1]['masks'] == [said]
+    assert as_json([traced], LabelSpaces())['steps'][-1]['faults'] == [dict(what=said, where='')]
     (step, said), *_ = faults(trace(corners, [dict(type='ResizeMasksAlone'), FLIP], 0))
     assert (step, re.findall(r'\d+', said)[:2]) == ('ResizeMasksAlone', ['10', '20'])
 
@@ -201,3 +221,72 @@ def test_an_empty_mask_of_the_file_is_seen_where_it_is_loaded(corners: str, tmp_
     path.write_text(json.dumps(data), encoding='utf-8')
     traced = trace(root, [FLIP, PACK], 0)
     assert {step for step, _ in faults(traced)} == {'LoadAnnotations'}
+
+
+def run(root: str, tail: Sequence[Dict[str, Any]], folder: Path, *args: str) -> Tuple[int, Dict[str, Any]]:
+    """Return the exit code of `mmguard trace`, and its JSON; all labels are classes of the head."""
+    made = config(root, [LOAD[0], dict(type='LoadAnnotations', with_bbox=True), *tail])
+    made.model.bbox_head.num_classes = 83
+    made.dump(str(folder / 'config.py'))
+    code = main(['trace', str(folder / 'config.py'), '--json', str(folder / 'out.json'), *args])
+    return code, json.loads((folder / 'out.json').read_text())
+
+
+@pytest.mark.parametrize(
+    ('corners', 'reason'),
+    [
+        ([0.0, 7.5, 0.0, 30.0], 'box_no_area'),
+        ([12.0, 40.0, 31.0, 22.0], 'box_no_area'),
+        ([5.0, 'nan', 9.0, 9.0], 'box_not_finite'),
+        (['nan'] * 4, 'box_not_finite'),
+        ([900.0, 3.0, 950.0, 60.0], 'box_outside'),
+        ([3.0, -80.0, 20.0, -1.0], 'box_outside'),
+    ],
+)
+def test_a_box_that_a_step_breaks_is_code_1(coco: str, corners: List[Any], reason: str, tmp_path: Path) -> None:
+    code, record = run(coco, [FLIP, dict(type='BreakBoxes', corners=corners), PACK], tmp_path)
+    assert code == 1
+    (step,) = [step for step in record['steps'] if step['faults']]
+    (what,) = describe_boxes({reason: 1})
+    assert (step['step'], {fault['what'] for fault in step['faults']}) == ('BreakBoxes', {what})
+    assert len(record['samples'][0]['mistakes']) == 1
+
+
+def test_one_sample_of_a_random_pipeline_proves_little(coco: str, tmp_path: Path) -> None:
+    broken = dict(type='BreakBoxes', corners=[4, 4, 4, 9], prob=0.1)
+    assert run(coco, [broken, PACK], tmp_path)[0] == 0
+    code, record = run(coco, [broken, PACK], tmp_path, '--samples', '40')
+    mistaken = [one for one in record['samples'] if one['mistakes']]
+    assert (code, len(record['samples']), record['random']) == (1, 40, True)
+    assert 0 < len(mistaken) < 20
+    assert len({one['sample'] for one in record['samples']}) == 8
+    # The first is shown, and can be had again.
+    again = run(coco, [broken, PACK], tmp_path, '--sample', str(record['sample']), '--seed', str(mistaken[0]['seed']))
+    assert (again[0], again[1]['samples'], again[1]['steps']) == (1, mistaken[:1], record['steps'])
+    code, record = run(coco, [broken, PACK], tmp_path, '--samples', '40', '--sample', '2')
+    assert (code, {one['sample'] for one in record['samples']}) == (1, {2})
+
+
+@pytest.mark.parametrize(
+    ('tail', 'checked', 'not_checked', 'is_random'),
+    [
+        ([PACK], ['boxes', 'labels of instances'], [], False),
+        ([dict(type='AddKeypoints')], ['boxes', 'labels of instances'], ['gt_keypoints'], False),
+        ([dict(type='RandomFlip', prob=0.5), PACK], ['boxes', 'labels of instances'], [], True),
+    ],
+)
+def test_only_what_was_checked_is_called_valid(
+    coco: str, tail: List[Dict[str, Any]], checked: List[str], not_checked: List[str], is_random: bool, tmp_path: Path
+) -> None:
+    code, record = run(coco, tail, tmp_path)
+    assert (code, record['checked'], record['not_checked'], record['random']) == (0, checked, not_checked, is_random)
+
+
+def test_labels_without_a_number_of_classes_are_not_called_valid(coco: str, tmp_path: Path) -> None:
+    made = config(coco, [LOAD[0], dict(type='LoadAnnotations', with_bbox=True)])
+    made.pop('model')
+    made.dump(str(tmp_path / 'config.py'))
+    assert main(['trace', str(tmp_path / 'config.py'), '--json', str(tmp_path / 'out.json')]) == 0
+    record = json.loads((tmp_path / 'out.json').read_text())
+    assert record['checked'] == ['boxes']
+    assert len(record['not_checked']) == 1

@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 from mmengine.config import Config
 from mmseg.datasets import CityscapesDataset
-from mmseg.registry import DATASETS
+from mmseg.datasets.transforms import LoadAnnotations
+from mmseg.registry import DATASETS, TRANSFORMS
 from PIL import Image
 from small_runs import GUARD, LOAD, NUM_CLASSES, PACK, PLANTED, dataset_config, label_map, write_pair
 
 from mmguard.errors import CannotRun
 from mmguard.labels.spaces import from_options
 from mmguard.tools.samples import enter_scope
-from mmguard.tools.trace.render import invalid_in
+from mmguard.tools.trace.render import invalid_in, mistakes_in
 from mmguard.tools.trace.tracer import Story, Tracer
 
 #: Resizes the label map as if it were an image: what a hand-written pipeline does.
@@ -237,3 +238,44 @@ def test_what_cannot_be_traced_is_named(cityscapes: str) -> None:
     for sample in ('8', '-1', 'no/such.png'):
         with pytest.raises(CannotRun, match=sample):
             tracer.find(sample)
+
+
+@TRANSFORMS.register_module()
+class LoadMappedInPlace(LoadAnnotations):
+    """Map one value after the other, as mmseg 0.x did: what is mapped already is mapped again."""
+
+    def _load_seg_map(self, results: Dict[str, Any]) -> None:
+        said, results['label_map'] = results['label_map'], None
+        super()._load_seg_map(results)
+        for old, new in said.items():
+            results['gt_seg_map'][results['gt_seg_map'] == old] = new
+
+
+@TRANSFORMS.register_module()
+class LoadUnmapped(LoadAnnotations):
+    def _load_seg_map(self, results: Dict[str, Any]) -> None:
+        super()._load_seg_map({**results, 'label_map': None})
+        results['gt_seg_map'] = np.array(Image.open(results['seg_map_path']))
+
+
+@pytest.mark.parametrize(
+    ('loader', 'mapped', 'wrong'),
+    [
+        ('LoadMappedInPlace', {6: 9, 9: 7}, [6]),
+        ('LoadMappedInPlace', {0: 1, 1: 0}, [0]),
+        ('LoadMappedInPlace', {2: 3, 3: 4, 4: 5, 8: 8}, [2, 3]),
+        ('LoadUnmapped', {11: 10, 12: 10}, [11, 12]),
+        ('LoadAnnotations', {6: 9, 9: 7, 0: 1, 1: 0}, []),
+        ('LoadMappedInPlace', {5: 4, 6: 5, 7: 6}, []),
+    ],
+)
+def test_a_label_map_that_the_loader_does_not_follow(
+    clean_cityscapes: str, monkeypatch: pytest.MonkeyPatch, loader: str, mapped: Dict[int, int], wrong: List[int]
+) -> None:
+    monkeypatch.setattr(CityscapesMappedWrongly, 'get_label_map', classmethod(lambda cls, new_classes=None: mapped))
+    pipeline = [LOAD[0], dict(type=loader), PACK]
+    traced = Tracer(config(clean_cityscapes, pipeline, type='CityscapesMappedWrongly')).trace(1)
+    assert [leg.name for leg in traced.legs if leg.faults] == [loader] * bool(wrong)
+    found = [int(fault.what.split()[0]) for leg in traced.legs for fault in leg.faults]
+    assert found == wrong
+    assert len(mistakes_in(traced, from_options(NUM_CLASSES))) == len(wrong)

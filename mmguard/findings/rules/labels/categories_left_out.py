@@ -23,7 +23,6 @@ class CategoriesLeftOut(DataRule):
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     severity = 'warning'
-    blames_labels = False
     summary = 'Annotations are left out because the class list does not name their category.'
     title = 'Annotations are left out: the class list does not name {names}.'
     why = (

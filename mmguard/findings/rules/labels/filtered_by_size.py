@@ -17,7 +17,6 @@ class FilteredBySize(DataRule):
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
-    blames_labels = False
     summary = 'Images are left out because they are smaller than min_size.'
     why = 'If none is left, training ends with "need at least one array to concatenate": the labels are right.'
     example = Example(wrong='filter_cfg=dict(min_size=32)  # images of 28 x 28', right='filter_cfg=dict(min_size=1)')

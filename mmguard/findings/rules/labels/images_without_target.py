@@ -37,7 +37,6 @@ class ImagesWithoutTarget(DataRule):
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     severity = 'warning'
-    blames_labels = False
     summary = 'Images without any target: a rank that draws only such images has other losses than the rest.'
     title_harmless = 'Images without any target are trained as background; the heads here give all losses for them.'
     title_crowds = (

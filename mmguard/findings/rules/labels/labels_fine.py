@@ -10,6 +10,7 @@ from mmguard.findings.views import (
     ids_of,
     knows_classes,
     listing,
+    maps_of,
     share,
     trained,
 )
@@ -23,7 +24,7 @@ class LabelsFine(Verdict):
     kinds = ('pixels', 'instances')
     needs = ()
     summary = 'Your labels are fine.'
-    title_not_asked = 'Every label that was read is valid; the loader of the config was not asked.'
+    title_not_asked = 'Every label that was read is valid; what loads them was not asked.'
     title_not_judged = (
         'Every file can be read, but whether the labels are valid was not checked: num_classes is not known.'
     )
@@ -41,13 +42,16 @@ class LabelsFine(Verdict):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
+        if annotations_of(facts).labelled_by == 'unknown':
+            return None  # which label a category id becomes depends on who trains
         read = facts.histogram or (facts.annotations is not None and facts.annotations.images)
         return PROVEN if read and not facts.values and not facts.reasons else None
 
     def choose_title(self, facts: LabelFacts) -> str:
         if not knows_classes(facts):
             return self.title_not_judged
-        return self.title_not_asked if facts.loader is not None and facts.loader.unknown else self.summary
+        loader = facts.loader or LoaderFacts()
+        return self.summary if loader.files and not loader.unknown else self.title_not_asked
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join([*self._counts(facts), *_means(facts)])
@@ -56,30 +60,30 @@ class LabelsFine(Verdict):
         """Yield the values that were seen, and how many of them."""
         found, counts = annotations_of(facts), trained(facts)
         if facts.histogram:
-            where = f' in {quantity(facts.files, "file")}' if facts.files else ''
             ignored = f', or {facts.ignore_index}' if facts.ignore_index is not None else ''
             valid = f'all of them {found.min_label}..{facts.num_classes - 1}{ignored}'
             seen = valid if knows_classes(facts) else f'values {listing(sorted(counts), 24)}'
-            yield f'{sum(facts.histogram.values()):,} {facts.kind}{where}, {seen}'
+            yield f'{sum(facts.histogram.values()):,} {facts.kind}, {seen}'
             void = counts.get(facts.ignore_index, 0) if facts.ignore_index is not None else 0
             if void:
                 yield f'{100 * share(void, sum(counts.values())):.3g} % of them ignored'
             never = sorted(set(range(found.min_label, min(facts.num_classes, 10_000))) - ids_of(counts))
             if never and knows_classes(facts):
                 yield f'never seen: {listing(never)}'
-        if found.images:
-            yield f'{quantity(found.annotations, "annotation")} in {quantity(found.images, "image")}'
 
 
 def _means(facts: LabelFacts) -> Iterator[str]:
-    """Yield by which means the labels were checked, and what was not."""
-    loader = facts.loader or LoaderFacts()
-    files = len(annotations_of(facts).sources) or facts.files
-    asked = f', the loader of the config asked for {quantity(loader.files, "file")}' if loader.files else ''
-    yield f'checked: {quantity(files, "file")} read{asked}'
-    left = ['what comes after the loading']
+    """Yield what was checked, on how many files and by which means, and what was not."""
+    loader, found = facts.loader or LoaderFacts(), annotations_of(facts)
+    read = quantity(len(found.sources) or facts.files, 'file')
+    objects = f' (labels and boxes of {quantity(found.annotations, "annotation")} in {quantity(found.images, "image")})'
+    asked = f', {quantity(loader.files, "sample")} of the built data set' if loader.files else ''
+    yield f'checked: {read} read{objects if found.images else ""}{asked}'
+    left = [] if knows_classes(facts) else ['the class range']
+    is_coco = found.format == 'coco'
+    left += ['masks (--masks)'] if found.images and is_coco and not found.masks_read else []
+    compared = maps_of(facts).image_forms or found.sizes_compared or (found.images and not is_coco) or facts.loader
+    left += [] if compared else ['the images (--images DIR)']
     if loader.unknown or not loader.files:
-        left = [f'what the loader and later steps make of them{f" ({loader.unknown})" if loader.unknown else ""}']
-    if not knows_classes(facts):
-        left = ['the class range', *left]
-    yield f'not checked: {listing(left)}'
+        left.append(f'what the loader makes of them{f" ({loader.unknown})" if loader.unknown else ""}')
+    yield f'not checked: {listing([*left, "what comes after the loading"])}'

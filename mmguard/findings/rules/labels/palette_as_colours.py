@@ -5,11 +5,11 @@ from typing import AbstractSet, Dict, FrozenSet, Iterator, Optional
 from mmguard.config.parts import transforms
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
+from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import GRAYS_OF, voc_colour
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import MANY_CHANNELS, VOID, ids_of, is_whole, listing, maps_of, stored, trained
+from mmguard.findings.views import MANY_CHANNELS, VOID, has_config, ids_of, is_whole, listing, maps_of, stored, trained
 
 VOC = 'VOC (labelme)'
 _COLOURS = [voc_colour(label) for label in range(1, 64)]
@@ -32,6 +32,7 @@ class PaletteReadAsColours(DataRule):
     summary = 'Palette PNGs are read as colours, or were saved so, without their indices.'
     title = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
     title_black = 'The palette of the files is all black: a loader of indices sees labels, a loader of colours only 0.'
+    title_reader = 'The files have a palette: they hold labels only where their indices are read.'
     title_gray = 'The files hold the gray of the colours of a palette: its indices are gone.'
     title_batch = (
         'The values look like the colours of a palette ({name}), or their gray, instead of its indices: {levels}.'
@@ -59,7 +60,7 @@ class PaletteReadAsColours(DataRule):
         others = sum(maps.forms.get(form, 0) for form in MANY_CHANNELS)
         if palette and maps.loaded_otherwise.get('colours', 0) > others:
             return PROVEN
-        if self._is_black(facts):
+        if self._is_black(facts) or self._depends_on_reader(facts):
             return POSSIBLE
         seen = ids_of(trained(facts)) - {0}
         invalid = set(facts.values) - {VOID}
@@ -83,7 +84,7 @@ class PaletteReadAsColours(DataRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
-        if labels is None:
+        if labels is None or self._depends_on_reader(labels):
             return
         loaders = [t for t in transforms(facts.config) if t.name == 'LoadAnnotations'] if facts.config else []
         places = tuple((t.at('imdecode_backend'), 'pillow') for t in loaders if t.get('imdecode_backend') != 'pillow')
@@ -104,6 +105,8 @@ class PaletteReadAsColours(DataRule):
             return self.title_black
         if self._is_batch(facts):
             return self.title_batch
+        if self._depends_on_reader(facts):
+            return self.title_reader
         return self.title_gray if self._is_gray(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
@@ -111,7 +114,13 @@ class PaletteReadAsColours(DataRule):
         return {'levels': listing(sorted(levels)), 'name': _find_palette(levels - {0}) or VOC}
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return WARNING if self._is_black(facts) else ERROR
+        if self._is_black(facts):
+            return WARNING
+        return INFO if self._depends_on_reader(facts) else ERROR
+
+    def _depends_on_reader(self, facts: LabelFacts) -> bool:
+        """True if the indices are labels, and what reads the files is not known."""
+        return 'palette8' in maps_of(facts).forms and not has_config(facts) and not set(facts.values) - {VOID}
 
     def _is_black(self, facts: LabelFacts) -> bool:
         maps = maps_of(facts)

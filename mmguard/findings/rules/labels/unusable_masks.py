@@ -15,6 +15,7 @@ AREA = 'the area of a segment is not the number of its pixels'
 #: Of Labelme.
 THIN = 'a point or a line encloses no area'
 SHORT = 'a polygon has fewer than 6 numbers, or an odd count'
+NO_PIXEL = 'polygons cover no pixel'
 
 
 class UnusableMasks(DataRule):
@@ -53,7 +54,7 @@ class UnusableMasks(DataRule):
             yield from rewrite(self, facts, 'Leave these masks out.', ASKS, question)
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return WARNING if set(annotations_of(facts).mask_faults) <= {SHORT, THIN, AREA} else ERROR
+        return WARNING if set(annotations_of(facts).mask_faults) <= {SHORT, THIN, AREA, NO_PIXEL} else ERROR
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         faults = annotations_of(facts).mask_faults

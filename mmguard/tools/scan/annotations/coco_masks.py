@@ -1,4 +1,4 @@
-"""Masks of COCO annotations, judged by their structure and their sizes: no pixel is decoded."""
+"""Masks of COCO annotations, judged by their structure and their sizes: only thin polygons are drawn."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ MASK_FAULTS = (
     'the size of an RLE is not that of the image',
     'the counts of an RLE do not add up to its size',
     'an RLE is empty',
+    'polygons cover no pixel',
 )
-_NONE, _NO_MASK, _NO_NUMBERS, _SHORT, _FAR, _OTHER_SIZE, _COUNTS, _EMPTY = range(1, len(MASK_FAULTS))
+_NONE, _NO_MASK, _NO_NUMBERS, _SHORT, _FAR, _OTHER_SIZE, _COUNTS, _EMPTY, _NO_PIXEL = range(1, len(MASK_FAULTS))
 #: One element an annotation: a code, the corners around its polygons, height and width of its RLE; NaN where there is
 #: none.
 MASK = np.dtype([('fault', np.int8), ('span', float, (4,)), ('size', float, (2,))])
@@ -28,6 +29,8 @@ MASK = np.dtype([('fault', np.int8), ('span', float, (4,)), ('size', float, (2,)
 UNREAD = np.empty(0, MASK)
 #: Numbers of a polygon that mmdet does not throw away, at least.
 _FEWEST = 6
+#: Of thin polygons that are drawn, in pixels.
+_LARGEST_SIDE = 1 << 14
 #: The most characters of a number in an RLE: 32 bits, 5 a character.
 _LONGEST = 7
 
@@ -44,10 +47,6 @@ else:
         counts: Union[List[int], str]
 
 
-#: A mask as JSON may hold it rightly.
-Mask = Union[None, List[List[float]], 'Rle']
-
-
 class Runs(NamedTuple):
     """What the run lengths of K masks add up to."""
 
@@ -56,7 +55,7 @@ class Runs(NamedTuple):
 
 
 def mask_column(masks: Sequence[Any]) -> np.ndarray:
-    """The column of some masks, each a :data:`Mask` or the code of its fault. Of type :data:`MASK`."""
+    """The column of some masks: polygons, an :class:`Rle`, ``None``, or the code of a fault. Of type :data:`MASK`."""
     column = np.zeros(len(masks), MASK)
     column['span'] = column['size'] = np.nan
     polygons, runs = [], []
@@ -132,10 +131,32 @@ def _add_polygons(column: np.ndarray, places: np.ndarray, masks: List[List[List[
         points = np.fromiter(chain.from_iterable(parts), float, int(lengths.sum())).reshape(-1, 2)
     except OverflowError:  # an int of hundreds of digits
         points = np.array([as_float(number) for part in parts for number in part]).reshape(-1, 2)
-    starts = (np.concatenate([[0], np.cumsum(lengths)[:-1]]) // 2)[_firsts(owner)]
-    owner = owner[_firsts(owner)]
-    column['span'][owner, :2] = np.minimum.reduceat(points, starts)
-    column['span'][owner, 2:] = np.maximum.reduceat(points, starts)
+    firsts, starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]) // 2, _firsts(owner)
+    following = np.arange(1, len(points) + 1)
+    following[np.append(firsts[1:], len(points)) - 1] = firsts
+    with np.errstate(all='ignore'):
+        crossed = points[:, 0] * points[following, 1] - points[:, 1] * points[following, 0]
+        areas = np.add.reduceat(np.abs(np.add.reduceat(crossed, firsts)) / 2, np.flatnonzero(starts))
+    owner = owner[starts]
+    column['span'][owner, :2] = np.minimum.reduceat(points, firsts[starts])
+    column['span'][owner, 2:] = np.maximum.reduceat(points, firsts[starts])
+    spans = column['span'][owner]
+    sides = spans[:, 2:] - spans[:, :2]
+    thin = (areas <= sides.sum(axis=1)) & (sides < _LARGEST_SIDE).all(axis=1) & (column['fault'][owner] == 0)
+    for place, span in zip(owner[thin].tolist(), spans[thin]):
+        if not _covers_a_pixel(masks[int(np.searchsorted(places, place))], span):
+            column['fault'][place] = _NO_PIXEL
+
+
+def _covers_a_pixel(polygons: List[List[float]], span: np.ndarray) -> bool:
+    """Draw polygons as loaders do; ``span``: the corners around them. True where pycocotools is not installed."""
+    try:
+        from pycocotools import mask
+    except ImportError:
+        return True
+    left, top, right, bottom = np.append(np.floor(span[:2]), np.ceil(span[2:]) + 1).astype(int).tolist()
+    shifted = [(np.reshape(one, (-1, 2)) - (left, top)).ravel().tolist() for one in polygons]
+    return bool(mask.area(mask.merge(mask.frPyObjects(shifted, bottom - top, right - left))))
 
 
 def as_float(number: Any) -> float:

@@ -18,7 +18,7 @@ from mmguard.tools.scan.annotations.table import merged
 from mmguard.tools.scan.annotations.voc import images_of_list, read_list, scan_voc_files
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.settings import SPLITS
-from mmguard.tools.scan.sources.config import spread
+from mmguard.tools.scan.sources.config import TAKE_SAMPLES, spread
 from mmguard.tools.storage.files import check_backend
 from mmguard.tools.storage.urls import enter, is_url, mirror_folder
 
@@ -68,7 +68,7 @@ def scan_detection_config(
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
             f'no data set of {split!r} can be scanned: {types}. Known are those that derive from CocoDataset, '
-            f'LVISDataset, XMLDataset (VOC) and OpenImagesDataset'
+            f'LVISDataset, XMLDataset (VOC) and OpenImagesDataset. {TAKE_SAMPLES}'
         )
     if num_classes is None:
         spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))

@@ -9,7 +9,8 @@ import os
 from collections import Counter
 from contextlib import redirect_stdout
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Sequence
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.text import describe_error
 from mmguard.tools.scan.annotations.coco_file import CocoFile
-from mmguard.tools.scan.sources.config import spread
+from mmguard.tools.scan.sources.config import compare, spread, up_to_the_loader
 
 if TYPE_CHECKING:
     from mmguard.tools.scan.annotations.datasets import DetDataset
@@ -58,38 +59,55 @@ def samples_of_coco(coco: CocoFile) -> List[Sample]:
 def ask_dataset(
     dataset: DetDataset, samples: Sequence[Sample], scan: Callable[[DetDataset], LabelFacts]
 ) -> LoaderFacts:
-    """Let the data set of the config list each sample, and compare with the scan of it."""
+    """Take each sample from the data set of the config, its pipeline run to the loading of the annotations, and
+    compare with the scan of it. Masks are not loaded.
+    """
     facts = LoaderFacts()
+    try:
+        steps = _up_to_the_loader(dataset)
+    except ImportError as error:
+        return LoaderFacts(unknown=describe_error(error, 160))
+    except Exception as error:  # a class of the user's may raise anything
+        steps, facts.unknown = [], f'its pipeline cannot be built ({describe_error(error, 160)})'
     with temporary_folder() as folder:
         for number, sample in enumerate(samples):
             path = os.path.join(folder, f'{number}{os.path.splitext(dataset.ann_file)[1]}')
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(sample.text)
-            counted = dict(sorted(scan(replace(dataset, ann_file=path)).histogram.items()))
-            try:
-                labels = _labels(dataset, path)
-            except ImportError as error:
-                return LoaderFacts(unknown=describe_error(error, 160))
-            except Exception as error:  # a class of the user's may raise anything
-                facts.failed[sample.image] = describe_error(error, 240)
-                continue
-            facts.files += 1
-            if labels != counted:
-                facts.differing[sample.image] = (labels, counted)
+            counts = scan(replace(dataset, ann_file=path)).histogram
+            compare(facts, sample.image, counts, partial(_labels, dataset, path, steps))
     return facts
 
 
-def _labels(dataset: DetDataset, path: str) -> Dict[int, int]:
-    """Label -> instances that the class of a data set trains on, of an annotation file."""
+def _up_to_the_loader(dataset: DetDataset) -> List[Any]:
+    from mmdet.registry import TRANSFORMS
+
+    without = dict(with_mask=False, with_seg=False)
+    steps = [
+        {**step, **{key: value for key, value in without.items() if key in step}}
+        for step in dataset.settings.get('pipeline') or ()
+    ]
+    return up_to_the_loader(steps, TRANSFORMS)
+
+
+def _labels(dataset: DetDataset, path: str, steps: Sequence[Any]) -> Dict[int, int]:
+    """Label -> instances that are trained on, of the samples of an annotation file."""
     from mmdet.registry import DATASETS
+    from mmengine.dataset import Compose
 
     light = copy.deepcopy(dataset.settings)
-    light.update(type=dataset.cls, ann_file=path, pipeline=[], lazy_init=True)
+    light.update(type=dataset.cls, ann_file=path, pipeline=[], filter_cfg=None, serialize_data=False)
     light.pop('backend_args', None)  # the sample lies on this machine
     light.pop('batch_shapes_cfg', None)  # of mmyolo's: the order of images
     counts: Counter = Counter()
     with redirect_stdout(io.StringIO()):  # pycocotools prints
-        listed = DATASETS.build(light).load_data_list()
-    for image in listed:
-        counts.update(one['bbox_label'] for one in image['instances'] if not one['ignore_flag'])
-    return dict(sorted(counts.items()))
+        built = DATASETS.build(light)
+        built.full_init()
+    built.pipeline = Compose(steps)
+    for place in range(len(built)):
+        results = built[place]
+        if steps:
+            counts.update(np.asarray(results['gt_bboxes_labels'])[~results['gt_ignore_flags']].tolist())
+        else:
+            counts.update(one['bbox_label'] for one in results['instances'] if not one['ignore_flag'])
+    return counts

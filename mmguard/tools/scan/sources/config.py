@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections import Counter
 from dataclasses import replace
+from functools import partial
 from random import Random
 from types import MappingProxyType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 
-from mmguard.config.classes import name_of
+from mmguard.config.classes import class_of, name_of
+from mmguard.config.recognized import CHECK_TARGET
 from mmguard.findings.facts import LoaderFacts
 from mmguard.labels.space import value_counts
 from mmguard.text import describe_error, quantity
@@ -23,8 +26,15 @@ from mmguard.tools.scan.settings import DEFAULT_BACKEND, SPLITS, MapSettings, as
 from mmguard.tools.storage.files import check_backend
 from mmguard.tools.storage.urls import common_folder, mask_secrets, strip_secrets
 
+_FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
 #: So many files are decoded once more: the scan must not take longer for it.
 SAMPLE = 4
+
+#: Of a data set whose files are not read.
+TAKE_SAMPLES = (
+    '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of mmengine; '
+    f'of another {CHECK_TARGET}'
+)
 
 _Any = TypeVar('_Any')
 Step = Callable[[Dict[str, Any]], Optional[Dict[str, Any]]]
@@ -45,66 +55,77 @@ def spread(items: Sequence[_Any], most: int = SAMPLE) -> List[_Any]:
 
 
 def ask_loader(
-    infos: Sequence[Mapping[str, Any]],
+    dataset: Any,
     pipeline: Sequence[Mapping[str, Any]],
     settings: MapSettings,
     root: Optional[str] = None,
+    copies: Mapping[str, str] = MappingProxyType({}),
 ) -> LoaderFacts:
-    """Run the pipeline up to the loading of the annotations, and compare with what the scan makes of the values.
+    """Take all samples of a built data set, its pipeline run to the loading of the annotations, and compare their
+    values with what the scan makes of the files.
 
-    ``infos`` is what the data set's class hands to its pipeline, of the sampled files.
+    ``copies`` are read in the place of files.
     """
+    from mmengine.dataset import Compose
+    from mmseg.registry import TRANSFORMS
+
     try:
         with warnings.catch_warnings():  # each edit that is tried would say them again
             warnings.simplefilter('ignore')
-            steps = _up_to_the_loader(pipeline)
+            steps = up_to_the_loader(pipeline, TRANSFORMS)
     except Exception as error:  # a class of the user's may raise anything
         return LoaderFacts(unknown=f'its pipeline cannot be built ({describe_error(error, 160)})')
     if not steps:
         return LoaderFacts(unknown='no transform of its pipeline loads annotations')
     facts = LoaderFacts()
     settings = replace(settings, guard_map=())  # what a guard maps comes after the loader
-    for info in infos:
-        _compare(facts, info, steps, settings, root)
+    table, invalid = settings.table(), np.array(settings.invalid_values())
+    loading = copy.copy(dataset)
+    loading.pipeline = Compose(steps)
+    loading.get_data_info = lambda place: _with_copy(dataset.get_data_info(place), copies)
+    for place in range(len(dataset)):
+        path = strip_secrets(loading.get_data_info(place)['seg_map_path'])
+        record = read_map(MapItem(path), settings, invalid)
+        counts: Counter = Counter()
+        for value, count in record.as_loaded.items():
+            counts[table[value]] += count
+        if not record.fault:  # another rule names the files that cannot be read
+            compare(facts, printable(path, root), counts, partial(_load_values, loading, place))
     return facts
 
 
-def _compare(
-    facts: LoaderFacts, info: Mapping[str, Any], steps: Sequence[Step], settings: MapSettings, root: Optional[str]
-) -> None:
-    path = strip_secrets(str(info['seg_map_path']))
-    record = read_map(MapItem(path), settings, np.array(settings.invalid_values()))
-    if record.fault:
-        return  # another rule names the files that cannot be read
-    name = printable(path, root)
-    table = settings.table()
-    counted: Dict[int, int] = {}
-    for value, count in record.as_loaded.items():
-        counted[table[value]] = counted.get(table[value], 0) + count
+def _with_copy(info: Mapping[str, Any], copies: Mapping[str, str]) -> Dict[str, Any]:
+    path = str(info['seg_map_path'])
+    return {**info, 'seg_map_path': copies.get(path, path)}
+
+
+def _load_values(dataset: Any, place: int) -> Dict[int, int]:
+    return value_counts(np.asarray(dataset[place]['gt_seg_map']))
+
+
+def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Callable[[], Mapping[int, int]]) -> None:
+    """Load a sample, and compare its values with what the scan counts in its file."""
     try:
-        results: Any = copy.deepcopy(dict(info))
-        for step in steps:
-            results = step(results)
-        loaded = value_counts(np.asarray(results['gt_seg_map']))
-    except Exception as error:  # as above
+        loaded = load()
+    except Exception as error:  # a class of the user's may raise anything
         facts.failed[name] = mask_secrets(describe_error(error, 240))
         return
     facts.files += 1
-    if loaded != counted:
-        facts.differing[name] = (dict(sorted(loaded.items())), dict(sorted(counted.items())))
+    if dict(loaded) != dict(counts):
+        facts.differing[name] = (dict(sorted(loaded.items())), dict(sorted(counts.items())))
 
 
-def _up_to_the_loader(pipeline: Sequence[Mapping[str, Any]]) -> List[Step]:
-    """The transforms, built; images are not decoded. None where no transform loads annotations."""
-    from mmseg.registry import TRANSFORMS
+def up_to_the_loader(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> List[Step]:
+    """Build the transform that loads annotations, and those of the user's before it; none where nothing loads them.
 
+    The frameworks' own steps before it only work on the image, which is not decoded.
+    """
     steps: List[Step] = []
     for transform in pipeline:
-        name = name_of(transform.get('type'))
-        loads = 'Load' in name
-        if loads and 'Annotation' not in name:
-            continue
-        steps.append(TRANSFORMS.build(copy.deepcopy(dict(transform))))
+        step = transforms.build(copy.deepcopy(dict(transform)))
+        loads = 'Load' in type(step).__name__ and 'Annotation' in type(step).__name__
+        if loads or type(step).__module__.split('.')[0] not in _FRAMEWORKS:
+            steps.append(step)
         if loads:
             return steps
     return []
@@ -203,13 +224,14 @@ class ConfigSource(MapSource):
         classes = [named] if isinstance(named, str) else list(named)
         loading = _loading(split.pipeline)
         # Pairs of names: the rest of what the class lists would take ten times the memory.
+        infos = [dataset.get_data_info(place) for place in range(len(dataset))]
+        labelled = [place for place, info in enumerate(infos) if info.get('seg_map_path')]
         self._files = [
             MapItem(
-                strip_secrets(str(info['seg_map_path'])),
-                None if info.get('img_path') is None else strip_secrets(str(info['img_path'])),
+                strip_secrets(str(infos[place]['seg_map_path'])),
+                None if infos[place].get('img_path') is None else strip_secrets(str(infos[place]['img_path'])),
             )
-            for info in dataset.data_list
-            if info.get('seg_map_path')
+            for place in labelled
         ]
         settings = MapSettings(
             num_classes=num_classes or len(classes) or 256,
@@ -226,21 +248,16 @@ class ConfigSource(MapSource):
             ending = str(getattr(dataset, 'seg_map_suffix', None) or '')
             # The ending of a kind of file alone says nothing, and a copy is a PNG.
             self.suffix = ending if not ending.startswith('.') else ''
-        if not dataset.data_list:
+        if not infos:
             raise ValueError(f'it lists no file: {_places(dataset)}')
-        labelled = [place for place, info in enumerate(dataset.data_list) if info.get('seg_map_path')]
-        self._sampled = [dataset.get_data_info(place) for place in spread(labelled)]
-        self._pipeline = split.pipeline
-        if loading.loader not in ('LoadAnnotations', ''):
-            self.notes.append(
-                f'{split.name}: {loading.loader} is not a loader that this scan knows; files are read as label maps'
-            )
+        self._dataset, self._pipeline = dataset, split.pipeline
+        dataset.data_list = [dataset.data_list[place] for place in spread(labelled)]
         if isinstance(named, str):
             self.notes.append(
                 f'{split.name}: metainfo.classes is a text, and each of its letters a class: the comma of a tuple of '
                 f'one is missing. Write classes=({named!r},)'
             )
-        without = len(dataset.data_list) - len(self._files)
+        without = len(infos) - len(self._files)
         if without:
             self.notes.append(
                 f'{split.name}: {quantity(without, "image has", "images have")} no label map in the config'
@@ -256,14 +273,10 @@ class ConfigSource(MapSource):
         return len(self._files)
 
     def sample(self) -> List[str]:
-        return [str(info['seg_map_path']) for info in self._sampled]
+        return [str(info['seg_map_path']) for info in self._dataset.data_list]
 
     def ask_loader(self, copies: Mapping[str, str] = MappingProxyType({})) -> Optional[LoaderFacts]:
-        infos = [
-            {**info, 'seg_map_path': copies.get(str(info['seg_map_path']), info['seg_map_path'])}
-            for info in self._sampled
-        ]
-        return ask_loader(infos, self._pipeline, self.settings, self.root)
+        return ask_loader(self._dataset, self._pipeline, self.settings, self.root, copies)
 
 
 def _places(dataset: Any) -> str:
@@ -274,14 +287,14 @@ def _places(dataset: Any) -> str:
 
 
 def _build(config: Mapping[str, Any]) -> Any:
-    """Builds a data set without its pipeline, and lets it list its files."""
+    """Build a data set as training does, but for its pipeline, and let it list its files."""
     import mmseg.datasets  # noqa: F401  registers the classes
+    from mmengine.dataset import BaseDataset
     from mmseg.registry import DATASETS
 
-    light = copy.deepcopy(dict(config))
-    # Neither is needed to list files, and both take time or memory.
-    light.update(pipeline=[], lazy_init=True)
-    dataset = DATASETS.build(light)
-    dataset.serialize_data = False
+    cls = class_of(config.get('type'), 'DATASETS', 'mmseg')
+    if cls is not None and not issubclass(cls, BaseDataset):
+        raise ValueError(f'{cls.__name__} is not a BaseDataset of mmengine. {TAKE_SAMPLES}')
+    dataset = DATASETS.build({**copy.deepcopy(dict(config)), 'pipeline': [], 'serialize_data': False})
     dataset.full_init()
     return dataset

@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from typing import NamedTuple, Pattern, Sequence
 
+from mmguard.config.recognized import CHECK_TARGET, IN_THE_LOOP
 from mmguard.files.regular import open_regular
 from mmguard.tools.scan.sources.folders import TRAINED_ENDINGS, is_gray, is_image_name, walk
 from mmguard.tools.storage.files import FILES
@@ -44,13 +45,15 @@ def words_of(files: Sequence[str], suffix: str = '') -> str:
             'It looks like YOLO labels (.txt, a class and a box per line): name the folder that holds nothing but '
             'them and their images, or the data.yaml'
         )
+    words = next(filter(None, (_describe_file(file, os.path.dirname(file), _ALL) for file in files[:_TEXTS])), '')
+    if words:
+        return words[0].upper() + words[1:]
     if ending == '.json':
         return f'Here is JSON: a file of COCO or LVIS is named itself, e.g. {first}'
     if ending == '.xml':
         return 'Here is XML without boxes of VOC in Annotations/ or directly in it'
-    return (
-        f'Here are {ending or "files without ending"}, e.g. {os.path.basename(first)}: label maps are .png, .bmp, .tif'
-    )
+    kind = f'{ending or "files without ending"}, e.g. {os.path.basename(first)}'
+    return f'Here are {kind}: label maps are .png, .bmp, .tif, .npy. Of another format {_AS_MAPS}'
 
 
 def words_of_json(file: str, ended_early: bool = False) -> str:
@@ -114,6 +117,15 @@ _HUGGING_FACE = (
     "f'images/{n}.png'); row['label'].save(f'labels/{n}.png')` (labels of whole images as f'{name}/{n}.png', boxes as "
     'a COCO JSON), and name their folder'
 )
+_AS_COCO = (
+    'write it as a COCO JSON (images; annotations with bbox [x, y, width, height] in pixels, and category_id; '
+    'categories), and name that'
+)
+_AS_MAPS = (
+    "write its label maps as arrays of one label a pixel, `np.save(f'labels/{n}.npy', label)`, and name their folder, "
+    f'or {CHECK_TARGET}'
+)
+_EXPORT = f'export it there as COCO, or {_AS_COCO}'
 _NO_CONVERTER = 'which nothing converts; `mmguard apply CONFIG` guards a training on it'
 #: Keys of metadata that hold labels.
 _LABELS = r'(objects|labels?)'
@@ -127,40 +139,65 @@ class _Program(NamedTuple):
     words: str  #: What they are, and what to do.
 
 
-_KNOWN = [
-    _Program(ending, re.compile(mark.encode()), words)
-    for ending, mark, words in (
-        ('.xml', '<imagesize>', f'XML of the LabelMe of MIT: {_BY_DATUMARO.format("label_me")}'),
-        ('.xml', r'(?s)<annotations\b.*<(meta|version|image|track)\b', f'XML of CVAT: {_BY_DATUMARO.format("cvat")}'),
-        ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: name the folder of its horizontal ones, which is VOC'),
-        ('.xml', '<HRSC_', f'XML of HRSC, {_NO_CONVERTER}'),
-        ('.json', '"dm_format_version"', f'JSON of Datumaro: {_BY_DATUMARO.format("datumaro")}'),
-        ('.json', '"imgHeight"', f'JSON of Cityscapes, polygons: {_CITYSCAPES}'),
-        ('.txt', r'(?m)^(-?\d[\d.]*\s+){8}[^\W\d][\w-]*(\s+\d+)?\s*$', f'text of DOTA: {_DOTA}'),
-        (
-            '.csv',
-            'ImageID,Source,LabelName',
-            'csv of OpenImages: name the config of mmdet that reads them (OpenImagesDataset)',
-        ),
-        ('.mat', 'MATLAB', f'.mat of MATLAB: {_MATLAB}'),
-        ('.arrow', '', _HUGGING_FACE),
-        ('.parquet', r'\APAR1', _HUGGING_FACE),
-        ('metadata.jsonl', rf'(?m)^(?=.*"file_name").*"{_LABELS}"', _HUGGING_FACE),
-        ('metadata.csv', rf'\A(?=.*\bfile_name\b).*\b{_LABELS}\b', _HUGGING_FACE),
-        (
-            '.pkl',
-            r'(?s)\A\x80.*(data_list|lidar_points|lidar_path|point_cloud)',
-            f'an info file of MMDetection3D, {_NO_CONVERTER}',
-        ),
-        ('.label', '', f'labels of points of SemanticKITTI, {_NO_CONVERTER}'),
-    )
-]
+#: Files that nothing else is read next to.
+_ALONE = (
+    ('.xml', '<imagesize>', f'XML of the LabelMe of MIT: {_BY_DATUMARO.format("label_me")}'),
+    ('.xml', r'(?s)<annotations\b.*<(meta|version|image|track)\b', f'XML of CVAT: {_BY_DATUMARO.format("cvat")}'),
+    ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: name the folder of its horizontal ones, which is VOC'),
+    ('.xml', '<HRSC_', f'XML of HRSC, {_NO_CONVERTER}'),
+    ('.json', '"dm_format_version"', f'JSON of Datumaro: {_BY_DATUMARO.format("datumaro")}'),
+    ('.json', '"imgHeight"', f'JSON of Cityscapes, polygons: {_CITYSCAPES}'),
+    ('.json', '"classTitle"', f'JSON of Supervisely: {_EXPORT}'),
+    ('.txt', r'(?m)^(-?\d[\d.]*\s+){8}[^\W\d][\w-]*(\s+\d+)?\s*$', f'text of DOTA: {_DOTA}'),
+    ('.txt', r'\A[A-Za-z_]+ -?[\d.]+ -?\d( -?[\d.]+){12}', f'text of KITTI: {_BY_DATUMARO.format("kitti")}'),
+    ('.txt', r'\A\d+(,-?\d+){7},?\s', f'text of VisDrone: {_AS_COCO}'),
+    (
+        '.csv',
+        'ImageID,Source,LabelName',
+        'csv of OpenImages: name the config of mmdet that reads them (OpenImagesDataset)',
+    ),
+    ('.mat', 'MATLAB', f'.mat of MATLAB: {_MATLAB}'),
+    ('.arrow', '', _HUGGING_FACE),
+    ('.parquet', r'\APAR1', _HUGGING_FACE),
+    ('metadata.jsonl', rf'(?m)^(?=.*"file_name").*"{_LABELS}"', _HUGGING_FACE),
+    ('metadata.csv', rf'\A(?=.*\bfile_name\b).*\b{_LABELS}\b', _HUGGING_FACE),
+    (
+        '.pkl',
+        r'(?s)\A\x80.*(data_list|lidar_points|lidar_path|point_cloud)',
+        f'an info file of MMDetection3D, {_NO_CONVERTER}',
+    ),
+    ('.label', '', f'labels of points of SemanticKITTI, {_NO_CONVERTER}'),
+)
+_OF_TOOLS = r'"(shape_attributes|_via_\w+|from_name|\w+labels|box2d|poly2d)"|"coordinates"\s*:\s*\{'
+#: Files that are named where nothing was read.
+_OTHERS = (
+    ('.json', _OF_TOOLS, f'JSON of VIA, Label Studio, BDD100K or CreateML: {_EXPORT}'),
+    ('json', '"FeatureCollection"', f'GeoJSON: draw it, `rasterio.features.rasterize`, and {_AS_MAPS}'),
+    ('.json', '"(architectures|_target_|network_def)"', f'a config of another framework: {IN_THE_LOOP}'),
+    ('.txt', r'\A\d+(,-?[\d.]+){8,9}\s', f'text of MOT: {_BY_DATUMARO.format("mot_seq")}'),
+    ('.txt', r'\A\S+\.jpg\s*\n\d+\s*\n(\d+ ){4}', f'text of WIDER FACE: {_BY_DATUMARO.format("wider_face")}'),
+    ('.txt', r'\A\S+\.(jpe?g|png|bmp)( \d+(,\d+){4})+', f'a list of images with boxes: {_AS_COCO}'),
+    (
+        '.txt',
+        r'\A([^\W\d]\S*|\d+,)[ \d.,]+\n',
+        'rows that are not of YOLO: it needs numbers with blanks, the class first',
+    ),
+    ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, and {_AS_MAPS}'),
+    ('.csv', '', f'a table: if it holds boxes, {_AS_COCO}; if classes of images, sort these into a folder a class'),
+    *((ending, '', f'JSON lines: {_AS_COCO}') for ending in ('.jsonl', '.ndjson')),
+    ('.tfrecord', '', f'a TFRecord: {_BY_DATUMARO.format("tf_detection_api")}'),
+    *((end, '', f'{end}: {_AS_MAPS}') for end in ('.h5', '.hdf5', '.npz', '.pt', '.pth', '.pkl', '.mdb', '.zarray')),
+)
+_KNOWN, _ALL = (
+    [_Program(ending, re.compile(mark.encode()), words) for ending, mark, words in table]
+    for table in (_ALONE, (*_ALONE, *_OTHERS))
+)
 
 
 def words_of_program(target: str) -> str:
     """Say what a file, or the first file of such a kind in a folder on disk, is; empty where it is not known."""
     if os.path.isfile(target):
-        return _describe_file(target, os.path.dirname(os.path.abspath(target)))
+        return _describe_file(target, os.path.dirname(os.path.abspath(target)), _ALL)
     seen = 0
     for folder, names, _ in walk(target, lambda *_: None):
         maps = next((name for name in names if is_image_name(name)), '')
@@ -177,8 +214,8 @@ def words_of_program(target: str) -> str:
     return ''
 
 
-def _describe_file(path: str, folder: str) -> str:
-    known = [one for one in _KNOWN if os.path.basename(path).lower().endswith(one.ending)]
+def _describe_file(path: str, folder: str, table: Sequence[_Program] = _KNOWN) -> str:
+    known = [one for one in table if os.path.basename(path).lower().endswith(one.ending)]
     try:
         with open_regular(path) as file:
             head = file.read(_BEGINNING) if known else b''

@@ -22,7 +22,7 @@ from mmguard.tools.scan.annotations.coco import scan_coco
 from mmguard.tools.scan.annotations.coco_masks import MASK_FAULTS, Rle, mask_column
 from mmguard.tools.scan.annotations.datasets import datasets_of_config, scan_detection_config
 
-_, NONE, NO_MASK, NO_NUMBERS, SHORT, FAR, OTHER_SIZE, COUNTS, EMPTY = MASK_FAULTS
+_, NONE, NO_MASK, NO_NUMBERS, SHORT, FAR, OTHER_SIZE, COUNTS, EMPTY, NO_PIXEL = MASK_FAULTS
 BOX = [[10, 10, 30, 10, 30, 30, 10, 30]]
 PIXELS = np.zeros((80, 100), np.uint8)
 PIXELS[10:30, 10:30] = 1
@@ -86,6 +86,11 @@ WRONG: List[Any] = [
     ([[1, 1, 900, 1, 9, 9]], FAR, None),
     ([[1, 1, 10**400, 1, 9, 9]], FAR, None),
     ([[-500, 1, 9, 1, 9, 9]], FAR, None),
+    # On a line, within a pixel, longer than it is wide, and of several parts.
+    ([[40.5, 7.5, 43.5, 10.5, 42, 9]], NO_PIXEL, None),
+    ([[61.2, 3.2, 61.7, 3.2, 61.7, 3.7]], NO_PIXEL, None),
+    ([[10, 10, 30, 10, 30, 10.3, 10, 10.3]], NO_PIXEL, None),
+    ([[5, 5, 9, 5, 7, 5], [2.2, 2.2, 2.4, 2.2, 2.4, 2.4]], NO_PIXEL, None),
 ]
 
 
@@ -169,10 +174,18 @@ def test_a_config_asks_for_masks(tmp_path: Path) -> None:
 
 
 def test_many_masks_take_no_time(tmp_path: Path) -> None:
-    masks = [BOX, {'size': [80, 100], 'counts': TEXT}, [[float(n % 90) for n in range(400)]]]
+    masks = [BOX, {'size': [80, 100], 'counts': TEXT}, [[float(n * n % 89) for n in range(400)]]]
     record = coco([ann(n, n % 3, segmentation=masks[n % 3]) for n in range(30_000)])
     path = write(tmp_path, record)
     start = time.process_time()
     facts = scan_coco(path, class_names=NAMES, masks=True).annotations
     assert facts.mask_faults == {}
     assert time.process_time() - start < 5  # half a second on an idle machine
+
+
+@given(arrays(np.float64, st.tuples(st.integers(3, 6), st.just(2)), elements=st.floats(20, 24, width=16)))
+def test_thin_polygons_are_drawn_as_pycocotools_draws_them(corners: np.ndarray) -> None:
+    polygon = corners.ravel().tolist()
+    (fault,) = mask_column([[polygon]])['fault']
+    is_empty = not encoder.area(encoder.merge(encoder.frPyObjects([polygon], 80, 100)))
+    assert MASK_FAULTS[fault] == (NO_PIXEL if is_empty else '')

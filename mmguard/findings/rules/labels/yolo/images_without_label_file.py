@@ -19,7 +19,6 @@ class ImagesWithoutLabelFile(YoloRule):
     aliases = ('MG167',)
     fault = NO_LABEL
     severity = 'info'
-    blames_labels = False
     usual_certainty = POSSIBLE
     summary = 'Images have no label file: they are trained as background.'
     why = 'That is right if nothing is in them. Objects of a missing label file are learnt as background.'
