@@ -263,6 +263,12 @@ def check_config_of_data(row: str, folder: Path, mark: Path, capsys: Any) -> Non
     write(folder, importing_yaml={**config, 'custom_imports': {'imports': ['evil_code']}})
     assert [main(['check', 'based.json']), main(['check', 'typed.json'])] == [2, 2]
     main(['check', 'importing.yaml'])
+    (folder / 'evil.pkl').write_bytes(pickle.dumps(Calling(mark)))
+    (folder / 'evil.pickle').write_bytes(pickle.dumps(Calling(mark)))
+    for name, loaded in {'DecathlonDataset': 'evil.pkl', 'mmseg.DecathlonDataset': 'evil.pickle'}.items():
+        data = {'type': name, 'data_root': str(folder), 'ann_file': loaded, 'pipeline': []}
+        write(folder, pickled_yaml={**config, 'train_dataloader': {'dataset': data}})
+        assert main(['scan', 'pickled.yaml']) == 2
     assert not mark.exists()
     main(['check', 'importing.yaml', '--run-code'])
     assert mark.exists()

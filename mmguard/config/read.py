@@ -252,7 +252,8 @@ def _check_names(node: Any, path: str) -> None:
     if isinstance(node, dict):
         for key, value in node.items():
             where = f'{path}{key}'
-            if isinstance(value, str) and key in _NAMES_OF_CODE and not _NAMES_OF_CODE[key](value):
+            is_pickle = str(key).endswith('_file') and str(value).endswith(('.pkl', '.pickle'))  # mmengine unpickles it
+            if is_pickle or (isinstance(value, str) and key in _NAMES_OF_CODE and not _NAMES_OF_CODE[key](value)):
                 raise CannotRun(
                     f'{visible_name(where, 200)} is {shorten(value)}, which may run code that is not of a '
                     f'framework. A config in YAML or JSON is data: nothing was run. If you trust it, add --run-code'
