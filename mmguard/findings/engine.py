@@ -64,8 +64,13 @@ def _try_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Seq
         if not same and holds(edit, finding, splits, rules):
             was_read = bool(edit.files or (edit.options and not edit.config))
             edits.append(replace(edit, verified=was_read or None))
-    if edits and edits[-1].question and not edits[-1].if_not:  # no other way is left
-        edits[-1] = replace(edits[-1], if_not=finding.advice)
+    return _offer(finding, edits)
+
+
+def _offer(finding: Finding, edits: Sequence[Edit]) -> Finding:
+    """Return a finding with these edits; a question without another way has the advice for the answer "no"."""
+    if edits and edits[-1].question and not edits[-1].if_not:
+        edits = [*edits[:-1], replace(edits[-1], if_not=finding.advice)]
     return replace(finding, edits=tuple(edits))
 
 
@@ -93,7 +98,7 @@ def _add_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> F
             verdict = verifier(config, change_config(config, edit.config))
             if verdict.state != 'broken':
                 kept.append(replace(edit, verified=verdict.state == 'verified', doubt=verdict.reason))
-    return replace(finding, edits=tuple(kept))
+    return _offer(finding, kept)
 
 
 def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everything: bool = False) -> List[Type[Rule]]:

@@ -16,7 +16,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import MANUAL, Edit
 from mmguard.findings.engine import verify_edits
 from mmguard.findings.finding import Finding
-from mmguard.properties.builder import Builder
+from mmguard.properties.builder import BROKEN, VERIFIED, Builder, Verdict
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +32,19 @@ def verified(tree, *edits, code='MG201'):
 
 def set_heads(heads, number):
     return Edit('Set the number of classes.', config=tuple((f'{head}.num_classes', number) for head in heads), number=1)
+
+
+def test_a_question_whose_other_answer_breaks_the_program_has_the_advice():
+    config = ReadConfig(dict(model=dict(a=1)))
+    asks = Edit('first', question='Is it so?', config=(('model.a', 2),), number=1)
+    other = Edit('second', config=(('model.a', 3),), number=2)
+    finding = Finding('MG201', 'title', 'evidence', 'advice', 0.5, edits=(asks, other))
+
+    def verify(before, after):
+        return Verdict(BROKEN if after.written['model']['a'] == 3 else VERIFIED)
+
+    ((left,),) = [one.edits for one in verify_edits([finding], config, verify)]
+    assert (left.number, left.if_not) == (1, finding.advice)
 
 
 # ---- fewer outputs than the labels of the program need
