@@ -32,7 +32,7 @@ ABSENT = 'the config has none'
 #: Keys of a config that every part depends on.
 _EVERYWHERE = {'default_scope', 'custom_imports'}
 #: Exceptions that a program raises where it is not complete, whatever its config says.
-_INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError')
+_INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError', 'PermissionError')
 
 
 class Verdict(NamedTuple):
@@ -67,7 +67,9 @@ class Builder(Worker):
         """Return ``broken`` where anything fails that is not known to have failed before."""
         if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
             return Verdict(NOT_VERIFIED, 'MMEngine cannot build this config')
-        keys = {key for key in {*before.written, *after.written} if before.written.get(key) != after.written.get(key)}
+        keys = {
+            key for key in {*before.written, *after.written} if _differ(before.written.get(key), after.written.get(key))
+        }
         tried: List[str] = []
         doubts: List[str] = []
         for part in PARTS:
@@ -120,6 +122,13 @@ class Builder(Worker):
                 if reply.failure is None or reply.failure.kind != 'hang':
                     self._known[key] = reply
         return self._known.get(key) or Reply(f'the {self._seconds:.0f} s for trying edits were up')
+
+
+def _differ(one: Any, other: Any) -> bool:
+    try:
+        return bool(one != other)
+    except Exception:  # arrays do not say
+        return True
 
 
 @contextmanager

@@ -8,11 +8,12 @@ import glob
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import time
 import traceback
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, TypeVar
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, TypeVar
 
 from mmguard.text import describe_error
 
@@ -98,9 +99,13 @@ class Worker:
         """Call a function in the process and wait for its value. Never raises what the function raises."""
         ends = time.monotonic() + seconds
         try:
+            request = pickle.dumps((function, args))
+        except Exception as error:  # functions and objects of the config's own
+            return Reply(failure=Failure(type(error).__name__, f'cannot be handed to a process ({error})'))
+        try:
             if self._process is None:
                 self._start()
-            self._connection.send((function, args))
+            self._connection.send_bytes(request)
             while not self._connection.poll(max(0.0, min(_PACE, ends - time.monotonic()))):
                 if time.monotonic() >= ends:
                     return self._end(Failure('hang', f'did not end within {seconds:.0f} s'))
@@ -172,11 +177,12 @@ def _serve(connection: Any, ours: Any, folder: str) -> None:
     os.chdir(folder)
     while True:
         try:
-            function, args = connection.recv()
+            request = connection.recv_bytes()
         except (EOFError, OSError):
             return
         answer: Dict[str, Any]
         try:
+            function, args = pickle.loads(request)
             answer = {'value': function(*args)}
             data = json.dumps(answer)
         except BaseException as error:  # SystemExit, too: it is a program of the user's
@@ -195,6 +201,8 @@ def _isolate() -> None:
     sys.stdin, sys.stdout, sys.stderr = (os.fdopen(stream, 'rww'[stream], encoding='utf-8') for stream in range(3))
     os.environ.update(_ENVIRONMENT)
     sys.addaudithook(_refuse_network)
+    sys.addaudithook(_keep_files)
+    sys.dont_write_bytecode = True
     with contextlib.suppress(AttributeError, OSError):
         _leave_network(ctypes.CDLL(None))
 
@@ -213,3 +221,38 @@ def _leave_network(libc: Any) -> None:
 def _refuse_network(event: str, args: Any) -> None:
     if event == 'socket.getaddrinfo' or (event == 'socket.connect' and isinstance(args[1], tuple)):
         raise ConnectionRefusedError('mmguard runs the program without network')
+
+
+#: Files and folders that the program made.
+_made: Set[str] = set()
+
+
+def _keep_files(event: str, args: Any) -> None:
+    """Refuse to remove, replace or change files that the program did not make: some metrics empty their folder."""
+    if event == 'open':
+        if isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR):
+            _change(args[0])
+    elif event == 'os.mkdir':
+        if not os.path.lexists(args[0]):
+            _change(args[0])
+    elif event == 'os.truncate':
+        _change(args[0])
+    elif event == 'os.rename':
+        _change(args[0])
+        _change(args[1])
+    # What is named in an open folder is of a tree, which was asked for as a whole.
+    elif event in ('os.remove', 'os.rmdir', 'shutil.rmtree') and args[1:] in ((), (-1,), (None,)):
+        _change(args[0])
+
+
+def _change(path: Any) -> None:
+    """Remember what is made; refuse to change what was there."""
+    if isinstance(path, int):
+        return
+    folder, name = os.path.split(os.path.abspath(os.fsdecode(path)))
+    whole = os.path.join(os.path.realpath(folder), name)
+    own = any(whole == made or whole.startswith(made + os.sep) for made in _made)
+    if not os.path.lexists(path):
+        _made.add(whole)
+    elif not own and (os.path.isfile(path) or os.path.isdir(path)):  # not a device
+        raise PermissionError(f'mmguard keeps {whole} as it is: the program did not make it')

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 from mmengine.dataset import BaseDataset
@@ -106,3 +108,34 @@ class Unspeakable(Plain):
 class KeywordTwice(Plain):
     def __init__(self, **kwargs):
         super().__init__(test_mode=False, **kwargs)
+
+
+def empty(path):
+    with open(path, 'w', encoding='utf-8'):
+        pass
+
+
+CHANGES = {
+    'empty': empty,
+    'move': lambda path: os.rename(path, f'{path}.old'),
+    'remove': os.remove,
+    'remove folder': shutil.rmtree,
+    'truncate': lambda path: os.truncate(path, 0),
+}
+
+
+@DATASETS.register_module()
+class Changes(Plain):
+    """Changes a file or a folder that it makes, then ``path``."""
+
+    def __init__(self, change, path=None, **kwargs):
+        with tempfile.TemporaryDirectory() as folder:
+            own = os.path.join(folder, 'own')
+            if change in ('move', 'remove folder'):
+                os.makedirs(os.path.join(own, 'results'))
+            else:
+                empty(own)
+            CHANGES[change](own)
+        if path is not None:
+            CHANGES[change](path)
+        super().__init__(**kwargs)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from programs import tree_of
 
@@ -114,6 +115,20 @@ def test_what_it_starts_has_no_network(tmp_path, builder):
         assert builder.call(config, 'training data').failure.kind == 'ConnectionError'
 
 
+@pytest.mark.parametrize('change', ['empty', 'move', 'remove', 'remove folder', 'truncate'])
+def test_files_that_were_there_stay(change, tmp_path, builder):
+    results = tmp_path / 'results'
+    results.mkdir()
+    (results / 'old.json').write_text('{}')
+    path = results if change in ('move', 'remove folder') else results / 'old.json'
+    outcome = builder.call(config_with('Changes', change=change, path=str(path)), 'training data')
+    assert outcome.failure.kind == 'PermissionError'
+    assert (results / 'old.json').read_text() == '{}'
+    assert os.listdir(tmp_path) == ['results']
+    # What the program made is its own.
+    assert builder.call(config_with('Changes', change=change), 'training data').works
+
+
 def test_the_line_of_the_user_is_named(builder):
     failure = builder.call(config_with('EndsTheProgram'), 'training data').failure
     assert os.path.basename(failure.place).startswith('hostile.py:')
@@ -144,6 +159,12 @@ def test_a_step_that_the_labels_need(builder):
     without = [step for step in pipeline if step['type'] != 'LoadAnnotations']
     assert verdict_on(builder, tree, ('train_dataloader.dataset.pipeline', without)).state == BROKEN
     assert verdict_on(builder, tree, ('model.decode_head.loss_decode.loss_weight', 0.5)).state == VERIFIED
+
+
+def test_arrays_in_a_config(builder):
+    tree = config_with('Quiet').written
+    tree['train_dataloader']['dataset']['metainfo'] = dict(weights=np.ones(3))
+    assert verdict_on(builder, tree, ('train_dataloader.dataset.indices', 2)).state == VERIFIED
 
 
 def test_what_cannot_be_built_is_not_verified(builder):

@@ -57,6 +57,14 @@ def test_a_broken_property_is_exit_code_1(tmp_path, capsys):
     assert page.read_text().count('<img ') == 1
 
 
+def test_a_config_with_functions_is_not_tested(tmp_path):
+    path, report = write_config(tmp_path, tree_of(RETINANET)), tmp_path / 'found.json'
+    with open(path, 'a', encoding='utf-8') as file:
+        file.write("\ntrain_dataloader['collate_fn'] = lambda batch: batch\n")
+    assert main(['dry-run', path, '--only', 'class-weights', 'empty-batch', '--json', str(report)]) == 0
+    assert outcomes_of(report) == {'class-weights': 'not tested', 'empty-batch': 'not tested'}
+
+
 def test_without_data_the_model_is_tested_all_the_same(tmp_path):
     tree = tree_of(RETINANET)
     for split in ('train', 'val', 'test'):
