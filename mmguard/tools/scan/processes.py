@@ -121,8 +121,8 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException:
-        # The results of running tasks are discarded. Without this, the processes would wait for ever after a second
-        # Ctrl-C, and this one for them.
+        # Kill the processes, since their results are not needed: after a second Ctrl-C they would wait for ever, and
+        # this process for them.
         with _uninterrupted():
             for process in multiprocessing.active_children():
                 if process not in others:
