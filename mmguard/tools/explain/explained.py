@@ -123,7 +123,7 @@ class Explanation:
 
     @property
     def kernel(self) -> str:
-        """The kernel and its assertion, in one line; empty if there is none."""
+        """The kernel and its assertion, in one line; empty if no kernel failed an assertion."""
         found = re.search(r'([\w-]{1,100}\.cu):(\d{1,9})(?::\s*(?:void )?([^:\[(]{0,160}))?', self.raised.message)
         asserted = re.search(r'Assertion\s?[`\'"]?(.{1,400}?)[`\'"]? failed', self.raised.message)
         if not found or not asserted:

@@ -127,7 +127,7 @@ def _label(framework: str) -> str:
 
 
 def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
-    """Return the explanation as plain data for programs; ``'error': None`` if there is no error."""
+    """Return the explanation as plain data for programs; ``'error': None`` without an error."""
     record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
     if found is None:
         return record

@@ -38,7 +38,7 @@ class RankCrash:
 
     @property
     def error(self) -> str:
-        """Type and message of the exception; empty if there is none."""
+        """Type and message of the exception; empty without one."""
         error = self.flight.exception
         return '' if error is None else f'{error.type}: {error.message}'
 
