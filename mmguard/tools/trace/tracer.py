@@ -94,7 +94,7 @@ class Tracer:
             yield self.trace(number)
 
     def repeat(self, samples: int, number: Optional[int] = None) -> List[Story]:
-        """Trace evenly chosen samples, or one sample several times; each time with another seed."""
+        """Repeat the trace for evenly chosen samples, or several times for one sample, each time with another seed."""
         chosen = [turn * len(self) // samples for turn in range(samples)]
         return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]
 
