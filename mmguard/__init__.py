@@ -1,7 +1,7 @@
 """mmguard: one bad label must not kill, or quietly spoil, a training run.
 
-Transforms, losses and hooks register themselves once mmengine is imported, before or after mmguard. The
-parts that only need torch and numpy (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`,
+Transforms, losses and hooks register themselves once mmengine is imported, before or after mmguard. The parts
+that only need torch and numpy (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`,
 :mod:`mmguard.detection`, the scan) do not import mmengine.
 """
 
@@ -74,7 +74,7 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module(f'mmguard.{name}')
     if name in _OF_FRAMEWORKS:
         try:
-            register()  # others may be named in a config
+            register()  # the other classes may be named in a config
             return getattr(_importlib.import_module(_OF_FRAMEWORKS[name]), name)
         except ImportError as error:
             raise AttributeError(f'mmguard.{name} needs what does not import here: {error}') from error

@@ -84,7 +84,7 @@ def _write_every_character() -> None:
 
 
 class _Usage(Exception):
-    """argparse has printed help, version or usage."""
+    """Exit of argparse after it has printed help, version or usage."""
 
     def __init__(self, code: Any) -> None:
         super().__init__(code)

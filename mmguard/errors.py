@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class CannotRun(Exception):
-    """A command cannot run; says why, as text for the user: file, value, what to do."""
+    """Reason why a command cannot run, as text for the user: file, value, what to do."""

@@ -42,7 +42,7 @@ def assert_moves_together(
         tries (int): Number of seeds; ``random``, NumPy and PyTorch are seeded with each.
 
     Raises:
-        AssertionError: Gives the movement from the image to its label, and the seed.
+        AssertionError: Gives the shift or flip that moves the image onto its label, and the seed.
 
     Example:
         >>> assert_moves_together(lambda image, mask: (image[:, ::-1], mask[:, ::-1]))

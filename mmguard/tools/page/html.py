@@ -111,7 +111,7 @@ class Said(NamedTuple):
 
 
 def verdict_of(section: Section) -> Said:
-    """Summarize a section in one sentence: fine, or the number of findings and the first to look at."""
+    """Summarize a section in one sentence: fine, or the number of findings and the one to begin with."""
     findings, facts = section.findings, section.facts
     beside = [finding for finding in findings if finding.code not in FINE]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
@@ -190,7 +190,7 @@ def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
     if not counts:
         return None
     if facts.histogram and len(counts) <= ROWS and facts.num_classes <= ROWS:
-        # A class that never occurs has a row: it cannot be learned.
+        # A class that never occurs gets a row, since it cannot be learned.
         counts = {**dict.fromkeys(range(facts.num_classes), 0), **counts}
     kinds = {value: kind_of(value, facts) for value in counts}
     shown = sorted(counts, key=lambda value: (kinds[value] != 'invalid', -counts[value]))[:ROWS]

@@ -89,7 +89,7 @@ def _rgb(colour: Tuple[int, int, int]) -> str:
 
 
 class CannotDraw(Exception):
-    """A picture cannot be drawn; says why, as text for the page."""
+    """Reason why a picture cannot be drawn, as text for the page."""
 
 
 @dataclass

@@ -35,7 +35,7 @@ _OTHER_NAMES = {'training': 'train', 'valid': 'val', 'validation': 'val', 'testi
 
 
 class CannotScan(CannotRun):
-    """Nothing can be scanned; says why."""
+    """Reason why nothing can be scanned."""
 
 
 @dataclass

@@ -191,7 +191,7 @@ class DaskCluster:
             from distributed import Client
         except ImportError as error:
             raise CannotRun("--dask needs dask.distributed: pip install 'mmguard[dask]'") from error
-        for name in ('distributed', 'distributed.client'):  # report a lost scheduler once, without tracebacks
+        for name in ('distributed', 'distributed.client'):  # report a missing scheduler once, without tracebacks
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self.address = address
         self._client = Client(address, set_as_default=False, timeout=f'{_TIMEOUT}s')
@@ -274,7 +274,7 @@ def _watched(client: Any, address: str) -> Iterator[None]:
         while not over.wait(_LOOK):
             try:
                 looks = 0 if client.nthreads() else looks + 1
-            except Exception:  # a lost scheduler ends the scan, which reports it
+            except Exception:  # without its scheduler the scan ends, and reports it
                 return
             if looks == 2:
                 print(

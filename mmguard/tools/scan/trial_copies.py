@@ -28,7 +28,7 @@ _LEAST = 4096
 
 
 class NotTried(CannotRun):
-    """The files cannot be copied, or are too large for it."""
+    """Reason why files are not copied for a trial, such as their size."""
 
 
 @contextmanager

@@ -75,15 +75,15 @@ class FixOptions:
 
 
 class NotCorrected(Exception):
-    """A file is left out; says why."""
+    """Reason why a file is left out."""
 
 
 class Unreadable(NotCorrected):
-    """No decoder can read a file."""
+    """Reason why no decoder can read a file."""
 
 
 class CannotCorrect(CannotRun):
-    """Nothing can be corrected; says why."""
+    """Reason why nothing can be corrected."""
 
 
 class Corrected(NamedTuple):
