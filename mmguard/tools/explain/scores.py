@@ -27,7 +27,7 @@ _SCORE = re.compile(
 )
 #: Number of bytes before a score that are searched for its epoch.
 _NEAR = 1 << 11
-#: Losses of boxes; if they are 0 in all of ``_BOX_LINES`` lines, training uses no object.
+#: Losses of boxes; if they are 0 in all of at least ``_ENOUGH_LINES`` lines, training uses no object.
 _BOX_WORDS = (b'loss_bbox: ', b'iou_loss: ')
 _BOX_LOSS = re.compile(rb'\b(?:loss_bbox|iou_loss): (nan|\d[\d.]*)')
 _ENOUGH_LINES = 5

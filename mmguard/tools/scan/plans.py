@@ -46,7 +46,7 @@ class AnnotationSource:
     read: Callable[..., LabelFacts]  #: Function that reads it.
     notes: List[str] = field(default_factory=list)  #: Notes for the user.
     files: List[Any] = field(default_factory=list)  #: Files that are read, to detect identical splits.
-    spread: bool = False  #: True if ``read`` takes a mapper and ``on_files``.
+    spread: bool = False  #: True if ``read`` takes a mapper and a callback for the number of files done.
 
 
 Source = Union[MapSource, AnnotationSource, CaseSource]
@@ -69,7 +69,7 @@ class Plan:
 
 
 def is_left_out(split: str, options: ScanOptions) -> bool:
-    """Return True if a split, or its folder, has a usual name and is not asked for."""
+    """Return True if a split, or its folder, has one of the usual names and is not asked for."""
     name = os.path.basename(split)
     name = _OTHER_NAMES.get(name, name)
     return name in SPLITS and name not in options.splits

@@ -155,7 +155,7 @@ def _read_again(
 ) -> Optional[LabelFacts]:
     """Return the labels of a data set as they will be with another config, other options or changed files.
 
-    Annotation files are read again, changed ones as copies; for label maps the counts are relabeled, and
+    Annotation files are read again, changed ones as copies; for label maps the counts are relabelled, and
     some files are read if the config names others.
     """
     if any(is_url(path) for path, _ in files):

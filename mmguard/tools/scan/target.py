@@ -78,7 +78,7 @@ def _formats() -> List[Tuple[str, Callable[[str], object], bool]]:
 
 
 def _far_format(url: str, suffix: Optional[str]) -> str:
-    """Return YOLO or an empty string: a COCO JSON, or label maps. Text files next to images are other formats."""
+    """Return YOLO, or an empty string for a COCO JSON or label maps; refuse other texts next to images."""
     from mmguard.tools.scan.yolo.scan import is_yolo
 
     if is_yolo(url):
