@@ -1,4 +1,4 @@
-"""Builds the parts of a config and calls each once; compares them before and after an edit."""
+"""Builder of the parts of a config: calls each part once, and compares the parts before and after an edit."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mmguard.properties.worker import MEMORY, Reply, Worker
 
 #: Seconds that a command may spend on trying its edits.
 BUDGET = 20.0
-#: Share of the time left that a part may take after an edit: the rest is for the same part before it.
+#: Share of the remaining time that a part may take after an edit: the rest is for the same part before it.
 SHARE = 0.6
-#: Samples of the training set that are loaded, and those of a batch.
+#: Number of training samples that are loaded, and of samples in a batch.
 LOADED, BATCH = 4, 2
-#: Sides of the images that a model gets; the second one where it fails with the first, whatever the edit.
+#: Sides of the model's input images; the second one is used if the model fails with the first even without the edit.
 SIDES = (64, 256)
-#: Bytes of an annotation file that takes longer to read than there is time.
+#: Size of an annotation file, in bytes, that takes too long to read.
 LARGE = 64 << 20
 
 VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
-#: Reply about a part that the config does not have.
+#: Reply for a part that the config does not have.
 ABSENT = 'the config has none'
 #: Keys of a config that every part depends on.
 _EVERYWHERE = {'default_scope', 'custom_imports'}
-#: Exceptions that a program raises where it is not complete, whatever its config says.
+#: Exceptions of an incomplete program, independent of its config.
 _INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError', 'PermissionError')
 
 
@@ -40,8 +40,8 @@ class Verdict(NamedTuple):
 
     Attributes:
         state (str): ``'verified'``, ``'broken'`` or ``'not verified'``.
-        reason (str): What breaks, or why it could not be verified.
-        parts (tuple[str]): What was built and called with the edit.
+        reason (str): The failure, or the reason why it could not be verified.
+        parts (tuple[str]): Parts that were built and called with the edit.
     """
 
     state: str
@@ -50,7 +50,7 @@ class Verdict(NamedTuple):
 
 
 class Builder(Worker):
-    """Process that builds and calls parts of configs, and remembers how that went.
+    """Process that builds and calls parts of configs, and remembers the results.
 
     Args:
         seconds (float): Time for all calls together.
@@ -64,7 +64,7 @@ class Builder(Worker):
         self._known: Dict[bytes, Reply] = {}
 
     def compare(self, before: ReadConfig, after: ReadConfig) -> Verdict:
-        """Return ``broken`` where anything fails that is not known to have failed before."""
+        """Return ``broken`` if any part fails that did not fail before."""
         if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
             return Verdict(NOT_VERIFIED, 'MMEngine cannot build this config')
         keys = {
@@ -87,7 +87,8 @@ class Builder(Worker):
         return Verdict(VERIFIED, parts=tuple(tried))
 
     def _compare_part(self, before: ReadConfig, after: ReadConfig, part: str) -> Tuple[Reply, bool]:
-        """Return how a part goes after an edit, and where it fails whether it worked, or may have worked, before."""
+        """Return the result for a part after an edit, and True if it fails now but worked, or may have worked,
+        before."""
         for side in SIDES if PARTS[part].has_sides else SIDES[:1]:
             now = self.call(after, part, side, SHARE)
             if now.failure is None:
@@ -98,20 +99,20 @@ class Builder(Worker):
         return now, False
 
     def call(self, config: ReadConfig, part: str, side: int = SIDES[0], share: float = 1.0) -> Reply:
-        """Build a part of a config and call it once; what was tried before is not tried again.
+        """Build a part of a config and call it once; do not repeat a previous attempt.
 
         Args:
-            config (ReadConfig): It, or it with an edit.
+            config (ReadConfig): The config, or the config with an edit.
             part (str): A key of ``PARTS``.
-            side (int): Of the images that a model gets.
-            share (float): Share of the time left that it may take.
+            side (int): Side of the model's input images.
+            share (float): Share of the remaining time that it may take.
 
         Returns:
-            Reply: its value says why the part could not be tried.
+            Reply: Its value gives the reason if the part could not be tried.
         """
         try:
             key = pickle.dumps((part, side, config.written))
-        except Exception as error:  # functions and objects of the config's own
+        except Exception as error:  # functions and objects in the config
             return Reply(f'the config holds what cannot be handed to a process ({error})')
         if key not in self._known:
             if self._ends is None:
@@ -135,12 +136,12 @@ def _differ(one: Any, other: Any) -> bool:
 def verifier_of(
     config: ReadConfig, run_code: bool = False, verify: bool = True
 ) -> Iterator[Callable[[ReadConfig, ReadConfig], Verdict]]:
-    """Make the verifier of a command; where nothing is to be built it says why.
+    """Create the verifier of a command; it returns the reason if nothing is to be built.
 
     Args:
-        config (ReadConfig): As the user named it: YAML and JSON are data, and are not run.
-        run_code (bool): Whether they may be, too.
-        verify (bool): Whether the user wants it.
+        config (ReadConfig): Config of the user: YAML and JSON are data, and are not run.
+        run_code (bool): True if YAML and JSON may be run, too.
+        verify (bool): True if the user wants edits to be verified.
     """
     if not verify:
         yield lambda *_: Verdict(NOT_VERIFIED, 'left out by --no-verify')
@@ -155,10 +156,10 @@ def verifier_of(
 
 
 def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
-    """Build a part and call it once, with images of this side. Returns why it was not tried; empty: it works.
+    """Build a part and call it once with images of this side; return the reason if it was not tried, empty if it works.
 
     Raises:
-        Exception: Whatever the program raises.
+        Exception: Any exception of the program.
     """
     import torch
 
@@ -180,7 +181,7 @@ def _load(split: str, program: Any, _: int) -> None:
 
 
 def _check_size(program: Any, split: str) -> None:
-    """Raise ``Unavailable`` where an annotation file of a split is too large."""
+    """Raise ``Unavailable`` if an annotation file of a split is too large."""
     for _, node in walk(program.dataset_config(split)):
         path = os.path.join(str(node.get('data_root') or ''), str(node.get('ann_file') or ''))
         if os.path.isfile(path) and os.path.getsize(path) > LARGE:
@@ -188,7 +189,7 @@ def _check_size(program: Any, split: str) -> None:
 
 
 def _train(program: Any, side: int) -> None:
-    """Call the model with samples of the data, and with a made one for the labels that these do not show."""
+    """Call the model with samples of the data, and with an artificial one for labels that these do not contain."""
     import torch
 
     from mmguard.properties.program import total
@@ -198,7 +199,7 @@ def _train(program: Any, side: int) -> None:
     try:
         samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]
         problem: Exception = ValueError('the pipeline leaves no sample with an image')
-    except Exception as raised:  # a package or an image is missing, but the annotations may be here
+    except Exception as raised:  # a package or an image is missing, but the annotations may be available
         samples, problem = [], raised
     kind = program.kind
     labels = program.collect_labels().union(*(labels_of(sample, kind) for sample in samples))
@@ -248,14 +249,14 @@ def _make_hooks(program: Any, _: int) -> None:
 
 
 class Part(NamedTuple):
-    """A part of a program: the keys of a config that it is built of, the call, and whether that takes images."""
+    """A part of a program: the config keys that it is built from, the call, and True if the call takes images."""
 
     keys: Tuple[str, ...]
     call: Callable[[Any, int], Any]
     has_sides: bool = False
 
 
-#: In the order in which an edit is tried: what takes longer comes later.
+#: In the order in which an edit is tried: slower parts come later.
 PARTS: Dict[str, Part] = {
     'data sets': Part(('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p, _: p.construct_datasets()),
     'hooks': Part(('custom_hooks',), _make_hooks),

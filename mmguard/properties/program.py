@@ -1,4 +1,4 @@
-"""Parts of a config, built as a training would have them, but small: data sets, model, batches, losses, evaluators."""
+"""Parts of a config, built small: data sets, model, batches, losses, evaluators."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from mmguard.properties.samples import make_instances, make_template
 
 #: Sides of images that are tried, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
-#: Annotations of a training set that are asked for their labels.
+#: Number of annotations of a training set whose labels are collected.
 ANNOTATED = 1000
 #: Value of ignored pixels where no head says so.
 VOID = 255
@@ -79,12 +79,12 @@ def once(method: Callable[..., Made]) -> Callable[..., Made]:
 
 
 class Program:
-    """Parts of a config, each built when it is first asked for.
+    """Parts of a config, each built on first use.
 
     Args:
-        tree (dict): The config as plain dicts, lists and values.
-        device (str): Where the model is.
-        samples (int): How many samples of each data set properties may load.
+        tree (dict): Config as plain dicts, lists and values.
+        device (str): Device of the model.
+        samples (int): Number of samples of each data set that properties may load.
 
     Attributes:
         framework (str): ``'mmseg'`` or ``'mmdet'``.
@@ -121,20 +121,20 @@ class Program:
         import_scope(self.config)
 
     def scope(self) -> ContextManager[None]:
-        """Look types without a scope up where a training would."""
+        """Look up types without a scope as a training would."""
         scope: ContextManager[None] = DefaultScope.overwrite_default_scope(
             self.config.get('default_scope') or 'mmengine'
         )
         return scope
 
     def seconds_left(self) -> float:
-        """Return the seconds that the property at hand may still take."""
+        """Return the remaining seconds of the current property."""
         return self.ends - time.monotonic()
 
     # ---- data
 
     def dataset_config(self, split: str) -> Any:
-        """Return the data set of a split, as the config has it."""
+        """Return the config of a split's data set."""
         dataset = (self.config.get(f'{split}_dataloader') or {}).get('dataset')
         if dataset is None:
             raise Unavailable(f'the config has no {split}_dataloader with a data set')
@@ -158,7 +158,7 @@ class Program:
                 self._construct_dataset(split, {'pipeline', 'dataset', 'datasets', 'data_prefix'}, lazy_init=True)
 
     def _construct_dataset(self, split: str, keys: Set[str], **arguments: Any) -> Any:
-        """Build a data set with other arguments in all parts of it that have one of these keys."""
+        """Build a data set with other arguments in each of its parts that has one of these keys."""
         node = copy.deepcopy(self.dataset_config(split))
         for _, inner in walk(node):
             if 'type' in inner and keys & set(inner):
@@ -167,7 +167,7 @@ class Program:
             return DATASETS.build(node)
 
     def leaves(self, split: str) -> List[Any]:
-        """Return the data sets inside of all wrappers, which load the samples."""
+        """Return the data sets inside all wrappers, which load the samples."""
         return [leaf for leaf in innermost(self.dataset(split)) if hasattr(leaf, 'pipeline')]
 
     def load(self, split: str, most: int) -> List[Any]:
@@ -182,7 +182,7 @@ class Program:
         found: Set[int] = set()
         try:
             dataset = self.dataset('train')
-        except ImportError:  # a step of the pipeline needs a package that is missing
+        except ImportError:  # a step of the pipeline needs a missing package
             dataset = self._construct_dataset('train', {'pipeline'}, pipeline=[])
         for leaf in innermost(dataset):
             for number in spread(len(leaf), ANNOTATED if hasattr(leaf, 'get_data_info') else 0):
@@ -212,11 +212,11 @@ class Program:
 
     @once
     def spaces(self) -> LabelSpaces:
-        """Return which labels the heads take."""
+        """Return the labels that the heads accept."""
         return from_model(self.model(), list(self.class_names()))
 
     def class_names(self) -> Tuple[str, ...]:
-        """Return what the training set calls its classes; empty where it is not there."""
+        """Return the class names of the training set; empty if the data set is missing."""
         try:
             names = (getattr(self.dataset('train'), 'metainfo', None) or {}).get('classes')
         except Exception:
@@ -238,7 +238,7 @@ class Program:
         return VOID if space is None or space.ignore_index is None else space.ignore_index
 
     def ignore_values(self) -> Tuple[int, ...]:
-        """Return the values of pixels that say nothing, as the config says it: no model is built."""
+        """Return the ignored values of pixels according to the config, without building a model."""
         space = from_config(self.read).pixels
         return (VOID,) if space is None or space.ignore_index is None else (VOID, space.ignore_index)
 
@@ -293,7 +293,7 @@ class Program:
         return sample
 
     def instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
-        """Return a packed sample with these boxes and, where the model trains on them, masks of their inside."""
+        """Return a packed sample with these boxes and, if the model trains on them, masks of their inside."""
         sample = self._blank(side, seed)
         known = self.template()['data_samples']
         sample['data_samples'].gt_instances = make_instances(known.gt_instances, boxes, labels, side)
@@ -382,7 +382,7 @@ _programs: Dict[bytes, Program] = {}
 
 
 def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
-    """Return the program of a config: the last two are kept, those before and after an edit."""
+    """Return the program of a config; the last two are kept, those before and after an edit."""
     key = pickle.dumps((tree, device, samples))
     if key not in _programs:
         while len(_programs) > 1:
@@ -392,7 +392,7 @@ def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -
 
 
 def total(losses: Mapping[str, Tensor]) -> Tensor:
-    """Add up what a training minimises: what is called a loss."""
+    """Return the sum of the losses, as a training minimizes it."""
     return sum((loss for name, loss in losses.items() if 'loss' in name), torch.zeros(()))
 
 
@@ -421,7 +421,7 @@ def innermost(dataset: Any) -> List[Any]:
 
 
 def drop_pretrained(node: Any) -> Any:
-    """Copy a model's config without what would load weights from a file or from the network."""
+    """Copy a model's config without the keys that load weights from a file or from the network."""
     if isinstance(node, dict):
         kept = {key: drop_pretrained(value) for key, value in node.items()}
         for key in ('pretrained', 'teacher_ckpt'):

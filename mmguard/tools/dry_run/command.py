@@ -11,7 +11,7 @@ from typing import Any, Iterator, List
 from mmguard.tools.arguments import add_run_code, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
-#: Seconds that are left to a property at least.
+#: Minimum number of seconds for a property.
 _LEAST = 5.0
 
 
@@ -46,7 +46,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+    import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
@@ -80,7 +80,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _shares(names: List[str], seconds: float) -> Iterator[Any]:
-    """Yield each property with its time: an equal share of what is left, but for the first, which builds most."""
+    """Yield each property with its time: an equal share of the remaining time, except for the first, which builds
+    most."""
     ends = time.monotonic() + seconds
     for number, name in enumerate(names):
         left = ends - time.monotonic()
