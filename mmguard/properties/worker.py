@@ -26,7 +26,7 @@ _ENVIRONMENT = {'HF_HUB_OFFLINE': '1', 'TRANSFORMERS_OFFLINE': '1', 'HF_DATASETS
 #: Path of mmguard's own code, which calls the program.
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 #: Constants of Linux: flags of unshare(2), and the option of prctl(2) that makes a process the parent of its orphans.
-_NEW_USER, _NEW_NETWORK, _SUBREAPER = 0x10000000, 0x40000000, 36
+_NEW_USER, _NEW_NETWORK, _SUBREAPER, _SIGNAL_AT_END = 0x10000000, 0x40000000, 36, 1
 
 Self = TypeVar('Self', bound='Worker')
 
@@ -173,7 +173,10 @@ def _find_family(pid: int) -> List[int]:
 def _serve(connection: Any, ours: Any, folder: str) -> None:
     if ours is not None:
         ours.close()
+    parent = os.getppid()
     _isolate()
+    if sys.platform == 'linux':
+        _end_descendants_at_exit(connection, parent)
     os.chdir(folder)
     while True:
         try:
@@ -188,6 +191,32 @@ def _serve(connection: Any, ours: Any, folder: str) -> None:
         except BaseException as error:  # also SystemExit: it is raised by the user's program
             data = json.dumps({'failure': Failure.describe(error)})
         connection.send_bytes(data.encode())
+
+
+def _end_descendants_at_exit(connection: Any, parent: int) -> None:
+    """Continue in a fork; this process ends its descendants when the fork or the parent ends, then exits like it."""
+    fork = os.fork()
+    if fork == 0:
+        return
+
+    def end_descendants(*_: Any) -> None:
+        for member in _find_family(os.getpid())[1:]:
+            with contextlib.suppress(OSError):
+                os.kill(member, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    connection.close()
+    signal.signal(signal.SIGTERM, end_descendants)
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(_SIGNAL_AT_END, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before it was asked to tell
+        end_descendants()
+    _, status = os.waitpid(fork, 0)
+    end_descendants()
+    if os.WIFSIGNALED(status):
+        os.kill(os.getpid(), signal.SIGKILL if os.WTERMSIG(status) == signal.SIGTERM else os.WTERMSIG(status))
+    os._exit(os.WEXITSTATUS(status))
 
 
 def _isolate() -> None:

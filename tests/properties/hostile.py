@@ -70,13 +70,15 @@ class Allocates(Plain):
 
 @DATASETS.register_module()
 class StartsPrograms(Plain):
-    """Starts ``program`` twice, once detached, writes both ids to ``ids``, and goes on or waits."""
+    """Starts ``program`` twice, once detached, writes both ids to ``ids``, and goes on, waits or dies."""
 
-    def __init__(self, program, ids, waits=False, **kwargs):
+    def __init__(self, program, ids, waits=False, dies=False, **kwargs):
         command = [sys.executable, '-c', program]
         started = [subprocess.Popen(command, start_new_session=detached) for detached in (True, False)]
         with open(ids, 'w', encoding='utf-8') as file:
             file.write(' '.join(str(one.pid) for one in started))
+        if dies:
+            os._exit(7)
         if waits:
             print([one.wait() for one in started])
         self.codes = [one.poll() for one in started]

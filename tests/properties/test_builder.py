@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -96,6 +97,36 @@ def test_what_it_starts_is_ended_with_it(tmp_path):
     assert not any(is_running(number) for number in started)
 
 
+@linux
+@pytest.mark.parametrize('dataset', ['Dies', 'Waits'])
+def test_what_it_starts_is_ended_after_a_crash(dataset, tmp_path):
+    """The process dies by itself, or with the process that asks."""
+    script = (
+        'import sys\n'
+        f'sys.path[:0] = {[os.path.dirname(__file__)]!r}\n'
+        'from mmguard.config.read import ReadConfig\n'
+        'from mmguard.properties.builder import Builder\n'
+        "tree = dict(custom_imports=dict(imports=['hostile']), default_scope='mmengine')\n"
+        "dataset = dict(type='StartsPrograms', program='import time; time.sleep(600)', ids='ids', pipeline=[])\n"
+        f'dataset.update(waits={dataset == "Waits"}, dies={dataset == "Dies"})\n'
+        'with Builder(seconds=100) as builder:\n'
+        "    print(builder.call(ReadConfig(dict(tree, train_dataloader=dict(dataset=dataset))), 'training data'))\n"
+    )
+    asking = subprocess.Popen([sys.executable, '-c', script], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    started = wait_for(lambda: (tmp_path / 'ids').exists() and [int(n) for n in (tmp_path / 'ids').read_text().split()])
+    if dataset == 'Waits':
+        asking.terminate()
+    asking.wait(100)
+    assert wait_for(lambda: not any(map(is_running, started)))
+
+
+def wait_for(condition, seconds=30):
+    ends = time.monotonic() + seconds
+    while not condition() and time.monotonic() < ends:
+        time.sleep(0.1)
+    return condition()
+
+
 def is_running(number):
     try:
         with open(f'/proc/{number}/stat', encoding='ascii') as file:
@@ -164,7 +195,7 @@ def test_a_step_that_the_labels_need(builder):
 def test_arrays_in_a_config(builder):
     tree = config_with('Quiet').written
     tree['train_dataloader']['dataset']['metainfo'] = dict(weights=np.ones(3))
-    assert verdict_on(builder, tree, ('train_dataloader.dataset.indices', 2)).state == VERIFIED
+    assert verdict_on(builder, tree, ('train_dataloader.dataset.metainfo.weights', [1.0] * 3)).state == VERIFIED
 
 
 def test_what_cannot_be_built_is_not_verified(builder):
