@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 from mmguard.config.changes import walk
 from mmguard.config.read import ReadConfig, is_data
-from mmguard.properties.result import Unavailable
+from mmguard.properties.result import NoSamples, Unavailable
 from mmguard.properties.worker import MEMORY, Reply, Worker
 
 #: Seconds that a command may spend on trying its edits.
@@ -170,6 +170,8 @@ def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
         return ABSENT
     try:
         PARTS[part].call(program_of(tree), side)
+    except NoSamples:  # an edit must not leave out all of them
+        raise
     except Unavailable as reason:
         return str(reason)
     return ''

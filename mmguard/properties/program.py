@@ -45,7 +45,7 @@ from mmguard.labels.heads import from_model
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.losses.guard_model import guard_model
 from mmguard.properties.alignment import Box
-from mmguard.properties.result import Unavailable
+from mmguard.properties.result import NoSamples, Unavailable
 from mmguard.properties.samples import make_instances, make_template
 
 #: Sides of images that are tried, the smallest first.
@@ -148,7 +148,7 @@ class Program:
         if hasattr(built, 'full_init'):
             built.full_init()
         if not len(built):
-            raise Unavailable(f'the {split} data set holds no sample')
+            raise NoSamples(f'the {split} data set holds no sample')
         return built
 
     def construct_datasets(self) -> None:

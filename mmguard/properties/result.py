@@ -20,6 +20,10 @@ class Unavailable(Exception):
     """Reason why a property cannot be tested."""
 
 
+class NoSamples(Unavailable):
+    """Absence of samples in a data set."""
+
+
 class Result(NamedTuple):
     """Outcome of a property for one part of a program.
 

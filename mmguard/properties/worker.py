@@ -194,7 +194,7 @@ def _serve(connection: Any, ours: Any, folder: str) -> None:
 
 
 def _end_descendants_at_exit(connection: Any, parent: int) -> None:
-    """Call the program from a fork; this process ends its descendants when the fork or the parent ends, then exits like it."""
+    """Call the program from a fork; this process ends its descendants when the fork or the parent ends."""
     fork = os.fork()
     if fork == 0:
         return

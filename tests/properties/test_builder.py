@@ -192,6 +192,16 @@ def test_a_step_that_the_labels_need(builder):
     assert verdict_on(builder, tree, ('model.decode_head.loss_decode.loss_weight', 0.5)).state == VERIFIED
 
 
+@pytest.mark.parametrize('split', ['train', 'val', 'test'])
+def test_a_data_set_that_an_edit_empties(builder, split):
+    tree = config_with('Quiet').written
+    tree[f'{split}_dataloader'] = copy.deepcopy(tree['train_dataloader'])
+    tree[f'{split}_dataloader']['dataset']['serialize_data'] = False
+    assert verdict_on(builder, tree, (f'{split}_dataloader.dataset.indices', [])).state == BROKEN
+    tree[f'{split}_dataloader']['dataset']['indices'] = []
+    assert verdict_on(builder, tree, (f'{split}_dataloader.dataset.indices', [1, 2])).state == VERIFIED
+
+
 def test_arrays_in_a_config(builder):
     tree = config_with('Quiet').written
     tree['train_dataloader']['dataset']['metainfo'] = dict(weights=np.ones(3))
