@@ -105,6 +105,9 @@ class Worker:
         try:
             if self._process is None:
                 self._start()
+        except OSError as error:  # no processes, files or memory are left
+            return Reply(failure=Failure(type(error).__name__, f'cannot be given a process ({error})'))
+        try:
             self._connection.send_bytes(request)
             while not self._connection.poll(max(0.0, min(_PACE, ends - time.monotonic()))):
                 if time.monotonic() >= ends:
@@ -143,8 +146,9 @@ class Worker:
         self._connection, theirs = self._context.Pipe()
         # A forked process must not hold the parent's end of the connection, so that it ends with the parent.
         ours = self._connection if self._context.get_start_method() == 'fork' else None
-        self._process = self._context.Process(target=_serve, args=(theirs, ours, os.getcwd()), daemon=True)
-        self._process.start()
+        process = self._context.Process(target=_serve, args=(theirs, ours, os.getcwd()), daemon=True)
+        process.start()
+        self._process = process
         theirs.close()
 
     def _end(self, failure: Failure) -> Reply:

@@ -16,6 +16,7 @@ from programs import tree_of
 from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig
 from mmguard.properties.builder import BROKEN, NOT_VERIFIED, VERIFIED, Builder
+from mmguard.properties.worker import Worker
 
 pytestmark = pytest.mark.slow
 
@@ -163,6 +164,20 @@ def test_files_that_were_there_stay(change, tmp_path, builder):
 def test_the_line_of_the_user_is_named(builder):
     failure = builder.call(config_with('EndsTheProgram'), 'training data').failure
     assert os.path.basename(failure.place).startswith('hostile.py:')
+
+
+@linux
+def test_a_process_that_cannot_be_started_is_data():
+    resource = pytest.importorskip('resource')
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Worker(forks=True) as worker:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1, limits[1]))
+        try:
+            outcome = worker.ask(os.getpid, seconds=50)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        assert outcome.failure.kind == 'OSError'
+        assert worker.ask(os.getpid, seconds=50).value
 
 
 def test_a_part_is_called_once(builder):
