@@ -82,7 +82,7 @@ class LabelList(DeclaredCause):
         number = {old: new for new, old in enumerate(ordered)}
         names = {('background' if value == 0 else name): number[value] for name, value in known.items()}
         labels = as_written(facts.labels, names)
-        lines = (f'"labels": {json.dumps(labels, ensure_ascii=False)}',)
+        lines = [f'"labels": {json.dumps(labels, ensure_ascii=False)}']
         questions = ['Is 0 the background?'] if asks_zero else []
         if set(held) <= set(number.values()):  # the label files have no gap
             new = [value for value in held if value not in values]
@@ -97,8 +97,9 @@ class LabelList(DeclaredCause):
         pairs.update(slips)
         title = 'Number the labels without a gap, in dataset.json and in all label files.'
         questions = [*(f'Is {value} a slip of {ordered[new]}?' for value, new in slips.items()), *questions]
-        lines, written = (*lines, *renumbering(pairs)), {'labels': labels}
-        yield rewrite_volumes(facts.labels, title, ' '.join(questions), lines, written, label_map=tuple(pairs.items()))
+        lines = [*lines, *renumbering(pairs)]
+        label_map = tuple(pairs.items())
+        yield rewrite_volumes(facts.labels, title, ' '.join(questions), lines, {'labels': labels}, label_map=label_map)
 
     def describe(self, facts: LabelFacts) -> dict:
         return {'faults': '; '.join(self.texts(facts)[:2])}
