@@ -23,7 +23,7 @@ from situation import (
     write_config,
 )
 from targets import Build, Target, find_unwritten, scan_sets, target_of, values_of, write_edit
-from volume_sets import LIVER, organs, volumes
+from volume_sets import LIVER, Draw, organs, volumes
 
 from mmguard.cli import main
 from mmguard.config.read import read_config
@@ -363,3 +363,50 @@ def test_edits_of_volumes(values: Any, labels: Any, code: str, writes: Dict[str,
     assert [finding.code for finding in after.results[0].findings] == ['MG195']
     assert sum(after.labels.histogram.values()) == sum(before.labels.histogram.values())
     assert after.labels.histogram[0] == before.labels.histogram[0], 'nothing becomes background'
+
+
+def _from_one(*values: int) -> Draw:
+    """Labels where every voxel is of a class, and none is 0."""
+    return lambda rng, case: np.maximum(organs(*values)(rng, case), 1)
+
+
+#: Labels of dataset.json, what the label files hold -> the labels to write.
+DECLARED_WRONGLY = {
+    'no background, 0 nowhere': (
+        {'sand': 1, 'clay': 2, 'peat': 3},
+        _from_one(2, 3),
+        dict(background=0, sand=1, peat=3),
+    ),
+    'no background, 0 in the files': ({'rib': 1, 'spine': 2}, organs(1, 2), dict(background=0, rib=1, spine=2)),
+    'no background, ignore': ({'nerve': 1, 'ignore': 2}, organs(1, 2), dict(background=0, nerve=1, ignore=2)),
+    '0 of another name': ({'other': 0, 'vein': 1}, organs(1), dict(background=0, vein=1)),
+    'as in v1': ({'0': 'background', '1': 'lung', '2': 'node'}, organs(1, 2), dict(background=0, lung=1, node=2)),
+    'as in v1, no background': ({'1': 'root', '2': 'leaf'}, organs(1, 2), dict(background=0, root=1, leaf=2)),
+    'numbers as text': ({'background': '0', 'aorta': '1'}, organs(1), dict(background=0, aorta=1)),
+    'a gap that no file has': ({'background': 0, 'cyst': 1, 'stone': 5}, organs(1, 2), dict(cyst=1, stone=2)),
+}
+#: Those where the files hold a value whose meaning only the user knows.
+ASKED = {
+    'no background, 0 in the files',
+    'no background, ignore',
+    '0 of another name',
+    'as in v1, no background',
+    'a gap that no file has',
+}
+
+
+@pytest.mark.parametrize('name', sorted(DECLARED_WRONGLY))
+def test_label_files_stay_where_only_dataset_json_is_wrong(name: str, tmp_path: Path) -> None:
+    pytest.importorskip('nibabel')
+    declared, draw, wanted = DECLARED_WRONGLY[name]
+    before = scan(volumes(declared, draw, 3), tmp_path)
+    assert before.first.code == 'MG181'
+    edit = before.first.edits[0]
+    [(_, written)] = edit.files
+    assert [option for option, _ in written] == ['dataset_json']
+    assert find_unwritten(edit, wanted) == {}
+    assert bool(edit.question) == (name in ASKED)
+    write_volumes(before.target.path, edit)
+    after = scan_target(before.target)
+    assert [finding.code for finding in after.results[0].findings] == ['MG195']
+    assert after.labels.histogram == before.labels.histogram

@@ -197,6 +197,24 @@ def find(case: Case, root: Path) -> Finding:
     return next(finding for finding in findings_of(case.build, root) if finding.code == case.code)
 
 
+@pytest.mark.parametrize(
+    ('build', 'most', 'is_class'),
+    [
+        (masks(scenes(range(1, 5), 6), 3), 4, True),
+        (masks(scenes(range(1, 10), 5), 8), 9, True),
+        (five(scenes(range(1, 7), 6)), 6, True),
+        (masks(scenes([1, 2, 3, 5], 6), 4), 5, False),
+    ],
+)
+def test_one_class_more_that_count_from_one(build: Build, most: int, is_class: bool, tmp_path: Path) -> None:
+    edits = find(Case('MG115', build, is_any), tmp_path).edits
+    asked = [edit.question for edit in edits]
+    assert len(set(asked)) == len(asked) == 1 + is_class
+    assert f'({most}, {VOID})' in repr(edits[0].options)
+    wanted = dict(num_classes=most, label_map={value: value - 1 for value in range(1, most + 1)})
+    assert [find_unwritten(edit, wanted) == {} for edit in edits] == [False, True][: 1 + is_class]
+
+
 @pytest.mark.parametrize('name', list(RIGHT))
 def test_the_right_edit_is_offered(name: str, tmp_path: Path) -> None:
     finding = find(RIGHT[name], tmp_path)

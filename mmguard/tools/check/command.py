@@ -93,7 +93,10 @@ def _as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: b
     parts += [hint] if hint else []
     numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
     total = ', '.join(quantity(number, severity) for severity, number in numbers.items() if number)
-    clean = f'nothing found by {quantity(rules, "rule")}. Labels not read: `mmguard scan {config.file}`'
+    clean = (
+        f'nothing found by {quantity(rules, "rule")}. Labels not read: `mmguard scan {config.file}`. '
+        f'Training not tried: `mmguard dry-run {config.file}`'
+    )
     parts.append(f'{config.file}: {total or clean}')
     return '\n\n'.join(parts)
 

@@ -308,9 +308,16 @@ def labelme_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -
 
 
 def class_folder_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations.image_labels import scan_class_folder, splits_of_classes
+    from mmguard.tools.scan.annotations.image_labels import find_box_file, scan_class_folder, splits_of_classes
 
     folders = splits_of_classes(target)
+    boxes = next(filter(None, map(find_box_file, folders.values())), '')
+    if boxes:
+        raise CannotScan(
+            f'{target}: {boxes} holds boxes of an image, so the folders are not the classes of images. Of YOLO, name '
+            f'the data.yaml: ultralytics looks for label files next to the images, or where a folder is called '
+            f'images, in labels/ instead; a row is the number of the class and 4 fractions, `0 0.5 0.5 0.1 0.1`'
+        )
     train = next(iter(folders.values()), '')
     plan = Plan([], ConfigFacts(framework='mmpretrain'))
     for split, folder in folders.items():

@@ -7,7 +7,6 @@ from typing import Dict
 WITHOUT: Dict[str, str] = {
     'detection_configs: pictures were resized afterwards': 'MG130: boxes were drawn on other pictures',
     'detection_configs: pictures are turned': 'MG130: boxes were drawn on other pictures',
-    'detection_configs: with_mask, boxes alone': 'MG179: masks are to be drawn',
     'segmentation_configs: HuasdorffDisstanceLoss, void': 'MG243: which other loss is meant is not known',
     'mask_values: ADE20K full for 847 classes': 'MG122: no loader of mmseg keeps so many classes',
     'mask_values: half of the files are void': 'MG128: files of void alone are right: the loss must bear them',
@@ -30,7 +29,7 @@ WITHOUT: Dict[str, str] = {
     'annotation_files: the second half of a list, detectron2': 'MG141: the other files have the rest of the list',
     'annotation_files: a few of a list, YOLOX': 'MG141: the other files have the rest of the list',
     'annotation_files: the end of a list that counts from 1, mmdet': 'MG141: the other files have the rest of the list',
-    'annotation_files: masks: boxes of CVAT for Mask R-CNN': 'MG179: masks are to be drawn',
+    'annotation_files: masks: few are missing': 'MG179: masks are to be drawn',
     'annotation_files: masks: a polygon of two points': 'MG179: masks are to be drawn',
     'annotation_files: VOC: an XML is cut off': 'MG132: files are to be copied again',
     'annotation_files: pytorch/vision#1128': 'MG109: so many boxes are no slips, and how they are written is not known',

@@ -86,6 +86,15 @@ def two_points(data: Dict[str, Any]) -> None:
     data['annotations'][20]['segmentation'] = [[31, 40, 77, 52]]
 
 
+def one_outline(data: Dict[str, Any]) -> None:
+    data['annotations'][7]['segmentation'] = [[20, 20, 90, 22, 88, 70, 25, 64]]
+
+
+def two_without(data: Dict[str, Any]) -> None:
+    for number in (5, 11):
+        data['annotations'][number]['segmentation'] = []
+
+
 SITUATIONS: Dict[str, Situation] = {
     'roboflow: a parent category 0': Situation(
         'id 0 names the project and is never used; the labels are 1 and 2 of num_classes=2',
@@ -208,7 +217,32 @@ SITUATIONS: Dict[str, Situation] = {
             framework='detectron2',
             masks=True,
         ),
+        first=dict(masks=False),
         seen=('0000.jpg: annotation 1',),
+    ),
+    'masks: one outline among boxes': Situation(
+        'an object was drawn as a polygon to try it, 35 others are boxes',
+        ('MG179',),
+        with_options(
+            json_alone(numbered('bolt', 'nut', 'washer'), 3, annotation=dict(segmentation=None), change=one_outline),
+            masks=True,
+        ),
+        first=dict(masks=False),
+    ),
+    'masks: few are missing': Situation(
+        'two objects of 36 have no mask: they are slips',
+        ('MG179',),
+        with_options(
+            json_alone(
+                numbered('scratch', 'dent', 'spot'),
+                3,
+                annotation=dict(segmentation=[[20, 20, 90, 22, 88, 70, 25, 64]]),
+                change=two_without,
+            ),
+            masks=True,
+        ),
+        never=dict(masks=...),
+        seen=('0001.jpg: annotation 6',),
     ),
     'masks: a polygon of two points': Situation(
         'one object of 36 has no mask',

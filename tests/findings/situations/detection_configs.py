@@ -23,6 +23,8 @@ from situation import (
     voc_config,
 )
 
+from mmguard.config.changes import REMOVED
+
 PETS = numbered('cat', 'dog', 'cow')
 NAMES = ('cat', 'dog', 'cow')
 
@@ -240,7 +242,17 @@ SITUATIONS: Dict[str, Situation] = {
         'the label of a class differs between the files', ('MG141', 'MG178'), joined, first=dict(classes=NAMES)
     ),
     'with_mask, boxes alone': Situation(
-        'no mask anywhere', ('MG179',), with_masks(faster(3)), seen=('0000.jpg: annotation 1',)
+        'no mask anywhere',
+        ('MG179',),
+        with_masks(faster(3)),
+        first=dict(with_mask=False),
+        seen=('0000.jpg: annotation 1',),
+    ),
+    'Mask R-CNN, empty segmentations': Situation(
+        'its mask head has nothing to learn',
+        ('MG179',),
+        with_masks(mask_rcnn(3, 3), segmentation=[]),
+        first=dict(with_mask=False, mask_head=REMOVED),
     ),
     'ranks: crowds alone in five images of twenty': Situation(
         'loss_grid is missing for a batch of such images: crowds are no targets',

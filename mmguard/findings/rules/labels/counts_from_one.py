@@ -8,9 +8,10 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.map_edits import list_stored_values, renumber, shift_down
+from mmguard.findings.map_edits import list_stored_values, more_classes, renumber, shift_down
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.yolo.base import subtract_one
+from mmguard.findings.usual_edits import both
 from mmguard.findings.views import VOID, annotations_of, ids_of, is_whole, trained
 from mmguard.text import shorten
 
@@ -58,7 +59,10 @@ class CountsFromOne(DataRule):
             ids = ids_of(trained(labels)) | ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 if value <= labels.num_classes else void for value in ids if value}
             question = f'Are only 1 to {labels.num_classes} classes, and all values above them void?'
-            yield from renumber(facts, table, ASKS, question)
+            counted = list(self._count_all(facts, most))
+            more = f'Subtract 1 and write num_classes={most} if all of 1 to {most} are classes.' if counted else ''
+            yield from (replace(edit, if_not=more) for edit in renumber(facts, table, ASKS, question))
+            yield from counted
         elif facts.config is None:
             ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 for value in ids if 0 < value <= most}
@@ -70,6 +74,17 @@ class CountsFromOne(DataRule):
             # Where the config must say the same of all splits.
             table = {value: value - 1 for value in ids_of(trained(labels)) if value}
             yield from renumber(facts, table, SAFE if clear else ASKS, question)
+
+    def _count_all(self, facts: Facts, most: int) -> Iterator[Edit]:
+        """Subtract 1 from 1..most, and count as many classes, where none of them is missing."""
+        labels, ids = facts.labels, ids_of(dict.fromkeys(list_stored_values(facts), 1))
+        if labels is None or not set(range(1, most + 1)) <= ids:
+            return
+        question = f'Are all of 1 to {most} classes ({most} classes, 0 is none)?'
+        counted = facts._replace(labels=replace(labels, num_classes=most))
+        for edit in renumber(counted, {value: value - 1 for value in sorted(ids) if 0 < value <= most}, ASKS, question):
+            title = f'Subtract 1 from every label, and count {most} classes.'
+            yield both(edit, more_classes(facts, most, question), title)
 
     def _drop_first(self, facts: Facts) -> Iterator[Edit]:
         """Leave out a category 0 without annotations, or count it, where category ids are labels."""

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from mmguard.config.changes import REMOVED
+from mmguard.config.parts import metrics, transforms, walk
+from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
@@ -10,6 +13,10 @@ from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing
 from mmguard.text import quantity
 
+#: Of COCO.
+MISSING = 'there is no mask'
+#: Share of annotations without a mask from which on the set holds boxes, not slips.
+_BOXES_ONLY = 0.9
 #: Of COCO panoptic.
 AREA = 'the area of a segment is not the number of its pixels'
 #: Of Labelme.
@@ -38,10 +45,11 @@ class UnusableMasks(DataRule):
     )
     limits = 'A mask that can be decoded may still be that of another object.'
     advice = (
-        'Draw or export these masks again, or delete their annotations. A mask is a list of flat polygons, `[x1, y1, '
-        'x2, y2, ...]` of three points or more, or an RLE with "size" [height, width] of the image, '
-        '`pycocotools.mask.encode`. Labelme: a rectangle is two corners, a circle centre and edge. Panoptic: write PNG '
-        'and JSON in one go, id = R + 256 G + 65536 B.'
+        'Draw or export these masks again; if only a few are missing, their annotations may go. If no object has one, '
+        'train on boxes: with_mask=False, no mask_head (Faster R-CNN instead of Mask R-CNN). A mask is a list of flat '
+        'polygons, `[x1, y1, x2, y2, ...]` of three points or more, or an RLE with "size" [height, width] of the '
+        'image, `pycocotools.mask.encode`. Labelme: a rectangle is two corners, a circle centre and edge. Panoptic: '
+        'write PNG and JSON in one go, id = R + 256 G + 65536 B.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -52,6 +60,17 @@ class UnusableMasks(DataRule):
         if found is not None and found.format == 'labelme' and THIN not in found.mask_faults:
             question = 'May these shapes go, with their objects?'
             yield from rewrite(self, facts, 'Leave these masks out.', ASKS, question)
+        if found is None or found.mask_faults.get(MISSING, 0) < _BOXES_ONLY * max(found.annotations, 1):
+            return
+        yield Edit(
+            'Train a detector of boxes: Faster R-CNN instead of Mask R-CNN.',
+            ASKS,
+            'Are boxes all that you want to predict?',
+            tuple(_leave_masks_out(facts.config)) if facts.config is not None else (),
+            () if facts.config is not None else (('masks', False),),
+            lines=() if facts.config is not None else ('with_mask=False, and a model without mask_head',),
+            if_not='Draw or export the masks of all objects, as polygons or RLE.',
+        )
 
     def severity_of(self, facts: LabelFacts) -> str:
         return WARNING if set(annotations_of(facts).mask_faults) <= {SHORT, THIN, AREA, NO_PIXEL} else ERROR
@@ -70,3 +89,16 @@ class UnusableMasks(DataRule):
 
     def files(self, facts: LabelFacts) -> List[str]:
         return [one for examples in annotations_of(facts).mask_examples.values() for one in examples]
+
+
+def _leave_masks_out(config: ReadConfig) -> Iterator[Tuple[str, Any]]:
+    """Yield the changes that make Mask R-CNN, and what is built like it, a detector of boxes."""
+    for step in transforms(config):
+        if step.config.get('with_mask') is True:
+            yield step.at('with_mask'), False
+    for path, part in walk(config.data.get('model'), 'model'):
+        if path.endswith('roi_head'):
+            yield from ((f'{path}.{key}', REMOVED) for key in ('mask_head', 'mask_roi_extractor') if key in part)
+    for metric in metrics(config):
+        if 'segm' in (metric.config.get('metric') or ()):
+            yield metric.at('metric'), 'bbox'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -197,6 +198,8 @@ _CLASSES, _NAMES, _COLOURS = 5, 200, 256
 #: Number of images of a class to open: a single one may be damaged.
 _LOOKED_AT = 3
 
+_BOX_ROW = re.compile(rb'\s*\S+([ ,]+-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
+
 
 def splits_of_classes(target: str) -> Dict[str, str]:
     """Return split -> folder of its class folders, training first; the key is ``''`` for a folder without splits."""
@@ -222,6 +225,28 @@ def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
     some = [images for images in map(_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]
     looked_at = [image for images in some for image in images[:_LOOKED_AT]]
     return len(some) > 1 and 2 * sum(map(_is_photo, looked_at)) > len(looked_at)
+
+
+def find_box_file(folder: str) -> str:
+    """Return a text file of boxes named like an image of a class folder, next to it or one folder below."""
+    for place in (os.path.join(folder, name) for name in _folders(folder)[:_CLASSES]):
+        stems = {os.path.basename(image).rpartition('.')[0] for image in _images(place)}
+        for below in (place, *(os.path.join(place, name) for name in _folders(place))):
+            names = sorted(entry.name for entry in first_entries(below, _NAMES) if entry.name.endswith('.txt'))
+            texts = [os.path.join(below, name) for name in names if name[:-4] in stems]
+            found = next((text for text in texts[:_LOOKED_AT] if _holds_boxes(text)), '')
+            if found:
+                return found
+    return ''
+
+
+def _holds_boxes(path: str) -> bool:
+    """Return True if the first row of a text is a class, a number or a name, and at least four numbers."""
+    try:
+        with open_regular(path) as file:
+            return _BOX_ROW.match(file.read(1 << 12)) is not None
+    except OSError:
+        return False
 
 
 def _images(folder: str) -> List[str]:

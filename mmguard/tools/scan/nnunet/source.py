@@ -87,7 +87,7 @@ class CaseSummary:
             expected=sorted(expected),
             declared={kind: list(texts) for kind, texts in spec.faults.items()},
             faults=by_kind,
-            never=sorted(expected - set(self.histogram) - {spec.ignore}) if self.labels_read else [],
+            never=sorted(expected - set(self.histogram) - {0, spec.ignore}) if self.labels_read else [],
             files_with_class=dict(sorted(self.files_with.items())),
             labels_read=self.labels_read,
             root=self.root,

@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 
 from mmguard.files.inside import OUTSIDE, OutsideError, check_name
 from mmguard.tools.scan.faults import Examples, Faults
-from mmguard.tools.scan.sources.folders import files_in, is_image_name, walk
+from mmguard.tools.scan.sources.folders import files_in, first_entries, is_folder, is_image_name, walk
 from mmguard.tools.scan.yolo.declared import NAME_LISTS
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, is_url, join, mirror_folder
@@ -16,6 +16,8 @@ from mmguard.tools.storage.urls import absolute, is_url, join, mirror_folder
 #: Text files next to label files that have no labels.
 _NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
 _LARGEST_LIST = 1 << 28
+#: Entries of a folder among which others are looked for.
+_NEAR = 200
 #: Prefix that CVAT writes in lists for the folder of the list.
 _OF_CVAT = 'data/'
 
@@ -67,7 +69,7 @@ def list_images(places: Sequence[str]) -> Listing:
 
 
 def _find_elsewhere(listing: Listing) -> None:
-    """Find the label files of bare images in common folders that ultralytics does not search."""
+    """Find the label files of bare images in near folders that ultralytics does not search."""
     wanted: Dict[str, Set[str]] = {}
     for image in listing.bare:
         folder, name = os.path.split(image)
@@ -75,11 +77,22 @@ def _find_elsewhere(listing: Listing) -> None:
     for folder, names in wanted.items():
         around, last = os.path.split(folder)
         beside = os.path.join(os.path.dirname(around), 'labels', last)
-        for place in (folder, os.path.join(around, 'labels'), beside, os.path.join(folder, 'labels')):
+        usual = [folder, os.path.join(around, 'labels'), beside, os.path.join(folder, 'labels')]
+        for place in dict.fromkeys((*usual, *_near_folders(folder))):
             number = len(names & set(files_in(place).names)) if place != label_folder(folder) else 0
             if number:
                 listing.elsewhere[folder] = (place, number)
                 break
+
+
+def _near_folders(folder: str) -> Iterator[str]:
+    """Yield the folders inside a local folder, next to it, and of its name next to its parent: labelTxt/train."""
+    if is_url(folder):
+        return
+    around, last = os.path.split(folder)
+    for parent, below in ((folder, ''), (around, ''), (os.path.dirname(around), last)):
+        names = sorted(entry.name for entry in first_entries(parent, _NEAR) if is_folder(entry))
+        yield from (os.path.join(parent, name, below) if below else os.path.join(parent, name) for name in names)
 
 
 def list_texts(root: str, images: Optional[str] = None) -> Listing:

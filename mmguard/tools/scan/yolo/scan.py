@@ -11,6 +11,7 @@ import numpy as np
 
 from mmguard.findings import yolo
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.findings.views import listing as named
 from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.tools.scan.annotations.table import EXAMPLES, Table, facts_of, side_by_side
@@ -75,7 +76,9 @@ def scan_texts(
         columns = found.refuse(columns, 'the class seems to be the last number, not the first')
     if not (len(columns) or found.refused or found.faults or listing.faults or listing.elsewhere):
         counts = f'{len(listing.texts):,} label files (.txt) without a row, {listing.images:,} images'
-        raise ValueError(f'nothing was read: {counts}')
+        looked = sorted({label_folder(os.path.dirname(image)) for image in listing.bare})
+        places = f'; ultralytics looks for them in {named([found.short(at) for at in looked], 3)}' if looked else ''
+        raise ValueError(f'nothing was read: {counts}{places}')
     facts = _facts(found, columns, declared, num_classes)
     assert facts.annotations is not None
     facts.annotations.yolo = _about_rows(found, columns, declared, facts)

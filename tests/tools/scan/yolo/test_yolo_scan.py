@@ -7,7 +7,9 @@ import os
 from pathlib import Path
 from typing import Dict, List, Optional
 
+import numpy as np
 import pytest
+from PIL import Image
 from scans import edits, followed
 from texts import add, make, picture, rows_of, scanned
 
@@ -173,7 +175,11 @@ def test_label_files_of_other_names_than_the_images_are_an_error(tmp_path: Path)
         ('photos', 'photos/labels', 4, ['MG168']),
         ('some/images/train', 'some/labels/train', 3, []),
         ('photos', 'photos', 6, []),
-        ('photos', 'annotations', 6, None),
+        ('photos', 'annotations', 6, ['MG168']),
+        ('cars', 'cars/label', 4, ['MG168']),
+        ('images/train', 'labelTxt/train', 5, ['MG168']),
+        ('some/images', 'some/images/txt', 3, ['MG168']),
+        ('photos', 'exported/by/tool', 6, None),
     ],
 )
 def test_label_files_where_ultralytics_does_not_look(
@@ -193,6 +199,30 @@ def test_label_files_where_ultralytics_does_not_look(
     wrong = [one for one in dataset['findings'] if one['severity'] != 'info']
     assert [one['code'] for one in wrong] == found
     assert [place for one in wrong for place in one['places']] == [f'moved/{images}' for _ in found]
+
+
+@pytest.mark.parametrize(
+    ('below', 'row', 'code'),
+    [
+        ('label', 'Airplane 10 12 30 40', 2),
+        ('txt', '0 0.5 0.5 0.2 0.2', 2),
+        ('', 'boat,3,4,50,60', 2),
+        ('', 'A boat on 4 waves at 5 knots.', 0),
+        ('notes', 'seen twice', 0),
+    ],
+)
+def test_folders_of_images_with_boxes_are_not_classes_of_images(
+    below: str, row: str, code: int, tmp_path: Path
+) -> None:
+    for name in ('airplane', 'boat', 'car'):
+        (tmp_path / 'set' / name / below).mkdir(parents=True)
+        for number in range(4):
+            pixels = np.random.default_rng(number).integers(0, 256, (40, 40, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / 'set' / name / f'{number}.png')
+            (tmp_path / 'set' / name / below / f'{number}.txt').write_text(f'{row}\n')
+    out = tmp_path / 'scan.json'
+    assert main(['scan', str(tmp_path / 'set'), '--json', str(out)]) == code
+    assert code == 2 or json.loads(out.read_text())['datasets'][0]['facts']['num_classes'] == 3
 
 
 # ---- nothing wrong

@@ -25,9 +25,11 @@ def labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
     labels = volumes_of(facts).content.get('labels')
     if not isinstance(labels, dict):
         return {}
-    if not is_old(facts):
-        return dict(labels)
-    return {str(name): int(value) if value.isdecimal() else value for value, name in labels.items()}
+    if is_old(facts) or all(str(value).isdecimal() and isinstance(name, str) for value, name in labels.items()):
+        labels = {str(name): value for value, name in labels.items()}  # v1, or v2 written in its form
+    return {
+        name: int(value) if isinstance(value, str) and value.isdecimal() else value for name, value in labels.items()
+    }
 
 
 def is_old(facts: LabelFacts) -> bool:

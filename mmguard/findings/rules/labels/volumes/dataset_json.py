@@ -17,6 +17,7 @@ from mmguard.findings.rules.labels.volumes.base import (
     volumes_of,
 )
 from mmguard.findings.views import listing
+from mmguard.text import shorten
 
 
 class DatasetJson(DeclaredCause):
@@ -49,7 +50,8 @@ class LabelList(DeclaredCause):
 
     code = 'MG181'
     kind = 'labels'
-    summary = 'The labels in dataset.json are not 0, 1, 2, ... with background 0 and ignore last.'
+    summary = 'The labels in dataset.json are not as nnU-Net v2 reads them.'
+    title = 'nnU-Net refuses the labels in dataset.json: {faults}.'
     why = 'nnU-Net uses a label as the index of an output channel: a gap has no channel, and it refuses to plan.'
     example = Example(
         wrong='"labels": {"background": 0, "liver": 1, "tumor": 4}',
@@ -57,40 +59,54 @@ class LabelList(DeclaredCause):
     )
     limits = 'Whether a name belongs to its number, it cannot tell.'
     advice = (
-        'Write the labels as integers without a gap, each name once: `"labels": {{"background": 0, "liver": 1, '
-        '"tumor": 2, "ignore": 3}}`, and renumber the label files accordingly, e.g. `seg[seg == 4] = 3`.'
+        'Write name: integer, each name once, `"background": 0` first and "ignore" last: `"labels": {{"background": 0, '
+        '"liver": 1, "tumor": 2, "ignore": 3}}`. Renumber label files only where their own values have a gap: '
+        '`seg[seg == 4] = 2`, and the same number in dataset.json.'
     )
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is None:
             return
         known = labels_by_name(facts.labels)
-        values = list(known.values())
+        held = facts.labels.histogram
         if not known:
             yield from self._declare_values(facts.labels)
+        asks_zero = known.get('background') != 0 and (0 in known.values() or 0 in held)
+        if 'background' not in known and 0 not in known.values():
+            known = {'background': 0, **known}
+        values = list(known.values())
         if not all(type(value) is int for value in values) or len(set(values)) < len(values) or 0 not in values:
             return  # regions, texts, one value twice: which number a class has is not known
         last = known.get('ignore')
         ordered = sorted(values, key=lambda value: (value == last, value))
         number = {old: new for new, old in enumerate(ordered)}
-        pairs = {old: new for old, new in number.items() if old != new}
         names = {('background' if value == 0 else name): number[value] for name, value in known.items()}
-        slips = {
-            value: number[near]
-            for value, near in slips_of(facts.labels, facts.labels.histogram).items()
-            if near in number
-        }
-        pairs.update(slips)
         labels = as_written(facts.labels, names)
+        lines = [f'"labels": {json.dumps(labels, ensure_ascii=False)}']
+        questions = ['Is 0 the background?'] if asks_zero else []
+        if set(held) <= set(number.values()):  # the label files have no gap
+            new = [value for value in held if value not in values]
+            questions += [
+                f'Is {value} in the label files {next(n for n in names if names[n] == value)}?' for value in new
+            ]
+            title = 'Correct the labels in dataset.json; the label files stay as they are.'
+            yield rewrite_volumes(facts.labels, title, ' '.join(questions), lines, {'labels': labels})
+            return
+        pairs = {old: new for old, new in number.items() if old != new}
+        slips = {value: number[near] for value, near in slips_of(facts.labels, held).items() if near in number}
+        pairs.update(slips)
         title = 'Number the labels without a gap, in dataset.json and in all label files.'
-        lines = (f'"labels": {json.dumps(labels, ensure_ascii=False)}', *renumbering(pairs))
-        asked = [f'Is {value} a slip of {ordered[new]}?' for value, new in slips.items()]
-        question = ' '.join([*asked, *([] if known.get('background') == 0 else ['Is 0 the background?'])])
-        yield rewrite_volumes(facts.labels, title, question, lines, {'labels': labels}, label_map=tuple(pairs.items()))
+        questions = [*(f'Is {value} a slip of {ordered[new]}?' for value, new in slips.items()), *questions]
+        lines = [*lines, *renumbering(pairs)]
+        label_map = tuple(pairs.items())
+        yield rewrite_volumes(facts.labels, title, ' '.join(questions), lines, {'labels': labels}, label_map=label_map)
+
+    def describe(self, facts: LabelFacts) -> dict:
+        return {'faults': '; '.join(self.texts(facts)[:2])}
 
     def evidence(self, facts: LabelFacts) -> str:
-        found = '' if volumes_of(facts).expected else f'; the label files hold {listing(sorted(facts.histogram), 16)}'
-        return super().evidence(facts) + (found if facts.histogram else '')
+        found = f'; the label files hold {listing(sorted(facts.histogram), 16)}' if facts.histogram else ''
+        return f'"labels": {shorten(volumes_of(facts).content.get("labels"))}{found}'
 
     def _declare_values(self, facts: LabelFacts) -> Iterator[Edit]:
         """Yield an edit that declares the values of the label files, each with a name to fill in."""
