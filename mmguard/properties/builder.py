@@ -7,7 +7,6 @@ import os
 import pickle
 import time
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from mmguard.config.changes import walk
@@ -21,7 +20,7 @@ BUDGET = 20.0
 SHARE = 0.6
 #: Samples of the training set that are loaded, and those of a batch.
 LOADED, BATCH = 4, 2
-#: Sides of the images that a model gets; the second one where it fails with the first, whatever the edit.
+#: Sides of the images that a model gets; the second one where it fails with the first.
 SIDES = (64, 256)
 #: Bytes of an annotation file that takes longer to read than there is time.
 LARGE = 64 << 20
@@ -70,45 +69,36 @@ class Builder(Worker):
         keys = {key for key in {*before.written, *after.written} if before.written.get(key) != after.written.get(key)}
         tried: List[str] = []
         doubts: List[str] = []
-        for part in PARTS:
-            if not keys & {*PARTS[part].keys, *_EVERYWHERE}:
+        for name, part in PARTS.items():
+            if not keys & {*part.keys, *_EVERYWHERE}:
                 continue
-            now, worked = self._compare_part(before, after, part)
+            now = self.call(after, name, SHARE)
             if now.works:
-                tried.append(part)
-            elif worked:
-                return Verdict(BROKEN, f'{part}: {now.failure}')
+                tried.append(name)
+            elif now.failure is not None:
+                then = self.call(before, name)
+                if then.works or (then.value and now.failure.kind not in _INCOMPLETE):
+                    return Verdict(BROKEN, f'{name}: {now.failure}')
+                doubts.append(f'{name}: {now.failure}')
             elif now.value != ABSENT:
-                doubts.append(f'{part}: {now.value or now.failure}')
+                doubts.append(f'{name}: {now.value}')
         if doubts or not tried:
             return Verdict(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
         return Verdict(VERIFIED, parts=tuple(tried))
 
-    def _compare_part(self, before: ReadConfig, after: ReadConfig, part: str) -> Tuple[Reply, bool]:
-        """Return how a part goes after an edit, and where it fails whether it worked, or may have worked, before."""
-        for side in SIDES if PARTS[part].has_sides else SIDES[:1]:
-            now = self.call(after, part, side, SHARE)
-            if now.failure is None:
-                break
-            then = self.call(before, part, side)
-            if then.works or (then.value and now.failure.kind not in _INCOMPLETE):
-                return now, True
-        return now, False
-
-    def call(self, config: ReadConfig, part: str, side: int = SIDES[0], share: float = 1.0) -> Reply:
+    def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Reply:
         """Build a part of a config and call it once; what was tried before is not tried again.
 
         Args:
             config (ReadConfig): It, or it with an edit.
             part (str): A key of ``PARTS``.
-            side (int): Of the images that a model gets.
             share (float): Share of the time left that it may take.
 
         Returns:
             Reply: its value says why the part could not be tried.
         """
         try:
-            key = pickle.dumps((part, side, config.written))
+            key = pickle.dumps((part, config.written))
         except Exception as error:  # functions and objects of the config's own
             return Reply(f'the config holds what cannot be handed to a process ({error})')
         if key not in self._known:
@@ -116,7 +106,7 @@ class Builder(Worker):
                 self._ends = time.monotonic() + self._seconds
             left = self._ends - time.monotonic()
             if left > 0:
-                reply = self.ask(call_part, dict(config.written), part, side, seconds=share * left)
+                reply = self.ask(call_part, dict(config.written), part, seconds=share * left)
                 if reply.failure is None or reply.failure.kind != 'hang':
                     self._known[key] = reply
         return self._known.get(key) or Reply(f'the {self._seconds:.0f} s for trying edits were up')
@@ -145,8 +135,8 @@ def verifier_of(
 # ---- in the process
 
 
-def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
-    """Build a part and call it once, with images of this side. Returns why it was not tried; empty: it works.
+def call_part(tree: Mapping[str, Any], part: str) -> str:
+    """Build a part and call it once. Returns why it was not tried; empty: it works.
 
     Raises:
         Exception: Whatever the program raises.
@@ -158,16 +148,14 @@ def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
     torch.set_num_threads(1)  # a pool of threads does not survive a fork
     if not tree.get(PARTS[part].keys[0]):
         return ABSENT
+    program = program_of(tree)
     try:
-        PARTS[part].call(program_of(tree), side)
+        for split in PARTS[part].splits:
+            _check_size(program, split)
+        PARTS[part].call(program)
     except Unavailable as reason:
         return str(reason)
     return ''
-
-
-def _load(split: str, program: Any, _: int) -> None:
-    _check_size(program, split)
-    program.load(split, BATCH)
 
 
 def _check_size(program: Any, split: str) -> None:
@@ -178,14 +166,21 @@ def _check_size(program: Any, split: str) -> None:
             raise Unavailable(f'{path} is too large to be read in {BUDGET:.0f} s')
 
 
-def _train(program: Any, side: int) -> None:
+def _call_small(call: Callable[[int], None]) -> None:
+    """Call a model with small images, and with larger ones where it fails."""
+    try:
+        call(SIDES[0])
+    except Exception:
+        call(SIDES[1])
+
+
+def _train(program: Any) -> None:
     """Call the model with samples of the data, and with a made one for the labels that these do not show."""
     import torch
 
     from mmguard.properties.program import total
     from mmguard.properties.samples import labels_of, shrink
 
-    _check_size(program, 'train')
     try:
         samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]
         problem: Exception = ValueError('the pipeline leaves no sample with an image')
@@ -200,36 +195,34 @@ def _train(program: Any, side: int) -> None:
     outside = [label for label in sorted(labels) if space and not space.is_valid(label) and label != void]
     if outside:
         raise ValueError(f'no output of {space.place} for the labels {outside[:8]}')
+    seen = (samples * BATCH)[:BATCH]  # BatchNorm needs two
 
-    batch = [shrink(sample, side) for sample in samples[:BATCH]]
-    batches = [(batch * BATCH)[:BATCH]] if batch else []  # BatchNorm needs two
-    if labels.difference(*(labels_of(sample, kind) for sample in batch)):
-        batches.append(program.samples_of(sorted(labels), side, BATCH))
-    for batch in batches:
-        with torch.no_grad():
-            loss = total(program.losses(batch, side))
-        if not torch.isfinite(loss):
-            raise ValueError(f'the loss is {float(loss)}')
+    def train(side: int) -> None:
+        batches = [[shrink(sample, side) for sample in seen]] if seen else []
+        if labels.difference(*(labels_of(sample, kind) for batch in batches for sample in batch)):
+            batches.append(program.samples_of(sorted(labels), side, BATCH))
+        for batch in batches:
+            with torch.no_grad():
+                loss = total(program.losses(batch, side))
+            if not torch.isfinite(loss):
+                raise ValueError(f'the loss is {float(loss)}')
 
-
-def _measure(program: Any, _: int) -> None:
-    _check_size(program, 'val')
-    program.metrics('val')
+    _call_small(train)
 
 
-def _predict(program: Any, side: int) -> None:
+def _predict(program: Any) -> None:
     import torch
     from mmengine.dataset import pseudo_collate
 
     model = program.model().eval()
     try:
         with torch.no_grad(), program.scope():
-            model.test_step(pseudo_collate([program.plain_sample(0, side)]))
+            _call_small(lambda side: model.test_step(pseudo_collate([program.plain_sample(0, side)])))
     finally:
         model.train()
 
 
-def _make_hooks(program: Any, _: int) -> None:
+def _make_hooks(program: Any) -> None:
     from mmengine.registry import HOOKS
 
     with program.scope():
@@ -239,22 +232,22 @@ def _make_hooks(program: Any, _: int) -> None:
 
 
 class Part(NamedTuple):
-    """A part of a program: the keys of a config that it is built of, the call, and whether that takes images."""
+    """A part of a program: the keys of a config that it is built of, the call, the splits whose files are read."""
 
     keys: Tuple[str, ...]
-    call: Callable[[Any, int], Any]
-    has_sides: bool = False
+    call: Callable[[Any], Any]
+    splits: Tuple[str, ...] = ()
 
 
 #: In the order in which an edit is tried: what takes longer comes later.
 PARTS: Dict[str, Part] = {
-    'data sets': Part(('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p, _: p.construct_datasets()),
+    'data sets': Part(('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p: p.construct_datasets()),
     'hooks': Part(('custom_hooks',), _make_hooks),
-    'training data': Part(('train_dataloader',), partial(_load, 'train')),
-    'model': Part(('model', 'data_preprocessor'), lambda program, _: program.model()),
-    'losses': Part(('model', 'data_preprocessor', 'train_dataloader'), _train, has_sides=True),
-    'predictions': Part(('model', 'data_preprocessor'), _predict, has_sides=True),
-    'validation data': Part(('val_dataloader',), partial(_load, 'val')),
-    'metrics': Part(('val_evaluator', 'val_dataloader'), _measure),
-    'test data': Part(('test_dataloader',), partial(_load, 'test')),
+    'training data': Part(('train_dataloader',), lambda program: program.load('train', BATCH), ('train',)),
+    'model': Part(('model', 'data_preprocessor'), lambda program: program.model()),
+    'losses': Part(('model', 'data_preprocessor', 'train_dataloader'), _train, ('train',)),
+    'predictions': Part(('model', 'data_preprocessor'), _predict),
+    'validation data': Part(('val_dataloader',), lambda program: program.load('val', BATCH), ('val',)),
+    'metrics': Part(('val_evaluator', 'val_dataloader'), lambda program: program.metrics(), ('val',)),
+    'test data': Part(('test_dataloader',), lambda program: program.load('test', BATCH), ('test',)),
 }

@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 import traceback
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, TypeVar
+from typing import Any, Callable, List, NamedTuple, Optional, TypeVar
 
 from mmguard.text import describe_error
 
@@ -66,13 +66,11 @@ class Failure(NamedTuple):
     @classmethod
     def describe(cls, error: BaseException) -> Failure:
         """Describe an exception, with the last line of it that is not one of an installed package."""
-        own = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)]
-        place = f'{own[-1].filename}:{own[-1].lineno}' if own else ''
+        place = ''
+        for frame in traceback.extract_tb(error.__traceback__):
+            if 'site-packages' not in frame.filename and not frame.filename.startswith(('<', _HERE)):
+                place = f'{frame.filename}:{frame.lineno}'
         return cls(type(error).__name__, describe_error(error), place)
-
-
-def _is_own(file: str) -> bool:
-    return 'site-packages' not in file and not file.startswith(('<', _HERE))
 
 
 class Worker:
@@ -175,10 +173,8 @@ def _serve(connection: Any, ours: Any, folder: str) -> None:
             function, args = connection.recv()
         except (EOFError, OSError):
             return
-        answer: Dict[str, Any]
         try:
-            answer = {'value': function(*args)}
-            data = json.dumps(answer)
+            data = json.dumps({'value': function(*args)})
         except BaseException as error:  # SystemExit, too: it is a program of the user's
             data = json.dumps({'failure': Failure.describe(error)})
         connection.send_bytes(data.encode())
