@@ -1,8 +1,8 @@
 """mmguard: one bad label must not kill, or quietly spoil, a training run.
 
-Transforms, losses and hooks register themselves where mmengine is imported, whichever of the two comes first. The
-parts that need torch and numpy alone (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`,
-:mod:`mmguard.detection`, the scan) import nothing of it.
+Transforms, losses and hooks register themselves once mmengine is imported, before or after mmguard. The parts
+that only need torch and numpy (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`,
+:mod:`mmguard.detection`, the scan) do not import mmengine.
 """
 
 import importlib as _importlib
@@ -16,7 +16,7 @@ from mmguard.version import __version__
 
 __all__ = ['LabelGuardError', 'Tally', '__version__', 'read_log', 'register']
 
-#: Public names that need a framework -> the module that has them.
+#: Public names that need a framework -> the module that defines them.
 _OF_FRAMEWORKS = {
     'FlightRecorderHook': 'mmguard.hooks',
     'LabelGuardHook': 'mmguard.hooks',
@@ -32,15 +32,15 @@ _OF_FRAMEWORKS = {
 
 
 def register() -> None:
-    """Puts transforms, losses and hooks into the registries of mmengine, and of mmseg, mmdet and mmpretrain where these
-    import.
+    """Register transforms, losses and hooks with mmengine, and with mmseg, mmdet and mmpretrain if they can be
+    imported.
 
-    ``import mmguard`` does it where mmengine is imported already, as it is for ``custom_imports`` of a config; else it
-    is done as soon as ``mmengine.runner`` or the registry of one of these frameworks is, or one of the classes is asked
-    for, as ``mmguard.GuardedLoss``. Calling it again does no harm.
+    ``import mmguard`` does it if mmengine is already imported, as it is for ``custom_imports`` of a config; else it
+    is done as soon as ``mmengine.runner`` or the registry of one of these frameworks is, or one of the classes is used,
+    such as ``mmguard.GuardedLoss``. Calling it again is harmless.
 
     Raises:
-        ImportError: mmengine is not installed, or does not import.
+        ImportError: mmengine is not installed, or cannot be imported.
     """
     from mmguard.registration import register_all
 
@@ -50,7 +50,7 @@ def register() -> None:
 def _register_or_warn() -> None:
     try:
         register()
-    except Exception as error:  # who imports mmengine for something else must not be stopped by mmguard
+    except Exception as error:  # mmguard must not break an import of mmengine for another purpose
         _warnings.warn(
             f'mmguard: nothing is registered, {error}. `mmguard env` looks at the installation', stacklevel=2
         )
@@ -59,7 +59,8 @@ def _register_or_warn() -> None:
 if _sys.modules.get('mmengine') is not None:
     _register_or_warn()
 else:
-    # Not mmengine itself, nor its registry: mmcv imports them when it is half imported, and cannot be imported then.
+    # Not mmengine itself, nor its registry: mmcv imports them while half imported, and cannot be imported at that
+    # point.
     _registries = ('mmseg.registry', 'mmdet.registry', 'mmpretrain.registry')
     _call_after_import(('mmengine.runner', *_registries), _register_or_warn)
 
@@ -73,7 +74,7 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module(f'mmguard.{name}')
     if name in _OF_FRAMEWORKS:
         try:
-            register()  # who asks for one may name the others in a config
+            register()  # the other classes may be named in a config
             return getattr(_importlib.import_module(_OF_FRAMEWORKS[name]), name)
         except ImportError as error:
             raise AttributeError(f'mmguard.{name} needs what does not import here: {error}') from error

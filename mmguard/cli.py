@@ -22,18 +22,18 @@ from mmguard.version import __version__
 #: Packages of ``mmguard.tools``, in the order of the help.
 COMMANDS = ('demo', 'scan', 'report', 'check', 'dry_run', 'apply', 'fix', 'env', 'trace', 'replay', 'nnunet', 'explain')
 
-#: The arguments that name the file which a command works on.
+#: Arguments that name the file which a command works on.
 _TARGETS = ('config', 'target', 'log', 'record', 'out')
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Runs a command. Whatever it raises becomes words on standard error.
+    """Run a command, and turn any exception into a message on standard error.
 
     Args:
-        argv (list[str], optional): The words after ``mmguard``. ``None``: those of the command line.
+        argv (list[str], optional): The arguments after ``mmguard``. ``None``: those of the command line.
 
     Returns:
-        int: its exit code; 2 where it could not run, 130 where Ctrl-C ended it.
+        int: The exit code; 2 if it could not run, 130 if Ctrl-C ended it.
     """
     args = argparse.Namespace(command='', debug=False)
     if not _has_streams():
@@ -56,9 +56,9 @@ def main(argv: Optional[List[str]] = None) -> int:
         print(f'\n{getattr(args, "interrupted", "mmguard: interrupted")}', file=sys.stderr)
         return INTERRUPTED
     except (Exception, SystemExit) as error:  # SystemExit: a config is a program, and its code 1 would mean findings
-        # rich makes a SystemExit of it.
+        # rich turns it into a SystemExit.
         if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again when it exits
             return READER_GONE
         if args.debug:
             print(visible(traceback.format_exc()), file=sys.stderr)
@@ -67,10 +67,10 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 def _has_streams() -> bool:
-    """Put the null device in place of closed standard streams; say so, and return False, where output is closed."""
+    """Replace closed standard streams by the null device; report it and return False if output is closed."""
     closed = [name for name in ('stdin', 'stdout', 'stderr') if getattr(sys, name) is None]
     for name in closed:
-        # Until the end. Of a closed standard input nothing is read: it is not an empty one.
+        # Stays open until the end. Reading a closed standard input fails: it is not an empty one.
         setattr(sys, name, open(os.devnull, 'w'))  # noqa: SIM115
     if 'stdout' in closed:
         print('mmguard: standard output is closed: write it to a file, or to /dev/null', file=sys.stderr)
@@ -78,13 +78,13 @@ def _has_streams() -> bool:
 
 
 def _write_every_character() -> None:
-    """Escapes the characters that standard output cannot write, as Python does on standard error."""
+    """Escape characters that standard output cannot write, as Python does on standard error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors='backslashreplace')
 
 
 class _Usage(Exception):
-    """argparse has printed help, version or usage."""
+    """Exit of argparse after it has printed help, version or usage."""
 
     def __init__(self, code: Any) -> None:
         super().__init__(code)
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title='commands', metavar='COMMAND', dest='command')
     for name in COMMANDS:
         importlib.import_module(f'mmguard.tools.{name}.command').add_to(commands)
-        # No default of its own, which would undo that of the parser above.
+        # Without a default, which would override that of the parent parser.
         commands.choices[name.replace('_', '-')].add_argument(
             '--debug', action='store_true', default=argparse.SUPPRESS, help=debug
         )
@@ -132,16 +132,16 @@ def _said_of(error: BaseException, args: argparse.Namespace) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """Takes no abbreviations, and names what stands nearest to an option that it does not know.
+    """Parser without abbreviations that suggests the nearest option for an unknown one.
 
-    ``fix --ignore 11`` is no ``--ignore-index 11``, since ``check`` has an ``--ignore`` that means something else.
+    ``fix --ignore 11`` does not mean ``--ignore-index 11``, since ``check`` has another option ``--ignore``.
     """
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments, allow_abbrev=False)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Tuple[Any, List[str]]:  # type: ignore[override]
-        # A subparser would leave the words to the parser above, whose usage has no options of this command.
+        # A subparser would pass the arguments to its parent, whose usage lacks the options of this command.
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self._refuse(unknown)
@@ -167,10 +167,10 @@ def _nearest(option: str, known: Iterable[str]) -> Optional[str]:
     return next(iter(begun or difflib.get_close_matches(option, known, n=1)), None)
 
 
-#: The packages of the ``[scan]`` extra: whoever lacks one mostly lacks the others.
+#: The packages of the ``[scan]`` extra: if one is missing, the others mostly are, too.
 _SCAN = 'pip install pillow rich msgspec jinja2'
 
-#: Module -> what to type.
+#: Module -> command that installs it.
 INSTALL: Dict[str, str] = {
     **{module: install_command(module) for module in ('mmengine', 'mmcv', 'mmseg', 'mmdet')},
     **dict.fromkeys(('PIL', 'rich', 'jinja2', 'msgspec'), _SCAN),
@@ -183,7 +183,7 @@ INSTALL: Dict[str, str] = {
 
 
 def how_to_install(error: ModuleNotFoundError) -> Optional[str]:
-    """One line for the screen; ``None`` for a module that mmguard does not need, as a config's own.
+    """Return the command that installs a missing module; ``None`` if mmguard does not need it, as a config's own.
 
     Example:
         >>> how_to_install(ModuleNotFoundError("No module named 'PIL'", name='PIL'))

@@ -1,6 +1,6 @@
 """Assertions for tests of a data pipeline, a loss, a model or a metric: with pytest, and with plain PyTorch.
 
-They test on small inputs what must hold of every training, see ``docs/testing.md``. Nothing needs OpenMMLab.
+They test properties of every valid training on small inputs, see ``docs/testing.md``. OpenMMLab is not needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def assert_moves_together(
     size: Tuple[int, int] = (256, 320),
     tries: int = 16,
 ) -> None:
-    """Assert that a transform moves image and label alike: a figure drawn into both is found at the same place.
+    """Assert that a transform moves image and label together: a figure drawn into both is found at the same place.
 
     Args:
         transform (callable): Takes an image, uint8 of shape (H, W, 3), and its label; returns both, as arrays or
@@ -39,10 +39,10 @@ def assert_moves_together(
         labels (str): ``'mask'``: the label is a uint8 array (H, W) of 0 and 20. ``'boxes'``: a float array (N, 4) of
             x1, y1, x2, y2.
         size (tuple): Height and width.
-        tries (int): Seeds that are tried; ``random``, NumPy and PyTorch are seeded with each.
+        tries (int): Number of seeds; ``random``, NumPy and PyTorch are seeded with each.
 
     Raises:
-        AssertionError: Says how the image must be moved onto its label, and with which seed.
+        AssertionError: Gives the shift or flip that moves the image onto its label, and the seed.
 
     Example:
         >>> assert_moves_together(lambda image, mask: (image[:, ::-1], mask[:, ::-1]))
@@ -94,16 +94,16 @@ def label_to_output(
     num_classes: int,
     scores: Optional[Callable[[Any], Tensor]] = None,
 ) -> Dict[int, Optional[int]]:
-    """Return the output that a target of each class raises; ``None`` where no output is clearly raised most.
+    """Return the output that a target of each class raises; ``None`` if no output is clearly raised most.
 
     Args:
         model (nn.Module): In training mode.
-        loss (callable): Takes what the model returns and the target; returns the classification loss.
+        loss (callable): Takes the model's result and the target; returns the classification loss.
         make_batch (callable): Takes a class and returns inputs and a target of this class only; the same inputs for
             each class.
         num_classes (int): Number of classes.
-        scores (callable, optional): Finds the scores in what the model returns, of shape (N, C, ...). By default that
-            is all that it returns.
+        scores (callable, optional): Returns the scores, of shape (N, C, ...), from the model's result. By default that
+            is the whole result.
 
     Example:
         >>> batch = lambda label: (torch.ones(2, 4), torch.full((2,), label))
@@ -126,8 +126,8 @@ def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.
 
     Args:
         step (callable): Takes ``True`` for a batch without targets, ``False`` for an ordinary one; returns the losses
-            by name, not yet propagated backwards.
-        model (nn.Module): The model that it trains.
+            by name, before the backward pass.
+        model (nn.Module): The model that is trained.
     """
     names, reached = [], []
     for empty in (False, True):
@@ -149,13 +149,13 @@ def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.
 def assert_full_marks(
     metric: Callable[[Sequence[Any], Sequence[Any]], float], dataset: Iterable[Tuple[Any, Any]], full: float = 1.0
 ) -> None:
-    """Assert that a metric gives full marks where the predictions are the truth.
+    """Assert that a metric gives the best value if the predictions are the ground truth.
 
     Args:
         metric (callable): Takes predictions and targets, and returns the value.
-        dataset (iterable): Pairs of a prediction that is the truth, read from the label file past the pipeline, and of
+        dataset (iterable): Pairs of a prediction that is the ground truth, read directly from the label file, and of
             the target that the pipeline makes of this file.
-        full (float): The best value that there is.
+        full (float): The best possible value.
 
     Example:
         >>> assert_full_marks(lambda found, wanted: float(found == wanted), [(1, 1), (2, 2)])
@@ -170,8 +170,8 @@ def assert_nnunet(trainer: Any, tries: int = 8) -> None:
     """Assert that nnU-Net's augmentation moves image and labels alike, and that each label, or region, has its output.
 
     Args:
-        trainer (nnUNetTrainer): Of any class; ``initialize()`` was called. Its data are not read.
-        tries (int): Seeds that are tried for each plane of a volume.
+        trainer (nnUNetTrainer): A trainer of any class, after ``initialize()``. Its data are not read.
+        tries (int): Number of seeds for each plane of a volume.
     """
     manager, configuration = trainer.label_manager, trainer.configuration_manager
     rotation, dummy, initial, mirror = trainer.configure_rotation_dummyDA_mirroring_and_inital_patch_size()

@@ -307,7 +307,8 @@ def check_checkpoints(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 @line('NumPy files')
 def check_arrays(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     np.save(folder / 'a.npy', np.array([[Calling(mark)]], dtype=object))
-    write(folder / 'maps', a_npy=(folder / 'a.npy').read_bytes(), b_png=png())
+    np.save(folder / 'b.npy', np.zeros((4, 4), np.uint8))
+    write(folder / 'maps', **{f'{name}_npy': (folder / f'{name}.npy').read_bytes() for name in 'ab'})
     assert count_unreadable(scan_facts('maps', folder, '--num-classes', 3, '--suffix', '.npy')) == 1
     with pytest.raises(ValueError):
         plain_data.parse_weights((folder / 'a.npy').read_bytes(), '.npy')

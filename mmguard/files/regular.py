@@ -1,5 +1,4 @@
-"""Regular files, read without waiting and written whole: a FIFO, a socket or a device is refused before it is "
-"opened."""
+"""Regular files, read without waiting and written whole: no FIFO, socket or device is opened."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Callable, Iterator, Optional, Tuple, Union
 
 #: O_NONBLOCK: a FIFO that replaces a file between check and opening must not block.
-_FLAGS = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) | getattr(os, 'O_CLOEXEC', 0)
+_READ = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) | getattr(os, 'O_CLOEXEC', 0)
 
 
 def check_regular(path: Union[str, os.PathLike[str]]) -> None:
@@ -31,7 +30,7 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
         ValueError: The path has a null byte.
     """
     check_regular(path)
-    file = open(path, 'rb', opener=lambda name, _: os.open(name, _FLAGS))  # noqa: SIM115  the caller closes it
+    file = open(path, 'rb', opener=lambda name, _: os.open(name, _READ))  # noqa: SIM115  the caller closes it
     try:
         _check(os.fstat(file.fileno()).st_mode)
     except BaseException:
@@ -67,7 +66,7 @@ except ImportError:  # Windows
 #: Prefix of temporary folders.
 _FOLDER = 'mmguard-files-'
 #: Opening a pipe must not wait, and a link must not be followed.
-_FLAGS = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
+_WRITE = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
 NOT_REGULAR = 'is not a regular file'
 #: Has the name of a draft: a file left by a killed process does not count as one of the folder.
 LOCK = '.mmguard-lock.part'
@@ -159,7 +158,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
 def _take(path: Path) -> int:
     for _ in range(3):  # the holder may release it in between
         is_new = not os.path.lexists(path)
-        descriptor = os.open(path, _FLAGS, 0o666)
+        descriptor = os.open(path, _WRITE, 0o666)
         is_locked = _try_lock(descriptor)
         with suppress(OSError):
             is_free = is_new or _is_of_dead(os.read(descriptor, _OWNER_SIZE)) if is_locked is None else is_locked
@@ -209,12 +208,12 @@ def _open_draft(path: Path) -> Tuple[int, Path]:
     stem = f'.{path.name}'[:40]
     draft = path.with_name(f'{stem}.part')
     with suppress(OSError):  # of another user, or a link
-        descriptor = os.open(draft, _FLAGS, 0o666)
+        descriptor = os.open(draft, _WRITE, 0o666)
         if _is_alone(descriptor, draft):
             return descriptor, draft
         os.close(descriptor)
     draft = path.with_name(f'{stem}.{uuid.uuid4().hex[:8]}.part')
-    return os.open(draft, _FLAGS | os.O_EXCL, 0o666), draft
+    return os.open(draft, _WRITE | os.O_EXCL, 0o666), draft
 
 
 def _is_alone(descriptor: int, draft: Path) -> bool:

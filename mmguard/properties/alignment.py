@@ -12,11 +12,11 @@ Box = Tuple[float, float, float, float]
 
 #: Longest side that is compared or shown; larger arrays are thinned out.
 LONGEST = 384
-#: Pixels (after thinning) by which a label may be off: interpolation and rounding.
+#: Pixels (after thinning) by which a label may be off because of interpolation and rounding.
 TOLERANCE = 2
-#: Correlation that a displacement must reach, and by how much it must beat that of no displacement.
+#: Minimum correlation of a displacement, and minimum difference to the correlation without one.
 CLEAR, GAP = 0.6, 0.06
-#: Share of the side up to which displacements are looked for.
+#: Maximum displacement as a share of the side.
 REACH = 0.3
 
 FLIPS: Dict[str, Tuple[int, ...]] = {'': (), 'left-right': (1,), 'top-bottom': (0,), 'by 180 degrees': (0, 1)}
@@ -29,7 +29,7 @@ def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional
 
     Args:
         image (ndarray): Of shape (H, W) or (H, W, C).
-        figure (ndarray): What the label shows, of shape (H, W).
+        figure (ndarray): The figure in the label, of shape (H, W).
         valid (ndarray, optional): Of shape (H, W): ``False`` where the label says nothing.
 
     Returns:
@@ -73,7 +73,7 @@ def _subtract_mean(values: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def _peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[int, int], float]]:
-    """Yield the best offset near none and the best elsewhere, with their absolute correlations."""
+    """Yield the best offset close to zero and the best other one, with their absolute correlations."""
     shape = [size + int(size * REACH) + TOLERANCE + 1 for size in image.shape]
     product = np.fft.rfft2(figure, shape) * np.conj(np.fft.rfft2(image, shape))
     found = np.abs(np.fft.irfft2(product, shape))
@@ -89,10 +89,10 @@ def _peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[int, i
 def describe_difference(
     image: np.ndarray, figure: np.ndarray, kind: str, is_map: bool, ignored: Sequence[int] = (255,)
 ) -> Optional[str]:
-    """Say how an image (H, W[, C]) and the figure (H, W) of its label differ.
+    """Describe the difference between an image (H, W[, C]) and the figure (H, W) of its label.
 
     Returns:
-        str, optional: Empty: they do not differ; ``None``: nothing can be seen.
+        str, optional: The difference; empty: they do not differ; ``None``: nothing can be seen.
     """
     if figure.shape != image.shape[:2]:
         return f'the image is {image.shape[:2]} and its {kind} {figure.shape}'
@@ -104,14 +104,14 @@ def describe_difference(
 
 
 def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
-    """Return a random pattern of zeros and ones whose shift, flip or crop cannot be taken for another one."""
+    """Return a random pattern of zeros and ones that resembles none of its shifts, flips and crops."""
     cell = max(4, max(height, width) // 20)
     coarse = rng.random((height // cell + 2, width // cell + 2)) < 0.5
     return np.kron(coarse, np.ones((cell, cell), bool))[:height, :width].astype(np.uint8)
 
 
 def find_third_values(label: np.ndarray, ignored: Sequence[int] = (255,)) -> Tuple[int, ...]:
-    """Return the values between the two that were drawn: several of them come from an interpolation.
+    """Return the values between the two that were drawn; several such values come from an interpolation.
 
     Example:
         >>> find_third_values(np.array([0, 0, 0, 18, 18, 18, 5, 9]))

@@ -1,4 +1,4 @@
-"""Batches of a training, empty ones and of every size: same losses, same parameters, finite values; and it learns."""
+"""Properties of batches, empty ones and of every size: same losses, same parameters, finite values, and learning."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from mmguard.properties.result import Result, broken, holds, not_tested, setting
 from mmguard.properties.samples import label_map_of
 from mmguard.properties.worker import Failure
 
-#: Larger batches do not behave otherwise.
+#: Maximum size that is tried; larger batches do not behave differently.
 LARGEST = 4
-#: Steps on one batch, the learning rate, and what is left of a loss that is learned.
+#: Number of steps on one batch, the learning rate, and the share to which a learned loss falls.
 STEPS, RATE, LEARNED = 30, 1e-3, 0.8
 
 
@@ -41,7 +41,7 @@ def check_empty(program: Program) -> List[Result]:
 
 
 def check_sizes(program: Program) -> List[Result]:
-    """Train on each size of batch that the loader delivers, with autocast where the config asks for it."""
+    """Train on each size of batch that the loader delivers, with autocast if the config asks for it."""
     results = []
     for size, reason in find_sizes(program):
         subject = f'batch of {size} ({reason})'
@@ -57,7 +57,7 @@ def check_sizes(program: Program) -> List[Result]:
 
 
 def check_learning(program: Program) -> List[Result]:
-    """Take some steps on one batch: the loss falls, and the predictions move to the labels."""
+    """Take some steps on one batch, and check that the loss falls and the predictions approach the labels."""
     model = program.model()
     state = copy.deepcopy(model.state_dict())
     samples = program.plain_batch()
@@ -88,7 +88,7 @@ def check_learning(program: Program) -> List[Result]:
 
 
 def find_sizes(program: Program) -> List[Tuple[int, str]]:
-    """Return the sizes of batches of a training, each with where it comes from."""
+    """Return the batch sizes of a training, each with its origin."""
     loader: Dict[str, Any] = program.config.get('train_dataloader') or {}
     size = loader.get('batch_size') or 1
     sizes = [(size, 'batch_size')]
@@ -106,7 +106,7 @@ def find_sizes(program: Program) -> List[Tuple[int, str]]:
 def _autocast(program: Program) -> ContextManager[Any]:
     if name_of((program.config.get('optim_wrapper') or {}).get('type')) != 'AmpOptimWrapper':
         return contextlib.nullcontext()
-    # Half precision lacks kernels on the CPU.
+    # Some kernels are missing for half precision on the CPU.
     dtype = torch.bfloat16 if program.device == 'cpu' else torch.float16
     return torch.autocast(program.device.partition(':')[0], dtype=dtype)
 
@@ -163,7 +163,7 @@ def _judge_empty(program: Program, subject: str, usual: Reached, samples: List[A
 
 
 def _agreement(program: Program, samples: List[Any]) -> float:
-    """Return the share of pixels, or of objects, that the model predicts with their labels."""
+    """Return the share of pixels, or of objects, that the model predicts with the right labels."""
     data = program.batch(samples)
     with torch.no_grad(), program.scope():
         seed_all(0)

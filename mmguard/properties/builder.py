@@ -1,4 +1,4 @@
-"""Builds the parts of a config and calls each once; compares them before and after an edit."""
+"""Builder of the parts of a config: calls each part once, and compares the parts before and after an edit."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from mmguard.properties.worker import MEMORY, Reply, Worker
 
 #: Seconds that a command may spend on trying its edits.
 BUDGET = 20.0
-#: Share of the time left that a part may take after an edit: the rest is for the same part before it.
+#: Share of the remaining time that a part may take after an edit: the rest is for the same part before it.
 SHARE = 0.6
-#: Samples of the training set that are loaded, and those of a batch.
+#: Number of training samples that are loaded, and of samples in a batch.
 LOADED, BATCH = 4, 2
-#: Sides of the images that a model gets; the second one where it fails with the first.
+#: Sides of the model's input images; the second one is used if the model fails with the first even without the edit.
 SIDES = (64, 256)
-#: Bytes of an annotation file that takes longer to read than there is time.
+#: Size of an annotation file, in bytes, that takes too long to read.
 LARGE = 64 << 20
 
 VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
-#: Reply about a part that the config does not have.
+#: Reply for a part that the config does not have.
 ABSENT = 'the config has none'
 #: Keys of a config that every part depends on.
 _EVERYWHERE = {'default_scope', 'custom_imports'}
-#: Exceptions that a program raises where it is not complete, whatever its config says.
+#: Exceptions of an incomplete program, independent of its config.
 _INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError')
 
 
@@ -39,8 +39,8 @@ class Verdict(NamedTuple):
 
     Attributes:
         state (str): ``'verified'``, ``'broken'`` or ``'not verified'``.
-        reason (str): What breaks, or why it could not be verified.
-        parts (tuple[str]): What was built and called with the edit.
+        reason (str): The failure, or the reason why it could not be verified.
+        parts (tuple[str]): Parts that were built and called with the edit.
     """
 
     state: str
@@ -49,7 +49,7 @@ class Verdict(NamedTuple):
 
 
 class Builder(Worker):
-    """Process that builds and calls parts of configs, and remembers how that went.
+    """Process that builds and calls parts of configs, and remembers the results.
 
     Args:
         seconds (float): Time for all calls together.
@@ -63,7 +63,7 @@ class Builder(Worker):
         self._known: Dict[bytes, Reply] = {}
 
     def compare(self, before: ReadConfig, after: ReadConfig) -> Verdict:
-        """Return ``broken`` where anything fails that is not known to have failed before."""
+        """Return ``broken`` if any part fails that did not fail before."""
         if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
             return Verdict(NOT_VERIFIED, 'MMEngine cannot build this config')
         keys = {key for key in {*before.written, *after.written} if before.written.get(key) != after.written.get(key)}
@@ -72,41 +72,43 @@ class Builder(Worker):
         for name, part in PARTS.items():
             if not keys & {*part.keys, *_EVERYWHERE}:
                 continue
-            now = self.call(after, name, SHARE)
-            if now.works:
-                tried.append(name)
-            elif now.failure is not None:
-                then = self.call(before, name)
+            for side in SIDES if part.has_sides else SIDES[:1]:
+                now = self.call(after, name, side, SHARE)
+                if now.failure is None:
+                    break
+                then = self.call(before, name, side)
                 if then.works or (then.value and now.failure.kind not in _INCOMPLETE):
                     return Verdict(BROKEN, f'{name}: {now.failure}')
-                doubts.append(f'{name}: {now.failure}')
+            if now.works:
+                tried.append(name)
             elif now.value != ABSENT:
-                doubts.append(f'{name}: {now.value}')
+                doubts.append(f'{name}: {now.value or now.failure}')
         if doubts or not tried:
             return Verdict(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
         return Verdict(VERIFIED, parts=tuple(tried))
 
-    def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Reply:
-        """Build a part of a config and call it once; what was tried before is not tried again.
+    def call(self, config: ReadConfig, part: str, side: int = SIDES[0], share: float = 1.0) -> Reply:
+        """Build a part of a config and call it once; do not repeat a previous attempt.
 
         Args:
-            config (ReadConfig): It, or it with an edit.
+            config (ReadConfig): The config, or the config with an edit.
             part (str): A key of ``PARTS``.
-            share (float): Share of the time left that it may take.
+            side (int): Side of the model's input images.
+            share (float): Share of the remaining time that it may take.
 
         Returns:
-            Reply: its value says why the part could not be tried.
+            Reply: Its value gives the reason if the part could not be tried.
         """
         try:
-            key = pickle.dumps((part, config.written))
-        except Exception as error:  # functions and objects of the config's own
+            key = pickle.dumps((part, side, config.written))
+        except Exception as error:  # functions and objects in the config
             return Reply(f'the config holds what cannot be handed to a process ({error})')
         if key not in self._known:
             if self._ends is None:
                 self._ends = time.monotonic() + self._seconds
             left = self._ends - time.monotonic()
             if left > 0:
-                reply = self.ask(call_part, dict(config.written), part, seconds=share * left)
+                reply = self.ask(call_part, dict(config.written), part, side, seconds=share * left)
                 if reply.failure is None or reply.failure.kind != 'hang':
                     self._known[key] = reply
         return self._known.get(key) or Reply(f'the {self._seconds:.0f} s for trying edits were up')
@@ -116,12 +118,12 @@ class Builder(Worker):
 def verifier_of(
     config: ReadConfig, run_code: bool = False, verify: bool = True
 ) -> Iterator[Callable[[ReadConfig, ReadConfig], Verdict]]:
-    """Make the verifier of a command; where nothing is to be built it says why.
+    """Create the verifier of a command; it returns the reason if nothing is to be built.
 
     Args:
-        config (ReadConfig): As the user named it: YAML and JSON are data, and are not run.
-        run_code (bool): Whether they may be, too.
-        verify (bool): Whether the user wants it.
+        config (ReadConfig): Config of the user: YAML and JSON are data, and are not run.
+        run_code (bool): True if YAML and JSON may be run, too.
+        verify (bool): True if the user wants edits to be verified.
     """
     if not verify:
         yield lambda *_: Verdict(NOT_VERIFIED, 'left out by --no-verify')
@@ -135,11 +137,11 @@ def verifier_of(
 # ---- in the process
 
 
-def call_part(tree: Mapping[str, Any], part: str) -> str:
-    """Build a part and call it once. Returns why it was not tried; empty: it works.
+def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
+    """Build a part and call it once; return the reason if it was not tried, empty if it works.
 
     Raises:
-        Exception: Whatever the program raises.
+        Exception: Any exception of the program.
     """
     import torch
 
@@ -152,30 +154,22 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
     try:
         for split in PARTS[part].splits:
             _check_size(program, split)
-        PARTS[part].call(program)
+        PARTS[part].call(program, side)
     except Unavailable as reason:
         return str(reason)
     return ''
 
 
 def _check_size(program: Any, split: str) -> None:
-    """Raise ``Unavailable`` where an annotation file of a split is too large."""
+    """Raise ``Unavailable`` if an annotation file of a split is too large."""
     for _, node in walk(program.dataset_config(split)):
         path = os.path.join(str(node.get('data_root') or ''), str(node.get('ann_file') or ''))
         if os.path.isfile(path) and os.path.getsize(path) > LARGE:
             raise Unavailable(f'{path} is too large to be read in {BUDGET:.0f} s')
 
 
-def _call_small(call: Callable[[int], None]) -> None:
-    """Call a model with small images, and with larger ones where it fails."""
-    try:
-        call(SIDES[0])
-    except Exception:
-        call(SIDES[1])
-
-
-def _train(program: Any) -> None:
-    """Call the model with samples of the data, and with a made one for the labels that these do not show."""
+def _train(program: Any, side: int) -> None:
+    """Call the model with samples of the data, and with an artificial one for labels that these do not contain."""
     import torch
 
     from mmguard.properties.program import total
@@ -184,7 +178,7 @@ def _train(program: Any) -> None:
     try:
         samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]
         problem: Exception = ValueError('the pipeline leaves no sample with an image')
-    except Exception as raised:  # a package or an image is missing, but the annotations may be here
+    except Exception as raised:  # a package or an image is missing, but the annotations may be available
         samples, problem = [], raised
     kind = program.kind
     labels = program.collect_labels().union(*(labels_of(sample, kind) for sample in samples))
@@ -195,34 +189,30 @@ def _train(program: Any) -> None:
     outside = [label for label in sorted(labels) if space and not space.is_valid(label) and label != void]
     if outside:
         raise ValueError(f'no output of {space.place} for the labels {outside[:8]}')
-    seen = (samples * BATCH)[:BATCH]  # BatchNorm needs two
-
-    def train(side: int) -> None:
-        batches = [[shrink(sample, side) for sample in seen]] if seen else []
-        if labels.difference(*(labels_of(sample, kind) for batch in batches for sample in batch)):
-            batches.append(program.samples_of(sorted(labels), side, BATCH))
-        for batch in batches:
-            with torch.no_grad():
-                loss = total(program.losses(batch, side))
-            if not torch.isfinite(loss):
-                raise ValueError(f'the loss is {float(loss)}')
-
-    _call_small(train)
+    batch = [shrink(sample, side) for sample in samples[:BATCH]]
+    batches = [(batch * BATCH)[:BATCH]] if batch else []  # BatchNorm needs two
+    if labels.difference(*(labels_of(sample, kind) for sample in batch)):
+        batches.append(program.samples_of(sorted(labels), side, BATCH))
+    for batch in batches:
+        with torch.no_grad():
+            loss = total(program.losses(batch, side))
+        if not torch.isfinite(loss):
+            raise ValueError(f'the loss is {float(loss)}')
 
 
-def _predict(program: Any) -> None:
+def _predict(program: Any, side: int) -> None:
     import torch
     from mmengine.dataset import pseudo_collate
 
     model = program.model().eval()
     try:
         with torch.no_grad(), program.scope():
-            _call_small(lambda side: model.test_step(pseudo_collate([program.plain_sample(0, side)])))
+            model.test_step(pseudo_collate([program.plain_sample(0, side)]))
     finally:
         model.train()
 
 
-def _make_hooks(program: Any) -> None:
+def _make_hooks(program: Any, _: int) -> None:
     from mmengine.registry import HOOKS
 
     with program.scope():
@@ -232,22 +222,23 @@ def _make_hooks(program: Any) -> None:
 
 
 class Part(NamedTuple):
-    """A part of a program: the keys of a config that it is built of, the call, the splits whose files are read."""
+    """A part of a program: its config keys, the call, the splits whose files it reads, and True if it takes images."""
 
     keys: Tuple[str, ...]
-    call: Callable[[Any], Any]
+    call: Callable[[Any, int], Any]
     splits: Tuple[str, ...] = ()
+    has_sides: bool = False
 
 
-#: In the order in which an edit is tried: what takes longer comes later.
+#: In the order in which an edit is tried: slower parts come later.
 PARTS: Dict[str, Part] = {
-    'data sets': Part(('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p: p.construct_datasets()),
+    'data sets': Part(('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p, _: p.construct_datasets()),
     'hooks': Part(('custom_hooks',), _make_hooks),
-    'training data': Part(('train_dataloader',), lambda program: program.load('train', BATCH), ('train',)),
-    'model': Part(('model', 'data_preprocessor'), lambda program: program.model()),
-    'losses': Part(('model', 'data_preprocessor', 'train_dataloader'), _train, ('train',)),
-    'predictions': Part(('model', 'data_preprocessor'), _predict),
-    'validation data': Part(('val_dataloader',), lambda program: program.load('val', BATCH), ('val',)),
-    'metrics': Part(('val_evaluator', 'val_dataloader'), lambda program: program.metrics(), ('val',)),
-    'test data': Part(('test_dataloader',), lambda program: program.load('test', BATCH), ('test',)),
+    'training data': Part(('train_dataloader',), lambda p, _: p.load('train', BATCH), ('train',)),
+    'model': Part(('model', 'data_preprocessor'), lambda p, _: p.model()),
+    'losses': Part(('model', 'data_preprocessor', 'train_dataloader'), _train, ('train',), True),
+    'predictions': Part(('model', 'data_preprocessor'), _predict, has_sides=True),
+    'validation data': Part(('val_dataloader',), lambda p, _: p.load('val', BATCH), ('val',)),
+    'metrics': Part(('val_evaluator', 'val_dataloader'), lambda p, _: p.metrics(), ('val',)),
+    'test data': Part(('test_dataloader',), lambda p, _: p.load('test', BATCH), ('test',)),
 }

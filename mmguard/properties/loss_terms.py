@@ -1,4 +1,4 @@
-"""Losses called by themselves: class weights act on their own class, averages leave ignored elements out or say so."""
+"""Properties of losses called on their own: class weights act on their class, averages exclude ignored elements."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mmguard.properties.samples import label_map_of
 from mmguard.properties.scores import Call, recorded
 from mmguard.properties.worker import Failure
 
-#: Weight of the class that is asked; the growth, compared with the other classes, that no rounding explains.
+#: Weight of the tested class, and the minimum growth, relative to the other classes, that rounding cannot explain.
 HEAVY, GROWN = 4.0, 1.5
-#: Share that the average of a half-ignored batch has at least of that of its valid half, where only this is counted.
+#: Minimum ratio of the average of a half-ignored batch to that of its valid half if only the latter is counted.
 UNDILUTED = 0.75
 
 
 def check_weights(program: Program) -> List[Result]:
-    """Build each weighted loss with another weight per class, and see the scores of which class it trains more."""
+    """Build each weighted loss with another weight per class, and find the class whose scores it trains more."""
     modules = dict(program.model().named_modules())
     results, weighted = [], {}
     for path, node in walk(program.config.model):
@@ -43,7 +43,7 @@ def check_weights(program: Program) -> List[Result]:
         side = SIDES['mmdet'][0]
     try:
         calls = _record(program, {place: modules[place] for place in weighted}, program.samples_of(classes, side, 2))
-    except Exception as error:  # raised before a loss was called: heads look weights up, too
+    except Exception as error:  # raised before a loss was called: heads read weights, too
         _grow_weights(program)
         evidence = f'fails with these class weights, and trains with an entry more: {Failure.describe(error)}'
         return [*results, *(broken(place, evidence) for place in weighted)]
@@ -54,7 +54,8 @@ def check_weights(program: Program) -> List[Result]:
 
 
 def _grow_weights(program: Program) -> None:
-    """Build a program with an entry more in all class weights; :class:`Unavailable` where it does not train, either."""
+    """Build a program with one more entry in all class weights; raise :class:`Unavailable` if it does not train,
+    either."""
     tree = program.config.to_dict()
     for _, node in walk(tree['model']):
         if isinstance(node.get('class_weight'), (list, tuple)):
@@ -70,7 +71,7 @@ class LossCall(NamedTuple):
     labels: Tensor
 
     def repeat(self, loss: Any, columns: slice = slice(None)) -> Tuple[Tensor, Tensor]:
-        """Call another loss with a part of the columns. Returns its sum and the gradient of the scores."""
+        """Call another loss with some of the columns, and return its sum and the gradient of the scores."""
         leaf = self.scores[..., columns].detach().requires_grad_()
 
         def change(value: Any) -> Any:
@@ -84,7 +85,7 @@ class LossCall(NamedTuple):
 
 
 def _record(program: Program, modules: Dict[str, Any], samples: List[Any]) -> Dict[str, LossCall]:
-    """Return the last call of each loss that takes scores and integer labels; one that failed is among them."""
+    """Return the last call of each loss that takes scores and integer labels, including one that failed."""
     with recorded(modules) as calls:
         try:
             program.losses(samples, samples[0]['inputs'].shape[-1])
@@ -141,7 +142,7 @@ def _judge_weights(place: str, node: Any, module: Any, called: Optional[LossCall
 
 
 def check_averages(program: Program) -> List[Result]:
-    """Compare the loss of a half-ignored batch with that of its valid half; count what the data ignore."""
+    """Compare the loss of a half-ignored batch with that of its valid half; count the ignored pixels of the data."""
     results = _check_crowds(program) if program.kind == 'instances' else []
     if program.has_label_map:
         results += _check_pixels(program)
@@ -185,7 +186,7 @@ def _measure_ignored(program: Program) -> float:
 
 
 def _check_crowds(program: Program) -> List[Result]:
-    """Say what becomes of crowds: anchors in them train as background unless the assigner ignores them."""
+    """Report how crowds are used: anchors in them train as background unless the assigner ignores them."""
     objects = [one for leaf in program.leaves('train') for one in walk_objects(leaf, ANNOTATED)]
     crowds = sum(bool(one.get('ignore_flag')) for one in objects)
     results = []

@@ -1,4 +1,4 @@
-"""Parts of a config, built as a training would have them, but small: data sets, model, batches, losses, evaluators."""
+"""Parts of a config, built small: data sets, model, batches, losses, evaluators."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from mmguard.properties.samples import label_map_of, make_instances, make_templa
 
 #: Sides of images that are tried, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
-#: Annotations of a training set that are asked for their labels.
+#: Number of annotations of a training set whose labels are collected.
 ANNOTATED = 1000
 #: Classes that properties ask, at most.
 ASKED = 6
@@ -66,12 +66,12 @@ def once(method: Callable[..., Made]) -> Callable[..., Made]:
 
 
 class Program:
-    """Parts of a config, each built when it is first asked for.
+    """Parts of a config, each built on first use.
 
     Args:
-        tree (dict): The config as plain dicts, lists and values.
-        device (str): Where the model is.
-        samples (int): How many samples of each data set properties may load.
+        tree (dict): Config as plain dicts, lists and values.
+        device (str): Device of the model.
+        samples (int): Number of samples of each data set that properties may load.
     """
 
     def __init__(self, tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> None:
@@ -101,17 +101,17 @@ class Program:
             self.config = Config(guarded)
 
     def scope(self) -> Any:
-        """Look types without a scope up where a training would."""
+        """Look up types without a scope as a training would."""
         return DefaultScope.overwrite_default_scope(self.config.get('default_scope') or 'mmengine')
 
     def seconds_left(self) -> float:
-        """Return the seconds that the property at hand may still take."""
+        """Return the remaining seconds of the current property."""
         return self.ends - time.monotonic()
 
     # ---- data
 
     def dataset_config(self, split: str) -> Any:
-        """Return the data set of a split, as the config has it."""
+        """Return the config of a split's data set."""
         dataset = (self.config.get(f'{split}_dataloader') or {}).get('dataset')
         if dataset is None:
             raise Unavailable(f'the config has no {split}_dataloader with a data set')
@@ -135,7 +135,7 @@ class Program:
                 self._construct_dataset(split, {'pipeline', 'dataset', 'datasets', 'data_prefix'}, lazy_init=True)
 
     def _construct_dataset(self, split: str, keys: Set[str], **arguments: Any) -> Any:
-        """Build a data set with other arguments in all parts of it that have one of these keys."""
+        """Build a data set with other arguments in each of its parts that has one of these keys."""
         node = copy.deepcopy(self.dataset_config(split))
         for _, inner in walk(node):
             if 'type' in inner and keys & set(inner):
@@ -144,7 +144,7 @@ class Program:
             return DATASETS.build(node)
 
     def leaves(self, split: str) -> List[Any]:
-        """Return the data sets inside of all wrappers, which load the samples."""
+        """Return the data sets inside all wrappers, which load the samples."""
         return [leaf for leaf in innermost(self.dataset(split)) if hasattr(leaf, 'pipeline')]
 
     def load(self, split: str, most: int) -> List[Any]:
@@ -159,7 +159,7 @@ class Program:
         found: Set[int] = set()
         try:
             dataset = self.dataset('train')
-        except ImportError:  # a step of the pipeline needs a package that is missing
+        except ImportError:  # a step of the pipeline needs a missing package
             dataset = self._construct_dataset('train', {'pipeline'}, pipeline=[])
         for leaf in innermost(dataset):
             for one in walk_objects(leaf, ANNOTATED):
@@ -187,11 +187,11 @@ class Program:
 
     @once
     def spaces(self) -> LabelSpaces:
-        """Return which labels the heads take."""
+        """Return the labels that the heads accept."""
         return from_model(self.model(), list(self.class_names()))
 
     def class_names(self) -> Tuple[str, ...]:
-        """Return what the training set calls its classes; empty where it is not there."""
+        """Return the class names of the training set; empty if the data set is missing."""
         try:
             return names_of(self.dataset('train'))
         except Exception:
@@ -216,7 +216,7 @@ class Program:
         return VOID if space is None or space.ignore_index is None else space.ignore_index
 
     def ignore_values(self) -> Tuple[int, ...]:
-        """Return the values of pixels that say nothing, as the config says it: no model is built."""
+        """Return the ignored values of pixels according to the config, without building a model."""
         space = from_config(self.read).pixels
         return (VOID,) if space is None or space.ignore_index is None else (VOID, space.ignore_index)
 
@@ -288,7 +288,7 @@ class Program:
         return sample
 
     def instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
-        """Return a packed sample with these boxes and, where the model trains on them, masks of their inside."""
+        """Return a packed sample with these boxes and, if the model trains on them, masks of their inside."""
         sample = self._blank(side, seed)
         known = self.template()['data_samples']
         sample['data_samples'].gt_instances = make_instances(known.gt_instances, boxes, labels, side)
@@ -367,7 +367,7 @@ _programs: Dict[bytes, Program] = {}
 
 
 def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
-    """Return the program of a config: the last two are kept, those before and after an edit."""
+    """Return the program of a config; the last two are kept, those before and after an edit."""
     key = pickle.dumps((tree, device, samples))
     if key not in _programs:
         while len(_programs) > 1:
@@ -377,7 +377,7 @@ def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -
 
 
 def total(losses: Mapping[str, Tensor]) -> Tensor:
-    """Add up what a training minimises: what is called a loss."""
+    """Return the sum of the losses, as a training minimizes it."""
     return sum((loss for name, loss in losses.items() if 'loss' in name), torch.zeros(()))
 
 
@@ -394,7 +394,7 @@ def walk_objects(leaf: Any, most: int) -> Iterator[Dict[str, Any]]:
 
 
 def drop_pretrained(model: Any) -> Any:
-    """Copy a model's config without what would load weights from a file or from the network."""
+    """Copy a model's config without the keys that load weights from a file or from the network."""
     kept = copy.deepcopy(model)
     for _, node in walk(kept):
         for key in ('pretrained', 'teacher_ckpt'):

@@ -12,16 +12,16 @@ from torch import Tensor
 if TYPE_CHECKING:
     from mmguard.properties.program import Program
 
-#: Share of the best margin below which an output is not separable from the next one.
+#: Share of the best margin below which an output cannot be separated from the next one.
 CLEAR = 0.2
-#: Share of the gradients that rounding may leave.
+#: Relative error of gradients that rounding may cause.
 ROUNDING = 1e-6
-#: Cells next to the border of the ignored half that an interpolation reaches.
+#: Number of cells at the border of the ignored half that an interpolation reaches.
 MARGIN = 2
 
 
 class Call(NamedTuple):
-    """Call of a module: its name, the arguments and, unless it raised, what it returned."""
+    """Call of a module: its name, the arguments and, unless it raised, the returned value."""
 
     name: str
     args: Tuple[Any, ...]
@@ -30,7 +30,7 @@ class Call(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """Tensor number n that a head returned and that a loss trains directly, with its gradient."""
+    """Tensor number n returned by a head and trained directly by a loss, with its gradient."""
 
     head: str
     number: int
@@ -43,7 +43,7 @@ class Trained(NamedTuple):
 def recorded(modules: Mapping[str, Any]) -> Iterator[List[Call]]:
     """Record the calls of modules, in the order in which they end.
 
-    ``forward`` is replaced, since heads of mmseg call it themselves, past the hooks of PyTorch.
+    ``forward`` is replaced, since heads of mmseg call it themselves, which bypasses the hooks of PyTorch.
     """
     calls: List[Call] = []
 
@@ -78,9 +78,9 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any], side: int = 0) -> List[Trained]:
-    """Return what each loss of a batch trains directly: no later output hangs on it that the loss reaches, too.
+    """Return what each loss of a batch trains directly: no other tensor depends on it that the loss reaches later.
 
-    Where a head takes earlier scores for its features (OCRNet, PointRend, K-Net), the gradient of these says nothing of
+    If a head computes its features from earlier scores (OCRNet, PointRend, K-Net), their gradient tells nothing about
     the loss.
     """
     with recorded(heads) as calls:
@@ -112,7 +112,7 @@ def _hangs_on(output: Tensor, tensor: Tensor) -> bool:
 def find_pixel_heads(program: Program) -> Dict[str, Any]:
     """Return the modules that score each class at each pixel, by their names.
 
-    Others have targets of their own, as the head of STDC that learns edges: its number of classes or outputs differs.
+    Other heads have other targets, such as edges in STDC; their number of classes or outputs differs.
     """
     heads = {
         name: module
@@ -134,7 +134,7 @@ def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
 
 
 def measure_ignored_share(gradient: Tensor) -> float:
-    """Return the largest gradient in the left, ignored half as a share of the other's; -1: too few columns."""
+    """Return the largest gradient in the left, ignored half as a share of the right half's; -1: too few columns."""
     half = gradient.shape[-1] // 2
     if half <= MARGIN:
         return -1.0
@@ -144,7 +144,7 @@ def measure_ignored_share(gradient: Tensor) -> float:
 
 
 def find_raised_outputs(gradients: Tensor) -> List[Optional[int]]:
-    """Return the output that each label raises, ``None`` where no output is clearly raised most.
+    """Return the output that each label raises; ``None`` if no output is clearly raised most.
 
     Args:
         gradients (Tensor): Summed gradient of each output (columns) for a target of each label (rows).
@@ -158,7 +158,7 @@ def find_raised_outputs(gradients: Tensor) -> List[Optional[int]]:
     lowest, outputs = raised.sort(dim=1)
     scale = float(raised.abs().max())
     if scale <= 10 * ROUNDING * gradients.abs().max():
-        return [None] * len(gradients)  # no label makes a difference
+        return [None] * len(gradients)  # the labels make no difference
     found: List[Optional[int]] = []
     for values, order in zip(lowest.tolist(), outputs.tolist()):
         is_clear = values[1] - values[0] > CLEAR * abs(values[0]) and -values[0] > CLEAR * scale

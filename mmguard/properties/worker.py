@@ -1,4 +1,4 @@
-"""Process of its own for a program of the user: timed, bounded in memory, silent, without network."""
+"""Worker process for a program of the user: limited in time and memory, silent, without network."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from typing import Any, Callable, List, NamedTuple, Optional, TypeVar
 
 from mmguard.text import describe_error
 
-#: Seconds between two looks at the memory of the process.
+#: Seconds between two checks of the memory of the process.
 _PACE = 0.2
-#: Bytes that the process may hold.
+#: Maximum number of bytes of the process.
 MEMORY = 8 << 30
-#: Environment of the process: hubs are not asked.
+#: Environment of the process: model hubs are not contacted.
 _ENVIRONMENT = {'HF_HUB_OFFLINE': '1', 'TRANSFORMERS_OFFLINE': '1', 'HF_DATASETS_OFFLINE': '1'}
-#: The lines of mmguard, which call the program.
+#: Path of mmguard's own code, which calls the program.
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-#: Of Linux: flags of unshare(2), and the option of prctl(2) that makes a process the parent of its orphans.
+#: Constants of Linux: flags of unshare(2), and the option of prctl(2) that makes a process the parent of its orphans.
 _NEW_USER, _NEW_NETWORK, _SUBREAPER = 0x10000000, 0x40000000, 36
 
 Self = TypeVar('Self', bound='Worker')
@@ -34,7 +34,7 @@ class Reply(NamedTuple):
     """Answer of a worker.
 
     Attributes:
-        value: What the function returned, as JSON knows it.
+        value: Value returned by the function, as JSON.
         failure (Failure, optional): Reason why the value is missing.
     """
 
@@ -43,7 +43,7 @@ class Reply(NamedTuple):
 
     @property
     def works(self) -> bool:
-        """True if the function returned, and nothing that is to be said."""
+        """True if the function returned, and has nothing to report."""
         return self.failure is None and not self.value
 
 
@@ -51,9 +51,9 @@ class Failure(NamedTuple):
     """Exception of a program, or the end of its process.
 
     Attributes:
-        kind (str): Name of the exception's class; ``'hang'``, ``'crash'`` or ``'memory'`` where the process ended.
+        kind (str): Name of the exception's class; ``'hang'``, ``'crash'`` or ``'memory'`` if the process ended.
         message (str): One line.
-        place (str): ``file:line`` where it was raised; empty where it is not known.
+        place (str): ``file:line`` that raised it; empty if unknown.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class Failure(NamedTuple):
 
     @classmethod
     def describe(cls, error: BaseException) -> Failure:
-        """Describe an exception, with the last line of it that is not one of an installed package."""
+        """Describe an exception, with its last line that is not in an installed package."""
         place = ''
         for frame in traceback.extract_tb(error.__traceback__):
             if 'site-packages' not in frame.filename and not frame.filename.startswith(('<', _HERE)):
@@ -74,26 +74,26 @@ class Failure(NamedTuple):
 
 
 class Worker:
-    """Runs functions, one after another, in a process; starts it again after a crash or a hang.
+    """Runner of functions, one after another, in a process that is restarted after a crash or a hang.
 
-    Functions must be importable, their arguments picklable and what they return JSON. They run with standard streams
-    that lead nowhere. What their modules remember stays until the process ends.
+    Functions must be importable, their arguments picklable and their results JSON. Their standard streams are connected
+    to the null device. The state of their modules is kept until the process ends.
 
     Args:
-        memory (int): Bytes above which the process is ended, where the system says how many it holds.
-        forks (bool): Whether the process begins with what is imported here: on Linux, which saves seconds. CUDA must
+        memory (int): Maximum number of bytes of the process, if the system reports its memory.
+        forks (bool): True to fork on Linux, which keeps what is imported here and saves seconds. CUDA must
             not be in use.
     """
 
     def __init__(self, memory: int = MEMORY, forks: bool = False) -> None:
         self._memory = memory
-        # Elsewhere system libraries do not survive a fork.
+        # On other systems, system libraries do not survive a fork.
         self._context: Any = multiprocessing.get_context('fork' if forks and sys.platform == 'linux' else 'spawn')
         self._process: Any = None
         self._connection: Any = None
 
     def ask(self, function: Callable[..., Any], *args: Any, seconds: float) -> Reply:
-        """Call a function in the process and wait for its value. Never raises what the function raises."""
+        """Call a function in the process and return its reply; never raise an exception of the function."""
         ends = time.monotonic() + seconds
         try:
             if self._process is None:
@@ -134,7 +134,7 @@ class Worker:
 
     def _start(self) -> None:
         self._connection, theirs = self._context.Pipe()
-        # A forked process must not hold our end: it ends when we do.
+        # A forked process must not hold the parent's end of the connection, so that it ends with the parent.
         ours = self._connection if self._context.get_start_method() == 'fork' else None
         self._process = self._context.Process(target=_serve, args=(theirs, ours, os.getcwd()), daemon=True)
         self._process.start()
@@ -147,14 +147,14 @@ class Worker:
     def _held(self) -> int:
         pages = 0
         for member in _find_family(self._process.pid):
-            # It may have ended, or be none of Linux.
+            # The process may have ended, or the system is not Linux.
             with contextlib.suppress(OSError, IndexError), open(f'/proc/{member}/statm', encoding='ascii') as file:
                 pages += int(file.read().split()[1])
         return pages * os.sysconf('SC_PAGE_SIZE') if pages else 0
 
 
 def _find_family(pid: int) -> List[int]:
-    """Return a process and, where the system says it, all that it started."""
+    """Return a process and, if the system reports them, all its descendants."""
     found = [pid]
     for known in found:
         for path in glob.glob(f'/proc/{known}/task/*/children'):
@@ -175,7 +175,7 @@ def _serve(connection: Any, ours: Any, folder: str) -> None:
             return
         try:
             data = json.dumps({'value': function(*args)})
-        except BaseException as error:  # SystemExit, too: it is a program of the user's
+        except BaseException as error:  # also SystemExit: it is raised by the user's program
             data = json.dumps({'failure': Failure.describe(error)})
         connection.send_bytes(data.encode())
 
@@ -183,7 +183,7 @@ def _serve(connection: Any, ours: Any, folder: str) -> None:
 def _isolate() -> None:
     if hasattr(os, 'setsid'):  # Ctrl-C is for the parent, which ends the whole group
         os.setsid()
-    for number in (signal.SIGINT, signal.SIGTERM):  # those of the parent tidy up after it
+    for number in (signal.SIGINT, signal.SIGTERM):  # the parent's handlers clean up after the parent
         signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
@@ -196,11 +196,11 @@ def _isolate() -> None:
 
 
 def _leave_network(libc: Any) -> None:
-    """Keep programs that are started from here off the network, too, and in the family, where Linux allows it."""
+    """Keep programs started by this process off the network and among its descendants, if Linux allows it."""
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     user, group = os.getuid(), os.getgid()
     if libc.unshare(_NEW_NETWORK) != 0 and libc.unshare(_NEW_USER | _NEW_NETWORK) == 0:
-        # Files that are made need an owner.
+        # New files need an owner.
         for name, text in (('setgroups', 'deny'), ('uid_map', f'{user} {user} 1'), ('gid_map', f'{group} {group} 1')):
             with open(f'/proc/self/{name}', 'w', encoding='ascii') as file:
                 file.write(text)

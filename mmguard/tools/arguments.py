@@ -1,4 +1,4 @@
-"""Types of arguments that several commands take."""
+"""Argument types that several commands share."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Any, Dict, Tuple
 from mmguard.labels import OTHERS
 from mmguard.text import shorten
 
-#: Larger ones end in an overflow, here or in the frameworks.
+#: Larger numbers overflow here or in the frameworks.
 _LARGEST_LABEL, _LARGEST_COUNT = 2**63 - 1, 2**31 - 1
 
 
 def add_verbose(parser: argparse.ArgumentParser) -> None:
-    """``--verbose``, of the commands that print findings."""
+    """Add ``--verbose``, for commands that print findings."""
     parser.add_argument(
         '-v', '--verbose', action='store_true', help='show all causes, edits and notes, not three sentences per finding'
     )
 
 
 def add_no_verify(parser: argparse.ArgumentParser) -> None:
-    """``--no-verify``, of the commands that offer edits of a config."""
+    """Add ``--no-verify``, for commands that offer edits of a config."""
     parser.add_argument(
         '--no-verify', action='store_true', help='offer edits without building and calling what they touch'
     )
 
 
 def add_run_code(parser: Any) -> None:
-    """``--run-code``, of the commands that take a config."""
+    """Add ``--run-code``, for commands that take a config."""
     parser.add_argument(
         '--run-code',
         action='store_true',
@@ -39,12 +39,12 @@ def add_run_code(parser: Any) -> None:
 
 
 def label(text: str) -> int:
-    """An integer of 64 bits."""
+    """Parse an integer of 64 bits."""
     return _at_most(text, _LARGEST_LABEL)
 
 
 def positive(text: str) -> int:
-    """An integer of at least 1."""
+    """Parse an integer of at least 1."""
     number = _at_most(text, _LARGEST_COUNT)
     if number < 1:
         raise argparse.ArgumentTypeError(f'must be at least 1, got {number}')
@@ -52,7 +52,7 @@ def positive(text: str) -> int:
 
 
 def processes(text: str) -> int:
-    """A number of processes."""
+    """Parse a number of processes."""
     return _at_most(str(positive(text)), 1024)
 
 
@@ -64,7 +64,7 @@ def _at_most(text: str, most: int) -> int:
 
 
 def class_names(text: str) -> Tuple[str, ...]:
-    """Names of classes, from ``'cat,dog'`` or a file with a name in each line.
+    """Parse class names from ``'cat,dog'`` or a file with one name per line.
 
     Example:
         >>> class_names('cat, dog')
@@ -78,8 +78,8 @@ def class_names(text: str) -> Tuple[str, ...]:
 
 
 def label_map(text: str) -> Dict[Any, int]:
-    """Value in the file -> class, from ``'7:0,8:1'``, ``'{"7": 0, "8": 1}'`` or a .json file of the latter; ``'*'`` for
-    all other values.
+    """Parse value in the file -> class, from ``'7:0,8:1'``, ``'{"7": 0, "8": 1}'`` or a .json file of the latter;
+    ``'*'`` means all other values.
 
     Example:
         >>> label_map('7:0, 8:1, *:255')

@@ -47,12 +47,12 @@ def add_to(commands: Any) -> None:
 
 
 def codes(text: str) -> List[str]:
-    """Codes with commas between them."""
+    """Parse codes separated by commas."""
     return [code.strip().upper() for code in text.split(',') if code.strip()]
 
 
 def run(args: argparse.Namespace) -> int:
-    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+    import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
     from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False) -> str:
-    """Return the findings, each with its places, its value and what to write; the sum at the end."""
+    """Return the findings as text, each with its places, its value and the correction, and the total at the end."""
     from mmguard.findings.finding import SEVERITIES
     from mmguard.findings.wording import apply_hint, findings_text
 
@@ -99,7 +99,7 @@ def _as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: b
 
 
 def _as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Dict[str, Any]:
-    """Return the same for programs."""
+    """Return the findings as plain data for programs."""
     from mmguard.findings.wording import unpack
 
     return {

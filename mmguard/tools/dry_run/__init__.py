@@ -1,3 +1,3 @@
-"""``mmguard dry-run``: what must hold of every training, tested on the program of a config."""
+"""``mmguard dry-run``: properties of every valid training, tested on the program of a config."""
 
 from __future__ import annotations

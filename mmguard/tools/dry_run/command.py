@@ -11,7 +11,7 @@ from typing import Any, List
 from mmguard.tools.arguments import add_run_code, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
-#: Seconds that are left to a property at least.
+#: Minimum number of seconds for a property.
 _LEAST = 5.0
 
 
@@ -46,7 +46,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+    import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     ends = time.monotonic() + args.seconds
     with Worker() as worker:
         for number, name in enumerate(names):
-            # An equal share of what is left, but for the first, which builds most.
+            # An equal share of the remaining time, except for the first, which builds most.
             seconds = max(_LEAST, 2 * (ends - time.monotonic()) / (len(names) - number + 1))
             with console.status(f'{PROPERTIES[name][1]} (at most {seconds:.0f} s)'):
                 found = run_property(worker, config.written, name, seconds, args.samples, args.device)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _STYLES = {'broken': 'bold red', 'setting': 'bold yellow', 'holds': 'bold green', 'not tested': 'dim'}
 _TONES = {'broken': 'error', 'setting': 'warning', 'holds': 'fine', 'not tested': 'info'}
-#: Parts of a property that are shown.
+#: Maximum number of parts of a property that are shown.
 _SHOWN = 8
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
@@ -27,7 +27,7 @@ _PAGE = """<!DOCTYPE html>
 
 
 def show(console: Any, tested: Tested) -> None:
-    """Print a property: its outcome, and what was seen of each part that does not simply hold."""
+    """Print a property: its outcome, and the observations for each part that does not simply hold."""
     line = Text()
     line.append(f'{tested.outcome:>10} ', style=_STYLES[tested.outcome])
     line.append(f'{tested.summary} ({tested.name})')
@@ -43,14 +43,14 @@ def show(console: Any, tested: Tested) -> None:
 
 
 def show_total(console: Any, tested: Sequence[Tested]) -> None:
-    """Print how many properties have each outcome."""
+    """Print the number of properties per outcome."""
     counts = {outcome: sum(one.outcome == outcome for one in tested) for outcome in _STYLES}
     words = ', '.join(f'{count} {outcome}' for outcome, count in counts.items() if count)
     console.print(f'\n{len(tested)} properties in {sum(one.seconds for one in tested):.0f} s: {words}')
 
 
 def as_json(config: str, tested: Sequence[Tested]) -> Dict[str, Any]:
-    """Return the same for programs, without pictures."""
+    """Return the results as plain data for programs, without pictures."""
     properties: List[Dict[str, Any]] = []
     for one in tested:
         results = [found._asdict() for found in one.results]
@@ -61,7 +61,7 @@ def as_json(config: str, tested: Sequence[Tested]) -> Dict[str, Any]:
 
 
 def as_page(config: str, tested: Sequence[Tested]) -> str:
-    """Return the same as one HTML document, with a picture of what is broken where there is one."""
+    """Return the results as one HTML document, with a picture of each failure that has one."""
     parts = []
     for one in tested:
         parts.append(f'<div class="card verdict {_TONES[one.outcome]}"><strong>{one.outcome}</strong> {one.summary}')

@@ -1,1 +1,1 @@
-"""Errors in a log, a notebook or a traceback: what they mean, and what to do."""
+"""Explanation of the errors in a log, a notebook or a traceback, with what to do."""

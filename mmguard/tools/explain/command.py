@@ -16,7 +16,7 @@ from mmguard.labels.numbering import FRAMEWORKS
 from mmguard.tools.arguments import add_run_code, add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
-#: Characters of a quoted line.
+#: Maximum number of characters of a quoted line.
 _LONGEST = 200
 _UNLABELED = (
     'Images without a label file train as background. Were they meant to? `mmguard scan data.yaml` names them: a label '
@@ -157,7 +157,7 @@ def _signs() -> str:
 
 
 def _opened(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
-    """What is to be read, how it is called, and a config beside it, which is named and not run."""
+    """Return the pieces to read, the name of their source, and a config next to it, which is named but not run."""
     from mmguard.text import visible_name
     from mmguard.tools.explain.sources import config_of, logs_of, pieces_of
 
@@ -167,7 +167,7 @@ def _opened(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
     paths: List[Path] = logs_of(path) if path.is_dir() else [path]
     folder = paths[-1].parent
     beside = config_of(folder) if path.is_dir() else None
-    # A file that was cut off ends in the middle of a line.
+    # A truncated file may end in the middle of a line.
     between = [b'\n'] if len(paths) > 1 else []
     pieces = itertools.chain.from_iterable(itertools.chain(pieces_of(str(one)), between) for one in paths)
     name = visible_name(str(paths[0] if len(paths) == 1 else folder))

@@ -1,4 +1,4 @@
-"""From what went wrong to one error, what it means, and its causes in order."""
+"""Explanation of a log: the error that ended it, its meaning, and its causes in order."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from mmguard.tools.explain.log_facts import Facts, find_facts
 from mmguard.tools.explain.reader import Reader
 from mmguard.tools.explain.troubles import Frame, Piece, Raised, Trouble
 
-#: A text of no more lines is the message itself, and not a log in which one has to be found.
+#: A text with at most this many lines is the message itself, not a log to search for one.
 _FEW_LINES = 40
 _LONGEST = 8000
-#: Errors that are read for what ranks say of each other.
+#: Maximum number of errors that are searched for what ranks report about each other.
 _RANKS = 256
-#: Characters of error, traceback and facts that the patterns of causes are searched in.
+#: Number of characters of error, traceback and facts that are searched for the patterns of causes.
 _SEARCHED = 1 << 17
 #: Findings that need the images next to the labels.
 _OF_IMAGES = ('MG129', 'MG130')
 
-#: An error of the scan or of the config that no cause has among its codes.
+#: Cause for an error of the scan or the config whose code no cause lists.
 _UNFORESEEN = Cause('unforeseen', 'An error in labels or config that no known cause of this message foresees.')
-#: What a cause has going for it.
+#: Degrees of evidence for a cause.
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
 
 class Weighed(NamedTuple):
-    """A cause: confirmed by findings, supported by a line of the log or possible; frequent in its circumstances or not.
+    """Cause with its evidence: confirmed by findings, supported by a line of the log or possible; and its frequency.
 
-    The advice is that for the framework of the log.
+    The advice is for the framework of the log; the frequency is for the circumstances that the log shows.
     """
 
     cause: Cause
@@ -52,7 +52,7 @@ class Known(NamedTuple):
     Args:
         findings (tuple[Finding]): Findings of `check` and `scan`, the most severe first.
         config (bool): True if a config was checked.
-        labels (bool): True if labels were scanned, and it is known which are valid.
+        labels (bool): True if labels were scanned, and the valid ones are known.
         num_classes (int, optional): ``--num-classes``.
     """
 
@@ -68,19 +68,19 @@ class Known(NamedTuple):
 
 @dataclass
 class Explanation:
-    """What ended a training.
+    """Explanation of how a training ended.
 
     Args:
-        trouble (Trouble): The error that is the real one.
-        raised (Raised): Of its chain the one that says most.
-        signature (Signature, optional): ``None``: not known.
-        causes (list[Weighed]): In order, without those that are refuted.
-        refuted (list[Cause]): Causes that the log, or what was looked for and not found, rules out.
-        framework (str): Who trains; empty: nothing shows it.
-        others (list[tuple]): Further errors of the log, each with its signature: they follow from it, or came later.
-        more (list[Finding]): Errors that `check` and `scan` found beside the causes.
-        late (Raised, optional): Of a kernel's assert: the exception that reports it, at another line.
-        ranks (list[str]): Who did not come to a collective, and which parameters got no gradient, in words.
+        trouble (Trouble): The original error.
+        raised (Raised): The most informative exception of its chain.
+        signature (Signature, optional): ``None``: unknown.
+        causes (list[Weighed]): In order, without the refuted ones.
+        refuted (list[Cause]): Causes that are ruled out by the log, or by a check or scan that did not find them.
+        framework (str): Framework that trains; empty if unknown.
+        others (list[tuple]): Further errors of the log, each with its signature: consequences, or later ones.
+        more (list[Finding]): Errors that `check` and `scan` found in addition to the causes.
+        late (Raised, optional): For a kernel's assert, the exception that reports it at another line.
+        ranks (list[str]): Ranks missing from a collective, and parameters without a gradient, as text.
     """
 
     trouble: Trouble
@@ -96,18 +96,18 @@ class Explanation:
 
     @property
     def is_open(self) -> bool:
-        """True if it may be no fault: a log that ends early may be of a training that goes on."""
+        """True if it may not be an error: a log that ends early may be of a training that still runs."""
         return self.signature is not None and self.signature.stage == OPEN
 
     @property
     def is_asynchronous(self) -> bool:
-        """Whether the line that Python shows is another than the one that failed."""
+        """True if Python shows another line than the one that failed."""
         said = f'{self.raised.said} {self.late.said if self.late else ""}'
         return bool(re.search(r'device-side|illegal memory|unspecified launch|CUBLAS|CUDNN|cuDNN|\.cu:\d', said))
 
     @property
     def command(self) -> str:
-        """The command that decides, under the framework that the log shows."""
+        """The command that decides between causes, for the framework that the log shows."""
         return choose(self.signature.command, self.framework) if self.signature else ''
 
     @property
@@ -118,12 +118,12 @@ class Explanation:
 
     @property
     def own_place(self) -> Optional[Frame]:
-        """The innermost line that stands in the user's own files."""
+        """The innermost line in the user's own files."""
         return next((frame for frame in reversed((self.late or self.raised).frames) if not frame.is_installed), None)
 
     @property
     def kernel(self) -> str:
-        """Which kernel asserted what, in one line; empty where none did."""
+        """The kernel and its assertion, in one line; empty if no kernel failed an assertion."""
         found = re.search(r'([\w-]{1,100}\.cu):(\d{1,9})(?::\s*(?:void )?([^:\[(]{0,160}))?', self.raised.message)
         asserted = re.search(r'Assertion\s?[`\'"]?(.{1,400}?)[`\'"]? failed', self.raised.message)
         if not found or not asserted:
@@ -133,7 +133,7 @@ class Explanation:
 
 
 def explain_text(lines: Iterable[Union[str, bytes]], known: Optional[Known] = None) -> Optional[Explanation]:
-    """Explain pieces of a log, text or bytes, of any size; ``None``: nothing says that it ended badly."""
+    """Explain pieces of a log, text or bytes, of any size; return ``None`` if nothing shows that it ended badly."""
     pieces = (piece if isinstance(piece, bytes) else piece.encode('utf-8', 'surrogateescape') for piece in lines)
     return explain(Reader().read(pieces), known)
 
@@ -170,7 +170,7 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
 
 
 def _is_about_data(signature: Signature, causes: Sequence[Weighed]) -> bool:
-    """Return True if labels or config may be behind an error, and neither a line nor an error confirms a cause."""
+    """Return True if labels or config may cause an error, and neither a line nor an error confirms a cause."""
     first = causes[0] if causes else None
     is_settled = first is not None and (
         first.standing == SUPPORTED or any(finding.severity == ERROR for finding in first.findings)
@@ -181,11 +181,11 @@ def _is_about_data(signature: Signature, causes: Sequence[Weighed]) -> bool:
 def weigh(
     signature: Signature, pieces: Sequence[Piece], facts: Facts, known: Known
 ) -> Tuple[List[Weighed], List[Cause]]:
-    """Return the causes of a signature, and those that are refuted.
+    """Return the causes of a signature, and the refuted ones.
 
-    First is what a finding confirms, the most severe first, then what a line of the log supports, then the rest in the
-    order of how frequent they are; what was looked for in vain goes down, and what is frequent in the circumstances
-    that the log shows up.
+    Causes confirmed by a finding come first (the most severe first), then those supported by a line of the log, then
+    the rest by frequency. Causes that were looked for without success are moved down, and those that are frequent in
+    the circumstances that the log shows are moved up.
     """
     text = Text([*pieces, *facts.pieces])
     weighed: List[Weighed] = []
@@ -211,7 +211,7 @@ def weigh(
 
 
 def _weigh_one(cause: Cause, text: Text, known: Known) -> Optional[Weighed]:
-    """Return a cause with what speaks for it; ``None``: it is refuted. What the log refutes no finding confirms."""
+    """Return a cause with its evidence; ``None`` if it is refuted. A finding never confirms what the log refutes."""
     if cause.refutes and text.find(cause.refutes) is not None:
         return None
     is_error = any(finding.severity == ERROR for finding in known.findings)
@@ -230,7 +230,7 @@ def _weigh_one(cause: Cause, text: Text, known: Known) -> Optional[Weighed]:
 
 
 class Text:
-    """Pieces as one text, in their order, with the line of each match."""
+    """Pieces joined into one text, in order, with the line of each match."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self.pieces: List[Piece] = []
@@ -245,7 +245,8 @@ class Text:
         self.text = '\n'.join(piece.searched for piece in self.pieces)
 
     def find(self, pattern: str) -> Optional[Piece]:
-        """Return the first piece that a pattern matches; of a lookahead from the beginning, that of its first group."""
+        """Return the first piece that a pattern matches; for a lookahead from the beginning, that of its first
+        group."""
         found = _compiled(pattern).search(self.text)
         if found is None or not self.pieces:
             return None
@@ -258,7 +259,7 @@ class Text:
 
 
 def signature_of(raised: Raised) -> Optional[Signature]:
-    """The first signature that an exception, or a line, fits."""
+    """Return the first signature that an exception, or a line, matches."""
     said = raised.said[:_LONGEST]
     for signature in read_signatures():
         fits = _compiled(signature.pattern).search(said) is not None
@@ -285,7 +286,8 @@ def _judge(log: Reader) -> List[_Judged]:
 
 
 def _known_of(trouble: Trouble) -> Tuple[Raised, Optional[Signature]]:
-    """Of a chain the exception that says most: the first with a signature, those that merely follow last."""
+    """Return the most informative exception of a chain: the first with a signature; signatures that merely follow come
+    last."""
     chain = [raised for raised in trouble.chain if raised.kind or raised.message]
     known = [(raised, signature_of(raised)) for raised in chain]
     signed = [(raised, signature) for raised, signature in known if signature is not None]
@@ -295,7 +297,7 @@ def _known_of(trouble: Trouble) -> Tuple[Raised, Optional[Signature]]:
 
 
 def _of_few_lines(lines: Sequence[str]) -> Optional[Trouble]:
-    """A message without a traceback, as people paste it."""
+    """Return the error in a few lines without a traceback, as people paste them; ``None`` if they have none."""
     text = '\n'.join(line for line in lines if line.strip())
     if not text or len(lines) > _FEW_LINES:
         return None
@@ -306,13 +308,13 @@ def _of_few_lines(lines: Sequence[str]) -> Optional[Trouble]:
 
 def _stage(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> float:
     if signature is not None:
-        # A loss of NaN is no end of a training; it explains one that comes later.
+        # A loss of NaN does not end a training; it explains an error that comes later.
         return signature.stage + (0.5 if signature.code == 'MG442' else 0)
     return FOLLOWS if raised.kind.endswith(('SystemExit', 'KeyboardInterrupt')) else RAISED
 
 
 def _rank(log: Reader, trouble: Trouble) -> int:
-    """0 for the rank that torchrun names as the first that failed."""
+    """Return 0 for the rank that torchrun names as the first that failed, else 1."""
     return 0 if not log.first_rank or not trouble.rank or trouble.rank == log.first_rank else 1
 
 

@@ -1,4 +1,4 @@
-"""Looks at config and labels for what would confirm or refute a cause: the same as `check` and `scan`."""
+"""Facts about config and labels that confirm or refute a cause, from `check` and `scan`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mmguard.text import describe_error
 from mmguard.tools.explain.explained import Explanation, Known
 from mmguard.tools.scan.settings import ScanOptions
 
-#: Says that ids may be labels, where nobody said who trains.
+#: Finding that ids may be labels, for an unknown framework.
 _PERHAPS_IDS = 'MG138'
-#: Whose lines a traceback has: a key of ``FRAMEWORKS``, and a pattern.
+#: Framework (a key of ``FRAMEWORKS``) and the pattern of its lines in a traceback.
 _WHO = (
     ('mmdet', r'[/\\]mmdet[/\\]'),
     ('detectron2', r'[/\\]detectron2[/\\]'),
@@ -34,10 +34,10 @@ _WHO = (
 def look(
     config: Optional[str], data: Optional[str], options: ScanOptions, found: Optional[Explanation] = None
 ) -> Tuple[Known, List[str]]:
-    """Return what `check` finds in a config, and `scan` in the labels of ``data`` or else of the config, and what
-    failed.
+    """Return the findings of `check` in a config, those of `scan` in the labels of ``data`` or else of the config, and
+    failures.
 
-    An index out of range in the error decides whether ids are labels. An error is explained without findings, too.
+    An index out of range in the error decides if ids are labels. An error is explained even without findings.
     """
     findings: List[Finding] = []
     problems: List[str] = []
@@ -58,7 +58,7 @@ def look(
                 scanned = decides and not failed
             except Exception as error:
                 problems.append(f'the labels of {target} cannot be read: {describe_error(error)}')
-    # How many classes there are an error does not say: ids as labels are no error of the file, and may be the cause.
+    # The error does not give the number of classes: ids as labels are not an error of the file, but may be the cause.
     reported = [finding for finding in findings if finding.severity != INFO or finding.code == _PERHAPS_IDS]
     unique = {(finding.code, finding.title): finding for finding in reported}
     ranked = sorted(unique.values(), key=lambda finding: (SEVERITIES.index(finding.severity), sort_key(finding)))
@@ -66,7 +66,7 @@ def look(
 
 
 def _checked(config: str, run_code: bool) -> List[Finding]:
-    import mmengine  # noqa: F401  where it is missing, that is what is said
+    import mmengine  # noqa: F401  if it is missing, that is reported
 
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
@@ -78,7 +78,7 @@ _Seen = Tuple[List[Finding], List[str], bool]
 
 
 def _seen(target: str, options: ScanOptions, found: Optional[Explanation]) -> _Seen:
-    """Return what `scan` finds, with what the error says about who trains, and on which labels."""
+    """Return the result of `scan`, with the framework and the labels that the error shows."""
     if not target.endswith('.json') or found is None or found.signature is None:
         return _scanned(target, options)
     if options.framework is None:
@@ -92,7 +92,7 @@ def _seen(target: str, options: ScanOptions, found: Optional[Explanation]) -> _S
 
 
 def _scanned(target: str, options: ScanOptions) -> _Seen:
-    """Return findings, what failed, and True if it is known which labels are valid."""
+    """Return findings, failures, and True if the valid labels are known."""
     from mmguard.tools.scan.engine import scan_here
     from mmguard.tools.scan.processes import LocalProcesses, cores
     from mmguard.tools.scan.run import run_plan

@@ -1,4 +1,4 @@
-"""Facts that follow from a log: numbers, the iteration in which it died, validation, who trains.
+"""Facts that follow from a log: numbers, the iteration in which it died, validation, framework.
 
 Patterns of causes see them as lines that begin with ``fact: ``; the line that they follow from is quoted.
 """
@@ -10,11 +10,11 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.tools.explain.troubles import Piece
 
-#: Lines with facts are looked for in so many bytes from the beginning, and near errors.
+#: Number of bytes that are searched for facts at the beginning, and near errors.
 HEAD = 1 << 17
-#: Lines of one kind that are kept.
+#: Maximum number of lines that are kept per kind.
 _KEPT = 4
-#: Characters in which a framework is looked for.
+#: Number of characters that are searched for a framework.
 _SEARCHED = 1 << 17
 _LINES = re.compile(
     r'(?P<classes>(?:num_classes|n_classes|out_channels|\bnc)["\']?\s?[:=]\s?\d'
@@ -24,7 +24,7 @@ _LINES = re.compile(
     r'|(?P<precision>[Mm]ixed [Pp]recision|\bAMP\b|--amp\b|fp16|autocast)'
     r'|(?P<ranks>Distributed training: True|nproc_per_node|torch\.distributed|\bDDP\b|\d ranks|[Rr]ank \d)'
 )
-#: A line without one of these has no fact; of a line that goes on, so many characters of the next.
+#: A line without one of these has no facts. ``_NEXT``: number of characters of the next line, for one that continues.
 _WORDS = (
     'missing',
     'backgrounds',
@@ -49,7 +49,7 @@ _CLASSES = re.compile(
     r'(?:num_classes|n_classes|\bnc)["\']?\s?[:=]\s?(\d{1,6})\b|\b(\d{1,6}) (?:output channels|classes)\b'
 )
 _VALUE = re.compile(r'\b(?:[Tt]arget|index|Label class|label class|values?) (-?\d{1,9})\b')
-#: Framework -> what shows it, in paths of a traceback and in the beginning of a log; particular ones come first.
+#: Framework -> its pattern, for paths of a traceback and for the beginning of a log; particular ones come first.
 _FRAMEWORKS = {
     name: re.compile(pattern)
     for name, pattern in {
@@ -84,7 +84,7 @@ _DONE = re.compile(r'[Dd]one\b|[Ff]inish|[Cc]omplet|[Ss]aved?\b|[Ee]xit|[Ee]arly
 _PART = re.compile(
     r'\b(\w{0,40}(?:loss|iou|box|cls|mask|dfl)\w{0,40})["\']?\s{0,2}[:=]\s{0,2}(?:tensor\()?(nan|NaN|-?\d)'
 )
-#: What shows that labels are boxes, or maps.
+#: Patterns that show that labels are boxes, or maps.
 _BOXES = re.compile(
     r'(?:box|bbox|giou|dfl|obj)_?loss|loss_(?:r\w{2,4}_)?(?:box|bbox|giou)|exceeds nc=|(?:bbox|rpn|roi|dense)_heads?\b'
     r'|box_ops|[/\\]tal\.py|models[/\\]detection|detr\w{0,30}[/\\.]|\bd2\.data\.datasets\.coco'
@@ -102,7 +102,7 @@ _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
 
 
 class Facts(NamedTuple):
-    """Facts of a log with the lines that they are taken from, and the framework that it shows (empty: none)."""
+    """Facts of a log with the lines that they are taken from, and the framework that it shows (empty if unknown)."""
 
     pieces: List[Piece]
     framework: str
@@ -120,7 +120,7 @@ class FactLines:
         for number, line in enumerate(text.split('\n'), first):
             end = start + len(line)
             if any(word in line for word in _WORDS):
-                # A list of imports goes on in the next line.
+                # A list of imports may continue in the next line.
                 for found in _LINES.finditer(text, start, end + _NEXT if 'imports' in line else end):
                     kind = found.lastgroup or ''
                     if found.start() < end and sum(one[0] == kind for one in self.found) < _KEPT:
@@ -144,7 +144,7 @@ def find_facts(
 ) -> Facts:
     """Return the facts of a log: of its lines, those before the error, and the error itself with other errors.
 
-    ``names`` are texts in which a framework is named; ``num_classes`` is what an option says.
+    ``names`` are texts that may name a framework; ``num_classes`` is the value of the option.
     """
     facts = [Piece(line, text, text) for _, line, text in lines.found]
     facts += _facts_of_classes(lines, pieces, num_classes)
@@ -157,13 +157,13 @@ def find_facts(
 
 
 def find_framework(texts: Sequence[str]) -> str:
-    """Return the framework that texts name, the particular one before what it is built on; empty: none."""
+    """Return the framework that texts name, a particular one before its base; empty if unknown."""
     joined = '\n'.join(texts)[:_SEARCHED]
     return next((name for name, pattern in _FRAMEWORKS.items() if pattern.search(joined)), '')
 
 
 def ending_of(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
-    """Return where a log stops before its end; ``None``: it ends, or nothing says how far it should go."""
+    """Return the place where a log stops early; ``None`` if it ends, or does not tell how far it should go."""
     for line, text in reversed(last):
         if _DONE.search(text):
             return None
@@ -183,7 +183,7 @@ def _facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Optional
     number = int(value.group(1)) if value else None
     own = [(piece.line, piece.text) for piece in pieces[:4]]
     said = [(line, text, _CLASSES.findall(text)) for line, text in [*own, *((n, t) for _, n, t in lines.found)]]
-    # "nc=1000 with nc=24": the last one of a line is what is used.
+    # "nc=1000 with nc=24": the last number of a line is used.
     counts = [(line, text, int(found[-1][0] or found[-1][1])) for line, text, found in said if found]
     if number is not None:
         kind = 'is negative' if number < 0 else '255' if number in (254, 255) else 'other'

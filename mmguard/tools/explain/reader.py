@@ -1,4 +1,4 @@
-"""Reads a log of any size: keeps what went wrong and was not followed by more training."""
+"""Reader for a log of any size: keeps the errors that are not followed by more training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mmguard.tools.explain.log_facts import HEAD, FactLines, ending_of
 from mmguard.tools.explain.scores import ClassScores, Scores
 from mmguard.tools.explain.troubles import LONGEST, Frame, Line, Raised, Trouble, read_line
 
-#: No error is found in a piece of a log without one of these. A piece with none of them costs next to nothing.
+#: An error is only found in a piece of a log with one of these; other pieces cost next to nothing.
 _TRIGGERS = (
     b'Traceback',
     b'rror',
@@ -37,19 +37,20 @@ _TRIGGERS = (
     b'oss -',
     b'=-',
 )
-#: So much from the beginning is read line by line: a few lines that somebody pasted may hold none of these words.
+#: Number of bytes at the beginning that are read line by line: a few pasted lines may have none of these words.
 _BEGINNING = 1 << 14
-#: Lines before an error that are kept, of so many errors; the end of what was skipped holds them.
+#: Number of lines before an error that are kept, number of errors with such lines, and bytes kept of a skipped part.
 _BEFORE, _WITH_BEFORE, _TAIL = 12, 8, 1 << 12
 _PIECE = 1 << 16
-#: Of a longer line the end is read.
+#: Maximum number of bytes of a line; only the end of a longer one is read.
 _LONGEST_LINE = 1 << 18
-#: Troubles, frames and lines of a message that are kept: the first ones, since what follows mostly follows from them.
+#: Number of troubles, frames and lines of a message that are kept: the first ones, since later ones mostly follow from
+#: them.
 _TROUBLES, _FRAMES, _MESSAGE_LINES = 200, 120, 40
-#: Kinds of lines that are remembered.
+#: Maximum number of kinds of lines that are remembered.
 _SHAPES = 10_000
 
-#: Loggers write at once. What print() wrote before an error may stand after it in a file: so many bytes of it.
+#: Loggers write immediately, but buffered output of print() may follow an error in a file, by at most this many bytes.
 _BUFFERED = 1 << 14
 _ENOUGH_PROGRESS = 3
 _PROGRESS = re.compile(
@@ -87,34 +88,34 @@ def _bare(signs: bool = False) -> Pattern[str]:
 
 
 class Reader:
-    """Takes a log in pieces of bytes, and has what went wrong in ``troubles``."""
+    """Reader that takes a log in pieces of bytes, and collects its errors in ``troubles``."""
 
     def __init__(self) -> None:
-        #: What went wrong and was not followed by more training, in the order of the log.
+        #: Errors that are not followed by more training, in the order of the log.
         self.troubles: List[Trouble] = []
-        #: The rank that failed first, as torchrun says it.
+        #: The rank that torchrun reports as the first that failed.
         self.first_rank = ''
-        #: The first lines, for a few that somebody pasted.
+        #: The first lines, for a few that were pasted.
         self.beginning: List[str] = []
         #: Classes without a score in the validations.
         self.classes = ClassScores()
         #: Dice, mAP and mIoU of the validations.
         self.scores = Scores()
-        #: Lines that say how many classes there are, what is imported, and the like.
+        #: Lines with the number of classes, imports, and other facts.
         self.facts = FactLines()
-        #: What is no error, and stays although training goes on.
+        #: Signs that are not errors, and are kept even if training continues.
         self.signs: List[Trouble] = []
         self._signs: List[str] = []
         self._tail = b''
         self._rows: List[bytes] = []
         self._first_row = 0
         self._rest = b''
-        #: How many lines were read.
+        #: Number of lines read.
         self.lines = 0
         self._read = 0
         self._open: Dict[str, _Open] = {}
         self._said: Dict[str, Trouble] = {}
-        #: Lines without their numbers -> what they are; ``None``: nothing.
+        #: Lines without their numbers -> their trouble; ``None``: they have none.
         self._shapes: Dict[bytes, Optional[Trouble]] = {}
         self._progress = 0
         self._since = 0
@@ -123,7 +124,7 @@ class Reader:
         self._root_cause_lines = 0
 
     def read(self, pieces: Iterable[bytes]) -> Reader:
-        """Takes all pieces, and closes."""
+        """Read all pieces, and close."""
         for piece in pieces:
             for start in range(0, len(piece), _PIECE):
                 self._take(piece[start : start + _PIECE])
@@ -171,7 +172,7 @@ class Reader:
         self._rows = []
 
     def _has_more(self, text: bytes) -> bool:
-        """Whether something that is kept may stand in a piece."""
+        """Return True if a piece may contain anything that is kept."""
         return len(self.troubles) < _TROUBLES and any(word in text for word in _TRIGGERS)
 
     def _take_lines(self, text: bytes) -> None:
@@ -184,7 +185,7 @@ class Reader:
             if is_beginning or self._open:
                 self._take_line(read_line(raw))
                 continue
-            # Of lines that differ in numbers alone only the first is read: every thread of a kernel says the same.
+            # Read only the first of lines that differ only in numbers: every thread of a kernel says the same.
             shape = raw.translate(None, b'0123456789')
             like = shapes.get(shape)
             if like is not None:
@@ -196,13 +197,13 @@ class Reader:
                 self._see_progress(read_line(raw))
 
     def _take_like(self, raw: bytes, shape: bytes) -> None:
-        """Takes a line, and remembers what all of its shape are."""
+        """Take a line, and remember the result for all lines of its shape."""
         self._bare = None
         self._take_line(read_line(raw))
         if len(self._shapes) < _SHAPES and len(shape) < 1000 and not self._open:
             self._shapes[shape] = self._bare
 
-    # ---- progress: whoever goes on training has survived
+    # ---- progress: training that continues has survived
 
     def _see_progress(self, line: Line) -> None:
         if _PROGRESS.search(line.text) and not _IS_NAN.search(line.text):
@@ -234,7 +235,7 @@ class Reader:
         rows = self._rows[max(place - _BEFORE, 0) : max(place, 0)]
         if len(rows) < _BEFORE:
             rows = self._tail[:-1].split(b'\n')[-(_BEFORE - len(rows)) :] + rows
-        # A progress bar may end in the line of the error: what is in front of it is its last state.
+        # A progress bar may end in the line of the error: its last state is in front of it.
         return [(line - len(rows) + number, read_line(raw).text) for number, raw in enumerate(rows)]
 
     # ---- lines
@@ -279,7 +280,7 @@ class Reader:
                 self._signs.append(_NUMBERS.sub('', text))
                 self._add_sign(text.strip(), self.lines)
         elif _bare().search(text) and not _WARNED.search(text):
-            # Every thread of a kernel says the same of itself.
+            # Every thread of a kernel says the same about itself.
             key = line.rank + _NUMBERS.sub('', text)
             if key in self._said:
                 self._bare = self._said[key]
@@ -289,7 +290,7 @@ class Reader:
                 trouble = Trouble(self.lines, line.rank, [Raised('', text.strip(), lines=[self.lines])])
                 if len(self._said) < _TROUBLES:
                     self._said[key] = self._bare = trouble
-                if text.startswith('Error'):  # nnU-Net says in the next lines what was expected and found
+                if text.startswith('Error'):  # nnU-Net gives the expected and found values in the next lines
                     self._open[line.rank] = _Open(trouble, line, is_raised=True)
                 self._add(trouble)
         elif self.troubles:
@@ -297,7 +298,7 @@ class Reader:
 
 
 class _Open:
-    """A traceback while it is read."""
+    """A traceback that is being read."""
 
     def __init__(self, trouble: Trouble, line: Line, is_raised: bool = False) -> None:
         self.trouble = trouble
@@ -310,7 +311,7 @@ class _Open:
             self._name(line.text)
 
     def take(self, line: Line, number: int) -> bool:
-        """Takes a line; ``False``: it is none of this traceback."""
+        """Take a line; return ``False`` if it is not part of this traceback."""
         text = line.text
         self.number = number
         if line.is_dated and not self.is_dated:
@@ -325,7 +326,7 @@ class _Open:
     def _begin(self, text: str) -> bool:
         if self.is_raised and not self.is_joined and 'Original Traceback' not in text:
             return False
-        # Without an end of the one before: a chain, or processes without marks that write at the same time.
+        # The previous one did not end: a chain, or processes without marks that write at the same time.
         self.trouble.chain.append(Raised())
         self.is_raised = self.is_joined = False
         self.lines = self.blank = 0
@@ -344,7 +345,7 @@ class _Open:
             frame = frame._replace(line=self.number)
             if len(raised.frames) < _FRAMES:
                 raised.frames.append(frame)
-            else:  # the innermost decide
+            else:  # the innermost frames matter most
                 raised.frames[-1] = frame
             return True
         arrow = _ARROW.match(text)
@@ -377,7 +378,8 @@ class _Open:
         return None
 
     def _more_words(self, text: str) -> bool:
-        """More lines of a message, until a blank one or what is plainly something else."""
+        """Add a line to a message; return ``False`` if the message ended before it, at blank lines or at something
+        else."""
         if self.is_joined:
             return not text.strip() or self.lines < _MESSAGE_LINES
         if not text.strip():

@@ -1,4 +1,4 @@
-"""An explanation as text and as JSON."""
+"""Explanations as text and as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mmguard.tools.explain.explained import CONFIRMED, SUPPORTED, Explanation, W
 from mmguard.tools.explain.troubles import Piece, Raised, Trouble
 from mmguard.version import __version__
 
-#: Possible causes of the first screen, where more than one would be left.
+#: Number of possible causes on the first screen if more than one would be left.
 _POSSIBLE = 3
 _TRUE_LINE = (
     'The line that Python shows is only where it waited for the device. The true one: the same command with '
@@ -24,7 +24,7 @@ _TRUE_LINE = (
 )
 _TRUE_LINE_IN_BRIEF = 'the same command with `CUDA_LAUNCH_BLOCKING=1`; what Python shows is a later one'
 _NO_CAUSE = 'None of the known causes fits what the log, the config and the labels show.'
-#: Lines of a message, and other errors of a log, that are shown.
+#: Number of lines of a message, and of other errors in a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
 
 
@@ -63,14 +63,15 @@ def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]
 
 
 def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
-    """What was found, else what the log supports, else the causes that nothing separates; how many more there are."""
+    """Return the confirmed causes, else the supported ones, else those that nothing separates; and how many more there
+    are."""
     first = found.causes[0] if found.causes else None
     rows = [] if _is_confirmed(found) else _wrapped(signature.meaning, width, '  ')
     shown = 1
     if first is None:
         rows.append(_NO_CAUSE)
     elif _is_confirmed(found):
-        # An error that no cause foresees does not hide what confirms one.
+        # An error without a listed cause does not hide a confirmed one.
         shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in found.causes[1:2]) else 1
         rows += [row for one in found.causes[:shown] for row in _finding_rows(one.findings[0], width)]
     elif first.evidence is not None:
@@ -101,7 +102,7 @@ def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
 
 
 def _next_of(weighed: Weighed) -> List[Tuple[str, str]]:
-    """What to look at and what to write, with their labels."""
+    """Return what to look at and what to write, with their labels."""
     texts = [('to see', weighed.cause.look), ('do', weighed.advice)]
     return [(label, text) for label, text in texts if text]
 
@@ -111,7 +112,7 @@ def _is_confirmed(found: Explanation) -> bool:
 
 
 def signature_text(signature: Signature) -> str:
-    """What `mmguard explain CODE` prints of a signature."""
+    """Return the text that `mmguard explain CODE` prints for a signature."""
     rows = [f'{signature.code}  {signature.title}', '', signature.meaning, '', 'Causes, the most frequent first:']
     for number, cause in enumerate(signature.causes, 1):
         look = f' To see whether it is this one: {cause.look}' if cause.look else ''
@@ -126,7 +127,7 @@ def _label(framework: str) -> str:
 
 
 def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
-    """The same for programs; ``'error': None`` where there is none."""
+    """Return the explanation as plain data for programs; ``'error': None`` without an error."""
     record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
     if found is None:
         return record
@@ -191,7 +192,8 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
 
 
 def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]) -> List[str]:
-    """A cause; ``shown`` says under which number each finding stands, for it is printed once."""
+    """Return the rows of a cause; ``shown`` has the number under which each finding is printed, since it is printed
+    once."""
     cause = weighed.cause
     tag = ' [the log points to it]' if weighed.standing == SUPPORTED else ''
     rows = _wrapped(f'{number}. {cause.text}{tag}', width, '   ')

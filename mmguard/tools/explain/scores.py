@@ -7,13 +7,13 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.text import quantity
 
-#: No score is found in a line without one of these.
+#: A score is only found in a line with one of these.
 WORDS = (b'ice', b'mAP', b'IoU', b'DSC', b' all ')
-#: Below this a network has found nothing.
+#: Below this score a network has found nothing.
 NEAR_0 = 0.01
-#: Validations from which on it is a trend, and epochs after which one is enough.
+#: Number of validations that make a trend, and of epochs after which one is enough.
 _ENOUGH, _EPOCHS = 3, 10
-#: Scores of a kind that are kept.
+#: Maximum number of scores that are kept per kind.
 _KEPT = 100_000
 _NUMBER = rb'(-?\d{1,9}(?:\.\d{1,20})?(?:e-?\d{1,3})?)(?![\d:])'
 _SCORE = re.compile(
@@ -25,9 +25,9 @@ _SCORE = re.compile(
     rb'^(?P<all>\s{1,40}all)(?:\s{1,20}[\d.e-]{1,12}){4}\s{1,20}' + _NUMBER,
     re.MULTILINE,
 )
-#: An epoch is looked for in so many bytes before a score.
+#: Number of bytes before a score that are searched for its epoch.
 _NEAR = 1 << 11
-#: Loss of boxes; 0 in all of so many lines, no object is trained on.
+#: Losses of boxes; if they are 0 in all of at least ``_ENOUGH_LINES`` lines, training uses no object.
 _BOX_WORDS = (b'loss_bbox: ', b'iou_loss: ')
 _BOX_LOSS = re.compile(rb'\b(?:loss_bbox|iou_loss): (nan|\d[\d.]*)')
 _ENOUGH_LINES = 5
@@ -35,14 +35,14 @@ _EPOCH = re.compile(rb'[Ee]poch\W{0,3}(\d{1,6})|^\s{1,9}(\d{1,6})/\d{1,6}\s', re
 
 
 class Sign(NamedTuple):
-    """A line that a signature knows, and the line of the log that it follows from."""
+    """A line that a signature recognizes, and the line of the log that it follows from."""
 
     text: str
     line: int
 
 
 def find_lines(text: bytes, words: Sequence[bytes]) -> Iterator[Tuple[int, bytes]]:
-    """Yield the lines of a text that hold one of the words, in their order, with their places."""
+    """Yield the lines of a text that contain one of the words, in order, with their places."""
     places = set()
     for word in words:
         at = text.find(word)
@@ -93,12 +93,12 @@ class Scores:
 
     @property
     def sign(self) -> Optional[Sign]:
-        """The sign that the scores give; ``None``: none."""
+        """The sign that the scores give; ``None``: they give none."""
         if self._box_lines >= _ENOUGH_LINES and not self._has_boxes:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._box_lines:,} lines'
             return Sign(text, self._last['box loss'])
         signs = [sign for sign in map(self._sign_of, self.values) if sign is not None]
-        # A kind that is well says that another is not what it seems.
+        # If one kind of score is fine, a bad value of another is not reliable.
         return signs[0] if signs and len(signs) == len(self.values) else None
 
     def _sign_of(self, name: str) -> Optional[Sign]:
@@ -114,11 +114,12 @@ class Scores:
         return None
 
 
-#: Lines that say how a class does: nnU-Net v2 and v1; the table of MMSegmentation has `nan` for one without labels.
+#: Lines with the scores of classes: nnU-Net v2 and v1; the table of MMSegmentation has `nan` for a class without
+#: labels.
 _CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ')
-#: nnU-Net validates on patches: of fewer epochs nobody can say that they miss a class always.
+#: nnU-Net validates on patches: in fewer epochs a class may be missing by chance.
 _ENOUGH_EPOCHS = 3
-#: What is said where it comes and goes.
+#: Explanation for a class that is nan only in some epochs.
 HARMLESS = (
     'That is harmless: no patch of these validations held the class, and none was predicted. In every epoch it would '
     'be a fault of the labels'
@@ -129,7 +130,7 @@ _ROW = re.compile(rb'\|\s{1,99}(\S[^|\n]{0,99}?)\s{1,99}\|\s{1,9}(?:nan|0\.0)\s{
 
 
 class ClassScores:
-    """Counts validations, and those in which the score of a class is nan: no label is of this class.
+    """Number of validations, and of those in which the score of a class is nan because no label is of this class.
 
     Example:
         >>> scores = ClassScores()
@@ -139,9 +140,9 @@ class ClassScores:
     """
 
     def __init__(self) -> None:
-        #: Validations on patches (nnU-Net), and on all labels.
+        #: Number of validations on patches (nnU-Net), and on all labels.
         self.epochs = self.validations = 0
-        #: Class -> how often it is nan.
+        #: Class -> number of validations in which it is nan.
         self.nan: Dict[str, int] = {}
 
     def take(self, text: bytes) -> None:
@@ -159,18 +160,18 @@ class ClassScores:
 
     @property
     def always(self) -> List[str]:
-        """The classes whose score is nan in every validation, of which there are enough."""
+        """Return the classes whose score is nan in every validation, if there are enough validations."""
         is_enough = self.validations or self.epochs >= _ENOUGH_EPOCHS
         return [name for name, times in self.nan.items() if times >= self._all] if is_enough else []
 
     @property
     def is_now_and_then(self) -> bool:
-        """True if a class has nan in some epochs, and none has it in all."""
+        """True if a class is nan in some epochs, and no class is nan in all."""
         return bool(self.nan) and self._all >= 2 and self._all not in self.nan.values()
 
     @property
     def words(self) -> str:
-        """Which class is nan, and how often; empty where none is."""
+        """The classes that are nan, and how often; empty if no class is."""
         score = 'Acc' if self.validations else 'Dice'
         unit = ('validation', 'validations') if self.validations else ('epoch', 'epochs')
         texts = [

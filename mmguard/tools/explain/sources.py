@@ -1,4 +1,4 @@
-"""Where an error is read from: a file, standard input, a notebook, or the folder of a run."""
+"""Sources of an error: a file, standard input, a notebook, or the folder of a run."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from mmguard.log.flight_record import NAME as FLIGHT
 from mmguard.text import visible_name
 
 _PIECE = 1 << 20
-#: A notebook of more bytes is pictures.
+#: Maximum number of bytes of a notebook; larger ones consist of pictures.
 _LARGEST_NOTEBOOK = 1 << 27
 _ENDINGS = ('.log', '.out', '.err', '.txt')
-#: Files of a run's folder that are read.
+#: Maximum number of files that are read in the folder of a run.
 _FILES = 64
 
 
 def pieces_of(target: str) -> Iterator[bytes]:
-    """Yield what a file (``-``: standard input) holds, piece by piece."""
+    """Yield the content of a file (``-``: standard input), piece by piece."""
     if target == '-':
         try:
             yield from iter(lambda: sys.stdin.buffer.read(_PIECE), b'')
@@ -60,13 +60,13 @@ def _of_flight_record(path: Path) -> Iterator[bytes]:
     try:
         flight = read_flight(str(path))
     except (OSError, ValueError):
-        return  # `mmguard report` says what is wrong with it
+        return  # `mmguard report` explains what is wrong with it
     if flight.exception is not None:
         yield marked(flight.exception.traceback, flight.rank)
 
 
 def marked(traceback: str, rank: int) -> bytes:
-    """The traceback of a rank, with its mark in front of every line, as torchrun writes it."""
+    """Return the traceback of a rank with the rank's mark before every line, as torchrun writes it."""
     return ''.join(f'[rank{rank}]: {line}\n' for line in traceback.splitlines()).encode('utf-8', 'replace')
 
 
@@ -90,6 +90,6 @@ def _of_notebook(path: Path) -> Iterator[bytes]:
 
 
 def config_of(folder: Path) -> Optional[Path]:
-    """The config that mmengine wrote beside the log of a run."""
+    """Return the config that mmengine wrote next to the log of a run."""
     paths = (folder / name for name in ('vis_data/config.py', 'config.py'))
     return next((path for path in paths if path.is_file()), None)

@@ -1,4 +1,4 @@
-"""What went wrong in a log: exceptions with their chains, and lines that a system or a kernel wrote."""
+"""Errors in a log: exceptions with their chains, and lines that a system or a kernel wrote."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Iterator, List, NamedTuple, Tuple
 
 
 class Piece(NamedTuple):
-    """Part of a log: its line, what is quoted, and what patterns see (a fact that follows has words of its own)."""
+    """Part of a log: its line, the quoted text, and the text for patterns (which differs for a fact that follows from
+    it)."""
 
     line: int
     text: str
@@ -16,7 +17,7 @@ class Piece(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A line of a traceback, and in which line of the log it is."""
+    """A line of a traceback, and its line in the log."""
 
     file: str
     number: int
@@ -29,7 +30,7 @@ class Frame(NamedTuple):
 
     @property
     def is_installed(self) -> bool:
-        """Whether it stands in an installed package or in Python itself, and not in the user's own files."""
+        """Return True if it is in an installed package or in Python itself, and not in the user's own files."""
         return bool(re.search(r'site-packages|dist-packages|[/\\]lib[/\\]python\d|<frozen|<string>', self.file))
 
 
@@ -44,19 +45,19 @@ class Raised:
 
     @property
     def said(self) -> str:
-        """What is searched for signatures: an assertion without words is what it asserts."""
+        """The text that is searched for signatures; an assertion without a message has its condition as message."""
         asserted = self.frames[-1].code if self.frames and self.kind == 'AssertionError' else ''
         said = f'{self.kind}: {self.message or asserted}' if self.kind else self.message
         return f'{said}\n{asserted}' if asserted and self.message else said
 
     @property
     def around(self) -> str:
-        """Its traceback in one text."""
+        """Its traceback as one text."""
         return '\n'.join(f'{frame.file}:{frame.number} in {frame.function}\n{frame.code}' for frame in self.frames)
 
     @property
     def pieces(self) -> Iterator[Piece]:
-        """Message and traceback, line by line."""
+        """Yield message and traceback, line by line."""
         for place, text in enumerate(self.said.split('\n')):
             line = self.lines[min(place, len(self.lines) - 1)] if self.lines else 0
             yield Piece(line, text if place or not self.kind else f'{self.kind}: {self.message}'.split('\n')[0], text)
@@ -69,15 +70,15 @@ class Raised:
 
 @dataclass
 class Trouble:
-    """What went wrong at one place of a log.
+    """Error at one place of a log.
 
     Args:
-        line (int): Where it begins, from 1.
-        rank (str): Of the process; empty where nothing says.
-        chain (list[Raised]): From the first exception to the one that was shown last. A line that is no exception is
-            one without a type.
-        times (int): How often the same was said.
-        is_harmless (bool): Python ignored it itself.
+        line (int): Its first line, from 1.
+        rank (str): Rank of the process; empty if unknown.
+        chain (list[Raised]): From the first exception to the one shown last. A line that is not an exception is
+            an entry without a type.
+        times (int): Number of times that it was reported.
+        is_harmless (bool): True if Python ignored it itself.
         before (list[tuple]): The lines before it, with their numbers.
     """
 
@@ -89,7 +90,7 @@ class Trouble:
     before: List[Tuple[int, str]] = field(default_factory=list)
 
 
-#: What is read of one line; an error says what it has to say in less.
+#: Maximum number of bytes read per line; the relevant part of an error is shorter.
 LONGEST = 1 << 12
 
 _COLOURS = re.compile(r'\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]')
@@ -107,7 +108,7 @@ _DATED = re.compile(
 
 
 class Line(NamedTuple):
-    """A line as a program wrote it, without the rank that its mark says and the time that a logger put in front."""
+    """A line as a program wrote it, without the mark of its rank and the time that a logger put in front."""
 
     text: str
     rank: str = ''
@@ -115,7 +116,7 @@ class Line(NamedTuple):
 
 
 def read_line(raw: bytes) -> Line:
-    r"""A line without what surrounds it.
+    r"""Return a line without its rank, time and colours.
 
     Example:
         >>> read_line(b'[rank1]: \x1b[31mIndexError\x1b[0m: Target 7 is out of bounds.')
@@ -124,7 +125,7 @@ def read_line(raw: bytes) -> Line:
         Line(text='Iter(train) [50/100]', rank='', is_dated=True)
     """
     raw = raw.rstrip(b'\r')
-    # What a progress bar wrote over is seen by nobody.
+    # Text that a progress bar has overwritten is not visible.
     raw = raw[raw.rfind(b'\r') + 1 :][:LONGEST]
     text = raw.decode('utf-8', 'backslashreplace')
     if '\x1b' in text:

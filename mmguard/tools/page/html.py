@@ -1,4 +1,4 @@
-"""The page as one HTML document: a Jinja2 template, in which every text is escaped where it is put in."""
+"""HTML document of a page: a Jinja2 template that escapes every inserted text."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from mmguard.tools.explain.explained import Explanation
     from mmguard.tools.report.run_report import Crash
 
-#: Codes that say: the labels are fine.
+#: Codes of findings that say that the labels are fine.
 FINE = tuple(cause.code for cause in RULES if issubclass(cause, Verdict))
-#: Files that are listed, and that are drawn, per section.
+#: Number of files that are listed, and that are drawn, per section.
 LISTED, DRAWN = 100, 12
 _TEMPLATES = Path(__file__).with_name('templates')
 
@@ -41,14 +41,14 @@ def page(
     run_findings: Sequence[Finding] = (),
     end: Optional[Explanation] = None,
 ) -> str:
-    """Return one self-contained HTML page: nothing from the network, and no script but the one that copies a line.
+    """Return one self-contained HTML page that loads nothing from the network; its only script copies a line.
 
     Args:
-        title (str): What was scanned.
+        title (str): Name of what was scanned.
         sections (sequence of Section): In the order of the page.
-        crash (Crash, optional): How a training ended; shown first.
-        run_findings (sequence of Finding): What is found of a training and its ranks.
-        end (Explanation, optional): What its exceptions mean.
+        crash (Crash, optional): Crash of a training; shown first.
+        run_findings (sequence of Finding): Findings about a training and its ranks.
+        end (Explanation, optional): Explanation of its exceptions.
     """
     return _template().render(
         title=title,
@@ -62,7 +62,7 @@ def page(
 
 
 def write_scan_page(path: Union[str, Path], *parts: Any) -> None:
-    """Write the :func:`page` of these parts, whole; :class:`OSError` where it cannot be written."""
+    """Write the :func:`page` of these parts as a whole; raise :class:`OSError` if it cannot be written."""
     write_output(path, page(*parts).encode('utf-8'))
 
 
@@ -76,7 +76,7 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # The same in every page, so that its digest allows it and nothing else.
+    # The script is the same in every page, so that its digest permits it and nothing else.
     script = (_TEMPLATES / 'page.js').read_text(encoding='utf-8')
     digest = base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode()
     environment.filters['thousands'] = '{:,}'.format
@@ -98,12 +98,12 @@ def _template() -> Any:
 
 
 def _seen(value: Any) -> Any:
-    """What is put into the page, before it is escaped: every character of a name is seen, pieces of the page stay."""
+    """Return a value for the page, before it is escaped: every character becomes visible, markup is kept."""
     return value if isinstance(value, Markup) else visible(str(value))
 
 
 class Said(NamedTuple):
-    """What the findings of a section come to."""
+    """Summary of a section's findings."""
 
     tone: str
     head: str
@@ -111,7 +111,7 @@ class Said(NamedTuple):
 
 
 def verdict_of(section: Section) -> Said:
-    """One sentence: fine, or how much there is and what to begin with."""
+    """Summarize a section in one sentence: fine, or the number of findings and the one to begin with."""
     findings, facts = section.findings, section.facts
     beside = [finding for finding in findings if finding.code not in FINE]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
@@ -126,7 +126,7 @@ def verdict_of(section: Section) -> Said:
 
 
 def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:
-    """Number, what it counts, and whether it is an alarm."""
+    """Return (number, what it counts, True for an alarm) for each tile."""
     kind, ignored = facts.kind, '' if facts.ignore_index is None else f', {facts.ignore_index} ignored'
     invalid = sum(facts.values.values()) + sum(n for why, n in facts.reasons.items() if why != 'label')
     tiles = [
@@ -140,27 +140,27 @@ def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:
 
 
 def found_in(file: WorstFile) -> List[str]:
-    """``'11: 1,201'`` of each invalid value, and the faults of boxes."""
+    """Return ``'11: 1,201'`` for each invalid value, and the faults of boxes."""
     values = [f'{value}: {count:,}' for value, count in sorted(file.values.items(), key=lambda item: -item[1])]
     more = [f'... {len(values) - 8} more'] if len(values) > 8 else []
     return [*values[:8], *more, *describe_boxes(file.reasons)]
 
 
 def _short(count: int) -> str:
-    """``1,234,567`` in full, beyond it ``8.39 billion``."""
+    """Return ``1,234,567`` in full, larger counts as ``8.39 billion``."""
     for size, unit in ((10**12, 'trillion'), (10**9, 'billion'), (10**8, 'million')):
         if count >= size:
             return f'{count / (10**6 if unit == "million" else size):.3g} {unit}'
     return f'{count:,}'
 
 
-#: Values with a row of their own: the invalid ones and the most frequent.
+#: Maximum number of values with a row of their own: the invalid ones and the most frequent.
 ROWS = 48
 _SAID = {'valid': 'class', 'ignored': 'ignored', 'invalid': 'invalid'}
 
 
 class Row(NamedTuple):
-    """A value; its bar has a ``height`` in (0, 1]."""
+    """A value with its bar, of a ``height`` in (0, 1]."""
 
     kind: str
     value: int
@@ -172,7 +172,7 @@ class Row(NamedTuple):
 
 
 class Histogram(NamedTuple):
-    """Rows; ``left`` is the number of values without one."""
+    """Histogram of values; ``left`` is the number of values without a row."""
 
     title: str
     legend: List[Tuple[str, str]]
@@ -185,12 +185,12 @@ class Histogram(NamedTuple):
 
 
 def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
-    """Every value with its count; where only the invalid ones are known (in training), those."""
+    """Return every value with its count; only the invalid ones if no others are known (in training)."""
     counts = facts.histogram or facts.values
     if not counts:
         return None
     if facts.histogram and len(counts) <= ROWS and facts.num_classes <= ROWS:
-        # A class that never occurs is worth a row: it cannot be learned.
+        # A class that never occurs gets a row, since it cannot be learned.
         counts = {**dict.fromkeys(range(facts.num_classes), 0), **counts}
     kinds = {value: kind_of(value, facts) for value in counts}
     shown = sorted(counts, key=lambda value: (kinds[value] != 'invalid', -counts[value]))[:ROWS]
@@ -212,19 +212,19 @@ def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
 
 
 def _logarithmic(count: int, most: int) -> float:
-    """In (0, 1]: a class of 1 % and a slip of 3 pixels are both to be seen."""
+    """Return a height in (0, 1] such that both a class of 1 % and an error of 3 pixels are visible."""
     return (1 + math.log10(max(count, 1))) / (1 + math.log10(max(most, 1)))
 
 
 def kind_of(value: int, facts: LabelFacts) -> str:
-    """``'valid'``, ``'ignored'`` or ``'invalid'``."""
+    """Return ``'valid'``, ``'ignored'`` or ``'invalid'``."""
     if value == facts.ignore_index:
         return 'ignored'
     return 'valid' if 0 <= value < facts.num_classes else 'invalid'
 
 
 def share(part: int, whole: int) -> str:
-    """``'12.3 %'``; what is there is never rounded to nothing."""
+    """Return ``'12.3 %'``; a part above 0 is never rounded to 0."""
     percent = 100 * part / whole if whole else 0.0
     if percent == 0 or percent >= 0.01:
         return f'{percent:.2f} %' if percent < 99.995 or percent == 100 else '> 99.99 %'

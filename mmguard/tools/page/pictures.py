@@ -1,4 +1,4 @@
-"""Label maps and their images as pictures for the page: of bounded size, whatever the size of the file."""
+"""Pictures of label maps and their images for the page, of bounded size for a file of any size."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from mmguard.labels.space import value_counts
 from mmguard.tools.page.sections import WorstFile
 from mmguard.tools.storage.files import FILES
 
-#: Classes that the key of a label map names.
+#: Number of classes that the key of a label map names.
 _NAMED = 6
-#: Pixels of the longer side of a picture.
+#: Length of the longer side of a picture, in pixels.
 LONGEST = 640
-#: Bytes of one encoded picture; a picture of noise is encoded coarser until it fits.
+#: Maximum number of bytes of an encoded picture; a picture of noise is encoded more coarsely until it fits.
 MOST_BYTES = 150_000
-#: Files of more pixels are not decoded for a picture.
+#: Maximum number of pixels of a file that is decoded for a picture.
 MOST_PIXELS = 120_000_000
-#: What invalid pixels are painted in. No class has it.
+#: Colour of invalid pixels; no class has it.
 LOUD = (255, 0, 170)
 IGNORED = (232, 234, 238)
-#: Up to this share of invalid pixels each is painted as a square of so many, to be seen.
+#: Up to this share of invalid pixels, each is painted as a square of this side, so that it is visible.
 FEW, _SQUARE = 0.004, 7
 
 
 @dataclass
 class Panel:
-    """A picture, or why it cannot be drawn, with its key: (colour or nothing, what it stands for)."""
+    """A picture, or the reason why it cannot be drawn, with its key: (colour or nothing, meaning)."""
 
     name: str
     picture: Optional[Picture] = None
@@ -41,7 +41,7 @@ class Panel:
 
 
 def panels_of(file: WorstFile, ignore_index: Optional[int]) -> List[Panel]:
-    """Return the pictures of a file with a label map; ``ignore_index`` where the file does not say what is ignored."""
+    """Return the pictures of a file with a label map; ``ignore_index`` is used if the file has no ignored values."""
     image, stored = file.image_path, file.label_path
     assert stored is not None
     try:
@@ -89,12 +89,12 @@ def _rgb(colour: Tuple[int, int, int]) -> str:
 
 
 class CannotDraw(Exception):
-    """Why there is no picture, in words for the page."""
+    """Reason why a picture cannot be drawn, as text for the page."""
 
 
 @dataclass
 class Picture:
-    """An encoded picture (``data:image/...;base64,...``) of so many pixels."""
+    """Encoded picture (``data:image/...;base64,...``) with its size in pixels."""
 
     data: str
     width: int
@@ -102,7 +102,7 @@ class Picture:
 
 
 def photo(path: str) -> Picture:
-    """Return the image, reduced."""
+    """Return the image, reduced in size."""
     return _encode(_read_photo(path), lossy=True)
 
 
@@ -112,7 +112,7 @@ def marked_photo(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
 
     pixels = _read_photo(path)
     height, width = shrunk_size(*label.shape)
-    if pixels.shape[:2] != (height, width):  # an image of another size is a finding of its own
+    if pixels.shape[:2] != (height, width):  # another rule reports an image of another size
         pixels = np.asarray(Image.fromarray(pixels).resize((width, height)))
     painted = (pixels * 0.55 + 8).astype(np.uint8)
     seen = shrunk_mask(invalid)
@@ -121,7 +121,7 @@ def marked_photo(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
 
 
 def coloured(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Picture:
-    """Return a label map, (height, width), one colour per value: ignored values pale, invalid pixels loud."""
+    """Return a label map, (height, width), one colour per value: ignored values pale, invalid pixels in ``LOUD``."""
     small = shrunk(label)
     painted = palette()[small.astype(np.int64) % 256]
     for value in ignored:
@@ -167,7 +167,7 @@ def _open(path: str) -> Any:
         return image
     except CannotDraw:
         raise
-    except Exception as error:  # damaged and hostile files raise anything
+    except Exception as error:  # damaged and hostile files may raise anything
         raise CannotDraw(_words(error)) from error
 
 
@@ -192,13 +192,13 @@ def shrunk_size(height: int, width: int) -> Tuple[int, int]:
 
 
 def shrunk(label: np.ndarray) -> np.ndarray:
-    """Every n-th pixel: label values cannot be averaged."""
+    """Return every n-th pixel: label values cannot be averaged."""
     step = _step(*label.shape)
     return label[::step, ::step]
 
 
 def shrunk_mask(mask: np.ndarray) -> np.ndarray:
-    """A pixel is set where any of those that it stands for is, and around it where there are few."""
+    """Return a reduced mask: a pixel is set if any that it represents is, and also around it if few are set."""
     from PIL import ImageFilter
 
     step = _step(*mask.shape)
@@ -219,12 +219,13 @@ def _step(height: int, width: int) -> int:
 
 
 def palette() -> np.ndarray:
-    """256 colours, (256, 3) uint8: neighbours far apart in hue, all darker than what is ignored, none loud."""
+    """Return 256 colours, (256, 3) uint8: neighbours far apart in hue, all darker than the ignored one, none like
+    ``LOUD``."""
     import colorsys
 
     colours = np.zeros((256, 3), dtype=np.uint8)
     for value in range(256):
-        # Golden steps through the hues but magenta, which is for the invalid; lightness in three turns.
+        # Golden-ratio steps through the hues except magenta, which marks invalid pixels; lightness in three turns.
         hue = (0.04 + value * 0.618034 % 1.0 * 0.76) % 1.0
         lightness, saturation = ((0.42, 0.48), (0.58, 0.42), (0.30, 0.42))[value % 3]
         colours[value] = [round(255 * part) for part in colorsys.hls_to_rgb(hue, lightness, saturation)]
@@ -232,7 +233,7 @@ def palette() -> np.ndarray:
 
 
 def css_colour(value: int) -> str:
-    """The colour of a value, as ``palette`` paints it."""
+    """Return the colour of a value as in ``palette``, for CSS."""
     red, green, blue = palette()[value % 256].tolist()
     return f'#{red:02x}{green:02x}{blue:02x}'
 
@@ -250,7 +251,7 @@ def _encode(pixels: np.ndarray, lossy: bool = False) -> Picture:
         if buffer.tell() <= MOST_BYTES:
             break
     data = base64.b64encode(buffer.getvalue()).decode('ascii')
-    # Markup: a page shortens the texts that it shows.
+    # Markup, because a page shortens plain texts.
     return Picture(Markup(f'data:image/{form.lower()};base64,{data}'), width, height)
 
 

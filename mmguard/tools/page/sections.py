@@ -14,18 +14,18 @@ from mmguard.text import quantity
 
 @dataclass
 class WorstFile:
-    """File with many invalid labels. Its picture is drawn from the paths; a file that cannot be read is named instead.
+    """File with many invalid labels, for a picture drawn from its paths; a file that cannot be read is named instead.
 
     Args:
-        source (str): Its name, as shown. Any string: names are escaped, and may be no UTF-8.
-        label_path (str, optional): The label map on disk; ``None`` for boxes, of which no picture is drawn.
+        source (str): Its name, as shown. Any string: names are escaped, and need not be UTF-8.
+        label_path (str, optional): The label map on disk; ``None`` for boxes, which are not drawn.
         image_path (str, optional): Its image.
         values (dict[int, int]): Invalid value *as stored in the file* -> pixels or instances. These are the pixels that
             are marked.
         skipped (int): Pixels or instances that are not trained on because they are invalid.
-        reasons (dict[str, int]): Of instances, why they are invalid -> count.
+        reasons (dict[str, int]): For instances, reason why they are invalid -> count.
         ignored (list[int], optional): Values as stored that count as ignored. ``None``: the ``ignore_index`` of the
-            section (with ``reduce_zero_label`` that is not what is stored).
+            section (with ``reduce_zero_label`` that is not the stored value).
     """
 
     source: str

@@ -1,1 +1,1 @@
-"""Findings of a run, for a screen and as a page: tables, plots, likely causes, pictures of files."""
+"""Findings of a run, on the screen and as a page: tables, plots, likely causes, pictures of files."""

@@ -58,10 +58,10 @@ def run(args: argparse.Namespace) -> int:
     if end is not None:
         console.print(f'{as_text(end, width=min(console.width, 110), verbose=args.verbose)}\n', soft_wrap=True)
     if args.json is not None:
-        # File names that are no UTF-8 are lone surrogates, which JSON can hold as escapes alone.
+        # File names that are not UTF-8 contain lone surrogates, which JSON can hold only as escapes.
         write_json(args.json, as_json(report, findings, end))
     if args.html is not None:
-        # Where no label was counted there is nothing to call fine.
+        # Without counted labels there is nothing to call fine.
         counted = [mode for mode in report.modes if mode.in_all.counted]
         sections = [section for mode in counted for section in sections_of(mode, report.problems)]
         from mmguard.tools.page.html import write_scan_page  # needs jinja2, which the rest does without
@@ -77,7 +77,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _explained_end(crash: Crash, said: Container[str]) -> Optional[Explanation]:
-    """What the exceptions of a run that died mean, as `mmguard explain` says it; ``None``: findings said it."""
+    """Explain the exceptions of a run that died, as `mmguard explain` does; return ``None`` if findings explain
+    them."""
     from mmguard.tools.explain.explained import explain_text
     from mmguard.tools.explain.sources import marked
 

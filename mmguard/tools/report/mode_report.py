@@ -1,4 +1,4 @@
-"""One mode of a run, from all that is known of it: its lines, its record, the config beside them."""
+"""One mode of a run: its log lines, its record, and the config next to them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class ModeReport:
 
     Args:
         mode (str): ``'train'``, ``'val'`` or ``'test'``.
-        lines (ModeTotals): What the log says: the iterations with anything.
-        logged (LoggedMode, optional): What the record says: all iterations.
-        spaces (LabelSpaces): Which labels were valid.
-        data_roots (list[str]): Where the files are.
+        lines (ModeTotals): Totals of the log: only iterations with something to report.
+        logged (LoggedMode, optional): Totals of the record: all iterations.
+        spaces (LabelSpaces): The valid labels.
+        data_roots (list[str]): Folders of the files.
         findings (dict[str, list[Finding]]): Kind -> the likely causes.
     """
 
@@ -40,21 +40,21 @@ class ModeReport:
 
     @property
     def in_all(self) -> Stats:
-        """The sums: over all iterations where there is a record, else over those of the log."""
+        """The sums over all iterations if there is a record, else over those of the log."""
         if self.logged is None:
             return self.lines.totals()
-        # The record is up to a minute old where a training died; the lines end where their file reached its limit.
+        # If a training died, the record may be a minute old; the lines end when their file reaches its limit.
         filled = max(self.logged.totals.filled, self.lines.sums.filled, key=_iterations)
         return replace(self.logged.totals, filled=filled)
 
     @property
     def skipped_nothing(self) -> bool:
-        # Losses that were filled with zeros are a finding of their own, and no label.
+        # Losses that were filled with zeros are a finding of their own, not a label.
         return not any(replace(totals, filled={}) for totals in (self.in_all, self.lines.totals()))
 
     @property
     def note(self) -> str:
-        """Up to where the sums reach, where that is not the end."""
+        """The last iteration that the sums include, for a mode that did not end; else empty."""
         if self.logged is None or self.logged.ended:
             return ''
         upto = (
@@ -63,11 +63,11 @@ class ModeReport:
         return f'{self.mode} did not come to its end: {upto}'
 
     def facts(self, kind: str) -> LabelFacts:
-        """For the diagnosis and the page."""
+        """Return the facts for the diagnosis and the page."""
         space, total = self.spaces.get(kind), self.in_all.kinds[kind]
         seen = values_of(kind, self.in_all, self.lines)
         facts = LabelFacts(
-            # What a label_map names is no surprise to the user.
+            # The user expects the values that a label_map names.
             values={v: n for v, n in seen.values.items() if space is None or v not in space.label_map},
             total=total.total,
             files=self.in_all.files,
@@ -88,7 +88,7 @@ def _iterations(filled: Dict[str, Dict[str, int]]) -> int:
 def mode_reports(
     lines: Dict[str, ModeTotals], run: LoggedRun, num_classes: Optional[int], ignore_index: Optional[int]
 ) -> List[ModeReport]:
-    """Return the modes of a run, of its log and its records; what the user says goes before all of these."""
+    """Return the modes of a run, from its log and its records; values of the user take precedence over both."""
     reports = []
     for mode in dict.fromkeys((*lines, *run.modes)):
         report = ModeReport(mode, lines.get(mode, ModeTotals()), run.modes.get(mode))
@@ -104,10 +104,10 @@ def mode_reports(
 
 
 def sections_of(report: ModeReport, unread: Sequence[str]) -> List[Section]:
-    """Return the sections of the page for a mode, one per kind of label, with what could not be read."""
+    """Return the sections of the page for a mode, one per kind of label, with the files that could not be read."""
     totals = report.in_all
     kinds = [kind for kind in KINDS if report.lines.files[kind]]
-    # A mode of which only losses report something, or nothing at all, has a section, too.
+    # A mode that only has losses to report, or nothing at all, has a section, too.
     kinds = kinds or [kind for kind in KINDS if totals.kinds[kind].total][:1] or ['pixels']
     if totals.iterations:
         seen = f'in {totals.offending_iterations:,} of {quantity(totals.iterations, "iteration")}.'

@@ -1,4 +1,4 @@
-"""What ``mmguard report`` shows: how a run died, tables of what it skipped, likely causes."""
+"""Output of ``mmguard report``: how a run died, tables of skipped labels, likely causes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mmguard.tools.page.sections import describe_batch
 from mmguard.tools.report.mode_report import ModeReport
 from mmguard.tools.report.run_report import Crash, RankCrash, RunReport
 
-#: What the terminal shows of a crash; the page and the JSON show all.
+#: Number of batches and files of a crash on the terminal; the page and the JSON show all.
 _BATCHES, _FILES = 5, 8
 
 
 def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k: int, verbose: bool = False) -> None:
-    """Print how a run ended, what is found of its ranks, and what it skipped (``top_k`` files per table)."""
+    """Print how a run ended, the findings about its ranks, and what it skipped (``top_k`` files per table)."""
     for line in report.notes:
         console.print(visible(line))
     for line in report.problems:
@@ -84,7 +84,7 @@ def _print_skipped(console: Any, report: ModeReport, ranks: int, top_k: int) -> 
 
 
 def _print_crash(console: Any, crash: Crash) -> None:
-    """Prints how a run ended: the rank that ended first with its last batches, the others in a line each."""
+    """Print how a run ended: the rank that ended first with its last batches, and one line for each other rank."""
     first = crash.ranks[0]
     console.print(Text.assemble(('crash: ', 'bold red'), visible(first.said)))
     for line in (first.error, f'at {first.place}' if first.place else ''):
@@ -119,13 +119,13 @@ def _batches(rank: RankCrash) -> Table:
 
 
 def _shortened(text: str) -> str:
-    """The first line, and who lacked a gradient of what."""
+    """Return the first line, and the ranks and parameters without a gradient."""
     lines = text.split('\n')
     return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *find_unused([text]).lines])
 
 
 def as_json(report: RunReport, run_findings: Sequence[Finding], end: Optional[Explanation] = None) -> Dict[str, Any]:
-    """The whole report, with what is found of the run and its ranks, and what its exceptions mean."""
+    """Return the whole report, with the findings about the run and its ranks, and the explanation of its exceptions."""
     crash = report.crash
     return {
         'logs': [str(path) for path in report.files],
@@ -140,7 +140,7 @@ def as_json(report: RunReport, run_findings: Sequence[Finding], end: Optional[Ex
 def _mode(report: ModeReport) -> Dict[str, Any]:
     lines, totals = report.lines, report.in_all
     record: Dict[str, Any] = {
-        # The iterations of the log are those with anything; of all of them only a record knows.
+        # The log only has iterations with something to report; only a record knows all of them.
         'iterations': lines.iterations,
         'all_iterations': totals.iterations or None,
         'ended': None if report.logged is None else report.logged.ended,
@@ -157,7 +157,7 @@ def _mode(report: ModeReport) -> Dict[str, Any]:
             'mapped': total.mapped,
             'num_classes': None if space is None else space.num_classes,
             'ignore_index': None if space is None else space.ignore_index,
-            'files': [_without(tally.to_json(), 'total') for tally in lines.worst(kind)],  # known per iteration alone
+            'files': [_without(tally.to_json(), 'total') for tally in lines.worst(kind)],  # only known per iteration
             'findings': [unpack(finding) for finding in report.findings[kind]],
         }
     return record
@@ -179,7 +179,7 @@ def _rank(rank: RankCrash) -> Dict[str, Any]:
             {'source': one.source, **{kind: _without(tally.to_json(), 'source') for kind, tally in one.invalid.items()}}
             for one in batch.samples
         ]
-        # JSON knows no NaN.
+        # JSON does not have NaN.
         losses = None if batch.losses is None else {n: v if v - v == 0 else str(v) for n, v in batch.losses.items()}
         batches.append({'iter': batch.iter, 'samples': samples, 'losses': losses})
     return {

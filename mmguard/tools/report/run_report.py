@@ -1,4 +1,4 @@
-"""All that is known of a run: what its logs, records and flight records say, and what is found in them."""
+"""Report of a run: the contents of its logs, records and flight records, and the findings."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from mmguard.tools.report.mode_report import ModeReport, mode_reports
 
 _FRAME = re.compile(r'^ *File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 
-#: What the others raise when a rank is gone: mmguard, gloo, NCCL.
+#: Exceptions of the other ranks when a rank is gone: mmguard, gloo, NCCL.
 _OF_ANOTHER_RANK = re.compile('^AbsentRankError|by peer|remote process exited')
 
 
 @dataclass
 class RankCrash:
-    """How one rank ended, as its file says."""
+    """End of one rank, from its file."""
 
     path: Path
     flight: Flight
 
     @property
     def error(self) -> str:
-        """Type and message of the exception; empty where there is none."""
+        """Type and message of the exception; empty without one."""
         error = self.flight.exception
         return '' if error is None else f'{error.type}: {error.message}'
 
     @property
     def traceback(self) -> str:
-        """That of the exception."""
+        """The traceback of the exception."""
         return '' if self.flight.exception is None else self.flight.exception.traceback
 
     @property
     def batches(self) -> List[FlightBatch]:
-        """The newest first."""
+        """The last batches, the newest first."""
         return self.flight.batches[::-1]
 
     @property
@@ -60,7 +60,7 @@ class RankCrash:
 
     @property
     def said(self) -> str:
-        """``rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00``."""
+        """Summary, ``rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00``."""
         flight = self.flight
         how = self.error.partition(':')[0] if self.error else flight.reason
         verb = {'exception': 'ended by', WAS_KILLED: 'was', RUNNING: 'is'}.get(flight.reason, 'was recorded:')
@@ -72,7 +72,7 @@ class RankCrash:
 
 @dataclass
 class Crash:
-    """The ranks of a run, the one that ended first in front; those without a record; records that cannot be read."""
+    """Crash of a run: its ranks, the one that ended first in front; ranks without a record; unreadable records."""
 
     ranks: List[RankCrash] = field(default_factory=list)
     silent: List[int] = field(default_factory=list)
@@ -81,14 +81,14 @@ class Crash:
 
     @property
     def replay(self) -> str:
-        """The command to go on with."""
+        """The command to continue with."""
         path = self.ranks[0].path
         config = config_of(path.parent)
         return f'mmguard replay {"CONFIG" if config is None else shlex.quote(str(config))} {shlex.quote(str(path))}'
 
 
 def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
-    """Read the files of all ranks; what says nothing of an end, or cannot be read, is in ``problems``."""
+    """Read the files of all ranks; files that tell nothing about an end, or cannot be read, are in ``problems``."""
     crash = Crash()
     there: Set[int] = set()
     for path in paths:
@@ -106,25 +106,25 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
             crash.ranks.append(rank)
         crash.problems += flight.unread.messages()
     crash.ranks.sort(key=_order)
-    # Only where the file of another rank is expected here: a lone file may have been sent by someone.
+    # Only if the file of another rank is expected here: a single file may have been sent by someone.
     crash.silent = [rank for rank in range(world_size) if rank not in there]
     return crash
 
 
 def is_of_another_rank(error: str) -> bool:
-    """Whether an exception only says that another rank is gone."""
+    """Return True if an exception only reports that another rank is gone."""
     return bool(_OF_ANOTHER_RANK.search(error))
 
 
 def _order(rank: RankCrash) -> Tuple[int, str, int]:
-    # A launcher kills the others when one rank has raised something of its own.
+    # A launcher kills the other ranks when one has raised an exception of its own.
     flight = rank.flight
     raised = flight.reason == 'exception' and not is_of_another_rank(rank.error)
     return 0 if raised else 1 if flight.reason == WAS_KILLED else 2, flight.time, flight.rank
 
 
 def described(batch: FlightBatch) -> List[Tuple[str, str]]:
-    """File -> what guards found in it, in words; empty where that is nothing."""
+    """Return file -> what guards found in it, as text; empty if nothing."""
     return [
         (sample.source, '; '.join(_words(kind, tally) for kind, tally in sample.invalid.items()))
         for sample in batch.samples
@@ -139,7 +139,7 @@ def _words(kind: str, tally: Tally) -> str:
 
 
 def run_findings(report: RunReport) -> List[Finding]:
-    """The findings about the run and its ranks, the likeliest first."""
+    """Return the findings about the run and its ranks, the likeliest first."""
     ranks = tuple(_rank_facts(rank) for rank in report.crash.ranks)
     return diagnose(config=_config_of(report), rules=RUN_RULES, run=_run_facts(report), ranks=ranks)
 
@@ -162,7 +162,7 @@ def _rank_facts(rank: RankCrash) -> RankFacts:
 
 
 def _config_of(report: RunReport) -> Optional[ReadConfig]:
-    """The config beside the record of the rank that ended first."""
+    """Return the config next to the record of the rank that ended first."""
     path = config_of(report.crash.ranks[0].path.parent) if report.crash.ranks else None
     try:
         return None if path is None else ReadConfig(read_config(path))
@@ -172,17 +172,17 @@ def _config_of(report: RunReport) -> Optional[ReadConfig]:
 
 @dataclass
 class RunReport:
-    """A run.
+    """Report of one run.
 
     Args:
-        files (list[Path]): Those that it is made from.
-        modes (list[ModeReport]): What each mode skipped.
-        crash (Crash): How it ended; without ranks where it ended well.
-        ranks (int): That sums are added up over.
-        unread (Unread): What of the logs could not be understood.
-        notes (list[str]): What else is to be known.
-        problems (list[str]): What could not be read.
-        is_damaged (bool): Whether the record of a rank, or of its end, could not be read.
+        files (list[Path]): The files that it is built from.
+        modes (list[ModeReport]): The labels that each mode skipped.
+        crash (Crash): The crash; without ranks if the run ended well.
+        ranks (int): Number of ranks that sums are added up over.
+        unread (Unread): Parts of the logs that could not be parsed.
+        notes (list[str]): Further notes for the user.
+        problems (list[str]): Files that could not be read.
+        is_damaged (bool): True if the record of a rank, or of its end, could not be read.
     """
 
     files: List[Path] = field(default_factory=list)
@@ -196,13 +196,13 @@ class RunReport:
 
     @property
     def is_clean(self) -> bool:
-        # A line of a log is there because of an offence, also one that cannot be read.
+        # A line of a log reports an offence, even if it cannot be parsed.
         damaged = self.unread.records or self.unread.cut_off
         return not (damaged or self.crash.ranks) and all(mode.skipped_nothing for mode in self.modes)
 
 
 def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: Optional[int] = None) -> RunReport:
-    """Read a run from its log, its record, its flight record or its folder; the numbers go before what these say."""
+    """Read a run from its log, record, flight record or folder; the given numbers take precedence over these."""
     unread, files = Unread(), find_run(target)
     lines = sum_lines(*(read_logs([path], unread) for path in files.logs))
     run = read_run(files.records)
@@ -225,9 +225,9 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
 
 
 def read_config(path: Path) -> Dict[str, Any]:
-    """Return the literals of a config as mmengine writes it (``name = dict(...)``); what is no literal is left out.
+    """Return the literals of a config as mmengine writes it (``name = dict(...)``); other values are left out.
 
-    It is never run: a log may come from anywhere. Raise :class:`ValueError` where it is no Python.
+    It is never run: a log may come from anywhere. Raise :class:`ValueError` if it is not Python.
     """
     try:
         tree = ast.parse(path.read_text(encoding='utf-8'))

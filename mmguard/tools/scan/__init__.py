@@ -1,1 +1,1 @@
-"""What label files hold, before the first step of training."""
+"""Scan of label files, before the first step of training."""

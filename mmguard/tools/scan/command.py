@@ -1,4 +1,4 @@
-"""``mmguard scan``, and the words of a command line that say what is to be scanned, of every command that scans."""
+"""``mmguard scan``, and the options for labels and reading that every scanning command shares."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def add_split(parser: Any) -> None:
 
 
 def add_labels(group: Any) -> None:
-    """What `mmguard fix` says of the labels that it writes, too."""
+    """Add the options that describe the labels; `mmguard fix` shares them."""
     group.add_argument('--num-classes', type=positive, metavar='N', help='valid labels are 0..N-1')
     group.add_argument('--ignore-index', type=label, metavar='V', help='the label that is not trained on; default: 255')
     group.add_argument(
@@ -60,7 +60,7 @@ def add_labels(group: Any) -> None:
 
 
 def add_reading(group: Any) -> None:
-    """The rest."""
+    """Add the options for how labels are read."""
     group.add_argument(
         '--reduce-zero-label', action='store_true', help='as in mmseg: 0 is ignored, and 1 is the first class'
     )
@@ -85,7 +85,7 @@ def add_reading(group: Any) -> None:
 
 
 def options_of(args: argparse.Namespace) -> ScanOptions:
-    """What a command line says."""
+    """Build the options of a scan from a parsed command line."""
     from mmguard.tools.scan.settings import ScanOptions, as_pairs
     from mmguard.tools.storage.urls import enter
 
@@ -156,10 +156,10 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.storage.urls import enter
 
     if args.html:
-        import mmguard.tools.page.html  # noqa: F401  what it needs is missed before hours of reading
+        import mmguard.tools.page.html  # noqa: F401  fail before hours of reading if a dependency is missing
     args.target = enter(args.target)
     options = options_of(args)
-    # Standard output belongs to the JSON where it was asked for.
+    # Standard output is for the JSON if it goes there.
     console = Console(stderr=args.json == '-', soft_wrap=True, highlight=False)
     with ExitStack() as stack:
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
@@ -194,7 +194,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
-    """What reads many files at a time."""
+    """Return the mapper that reads many files at a time."""
     from mmguard.tools.scan.engine import scan_here
     from mmguard.tools.scan.processes import LocalProcesses, cores
 
@@ -217,5 +217,5 @@ def _journal(args: argparse.Namespace) -> Journal:
     except OSError:
         if args.journal:
             raise
-        # No home to write to (a container): the scan is worth more than its journal.
+        # The journal cannot be written (a container without a home): scan without it.
         return Journal(os.devnull, False)

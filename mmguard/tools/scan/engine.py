@@ -1,4 +1,4 @@
-"""The scan: a map over files in tasks, and a merge of tallies. How the map is run is up to the mapper."""
+"""The scan: a map over files in tasks, and a merge of tallies. The mapper decides how the map is run."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from mmguard.tools.scan.summary import MapSummary
 
 Element = TypeVar('Element')
 
-#: Work per task, seconds of a core. Handing a task over and its result back costs half a millisecond; at the end of a
-#: scan, and where a process dies, up to one task per process is waited for, or read again.
+#: Work per task, in seconds of a core. Sending a task and its result costs half a millisecond; at the end of a scan, or
+#: if a process dies, at most one task per process is waited for or repeated.
 WORK = 0.04
-#: The longest that a task should take by the clock, which on a slow disk or a busy machine goes on without work.
+#: Longest wall-clock time of a task, in seconds; it exceeds the work on a slow disk or a busy machine.
 CLOCK = 0.25
-#: Files of the first tasks, when nothing has been timed yet, and the most of any.
+#: Number of files in the first tasks, before anything is timed, and the maximum for any task.
 FIRST, MOST = 2, 32
-#: So many times as long where files are fetched: at the beginning of a task nothing has come yet. And so many times as
-#: many files at most, which whoever hands tasks out has to hold.
+#: Factor for the duration of a task if files are fetched (its beginning waits for the first of them), and for the
+#: maximum number of its files, which whoever submits tasks has to hold.
 FAR = 8
 
 
 class TaskSize:
-    """Files per task, from how long the files so far took; ``longer`` times as long as on this machine.
+    """Number of files per task, from how long earlier files took; ``longer`` scales the duration of a task.
 
     Example:
         >>> size = TaskSize()
@@ -46,7 +46,7 @@ class TaskSize:
         self._work = self._clock = 0.0
 
     def learn(self, files: int, work: float, clock: float) -> None:
-        """Adds what a task has taken, seconds."""
+        """Add what a task took, in seconds."""
         self._files += files
         self._work += work
         self._clock += clock
@@ -55,13 +55,13 @@ class TaskSize:
         most = min(self.longer, FAR)
         if not self._files:
             return FIRST * most
-        # A clock may stand still over a task of tiny files.
+        # The clock may show no progress over a task of tiny files.
         by_work, by_clock = WORK / max(self._work, 1e-9), CLOCK / max(self._clock, 1e-9)
         return max(1, min(MOST * most, round(min(by_work, by_clock) * self._files * self.longer)))
 
 
 def in_chunks(elements: Iterable[Element], size: Callable[[], int]) -> Iterator[List[Element]]:
-    """Lists of as many elements as ``size`` says when each is asked for; the last may be shorter."""
+    """Yield lists of ``size()`` elements, asked for before each list; the last may be shorter."""
     source = iter(elements)
     while True:
         chunk = list(itertools.islice(source, size()))
@@ -71,32 +71,32 @@ def in_chunks(elements: Iterable[Element], size: Callable[[], int]) -> Iterator[
 
 
 class ChunkResult(NamedTuple):
-    """What one task found."""
+    """Result of one task."""
 
     lines: List[str]  #: The records, as lines of JSON.
-    summary: MapSummary  #: The same, added up.
-    #: ``work``, ``clock``: How long it took, in seconds of a core and by the clock.
+    summary: MapSummary  #: Their sum.
+    #: ``work``, ``clock``: Seconds of a core, and of wall-clock time.
     work: float = 0.0
     clock: float = 0.0
 
 
-#: Runs ``scan_chunk`` over chunks, in any order, with a bounded number of them on the way. Where it has a ``longer``,
-#: that is the one of :class:`TaskSize`.
+#: Runs ``scan_chunk`` over chunks, in any order, with a bounded number of them in flight. Its ``longer``, if it has
+#: one, is passed to :class:`TaskSize`.
 Mapper = Callable[[Iterable[List[MapItem]], MapSettings], Iterator[ChunkResult]]
 
 
 @dataclass
 class Scanned:
-    """What a scan did."""
+    """Result of a scan."""
 
-    summary: MapSummary  #: What it found.
-    decoded: int = 0  #: Files read.
-    reused: int = 0  #: Files known from the journal.
+    summary: MapSummary  #: Sum of the records.
+    decoded: int = 0  #: Number of files read.
+    reused: int = 0  #: Number of files taken from the journal.
 
 
 def scan_chunk(items: List[MapItem], settings: MapSettings) -> ChunkResult:
-    """One task: reads some files."""
-    if not isinstance(settings, MapSettings):  # cases of volumes: their settings know how they are read
+    """Read the files of one task."""
+    if not isinstance(settings, MapSettings):  # cases of volumes: their settings do the reading
         return settings.scan(items)
     work, clock = time.thread_time(), time.perf_counter()
     invalid = np.array(settings.invalid_values())
@@ -110,7 +110,7 @@ def scan_chunk(items: List[MapItem], settings: MapSettings) -> ChunkResult:
 
 
 def scan_here(chunks: Iterable[List[MapItem]], settings: MapSettings) -> Iterator[ChunkResult]:
-    """The mapper of one process: this one."""
+    """Run all chunks in this process."""
     for chunk in chunks:
         yield scan_chunk(chunk, settings)
 
@@ -122,9 +122,9 @@ def scan_maps(
     journal: Optional[Journal] = None,
     on_files: Callable[[int], None] = lambda files: None,
 ) -> Scanned:
-    """Scan label maps, a few chunks at a time; call ``on_files`` with the number of files done since the last call.
+    """Scan label maps in chunks; call ``on_files`` with the number of files done since the last call.
 
-    Records go to the journal, and those of unchanged files come from it.
+    Records are written to the journal, and those of unchanged files are read from it.
     """
     done = Scanned(MapSummary(settings))
     invalid = settings.invalid_values()
@@ -134,7 +134,7 @@ def scan_maps(
         known_before = journal is not None and journal.resumed
         for item in stamped(items, settings) if known_before else items:
             known = None
-            # A far file without a stamp may have changed.
+            # A remote file without a stamp may have changed.
             if journal is not None and known_before and (item.stamp or not settings.files.is_far(item.path)):
                 known = journal.find(item, item.stamp, item.image_stamp, invalid, settings.backend)
             if known is None:
@@ -165,34 +165,34 @@ class MapSource:
         self.name = name
         self.settings = settings
         self.root = root
-        #: Where its label maps lie.
+        #: The folder of its label maps.
         self.folder = root or ''
-        #: How their names end, where other images lie beside them.
+        #: The end of their names, if other images are in the same folder.
         self.suffix = ''
         self.class_names = class_names or []
-        #: What was noticed while the files were listed: partners that are missing, folders that cannot be read.
+        #: Faults seen while files were listed: missing partners, unreadable folders.
         self.noticed = MapSummary(settings)
-        #: (r, g, b) -> class, where a file beside the label maps says it.
+        #: (r, g, b) -> class, if a file next to the label maps defines it.
         self.declared: Dict[Tuple[int, int, int], str] = {}
-        #: What the user should know of how the files were chosen.
+        #: Notes for the user on how the files were chosen.
         self.notes: List[str] = []
 
     def items(self) -> Iterator[MapItem]:
-        """The files, one after the other; may be asked for once."""
+        """Yield the files one by one; can be iterated once."""
         raise TypeError(f'{type(self).__name__} lists no files')
 
     def listed(self) -> Optional[List[MapItem]]:
-        """The files, where a config names them: with another config they may be others."""
+        """Return the files if a config names them: another config may name others."""
         return None
 
     def count(self) -> Optional[int]:
-        """About how many there are, for the progress bar; ``None`` where counting would take long."""
+        """Return the approximate number of files, for the progress bar; ``None`` if counting would take long."""
         return None
 
     def sample(self) -> List[str]:
-        """A few of the files, for a trial."""
+        """Return a few of the files, for a trial."""
         return []
 
     def ask_loader(self, copies: Mapping[str, str] = MappingProxyType({})) -> Optional[LoaderFacts]:
-        """Return what the framework's own loader makes of a few of the files; ``copies`` are read in place of them."""
+        """Return what the framework's own loader makes of a few of the files; ``copies`` are read in their place."""
         return None

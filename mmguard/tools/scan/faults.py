@@ -1,4 +1,4 @@
-"""What can be wrong with a file, in words, and the places where it is."""
+"""Faults of files as text, and the places where they occur."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _SIGNATURES = (b'\x89PNG', b'\xff\xd8\xff', b'BM', b'II*\0', b'MM\0*', b'GIF8', 
 
 
 class NoLabels(Exception):
-    """A file that can be read and never holds labels; says in two or three words what it is."""
+    """A readable file that never holds labels; the message says in two or three words what it is."""
 
 
 def fault_of(error: BaseException, head: bytes = b'') -> str:
     """Return two or three words for what a decoder or the file system raised.
 
-    ``head``, the first bytes of the file, tells a damaged image from no image at all.
+    ``head``, the first bytes of the file, tells a damaged image from a file of another kind.
     """
-    # Pillow's errors by their names: folders and annotation files are read without it, too.
+    # Compare Pillow's errors by name: folders and annotation files are read without Pillow.
     kind = type(error).__name__
     if isinstance(error, NoLabels):
         return str(error)
@@ -52,7 +52,7 @@ def fault_of(error: BaseException, head: bytes = b'') -> str:
 
 
 def printable(path: str, root: Optional[str] = None) -> str:
-    r"""A file name in one line of valid text, relative to ``root`` where it lies below it.
+    r"""Return a file name as one line of valid text, relative to ``root`` if it is below it.
 
     Example:
         >>> printable('/data/labels/a\nb.png', '/data')
@@ -64,7 +64,7 @@ def printable(path: str, root: Optional[str] = None) -> str:
 
 
 class Examples:
-    """Counts what is added and keeps the first ``keep`` in sorted order.
+    """Number of added values, and the first ``keep`` of them in sorted order.
 
     Adding and merging are associative and commutative, so chunks can be merged in any order.
     """
@@ -100,12 +100,12 @@ class Examples:
 
 __all__ = ['NAMED', 'Faults']
 
-#: So many places are named of each kind of fault; the others are counted.
+#: Number of places that are named per kind of fault; further ones are only counted.
 NAMED = 20
 
 
 class Faults:
-    """Collects faults of files.
+    """Faults of files, with their places.
 
     Example:
         >>> faults = Faults()
@@ -122,7 +122,7 @@ class Faults:
         return bool(self._places)
 
     def add(self, what: str, where: str) -> None:
-        """Write down what is wrong, in the same words wherever it is the same, and the place."""
+        """Add a fault and its place; use the same text for the same fault."""
         places = self._places.setdefault(what, [])
         if len(places) < NAMED:
             places.append(where)
@@ -130,12 +130,12 @@ class Faults:
             self.count(what, 1)
 
     def count(self, what: str, more: int) -> None:
-        """Counts faults whose places are not named."""
+        """Count faults whose places are not named."""
         if more:
             self._more[what] = self._more.get(what, 0) + more
 
     def to_dict(self) -> Dict[str, List[str]]:
-        """What is wrong -> places, the last one telling how many are not named."""
+        """Return fault -> places; the last entry gives the number of places that are not named."""
         return {
             what: [*places, f'and {self._more[what]:,} more'] if what in self._more else list(places)
             for what, places in self._places.items()

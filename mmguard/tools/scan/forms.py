@@ -1,4 +1,4 @@
-"""Forms in which files hold label maps: images by what pillow says of them, arrays of numpy (.npy, never unpickled)."""
+"""Forms of files with label maps: images as pillow describes them, NumPy arrays (.npy, never unpickled)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from mmguard.config.recognized import CHECK_TARGET
 from mmguard.tools.scan.faults import Examples, NoLabels
 
-#: No stored byte becomes more than this: deflate makes at most 1,032 of it, LZW with codes of 12 bits 1,300.
+#: Maximum number of bytes from one stored byte: 1,032 with deflate, 1,300 with LZW and codes of 12 bits.
 MOST_INFLATED = 2048
 
 
@@ -26,7 +26,7 @@ def can_hold(stored: int, wanted: int) -> bool:
 
 
 def chunks_fit(png: bytes) -> bool:
-    """Whether no chunk of a PNG promises more than the file holds: OpenCV takes gigabytes for it."""
+    """Return True if no chunk of a PNG claims more bytes than the file has: OpenCV allocates gigabytes for it."""
     place = 8
     while place + 8 <= len(png):
         length, kind = int.from_bytes(png[place : place + 4], 'big'), png[place + 4 : place + 8]
@@ -52,15 +52,15 @@ _FORMS = {
     'I': 'gray32',
     'F': 'float',
 }
-#: Values of the EXIF tag of an image that is shown turned.
+#: EXIF tag of the orientation, and its values for an image that is shown turned.
 _EXIF_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
 _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
-#: Of TIFF, as pillow calls them.
+#: Compressions of TIFF, as pillow calls them.
 _PACKED = ('tiff_lzw', 'tiff_deflate', 'tiff_adobe_deflate', 'packbits')
 
 
 def form_of(image: Any) -> str:
-    """The form of an opened file, ``'gray8'``; ``'other'`` for what never holds labels (CMYK, LAB)."""
+    """Return the form of an opened file, ``'gray8'``; ``'other'`` for one that never holds labels (CMYK, LAB)."""
     mode = image.mode
     if mode.startswith('I;16'):
         return 'gray16'
@@ -71,7 +71,7 @@ def form_of(image: Any) -> str:
 
 
 def scale_of(image: Any) -> float:
-    """The factor by which decoding stretches gray values.
+    """Return the factor by which decoding stretches gray values.
 
     Decoders stretch gray PNGs of 2 and 4 bits, and PGMs with a smaller maximum, over 0 to 255: a stored 3 of 4 bits
     is loaded as 51.
@@ -87,19 +87,19 @@ def scale_of(image: Any) -> float:
 
 
 def is_lossy(image: Any, head: bytes) -> bool:
-    """Return True if an opened file was compressed in a way that changes values; ``head`` is its first 16 bytes."""
+    """Return True if an opened file was compressed with loss; ``head`` is its first 16 bytes."""
     if image.format == 'WEBP':
         return head[12:16] != b'VP8L'
     return image.format in _LOSSY
 
 
 def is_packed(image: Any) -> bool:
-    """Whether an opened file is compressed in a way of which the most that it saves is known."""
+    """Return True if the maximum compression of an opened file's method is known."""
     return image.format in ('PNG', 'GIF') or (image.format == 'TIFF' and image.info.get('compression') in _PACKED)
 
 
 ARRAY_ENDING = '.npy'
-#: More bytes are no label map.
+#: Maximum number of bytes of a label map.
 _LARGEST_ARRAY = 1 << 31
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
@@ -112,8 +112,8 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
     """Read a label map, (H, W), of booleans, integers or fractions, from a file of ``size`` bytes.
 
     Raises:
-        NoLabels: It holds something else.
-        Exception: It is damaged; numpy raises what it likes.
+        NoLabels: The file holds something else.
+        Exception: The file is damaged; numpy may raise anything.
     """
     header = _HEADERS.get(np.lib.format.read_magic(file))
     if header is None:
@@ -143,8 +143,7 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
 
 
 def form_of_array(values: np.ndarray) -> str:
-    """The form of a label map, as :func:`mmguard.tools.scan.forms.form_of` names it: by its values, for numpy's
-    integers are wide unless somebody asks for less."""
+    """Return the form of an array, named as in :func:`form_of`, by its values: numpy's integers are wide by default."""
     if values.dtype.kind in 'bf':
         return 'bool' if values.dtype.kind == 'b' else 'float'
     if 0 <= values.min() <= values.max() <= 255:
@@ -153,14 +152,14 @@ def form_of_array(values: np.ndarray) -> str:
 
 
 def shown_size(image: Any) -> Tuple[int, int]:
-    """Height and width of an open image of pillow, as loaders show it: turned, if its EXIF tag says so."""
+    """Return height and width of an open pillow image as loaders show it: turned if its EXIF tag says so."""
     width, height = image.size
     turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
     return (width, height) if turned else (height, width)
 
 
 _CHANNELS = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` makes labels of it'
-#: Beginning of a fault of a file that is whole, and no label map -> what makes one of it.
+#: Beginning of a fault of an undamaged file that is not a label map -> how to make one of it.
 _TO_LABELS = (
     (r'array \(\d+, H, W\)', _CHANNELS.format('0')),
     (r'array \(H, W, \d+\)', _CHANNELS.format('-1')),
@@ -177,7 +176,7 @@ _TO_LABELS = (
 
 
 def words_of_unread(unreadable: Mapping[str, Examples]) -> str:
-    """Say what makes label maps of files that are none; empty where a file is missing or damaged."""
+    """Say how to make label maps of the unread files; empty if a file is missing or damaged."""
     steps = {fault: next((s for start, s in _TO_LABELS if re.match(start, fault)), '') for fault in unreadable}
     if not all(steps.values()):
         return ''

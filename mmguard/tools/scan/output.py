@@ -1,4 +1,4 @@
-"""The scan on the screen, as JSON and as a page."""
+"""Output of a scan: screen, JSON, page."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _SECONDS = 0.2
 
 
 class ScanProgress:
-    """A bar on the terminal; nothing if standard error is not one.
+    """Progress bar on the terminal; shows nothing if standard error is not one.
 
-    It draws itself when files are done, not in a thread: processes are forked while it is shown.
+    It is redrawn when files are done, not in a thread: processes are forked while it is shown.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class ScanProgress:
             self._bar.stop()
 
     def start(self, source: Any) -> None:
-        """Begins with a source."""
+        """Start the bar of a source."""
         if self._bar is None:
             return
         total = source.count() if isinstance(source, (MapSource, CaseSource)) else None
@@ -81,12 +81,12 @@ def _bar() -> Any:
     )
 
 
-#: Rows on the screen; the JSON holds all.
+#: Maximum number of rows on the screen; the JSON has all.
 _MOST_CASES = 60
 
 
 def show_cases(console: Console, volumes: VolumeFacts) -> None:
-    """Print what is wrong with each case: its file, voxels and slices."""
+    """Print the faults of each case: its file, voxels and slices."""
     rows = sorted(
         (fault.case, fault.file, kind, number, fault)
         for kind in volumes.faults
@@ -114,7 +114,7 @@ _BAR = 24
 
 
 def show(console: Console, result: SetResult, verbose: bool = False) -> None:
-    """Prints what was found in one data set; ``verbose``: with all edits and notes."""
+    """Print the findings of one data set; ``verbose`` adds all edits and notes."""
     facts = result.facts
     console.rule(Text(printable(result.name), style='bold'))
     for note in result.notes:
@@ -141,7 +141,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
 
 
 def show_failed(console: Console, failed: Sequence[str]) -> None:
-    """Prints which data sets could not be opened, and why."""
+    """Print the data sets that could not be opened, with the reasons."""
     for failure in failed:
         console.print(Text(f'could not run: {printable(failure)}', style='bold red'))
 
@@ -150,7 +150,7 @@ def _seen(result: SetResult) -> str:
     facts = result.facts
     known = f', {result.reused:,} of them unchanged since the last scan' if result.reused else ''
     invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
-    # Nobody said how many classes there are.
+    # The number of classes is not known.
     unknown = facts.num_classes == 256 and not facts.class_names
     classes = f'any value below {facts.num_classes:,} is valid' if unknown else quantity(facts.num_classes, 'class')
     return (
@@ -176,7 +176,7 @@ def _histogram(facts: LabelFacts) -> Table:
     for missing in range(min(facts.num_classes, 256)) if len(facts.class_names) == facts.num_classes else ():
         rows.setdefault(missing, 0)
     whole, most = max(1, sum(rows.values())), max(rows.values())
-    # Invalid labels are never among those left out.
+    # Invalid labels are always shown.
     shown = sorted(rows, key=lambda label: (label not in facts.values, label))[:_MOST_ROWS]
     for label in sorted(shown):
         count = rows[label]
@@ -202,14 +202,14 @@ def _worst(result: SetResult) -> Table:
     table.add_column('invalid', justify='right')
     table.add_column('values in the file (times)')
     for file in result.worst[:_MOST_FILES]:
-        # Of colour files nothing is known but what the loader makes of them.
+        # For colour files, only what the loader makes of them is known.
         values = ', '.join(f'{value} ({count:,})' for value, count in (file['stored'] or file['values']).items())
         table.add_row(Text(file['file']), Text(f'{file["invalid"]:,}'), Text(values))
     return table
 
 
 def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) -> Dict[str, Any]:
-    """The whole scan as one JSON object; what is empty is left out of the facts."""
+    """Return the whole scan as one JSON object; empty facts are left out."""
     sets = [
         {
             'name': result.name,
@@ -227,10 +227,10 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
 
 
 def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
-    """Writes the HTML page.
+    """Write the HTML page.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The page cannot be written.
     """
     from mmguard.tools.page.html import write_scan_page
     from mmguard.tools.page.sections import Section, WorstFile
@@ -257,7 +257,7 @@ def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Dicts with text for keys, as JSON has them; a colour is ``'255,0,0'``."""
+    """Return dicts with keys as text, as JSON has them; a colour becomes ``'255,0,0'``."""
     if isinstance(value, dict):
         plain: Dict[str, Any] = {}
         for key, item in value.items():

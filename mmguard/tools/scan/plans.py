@@ -1,4 +1,4 @@
-"""What is to be scanned: the data sets that a target names, those of a config, or files and folders themselves."""
+"""Plan of a scan: the data sets that a target names, those of a config, or the files and folders themselves."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from mmguard.tools.scan.sources.other_files import words_of_json
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import enter_all, is_url
 
-#: How splits are called elsewhere.
+#: Other names of the splits.
 _OTHER_NAMES = {'training': 'train', 'valid': 'val', 'validation': 'val', 'testing': 'test'}
 
 
 class CannotScan(CannotRun):
-    """There is nothing that could be scanned, and why."""
+    """Reason why nothing can be scanned."""
 
 
 @dataclass
 class AnnotationSource:
-    """A data set of annotation files."""
+    """Data set of annotation files."""
 
-    name: str  #: What to call it.
-    read: Callable[..., LabelFacts]  #: Reads it.
-    notes: List[str] = field(default_factory=list)  #: What the user should know of it.
-    files: List[Any] = field(default_factory=list)  #: What it reads, to tell whether two splits are the same.
-    spread: bool = False  #: Whether ``read`` takes a mapper, and what is called with the number of files done.
+    name: str  #: Name that is shown.
+    read: Callable[..., LabelFacts]  #: Function that reads it.
+    notes: List[str] = field(default_factory=list)  #: Notes for the user.
+    files: List[Any] = field(default_factory=list)  #: Files that are read, to detect identical splits.
+    spread: bool = False  #: True if ``read`` takes a mapper and a callback for the number of files done.
 
 
 Source = Union[MapSource, AnnotationSource, CaseSource]
@@ -54,22 +54,22 @@ Source = Union[MapSource, AnnotationSource, CaseSource]
 
 @dataclass
 class Plan:
-    """What is to be scanned."""
+    """Data sets to scan, with the facts about labels."""
 
     sources: List[Source]  #: The data sets.
-    config: ConfigFacts  #: What the config, or the command line, says about labels.
-    failed: List[str] = field(default_factory=list)  #: Data sets that could not be opened, and why.
-    tree: Optional[ReadConfig] = None  #: The config, where the target is one.
-    target: str = ''  #: What the user named.
-    options: ScanOptions = field(default_factory=ScanOptions)  #: What the user said about it.
+    config: ConfigFacts  #: Facts about labels from the config or the command line.
+    failed: List[str] = field(default_factory=list)  #: Data sets that could not be opened, with the reasons.
+    tree: Optional[ReadConfig] = None  #: The config, if the target is one.
+    target: str = ''  #: Target as the user named it.
+    options: ScanOptions = field(default_factory=ScanOptions)  #: Options of the user.
 
     def source(self, name: str) -> Optional[Source]:
-        """The data set of a name."""
+        """Return the data set of a name."""
         return next((source for source in self.sources if source.name == name), None)
 
 
 def is_left_out(split: str, options: ScanOptions) -> bool:
-    """Whether a split, or its folder, has one of the usual names, and is not asked for."""
+    """Return True if a split, or its folder, has one of the usual names and is not asked for."""
     name = os.path.basename(split)
     name = _OTHER_NAMES.get(name, name)
     return name in SPLITS and name not in options.splits
@@ -78,8 +78,8 @@ def is_left_out(split: str, options: ScanOptions) -> bool:
 def read(target: str, run_code: bool = False) -> ReadConfig:
     from mmguard.config.recognized import check_is_config
 
-    check_is_config(target)  # needs no mmengine
-    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+    check_is_config(target)  # does not need mmengine
+    import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
     from mmguard.config.read import read_config
 
@@ -115,10 +115,10 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
                 plan.sources.append(opened)
             else:
                 unlabelled.append(opened)
-        except Exception as error:  # what a data set's class raises where its files are not
+        except Exception as error:  # raised by the data set's class if its files are missing
             plan.failed.append(f'{split.name}: the data set cannot be opened: {describe_error(error)}')
     for bare in unlabelled:
-        if plan.sources and bare.name == 'test':  # of a challenge nobody has the labels
+        if plan.sources and bare.name == 'test':  # the test labels of a challenge are not public
             plan.sources[0].notes += bare.notes
         else:
             plan.failed.append(f'nothing was read of {"; ".join(bare.notes)}: data_prefix names no seg_map_path')
@@ -159,7 +159,7 @@ def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> P
 
 
 def _add_once(plan: Plan, source: AnnotationSource) -> None:
-    """Add a source that has files; the test split is mostly the validation again, and is read once."""
+    """Add a source that has files; skip a test split that is the same as the validation split."""
     same = next((one for one in plan.sources if source.files and getattr(one, 'files', None) == source.files), None)
     if same is not None:
         same.name += f', {source.name}'
@@ -172,7 +172,7 @@ def _without_data_set(read: ReadConfig, options: ScanOptions) -> str:
     return f'{read.file} has no data set in {", ".join(options.splits)}{misplaced}'
 
 
-#: Of VOC and its like.
+#: Folders of masks in VOC and similar data sets.
 _MASKS = ('SegmentationClass', 'SegmentationObject')
 _BY_FOLDER = (
     'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
@@ -208,7 +208,7 @@ def coco_folder_plan(target: str, options: ScanOptions, copies: Mapping[str, str
     """Plan the scan of the COCO files of a folder.
 
     Raises:
-        CannotScan: They are of other splits than those that are asked for.
+        CannotScan: No file belongs to a requested split.
     """
     from mmguard.tools.scan.annotations.coco_file import coco_files
 
@@ -226,7 +226,7 @@ def coco_folder_plan(target: str, options: ScanOptions, copies: Mapping[str, str
 
 
 def detr_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    """The JSON files that a YAML of RT-DETR, D-FINE or DEIM names, with the labels that it makes of them."""
+    """Plan the JSON files named by a YAML of RT-DETR, D-FINE or DEIM, with the labels that it makes of them."""
     said = read_detr_yaml(target)
     options = replace(
         options,
@@ -254,7 +254,7 @@ def map_plan(target: str, options: ScanOptions) -> Plan:
             options = replace(options, images=folders[1])
             notes.append(f'labels: {folders[0]}, images: {folders[1]}')
         elif not is_url(target) and all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
-            target = os.path.join(target, _MASKS[0])  # not what numbers the objects
+            target = os.path.join(target, _MASKS[0])  # SegmentationObject numbers the objects
             notes.append(f'labels: {target}')
     try:
         source = FolderSource(target, options.settings(), options.images, options.suffix)
@@ -273,7 +273,7 @@ def map_plan(target: str, options: ScanOptions) -> Plan:
 
 
 def _import_pillow(target: str) -> None:
-    """Here, because processes that are forked later need not import it again."""
+    """Import pillow before processes are forked, so that they need not import it again."""
     try:
         import PIL.Image  # noqa: F401
     except ImportError as error:
@@ -300,7 +300,7 @@ def voc_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
 def labelme_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
     from mmguard.tools.scan.annotations.labelme import classes_beside, scan_labelme
 
-    # A copy may stand elsewhere; the images, and a class list above, are still where they were.
+    # The images, and a class list above, stay with the original if a copy is read.
     home = next((original for original, copy in copies.items() if copy == target), target)
     path, names = ('', list(options.classes)) if options.classes else classes_beside(home)
     read = partial(scan_labelme, target, options.num_classes, names or None, options.images, home)
@@ -326,7 +326,7 @@ def yolo_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> P
     plan = Plan([], ConfigFacts())
     for found in yolo_sets(target, options.splits, options.images):
         absent = [place for place in found.places or () if not FILES.exists(place)]
-        if absent and found.name != 'test':  # of a challenge nobody has the images
+        if absent and found.name != 'test':  # the test images of a challenge may be missing
             plan.failed.append(f'{found.name}: {absent[0]} does not exist, which {found.declared.file} names')
         if not absent:
             read = partial(found.read, options.num_classes)

@@ -1,4 +1,4 @@
-"""The mappers: a process per core of one machine, and the workers of dask.distributed on several."""
+"""Mappers: a process per core of one machine, or the workers of dask.distributed on several."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.summary import MapSummary
 from mmguard.tools.storage.files import FILES
 
-#: Chunks on the way per process: one in work, one waiting.
+#: Chunks in flight per process: one running, one waiting.
 _AHEAD = 2
-#: Processes per core where files are fetched: while one waits, another decodes.
+#: Processes per core if files are fetched: while one waits, another decodes.
 PER_CORE = 2
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
@@ -54,7 +54,7 @@ class LocalProcesses:
             yield from self._until_broken(source, settings, broken)
             if not broken:
                 return
-            # Which of the files in work it was is not known: each gets a process of its own.
+            # It is not known which of the files in work it was: give each a process of its own.
             for chunk in broken:
                 for item in chunk:
                     yield self._alone(item, settings)
@@ -102,7 +102,7 @@ class LocalProcesses:
 
 
 def crashed(item: MapItem, settings: MapSettings) -> ChunkResult:
-    """The record of a file that ended the process that read it."""
+    """Return the record of a file that killed the process that read it."""
     if not isinstance(settings, MapSettings):  # cases of volumes, as in the engine
         return settings.crashed(item)
     (known,) = stamped([item], settings)
@@ -114,15 +114,15 @@ def crashed(item: MapItem, settings: MapSettings) -> ChunkResult:
 
 @contextmanager
 def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
-    # A fork starts at once; a fresh interpreter would import torch first. The children touch neither torch nor locks.
+    # A fork starts at once; a spawned interpreter would import torch first. The children use neither torch nor locks.
     context: Any = multiprocessing.get_context('fork' if sys.platform == 'linux' else None)
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_settle_in)
     try:
         yield pool
     except BaseException:
-        # Nobody waits for what is in work. Left to end by themselves, the processes would wait for ever, and this one
-        # for them, after a second Ctrl-C.
+        # Kill the processes, since their results are not needed: after a second Ctrl-C they would wait for ever, and
+        # this process for them.
         with _uninterrupted():
             for process in multiprocessing.active_children():
                 if process not in others:
@@ -133,13 +133,13 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _submit(pool: ProcessPoolExecutor, chunk: List[MapItem], settings: MapSettings) -> Future:
-    with _uninterrupted():  # a pool that Ctrl-C meets while it starts its processes never ends them
+    with _uninterrupted():  # Ctrl-C while the pool starts its processes would leave them running
         return pool.submit(scan_chunk, chunk, settings)
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits."""
+    """Delay Ctrl-C."""
     if not hasattr(signal, 'pthread_sigmask'):  # Windows
         yield
         return
@@ -151,39 +151,39 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _settle_in() -> None:
-    """The first thing in each process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent takes it
-    # Garbage collection would go through, and with that copy, all that was forked.
+    """Initialize a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
+    # Garbage collection would touch, and so copy, all memory shared by the fork.
     gc.freeze()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Ends this process where the parent was killed: it would wait for files for ever."""
+    """End this process if its parent was killed; otherwise it would wait for files for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait_for_one([parent.sentinel])
         os._exit(1)
 
 
-#: Tasks on the way per thread of a worker: one in work, one waiting.
+#: Tasks in flight per thread of a worker: one running, one waiting.
 _AHEAD_OF_WORKERS = 2
-#: A task costs the scheduler 3 ms or so: the more threads there are, the longer it is.
+#: A task costs the scheduler about 3 ms: the more threads there are, the longer a task is.
 _THREADS = 4
 _TIMEOUT = 20
-#: Seconds between two looks for workers: where two in a row find none, that is said.
+#: Seconds between two checks for workers; two in a row without any are reported.
 _LOOK = 3.0
 
 
 class DaskCluster:
     """Runner of chunks on the workers of a cluster, which see the files under the same paths: a shared disk, or URLs.
 
-    What a killed worker had in work runs again elsewhere; a file that kills one worker after the other is reported as
-    such. Results go to the client, whose journal is what a scan is resumed from.
+    The tasks of a killed worker run again elsewhere; a file that kills one worker after the other is reported as
+    such. Results go to the client, whose journal is used to resume a scan.
 
     Raises:
         CannotRun: dask.distributed is not installed, or the scheduler has no worker.
-        OSError: No scheduler answers.
+        OSError: The scheduler does not answer.
     """
 
     def __init__(self, address: str) -> None:
@@ -191,7 +191,7 @@ class DaskCluster:
             from distributed import Client
         except ImportError as error:
             raise CannotRun("--dask needs dask.distributed: pip install 'mmguard[dask]'") from error
-        for name in ('distributed', 'distributed.client'):  # a scheduler that is gone is said once, without tracebacks
+        for name in ('distributed', 'distributed.client'):  # report a missing scheduler once, without tracebacks
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self.address = address
         self._client = Client(address, set_as_default=False, timeout=f'{_TIMEOUT}s')
@@ -200,7 +200,7 @@ class DaskCluster:
         except asyncio.TimeoutError as error:
             self.close()
             raise CannotRun(f'the scheduler {address} has no worker: dask worker {address}') from error
-        #: Tasks are so many times as long as on one machine.
+        #: Factor for the duration of a task, relative to one machine.
         self.longer = max(FAR, self._threads() // _THREADS)
 
     def __call__(self, chunks: Iterable[List[MapItem]], settings: MapSettings) -> Iterator[ChunkResult]:
@@ -214,8 +214,8 @@ class DaskCluster:
 
         def submit(some: Iterable[List[MapItem]]) -> None:
             for chunk in some:
-                # Packed: the scheduler unpickles what it passes on, and credentials are none of its business. Not
-                # pure: a file may have changed since an earlier scan on this cluster.
+                # Compressed: the scheduler unpickles what it forwards, and must not see credentials. Not pure: a file
+                # may have changed since an earlier scan on this cluster.
                 packed = zlib.compress(pickle.dumps((FILES, chunk, settings)), 1)
                 (future,) = self._client.map(_scan_packed, [packed], pure=False)
                 at_work[future.key] = chunk
@@ -226,19 +226,19 @@ class DaskCluster:
             for future in done:
                 chunk = at_work.pop(future.key)
                 try:
-                    result: bytes = future.result()  # read again where its worker has died with it since
+                    result: bytes = future.result()  # read again if its worker has died since
                 except (Exception, asyncio.CancelledError) as error:
                     if type(error).__name__ != 'KilledWorker':
                         raise error if future.status == 'error' else self._gone() from error
                     if chunk is alone:
                         yield crashed(chunk[0], settings)
-                    else:  # a task that only waits on a worker is blamed for its death, too
+                    else:  # a task that only waits on a worker is also blamed for its death
                         suspects += chunk
                 else:
                     yield pickle.loads(zlib.decompress(result))
-                # By now the journal has what was yielded. Workers may have come.
+                # The journal has all yielded results by now. New workers may have joined.
                 submit(itertools.islice(source, max(0, _AHEAD_OF_WORKERS * self._threads() - len(at_work))))
-                if suspects and not at_work:  # which of the files it was is known if nothing else is in work
+                if suspects and not at_work:  # the file is identified only if nothing else is in work
                     alone = [suspects.pop()]
                     submit([alone])
 
@@ -259,22 +259,22 @@ class DaskCluster:
 
 
 def _scan_packed(packed: bytes) -> bytes:
-    """Read some files, on a worker."""
+    """Read some files on a worker."""
     _, chunk, settings = pickle.loads(zlib.decompress(packed))
     return zlib.compress(pickle.dumps(scan_chunk(chunk, settings)), 1)
 
 
 @contextmanager
 def _watched(client: Any, address: str) -> Iterator[None]:
-    """Say on standard error when no worker is left, for which a scan waits."""
+    """Report on standard error if no worker is left, since the scan waits for one."""
     over = threading.Event()
 
     def watch() -> None:
-        looks = 0  # in a row without a worker
+        looks = 0  # checks in a row without a worker
         while not over.wait(_LOOK):
             try:
                 looks = 0 if client.nthreads() else looks + 1
-            except Exception:  # without its scheduler the scan ends, and says so itself
+            except Exception:  # without its scheduler the scan ends, and reports it
                 return
             if looks == 2:
                 print(

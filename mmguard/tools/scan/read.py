@@ -1,4 +1,4 @@
-"""Reads one label map: as it is stored, as the loader would return it, and where its invalid pixels are."""
+"""Reader of one label map: values as stored, values as the loader returns them, and places of invalid pixels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mmguard.tools.scan.record import HEAD, Fetched, MapItem, MapRecord, Stamp, 
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
 from mmguard.tools.storage.files import Content
 
-#: Up to this part of a map pixels are looked at one by one; beyond it the whole map is filtered.
+#: Up to this fraction of invalid pixels they are inspected one by one; beyond it the whole map is filtered.
 _FEW = 16
 
 
@@ -51,17 +51,17 @@ def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
 
 
 def _where(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
-    """bool, which pixels are invalid. Mostly a few values are: comparing is several times faster than looking up."""
+    """Return the invalid pixels as a bool mask; a few values are compared, several times faster than a lookup."""
     present = np.flatnonzero(invalid)
     low, high = int(present[0]), int(present[-1])
     if present.size == high - low + 1:
-        # What is below wraps around and becomes large: one comparison finds both ends of the range.
+        # Values below wrap around and become large: one comparison checks both ends of the range.
         return (label - np.uint8(low)) <= high - low
     return invalid[label]
 
 
 def _stand_between(label: np.ndarray, found: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """bool, of the pixels at the flat positions ``found``."""
+    """Return bool for each flat position in ``found``: True if it has a lower and a higher neighbour."""
     height, width = label.shape
     rows, columns = np.divmod(found, width)
     low = high = values
@@ -74,7 +74,7 @@ def _stand_between(label: np.ndarray, found: np.ndarray, values: np.ndarray) -> 
 
 
 def _around(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
-    """The least or greatest of each pixel and its neighbours."""
+    """Return the minimum or maximum of each pixel and its neighbours."""
     padded = np.pad(label, 1, mode='edge')
     rows = pick(pick(padded[:-2], padded[1:-1]), padded[2:])
     return pick(pick(rows[:, :-2], rows[:, 1:-1]), rows[:, 2:])
@@ -82,20 +82,20 @@ def _around(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
 
 #: Only plain rasters: pillow would start Ghostscript for an EPS that is named .png.
 _FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
-#: More distinct values than this are no classes; the most frequent ones are kept.
+#: Maximum number of distinct values; more are not classes, and only the most frequent ones are kept.
 MAX_VALUES = 1024
 MAX_COLOURS = 256
 FEW_FRACTIONS = 16
 #: Larger images are not copied to be counted.
 _MOST_PACKED = 1 << 26
 _HEAD = 16
-#: TIFF and BigTIFF of either byte order.
+#: First bytes of TIFF and BigTIFF in either byte order.
 _TIFF = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
 
 
 @lru_cache(maxsize=None)
 def _known_formats() -> Tuple[str, ...]:
-    """The formats that this build of pillow can read."""
+    """Return the formats that this build of pillow can read."""
     from PIL import Image  # not at the top: annotation files are scanned without pillow
 
     Image.init()
@@ -103,20 +103,20 @@ def _known_formats() -> Tuple[str, ...]:
 
 
 def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched: Optional[Fetched] = None) -> MapRecord:
-    """Read a label map, and the header of its image. Whatever is wrong with them is in the record.
+    """Read a label map, and the header of its image; faults are in the record.
 
-    ``invalid`` is ``settings.invalid_values()``, bool (256,); far files that were not fetched are fetched now.
+    ``invalid`` is ``settings.invalid_values()``, bool (256,); remote files that were not fetched are fetched now.
     """
     from PIL import Image
 
     record = MapRecord(item.path, image=item.image, backend=settings.backend)
     content, image_content = fetch(item, settings) if fetched is None else fetched
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # of large, odd or damaged files: they are reported in the record
+        warnings.simplefilter('ignore')  # about large, odd or damaged files: the record reports them
         if item.image is not None:
             _look_at_image(record, image_content)
             if image_content is not None and record.image_fault and len(image_content.data) == HEAD:
-                whole = settings.files.content(item.image, image_content.stamp)  # its size is further behind
+                whole = settings.files.content(item.image, image_content.stamp)  # its size is after the first bytes
                 _look_at_image(record, whole)
         head = b''
         try:
@@ -141,18 +141,18 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
                     if any(invalid[value] for value in record.as_loaded) and 'colours' not in record.changes:
                         label = np.asarray(image) if label is None else _as_uint8(label)
                         record.between = count_between(label, invalid)
-        except Exception as error:  # a decoder fed with damaged bytes raises what it likes
+        except Exception as error:  # a decoder may raise anything for damaged bytes
             record.fault = fault_of(error, head)
             record.detail = str(error)[:200]
     return record
 
 
 def _check_header(image: Any, stored: int) -> None:
-    """Refuses what never holds labels, and what the file is too small for, before memory is taken for it."""
+    """Refuse forms that never hold labels, and sizes that the file is too small for, before memory is allocated."""
     if forms.form_of(image) == 'other':
         raise NoLabels(f'colours ({image.mode})')
     width, height = image.size
-    if image.format == 'TIFF' and image.n_frames > 1:  # a loader takes the first
+    if image.format == 'TIFF' and image.n_frames > 1:  # a loader reads the first
         image.seek(1)
         if image.size == (width, height):  # smaller ones are overviews
             raise NoLabels('several pages')
@@ -164,13 +164,13 @@ def _check_header(image: Any, stored: int) -> None:
 
 
 def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
-    """Counts what the loader's own decoder makes of a file, and returns that."""
+    """Decode a file with the loader's own decoder, count its values, and return them."""
     from mmcv import imfrombytes
 
     if content.startswith(b'\x89PNG') and not forms.chunks_fit(content):
         raise OSError('truncated: a chunk promises more than the file holds')
     label = imfrombytes(content, flag='unchanged', backend=record.backend)
-    if label is None:  # how OpenCV says that it cannot
+    if label is None:  # OpenCV cannot decode it
         raise ValueError(f'{record.backend} cannot decode it')
     loaded = value_counts(_as_uint8(label))
     record.loaded = None if loaded == record.raw else loaded
@@ -180,7 +180,7 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
 
 
 def _stamp_and_fault(path: str, content: Optional[Content]) -> Tuple[Optional[Stamp], str, int]:
-    """Its stamp, what is wrong with it before it is opened, and how many bytes it has."""
+    """Return the stamp of a file, its fault before it is opened, and its size in bytes."""
     if content is not None:
         if content.error is not None:
             raise content.error
@@ -188,7 +188,7 @@ def _stamp_and_fault(path: str, content: Optional[Content]) -> Tuple[Optional[St
     status = os.stat(path)
     fault = '' if status.st_size else EMPTY
     if not stat.S_ISREG(status.st_mode):
-        fault = NOT_A_FILE  # opening a pipe would wait for ever
+        fault = NOT_A_FILE  # opening a pipe would block for ever
     return (status.st_size, status.st_mtime_ns), fault, status.st_size
 
 
@@ -214,7 +214,7 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
                 record.image_shape = forms.shown_size(image)
     except UnidentifiedImageError as error:
         if head.startswith(_TIFF):
-            record.image_form = 'other'  # of bands or numbers that other loaders take
+            record.image_form = 'other'  # bands or numbers that other loaders read
         else:
             record.image_fault = fault_of(error, head)
     except Exception as error:  # as above
@@ -222,7 +222,7 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
 
 
 def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
-    """Counts what is stored, and what pillow makes of it; returns the array where one was made."""
+    """Count the values as stored and as pillow decodes them; return the array if one was made."""
     record.form = forms.form_of(image)
     record.shape = (image.size[1], image.size[0])
     record.lossy = forms.is_lossy(image, head)
@@ -242,13 +242,13 @@ def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndar
 
 
 def _histogram(image: Any) -> List[int]:
-    """How often each byte comes in an image of one channel. Pillow counts several times faster than numpy does."""
+    """Return the histogram of an image of one channel; pillow counts several times faster than numpy."""
     from PIL import Image
 
     if not 4 <= image.width * image.height <= _MOST_PACKED:
         return list(image.histogram())
-    # As four channels, counted apart: in a label map neighbours are mostly equal, and a processor waits for a counter
-    # that it has just written.
+    # Count as four separate channels: neighbouring labels are mostly equal, and a processor waits for a counter that it
+    # has just written.
     data = image.tobytes()
     pixels = len(data) // 4
     packed = Image.frombuffer('CMYK', (pixels, 1), data, 'raw', 'CMYK', 0, 1)
@@ -259,7 +259,7 @@ def _histogram(image: Any) -> List[int]:
 
 
 def _store_array(record: MapRecord, stored: np.ndarray) -> None:
-    """Counts what numpy stored: whoever loads that makes no colours and no brightness of it."""
+    """Count the values of a NumPy file, which loaders use without any conversion of colours or brightness."""
     record.form, record.shape = forms.form_of_array(stored), (stored.shape[0], stored.shape[1])
     if record.form == 'gray8':
         record.raw = value_counts(stored.astype(np.uint8))
@@ -282,7 +282,7 @@ def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> Non
 def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
     truncated = False
     if record.form == 'float':
-        # NaN and numbers beyond 32 bits are no fractions: what nobody labelled is often written so.
+        # NaN and numbers beyond 32 bits are not fractions: they often mark unlabeled pixels.
         whole = np.nan_to_num(stored, nan=-1.0).clip(-(2.0**31), 2.0**31).astype(np.int64)
         cut = stored[(whole != stored) & (np.abs(stored) < 2.0**31)]
         truncated = bool(cut.size)
@@ -298,23 +298,23 @@ def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
     if truncated or wrapped or len(raw) > MAX_VALUES:
         record.loaded = value_counts(_as_uint8(stored))
     elif record.form == 'bool' and record.backend == 'cv2' and 1 in raw:
-        record.changes.append('scaled')  # OpenCV has no bits: 1 becomes 255
+        record.changes.append('scaled')  # OpenCV does not read single bits: 1 becomes 255
     if len(raw) > MAX_VALUES:
         raw = dict(sorted(raw.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_VALUES])
     record.raw = raw
 
 
 def _as_uint8(stored: np.ndarray) -> np.ndarray:
-    """The cast of mmseg's loader."""
+    """Return the values cast to uint8, as mmseg's loader does."""
     with np.errstate(invalid='ignore', over='ignore'):
         return stored.astype(np.uint8)
 
 
 def _store_colours(record: MapRecord, image: Any) -> None:
-    """Files of several channels: mmseg's loader keeps the channels, every element becomes a label."""
+    """Count files of several channels: mmseg's loader keeps the channels, and every element becomes a label."""
     record.changes.append('colours')
     channels = len(image.getbands())
-    # Not of the whole image: pillow 10 counts the gray of an LA image twice, and its alpha never.
+    # Count each band: for a whole LA image pillow 10 counts the gray twice, and never the alpha.
     histogram = [count for band in image.split() for count in band.histogram()]
     record.loaded = {}
     for position, count in enumerate(histogram):
@@ -330,7 +330,7 @@ def _store_colours(record: MapRecord, image: Any) -> None:
 
 
 def _is_black(image: Any, counts: Dict[int, int]) -> bool:
-    """Whether the palette shows every value that a file holds as black."""
+    """Return True if the palette shows every value in the file as black."""
     palette = image.getpalette() or []
     return not any(part for value in counts for part in palette[3 * value : 3 * value + 3])
 

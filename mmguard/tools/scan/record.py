@@ -1,4 +1,4 @@
-"""One file of a label map: what is fetched of it, what is known about it, and the records of a scan on disk."""
+"""Record of one label map: what is fetched of it, what is known about it, and the journal of records on disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mmguard.tools.storage.urls import is_url
 
 Shape = Tuple[int, int]
 
-#: Of what a line of a journal holds: one that somebody edited, or a disk damaged, is not believed.
+#: Types of the fields in a line of a journal; an edited or damaged line is not used.
 _TYPES: Dict[str, Any] = {
     **dict.fromkeys(('raw', 'loaded', 'between'), Dict[int, int]),
     **dict.fromkeys(('fractions', 'colours'), Dict[str, int]),
@@ -33,7 +33,7 @@ _PAIRS = {'stamp', 'image_stamp', 'shape', 'image_shape'}
 
 
 class MapItem(NamedTuple):
-    """A label map to read, and its image, where that is known; of far ones their stamps, where a listing says them."""
+    """A label map to read, and its image if known; stamps of remote ones if a listing gives them."""
 
     path: str
     image: Optional[str] = None
@@ -43,13 +43,13 @@ class MapItem(NamedTuple):
 
 @dataclass
 class MapRecord:
-    """One label map, as it is stored and as the framework's loader would return it."""
+    """Record of one label map, as stored and as the framework's loader would return it."""
 
     path: str  #: The file.
-    stamp: Optional[Stamp] = None  #: Its size and time of change; ``None`` where there is no such file.
+    stamp: Optional[Stamp] = None  #: Its size and modification time; ``None``: the file does not exist.
     image: Optional[str] = None  #: The image that it labels.
-    image_stamp: Optional[Stamp] = None  #: Of the image.
-    backend: str = 'pillow'  #: The decoder that ``loaded`` holds for.
+    image_stamp: Optional[Stamp] = None  #: Stamp of the image.
+    backend: str = 'pillow'  #: Decoder that ``loaded`` refers to.
     form: str = ''  #: Form of the file, see :class:`~mmguard.findings.facts.MapFacts`.
     shape: Optional[Shape] = None  #: (height, width).
     image_form: str = ''  #: Form of the image.
@@ -59,20 +59,20 @@ class MapRecord:
     raw: Dict[int, int] = field(default_factory=dict)
     #: Value as loaded (uint8, before any shift or map) -> elements; ``None``: as ``raw``.
     loaded: Optional[Dict[int, int]] = None
-    #: What the loader changes: ``'wrapped'``, ``'colours'``, ``'scaled'``, ``'truncated'``.
+    #: Changes made by the loader: ``'wrapped'``, ``'colours'``, ``'scaled'``, ``'truncated'``.
     changes: List[str] = field(default_factory=list)
-    #: Of float files, values that are no integers -> pixels; the lowest few.
+    #: Values of float files that are not integers -> pixels; the lowest few.
     fractions: Dict[str, int] = field(default_factory=dict)
-    #: ``'r,g,b'`` -> pixels, of colour files with at most 256 colours.
+    #: ``'r,g,b'`` -> pixels, for colour files with at most 256 colours.
     colours: Dict[str, int] = field(default_factory=dict)
     lossy: bool = False  #: Compressed with loss.
-    is_black: bool = False  #: All values that it holds have the same colour in its palette, black.
-    #: Value as loaded -> pixels of it that have a lower and a higher neighbour; of the values that were invalid when
+    is_black: bool = False  #: The palette shows all values that occur as black.
+    #: Value as loaded -> pixels of it that have a lower and a higher neighbour; only for values that were invalid when
     #: the file was read.
     between: Dict[int, int] = field(default_factory=dict)
-    fault: str = ''  #: What is wrong with the file, in two or three words; empty if it was read.
-    detail: str = ''  #: The same in the words of the decoder.
-    image_fault: str = ''  #: What is wrong with the image.
+    fault: str = ''  #: Fault of the file, in two or three words; empty: it was read.
+    detail: str = ''  #: The decoder's error message.
+    image_fault: str = ''  #: Fault of the image.
 
     @property
     def as_loaded(self) -> Dict[int, int]:
@@ -80,21 +80,22 @@ class MapRecord:
         return self.raw if self.loaded is None else self.loaded
 
     def decoded(self, stored: int) -> int:
-        """What the loader makes of a value of ``raw``, 0 to 255."""
+        """Return what the loader makes of a value of ``raw``, 0 to 255."""
         if 'scaled' in self.changes and self.loaded is not None:
             return dict(zip(sorted(self.raw), sorted(self.loaded)))[stored]
         return stored % 256
 
     def to_line(self) -> str:
-        """One line of JSON, what is empty left out. File names that are no valid text survive it."""
+        """Return the record as one line of JSON without empty fields; file names that are not valid text are
+        preserved."""
         return json.dumps({key: value for key, value in vars(self).items() if value or key == 'path'})
 
     @classmethod
     def from_line(cls, line: str) -> MapRecord:
-        """Reads ``to_line`` back.
+        """Read a line written by ``to_line``.
 
         Raises:
-            ValueError: Not such a line.
+            ValueError: It is not such a line.
         """
         try:
             words: Dict[str, Any] = json.loads(line)
@@ -116,19 +117,19 @@ def _pair_of(value: Any) -> Tuple[int, int]:
     return value[0], value[1]
 
 
-#: So much of an image mostly holds its size and its EXIF tags.
+#: Number of bytes that mostly include the size and the EXIF tags of an image.
 HEAD = 1 << 16
 
 
 class Fetched(NamedTuple):
-    """What was fetched of an item; ``None`` for what lies on a disk, or is not asked for."""
+    """Fetched content of an item; ``None`` if it is on a disk, or not asked for."""
 
     label: Optional[Content] = None
     image: Optional[Content] = None
 
 
 def fetched(items: Iterable[MapItem], settings: MapSettings) -> Iterator[Tuple[MapItem, Fetched]]:
-    """Each item with what was fetched of it: that of the next ones is on the way."""
+    """Yield each item with its fetched content, while the next ones are being fetched."""
     ours = list(items)
     if any(is_far(item, settings) for item in ours):
         yield from zip(ours, ahead(partial(fetch, item, settings) for item in ours))
@@ -138,7 +139,7 @@ def fetched(items: Iterable[MapItem], settings: MapSettings) -> Iterator[Tuple[M
 
 
 def fetch(item: MapItem, settings: MapSettings) -> Fetched:
-    """As :func:`fetched`, of one item."""
+    """Fetch one item, as :func:`fetched` does."""
     files = settings.files
     label = files.content(item.path, item.stamp) if files.is_far(item.path) else None
     if item.image is None or not files.is_far(item.image):
@@ -147,7 +148,7 @@ def fetch(item: MapItem, settings: MapSettings) -> Fetched:
 
 
 def stamped(items: Iterable[MapItem], settings: MapSettings) -> Iterator[MapItem]:
-    """Items with their present stamps. Of far files those are asked for ahead, unless a listing has said them."""
+    """Yield items with their present stamps; those of remote files are requested ahead, unless a listing gave them."""
     source = iter(items)
     first = next(source, None)
     if first is None:
@@ -168,24 +169,24 @@ def _stamped(item: MapItem, settings: MapSettings) -> MapItem:
 
 
 def is_far(item: MapItem, settings: MapSettings) -> bool:
-    """Whether something of it is fetched."""
+    """Return True if any part of the item is fetched."""
     return settings.files.is_far(item.path) or (item.image is not None and settings.files.is_far(item.image))
 
 
 _NOTHING = Fetched()
 
 
-#: More bytes have no line of ours.
+#: Maximum number of bytes of a line.
 _LONGEST = 1 << 25
 
 
 class Journal:
-    """One JSON line per file, keyed by path, size and time of change; its folder is made.
+    """Journal of one JSON line per file, keyed by path, size and modification time; its folder is created.
 
     Looking up costs 16 bytes of memory per file; the lines stay on disk. Without ``resume`` it starts empty.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The journal cannot be written.
     """
 
     def __init__(self, path: str, resume: bool) -> None:
@@ -222,9 +223,9 @@ class Journal:
     def find(
         self, item: MapItem, stamp: Optional[Stamp], image_stamp: Optional[Stamp], invalid: Sequence[bool], backend: str
     ) -> Optional[MapRecord]:
-        """Return the record of a file, if the file and its image are unchanged and it says all that is asked.
+        """Return the record of a file if the file and its image are unchanged and the record has all that is asked for.
 
-        A value that was valid when the file was read, and is ``invalid`` now, has not been looked at more closely.
+        A value that was valid when the file was read, but is ``invalid`` now, was not inspected further.
         """
         line = self.line_of(item.path)
         if line is None:
@@ -242,7 +243,7 @@ class Journal:
         return record
 
     def line_of(self, path: str) -> Optional[str]:
-        """The last line about a file; ``None`` where there is none."""
+        """Return the last line about a file; ``None`` if the journal has none."""
         at = int(np.searchsorted(self._keys, np.uint64(_key(path)), side='right')) - 1
         if self._lines is None or at < 0 or int(self._keys[at]) != _key(path):
             return None
@@ -251,11 +252,11 @@ class Journal:
 
     @property
     def resumed(self) -> bool:
-        """Whether it holds anything of an earlier scan."""
+        """Return True if the journal has records of an earlier scan."""
         return bool(self._keys.size)
 
     def append(self, lines: Iterable[str]) -> None:
-        """Writes lines and hands them to the system, so that a kill loses nothing."""
+        """Write lines and flush them to the system, so that a kill loses nothing."""
         self._out.write(''.join(f'{line}\n' for line in lines).encode())
         self._out.flush()
 
@@ -272,7 +273,7 @@ class Journal:
 
 
 def default_journal(target: str) -> str:
-    """Where the journal of a target lies: in the user's cache, because data sets are often read-only."""
+    """Return the path of a target's journal: in the user's cache, because data sets are often read-only."""
     cache = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
     where = target if is_url(target) else os.path.realpath(target)
     name = ''.join(c if c.isalnum() and c.isascii() else '_' for c in os.path.basename(where))[:40] or 'scan'

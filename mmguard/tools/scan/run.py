@@ -1,4 +1,4 @@
-"""Scans what is planned, and diagnoses it."""
+"""Run of a planned scan, and its diagnosis."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from mmguard.tools.scan.target import plan_again
 from mmguard.tools.scan.trial_copies import convert_counts, copies_of, copies_of_maps, name_of_copy
 from mmguard.tools.storage.urls import is_url
 
-#: Where an edit names other files, or writes some anew, so many are read to try it.
+#: Maximum number of files that are read to try an edit that names other files or rewrites some.
 OTHER_FILES = 64
 
 
 @dataclass
 class SetResult:
-    """What was found in one data set."""
+    """Result for one data set."""
 
-    name: str  #: As the source is called.
+    name: str  #: Name of the source.
     facts: LabelFacts  #: What it holds.
-    findings: List[Finding] = field(default_factory=list)  #: What that means, the most likely first.
+    findings: List[Finding] = field(default_factory=list)  #: Its findings, the most likely first.
     worst: List[Dict[str, Any]] = field(default_factory=list)  #: The files with the most invalid labels.
-    notes: List[str] = field(default_factory=list)  #: What the user should know of how it was scanned.
-    #: ``decoded``, ``reused``: Files read, and known from the journal.
+    notes: List[str] = field(default_factory=list)  #: Notes for the user on how it was scanned.
+    #: ``decoded``, ``reused``: Number of files read, and of files taken from the journal.
     decoded: int = 0
     reused: int = 0
     ignored: List[int] = field(default_factory=list)  #: Values as stored that are not trained on.
-    known: Optional[Facts] = None  #: What the findings were found in.
-    #: Codes of findings that are true of it, too, and are said at another data set.
+    known: Optional[Facts] = None  #: Facts that the findings are based on.
+    #: Codes of findings that hold here, too, but are reported at another data set.
     said_before: List[str] = field(default_factory=list)
 
     @property
@@ -93,7 +93,7 @@ def run_plan(
                 continue
             except (CannotRun, ImportError):
                 raise
-            except Exception as error:  # the other data sets are scanned all the same
+            except Exception as error:  # continue with the other data sets
                 plan.failed.append(f'{source.name}: {describe_error(error)}. This should not happen: {REPORT_IT}')
                 continue
             facts = _with_config(facts, source, plan.config)
@@ -103,7 +103,7 @@ def run_plan(
 
 
 def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSummary]) -> None:
-    """Each data set with the config around it; what the config alone shows is said at the first. Clean ones go last."""
+    """Diagnose each data set with its config; findings of the config itself go to the first, clean sets go last."""
     said: Set[Tuple[str, Tuple[str, ...]]] = set()
     splits = {
         result.name: Facts(
@@ -127,7 +127,7 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
     if not all(any(finding.code in VERDICTS for finding in result.findings) for result in results):
         for result in results:  # an all-clear for one split would be read as one for all
             result.findings = [finding for finding in result.findings if finding.code not in VERDICTS]
-    results.sort(key=lambda result: result.is_clean)  # what is wrong is read first
+    results.sort(key=lambda result: result.is_clean)  # problems are read first
     first = 1
     for result in results:
         result.findings = number_edits(result.findings, first)
@@ -135,7 +135,7 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
 
 
 def offers_of(results: Sequence[SetResult]) -> List[Offer]:
-    """The edits that have a number."""
+    """Return the numbered edits."""
     return [
         Offer(finding, edit, result.known)
         for result in results
@@ -153,10 +153,10 @@ def _read_again(
     options: Mapping[str, Any],
     files: FileChanges,
 ) -> Optional[LabelFacts]:
-    """The labels of a data set as they will be with another config, other options or changed files.
+    """Return the labels of a data set as they will be with another config, other options or changed files.
 
-    Annotation files are read again, changed ones as copies; of label maps what was counted is labelled anew, and
-    where the config names other files, some of those are read.
+    Annotation files are read again, changed ones as copies; for label maps the counts are relabelled, and
+    some files are read if the config names others.
     """
     if any(is_url(path) for path, _ in files):
         return None  # fix does not write them
@@ -195,7 +195,7 @@ def _labelled_again(
 
 
 def _of_copies(listed: MapSource, source: MapSource, config: ConfigFacts, options: FixOptions) -> Optional[LabelFacts]:
-    """Rewrite the files of ``listed`` and read them as ``source`` does, where they are few: counts are not enough."""
+    """Rewrite the files of ``listed`` and read them as ``source`` does, if they are few; counts are not sufficient."""
     items = list(islice(listed.items(), OTHER_FILES + 1))
     if len(items) > OTHER_FILES:
         return None
@@ -239,5 +239,5 @@ def _of_maps(source: MapSource, scanned: Scanned, config: ConfigFacts) -> SetRes
 
 
 def _split_of(source: Source) -> str:
-    """Which split of a config it is: sources of a config are named so (``'val, test'`` where both are the same)."""
+    """Return the split of a config's source, from its name (``'val, test'`` if both are the same)."""
     return source.name if all(word in SPLITS for word in source.name.split(', ')) else ''

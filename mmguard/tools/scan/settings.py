@@ -1,4 +1,4 @@
-"""What training makes of a value in a file, and what a user says about labels on the command line."""
+"""Settings of a scan: how training turns stored values into labels, and what the command line says about labels."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from mmguard.labels.space import OTHERS, apply_label_map
 from mmguard.tools.storage.files import FILES, Files
 
-#: (value, class) of a label map; a value may be ``'*'``: all that are not named.
+#: Pairs (value, class) of a label map; the value ``'*'`` means all that are not named.
 Pairs = Tuple[Tuple[Any, int], ...]
 
-#: How mmseg's LoadAnnotations decodes unless an argument says otherwise.
+#: Default decoder of mmseg's LoadAnnotations.
 DEFAULT_BACKEND = 'pillow'
 SPLITS = ('train', 'val', 'test')
 
 
 @dataclass(frozen=True)
 class MapSettings:
-    """How label maps are loaded, and which labels are valid then."""
+    """Settings for loading label maps, and for the labels that are valid after that."""
 
     num_classes: int  #: Valid labels are ``[0, num_classes)`` and ``ignore_index``.
     ignore_index: int = 255  #: The label that is not trained on.
@@ -26,14 +26,14 @@ class MapSettings:
     label_map: Pairs = ()  #: Pairs (value, class), which the loader applies after that.
     guard_map: Pairs = ()  #: Pairs (value, class) of a guard in the pipeline, applied last.
     backend: str = DEFAULT_BACKEND  #: The decoder of the loader, ``'pillow'``, ``'cv2'`` or ``'tifffile'``.
-    #: What reads them and their images; it takes along what reads URLs elsewhere.
+    #: Reader of the files and their images; it includes the reader of URLs when sent to another process.
     files: Files = field(default=FILES, compare=False, repr=False)
 
     def table(self) -> List[int]:
-        """For each value from 0 to 255 as decoded, the label that training sees."""
+        """Return the label that training sees, for each decoded value from 0 to 255."""
         labels = list(range(256))
         if self.reduce_zero_label:
-            # mmseg: 0 -> 255, minus one, 254 -> 255. So 255 stays, and 0 becomes 255.
+            # mmseg: 0 -> 255, minus one, 254 -> 255; so 255 is unchanged, and 0 becomes 255.
             labels = [255 if value in (0, 255) else value - 1 for value in labels]
         if self.label_map:
             mapped = dict(self.label_map)
@@ -48,12 +48,12 @@ class MapSettings:
         return 0 <= label < self.num_classes or label == self.ignore_index
 
     def invalid_values(self) -> Tuple[bool, ...]:
-        """For each value from 0 to 255 as decoded, whether training sees an invalid label."""
+        """Return for each decoded value from 0 to 255 True if its label is invalid."""
         return tuple(not self.is_valid(label) for label in self.table())
 
 
 def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
-    """A label map in the form of :class:`MapSettings`."""
+    """Convert a label map into the form of :class:`MapSettings`."""
     checked: Dict[Any, int] = {_key(raw): int(label) for raw, label in (label_map or {}).items()}
     return tuple(sorted(checked.items(), key=lambda pair: (pair[0] == OTHERS, pair[0])))
 
@@ -64,24 +64,24 @@ def _key(raw: Any) -> Any:
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """What no config says, or what is to be looked at."""
+    """Options for facts that no config gives, and for what is scanned."""
 
-    num_classes: Optional[int] = None  #: Number of classes. ``None``: what the config says, else every value is valid.
-    ignore_index: Optional[int] = None  #: ``None``: what the config says, else 255.
-    reduce_zero_label: bool = False  #: As the data set's argument; for a folder.
-    label_map: Pairs = ()  #: As the data set's; for a folder.
+    num_classes: Optional[int] = None  #: Number of classes. ``None``: that of the config, else every value is valid.
+    ignore_index: Optional[int] = None  #: ``None``: that of the config, else 255.
+    reduce_zero_label: bool = False  #: Argument of the data set; for a folder.
+    label_map: Pairs = ()  #: Argument of the data set; for a folder.
     images: Optional[str] = None  #: Folder of the images; for a folder.
-    suffix: Optional[str] = None  #: How label files end; for a folder.
-    splits: Tuple[str, ...] = SPLITS  #: Of a config.
-    labels: Optional[str] = None  #: ``'positions'`` or ``'ids'``: what a label is; for a COCO JSON.
-    #: Who trains on it, a key of :data:`~mmguard.labels.numbering.FRAMEWORKS`; for a COCO JSON.
+    suffix: Optional[str] = None  #: End of the names of label files; for a folder.
+    splits: Tuple[str, ...] = SPLITS  #: Splits of a config to scan.
+    labels: Optional[str] = None  #: Meaning of a label, ``'positions'`` or ``'ids'``; for a COCO JSON.
+    #: Framework that trains on it, a key of :data:`~mmguard.labels.numbering.FRAMEWORKS`; for a COCO JSON.
     framework: Optional[str] = None
-    masks: bool = False  #: Masks of a COCO JSON are read, too; a config that trains them asks for it itself.
-    classes: Optional[Tuple[str, ...]] = None  #: Names of the classes, in their order; of Labelme and VOC.
-    run_code: bool = False  #: A config in YAML or JSON may name code.
+    masks: bool = False  #: Read the masks of a COCO JSON, too; a config that trains masks requests it itself.
+    classes: Optional[Tuple[str, ...]] = None  #: Names of the classes in order; for Labelme and VOC.
+    run_code: bool = False  #: Allow a config in YAML or JSON to name code.
 
     def words(self) -> List[str]:
-        """The words of a command line that say the same."""
+        """Return the command-line arguments that give the same options."""
         written = [
             ('--num-classes', [] if self.num_classes is None else [str(self.num_classes)]),
             ('--ignore-index', [] if self.ignore_index is None else [str(self.ignore_index)]),
@@ -98,7 +98,7 @@ class ScanOptions:
         return [*words, *(flag for flag, is_set in flags.items() if is_set)]
 
     def settings(self) -> MapSettings:
-        """Of a folder of label maps."""
+        """Return the settings for a folder of label maps."""
         return MapSettings(
             num_classes=self.num_classes or 256,
             ignore_index=255 if self.ignore_index is None else self.ignore_index,

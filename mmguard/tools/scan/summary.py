@@ -1,4 +1,4 @@
-"""What a data set of label maps holds: bounded, and added up in any order."""
+"""Summary of a data set of label maps: bounded in memory, and added up in any order."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from mmguard.tools.scan.faults import MISSING, Examples, printable
 from mmguard.tools.scan.record import MapRecord
 from mmguard.tools.scan.settings import MapSettings
 
-#: More values (of 16-bit or float files) than this are no classes; further ones are not listed.
+#: Maximum number of values (of 16-bit or float files); more are not classes, and further ones are not listed.
 MAX_VALUES = 1 << 16
 MAX_COLOURS = 256
 MAX_FRACTIONS = 64
 _FEW = 5
 _MOST_COUNTED = {'fractions': MAX_FRACTIONS, 'colours': MAX_COLOURS}
-#: Files that are named, of each value, form and fault.
+#: Number of files that are named per value, form and fault.
 _EXAMPLES = {'examples': _FEW, 'form_examples': _FEW, 'unreadable': 20}
-#: Forms of files that pillow decodes to what is stored.
+#: Forms that pillow decodes to the stored values.
 _AS_STORED = {'gray8', 'palette8', 'bool'}
 
 
 class MapSummary:
     """Sum of records of label maps.
 
-    ``add`` and ``merge`` are associative and commutative as long as a data set has no more than 65,536 stored values
+    ``add`` and ``merge`` are associative and commutative as long as a data set has at most 65,536 stored values
     and 256 colours; labels of label maps as trained (at most 256) are always exact. Memory does not grow with the
     number of files.
     """
@@ -41,7 +41,7 @@ class MapSummary:
         self.image_lossy = 0
         self.gray_in_colour = 0
         self.black_palettes = 0
-        #: Files with more colours than are counted.
+        #: Number of files with too many colours to count.
         self.uncounted = 0
         self.invalid_looked_at = 0
         self.invalid_between = 0
@@ -54,7 +54,7 @@ class MapSummary:
         self.examples: Dict[int, Examples] = {}
         self.forms: Dict[str, int] = {}
         self.form_examples: Dict[str, Examples] = {}
-        #: Invalid label -> the lowest few values in files that become it.
+        #: Invalid label -> the lowest few stored values that become it.
         self.stored: Dict[int, List[int]] = {}
         self.image_forms: Dict[str, int] = {}
         self.changes: Dict[str, int] = {}
@@ -66,7 +66,7 @@ class MapSummary:
         self.missing_labels = Examples()
         self.missing_images = Examples()
         self.duplicates = Examples()
-        #: Of the worst files: -invalid elements, path, image, invalid values as stored, as trained.
+        #: Worst files: -invalid elements, path, image, invalid values as stored, as trained.
         self.worst = Examples()
 
     def add(self, record: MapRecord) -> None:
@@ -139,7 +139,7 @@ class MapSummary:
             self.add_fault(f'image {record.image_fault}', record.image)
 
     def add_fault(self, fault: str, path: str) -> None:
-        """Notes a file that could not be read."""
+        """Add a file that could not be read."""
         self.unreadable.setdefault(fault, Examples()).add(path)
 
     def merge(self, other: MapSummary) -> None:
@@ -161,9 +161,9 @@ class MapSummary:
                 _add_counts(own, value, _MOST_COUNTED.get(name, MAX_VALUES))
 
     def labelled_by(self, settings: MapSettings) -> MapSummary:
-        """The same files with other settings: elements are counted anew, exactly.
+        """Return the summary of the same files with other settings; elements are counted exactly.
 
-        Which of the files hold what is not known any more: a label is in as many as its most frequent value.
+        The number of files per label is an estimate: that of the label's most frequent value.
         """
         other = copy(self)
         other.settings, other.table = settings, settings.table()
@@ -184,7 +184,7 @@ class MapSummary:
         return other
 
     def to_facts(self, class_names: Sequence[str] = (), root: Optional[str] = None) -> LabelFacts:
-        """Return what the diagnosis asks for; files are named relative to ``root``."""
+        """Return the facts for the diagnosis; files are named relative to ``root``."""
 
         def names(files: Examples) -> List[str]:
             return [printable(file, root) for file in files.first]
@@ -233,7 +233,7 @@ class MapSummary:
         )
 
     def worst_files(self, root: Optional[str] = None) -> List[Dict[str, Any]]:
-        """The files with the most invalid elements, the worst first."""
+        """Return the files with the most invalid elements, the worst first."""
         return [
             {
                 'file': printable(path, root),
@@ -247,7 +247,7 @@ class MapSummary:
         ]
 
     def totals(self) -> Dict[str, Any]:
-        """Everything as plain data, to compare two scans."""
+        """Return everything as plain data, to compare two scans."""
         return {'facts': asdict(self.to_facts()), 'worst': self.worst_files()}
 
 

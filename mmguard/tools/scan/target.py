@@ -1,4 +1,4 @@
-"""From what the user names to what is to be scanned: the one answer to its format, on a disk and behind a URL."""
+"""Detection of a target's format, on a disk or at a URL, and the plan of its scan."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from mmguard.tools.storage.files import FILES, forget_listings
 from mmguard.tools.storage.urls import is_url
 
 NNUNET = 'nnunet'
-#: Of a program whose files are not read.
+#: Format of a program whose files are not read.
 OTHER_PROGRAM = 'other_program'
 VOC = 'voc'
 YOLO = 'yolo'
 LABELME = 'labelme'
-#: A folder of COCO files, and one whose folders are the classes.
+#: Folder of COCO files, and folder whose subfolders are the classes.
 COCO_FOLDER, CLASS_FOLDERS = 'coco_folder', 'class_folders'
 
-#: Behind a URL so many folders are looked at.
+#: Number of folders that are inspected at a URL.
 _FOLDERS = 8
 _TEXT_ENDINGS = ('.json', '.txt', '.csv')
 
@@ -42,10 +42,10 @@ def format_of(target: str, suffix: Optional[str] = None) -> str:
     """Return the format of a target, by its name and its first files.
 
     Returns:
-        str: One of the names of this module; empty: none of them, but perhaps a config, a COCO JSON or label maps.
+        str: One of the names of this module; empty: another, perhaps a config, a COCO JSON or label maps.
 
     Raises:
-        CannotScan: It is at a URL, and is read from a disk only.
+        CannotScan: The target is at a URL, but its format is only read from a disk.
     """
     if is_url(target):
         return _far_format(target, suffix)
@@ -54,9 +54,9 @@ def format_of(target: str, suffix: Optional[str] = None) -> str:
 
 
 def _formats() -> List[Tuple[str, Callable[[str], object], bool]]:
-    """Return format, whether a target has it, and whether it is looked for where an ending of label maps is named.
+    """Return (format, test for it, True if it is also tested when an ending of label maps is given).
 
-    They are in the order in which they are looked for: the signs of one may be among those of a later one.
+    The order is that of the tests: the signs of one format may also be those of a later one.
     """
     from mmguard.tools.scan.annotations.coco_file import coco_files
     from mmguard.tools.scan.annotations.image_labels import splits_of_classes
@@ -78,7 +78,7 @@ def _formats() -> List[Tuple[str, Callable[[str], object], bool]]:
 
 
 def _far_format(url: str, suffix: Optional[str]) -> str:
-    """Return YOLO, or nothing: then it is a COCO JSON, or label maps. Texts of the images are other formats."""
+    """Return YOLO, or an empty string for a COCO JSON or label maps; refuse other texts next to images."""
     from mmguard.tools.scan.yolo.scan import is_yolo
 
     if is_yolo(url):
@@ -106,10 +106,10 @@ _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
 def plan_of(target: str, options: ScanOptions, copies: Mapping[str, str] = MappingProxyType({})) -> Plan:
     """Plan the scan of a target: an mm config (a file, or ``'mmseg::pidnet/....py'``), or files of labels.
 
-    ``copies``, file that the target names -> what is read in its place, are of a trial.
+    ``copies``, file that the target names -> file that is read in its place, are used in a trial.
 
     Raises:
-        CannotScan: It is none of them, or does not exist.
+        CannotScan: The target is neither of them, or does not exist.
     """
     forget_listings()
     plan = plans.detr_plan(target, options, copies) if is_detr_yaml(target) else _plan_of(target, options, copies)
@@ -120,7 +120,7 @@ def plan_of(target: str, options: ScanOptions, copies: Mapping[str, str] = Mappi
 def plan_again(
     plan: Plan, config: Optional[ReadConfig], options: Mapping[str, Any], copies: Optional[Dict[str, str]] = None
 ) -> Plan:
-    """What would be scanned with another config, with other options, or with copies in place of files."""
+    """Plan the same scan with another config, other options, or copies in place of files."""
     said = replace(plan.options, **options)
     if config is not None:
         return plans.config_plan(with_copies(config, copies) if copies else config, said)
@@ -192,7 +192,7 @@ _OF_FORMAT: Dict[str, Callable[[str, ScanOptions, Mapping[str, str]], Plan]] = {
 
 
 def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
-    """A config whose data sets read the copies."""
+    """Return the config with its data sets reading the copies."""
     from mmguard.tools.scan.annotations.datasets import datasets_of_config
 
     places = []

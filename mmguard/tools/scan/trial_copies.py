@@ -21,14 +21,14 @@ from mmguard.tools.scan.summary import MAX_COLOURS, MapSummary
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import strip_secrets
 
-#: Files above this size are not copied: it would take too long.
+#: Files above this size, in bytes, are not copied: it would take too long.
 LARGEST = 32 << 20
-#: A file takes as long as one of this size, however small it is.
+#: Minimum cost of a file, in bytes: smaller files take as long.
 _LEAST = 4096
 
 
 class NotTried(CannotRun):
-    """The files cannot be copied, or are too large for it."""
+    """Reason why files are not copied for a trial, such as their size."""
 
 
 @contextmanager
@@ -58,10 +58,10 @@ def copies_of_maps(paths: Sequence[str], options: FixOptions) -> Iterator[Dict[s
     """Write copies of a few label maps.
 
     Yields:
-        dict[str, str]: What the copy will be called -> where it is now.
+        dict[str, str]: Final path of a copy -> its temporary path.
 
     Raises:
-        NotTried: One that can be read would be left out.
+        NotTried: A readable file would be left out.
     """
     copies: Dict[str, str] = {}
     with temporary_folder() as folder:
@@ -110,9 +110,9 @@ _COLOURED = ('rgb', 'rgba')
 
 
 def convert_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
-    """Return what a scan of the written copies would count; ``None`` if that is not known exactly.
+    """Return the counts of a scan of the written copies; ``None`` if they are not known exactly.
 
-    Values that no option maps stay as they are, to be seen; `mmguard fix` ignores them.
+    Values that no option maps are kept, so that they are visible; `mmguard fix` ignores them.
     """
     counts = _as_indices(summary, options)
     if counts is None or any(not 0 <= value <= 255 for value in counts):
@@ -141,7 +141,7 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
     channels = coloured + summary.forms.get('gray_alpha', 0)
     counts: Dict[int, int] = {}
     if options.colours:
-        # Of a mixed folder the values of gray files differ from those of colours only where no colour is gray.
+        # In a mixed folder, gray and colour values can be separated only if no colour is gray.
         apart = not summary.gray_in_colour or coloured == sum(summary.forms.values())
         if summary.uncounted or len(summary.colours) >= MAX_COLOURS or not apart:
             return None
@@ -167,12 +167,12 @@ def _scale_counts(summary: MapSummary, options: FixOptions) -> Optional[Dict[int
         return None
     values: Dict[float, int] = {float(value): count for value, count in summary.raw.items()}
     for text, count in summary.fractions.items():
-        values[int(float(text))] -= count  # where it was counted, cut off
+        values[int(float(text))] -= count  # the fraction was counted at its truncated value
         values[float(text)] = count
     counts: Dict[int, int] = {}
     for value, count in values.items():
         scaled = value * options.scale
-        # A fraction is known by its first six digits.
+        # Fractions are recorded with six digits.
         if abs(scaled - round(scaled)) > 1e-5 * options.scale:
             return None
         if count:

@@ -1,1 +1,1 @@
-"""Which step of a pipeline makes, changes or drops a label value or a box."""
+"""Trace of the label values and boxes that each step of a pipeline creates, changes or drops."""

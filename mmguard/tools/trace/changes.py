@@ -1,4 +1,4 @@
-"""Changes that a step makes to label values and instances, and why, as its attributes say."""
+"""Changes that a step makes to label values and instances, and their reasons according to its attributes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mmguard.tools.trace.snapshot import Fault, Instance, Run, Snapshot
 _FILL = re.compile(r'pad_val|pal_val|fill|border_val|cval|ignore_(label|index)|mask_value|seg_pad')
 _IMAGE = re.compile(r'img|image|bbox')
 _DEPTH = 4
-#: Up to this share, pixels of a new value may lie elsewhere than between a lower and a higher one, and still come from
-#: interpolation (beside other invented values, the difference is not to be seen).
+#: Pixels of a new value are attributed to interpolation if at most this share of them is not between a lower and a
+#: higher value (next to other invented values, the difference is not visible).
 _ELSEWHERE = 0.5
 
 
 def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, after: Snapshot) -> str:
-    """Why ``raw`` became ``label``, as far as the transform's attributes can explain it.
+    """Explain why ``raw`` became ``label``, as far as the transform's attributes tell.
 
     mmseg's loader casts to uint8, then shifts (``reduce_zero_label``), then maps (``label_map``), in this order.
     """
@@ -52,7 +52,7 @@ def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, aft
 
 
 def map_faults(before: Snapshot, after: Snapshot, transform: Any) -> List[Fault]:
-    """Name the values that a loader mapped to another label than the label_map of the data set says."""
+    """Return a fault for each value that a loader mapped differently from the label_map of the data set."""
     said = {} if getattr(transform, 'reduce_zero_label', False) else before.label_map
     if not said or before.label is None or after.label is None:
         return []
@@ -62,9 +62,9 @@ def map_faults(before: Snapshot, after: Snapshot, transform: Any) -> List[Fault]
 
 
 def fills(transform: Any) -> Dict[int, str]:
-    """Fill value of label maps -> the argument that says it, ``seg_pad_val=255``."""
+    """Return fill value of label maps -> the argument that sets it, ``seg_pad_val=255``."""
     found: Dict[int, str] = {}
-    # Arguments that name the label map come first: where pad_val=0 fills the image, it does not fill the label map.
+    # Arguments that name the label map come first: if pad_val=0 fills the image, it does not fill the label map.
     named = sorted(_attributes(transform), key=lambda item: 'seg' not in item[0] and 'mask' not in item[0])
     for name, value in named:
         if _FILL.search(name) and not _IMAGE.search(name) and isinstance(value, (int, float)) and value == int(value):
@@ -73,14 +73,14 @@ def fills(transform: Any) -> Dict[int, str]:
 
 
 def interpolations(transform: Any) -> List[Tuple[str, str]]:
-    """``[('interpolation', 'bilinear')]``, also of transforms inside."""
+    """Return the interpolations, ``[('interpolation', 'bilinear')]``, including those of nested transforms."""
     return [
         (name, str(value)) for name, value in _attributes(transform) if 'interpolation' in name and value is not None
     ]
 
 
 def _attributes(thing: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[str, Any]]:
-    """Plain values among its attributes, those of dicts and of transforms inside included."""
+    """Yield the plain values among its attributes, including those of nested dicts and transforms."""
     if depth > _DEPTH:
         return
     if isinstance(thing, dict):
@@ -94,20 +94,20 @@ def _attributes(thing: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[st
         if isinstance(value, (int, float, str)) and not isinstance(value, bool):
             yield name, value
         elif isinstance(value, (dict, list, tuple)) or hasattr(value, 'transform') or hasattr(value, 'transforms'):
-            # Transforms inside are described by their own arguments.
+            # Nested transforms are described by their own arguments.
             yield from _attributes(value, name if isinstance(value, dict) else '', depth + 1)
 
 
 @dataclass
 class Change:
-    """One value, or one instance, that a step changed.
+    """Change of one value, or of one instance, by a step.
 
     Args:
         what (str): ``'appears'``, ``'vanishes'``, ``'grows'``, ``'becomes'`` (another value); of instances also
             ``'is ignored'``, ``'is trained'``.
-        value (int): The value or label, before the step where there is one.
+        value (int): The value or label, before the step if it existed.
         count (int): Pixels or instances.
-        origin (str): Why, as far as it is known.
+        origin (str): The reason, if known.
         to (int, optional): The value that it becomes.
         kind (str): ``'pixels'`` or ``'instances'``.
     """
@@ -121,14 +121,14 @@ class Change:
 
     @property
     def makes(self) -> Optional[int]:
-        """The value that is there because of it, and was not before or was less."""
+        """The value that the step created, or made more frequent."""
         if self.what == 'becomes':
             return self.to
         return self.value if self.what in ('appears', 'grows') else None
 
 
 def changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run] = ()) -> List[Change]:
-    """Return what a transform, whose attributes say why, did to the label map and the instances of a sample."""
+    """Return the changes that a transform made to the label map and the instances of a sample."""
     return [*_label_changes(before, after, transform, mixed), *_instance_changes(before, after, transform, mixed)]
 
 
@@ -153,7 +153,7 @@ def _label_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Seq
 
 
 def pointwise(before: np.ndarray, after: np.ndarray) -> Optional[Dict[int, int]]:
-    """Value -> value, where every pixel stayed in its place and equal values stayed equal; else ``None``."""
+    """Return value -> value if every pixel kept its place and equal values stayed equal; else ``None``."""
     if before.shape != after.shape or 'f' in (before.dtype.kind, after.dtype.kind):
         return None
     old, old_index = np.unique(before, return_inverse=True)
@@ -165,7 +165,7 @@ def pointwise(before: np.ndarray, after: np.ndarray) -> Optional[Dict[int, int]]
 
 
 def _moved(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:
-    """A step that moves, cuts, scales or mixes pixels."""
+    """Return the changes by a step that moves, cuts, scales or mixes pixels."""
     assert before.label is not None
     assert after.label is not None
     old, new = before.values, after.values
@@ -186,7 +186,8 @@ def _moved(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Ru
 
 
 def _expected(count: int, before: np.ndarray, after: np.ndarray) -> int:
-    """What becomes of pixels where an image is only scaled down, cut or turned; padding shrinks nothing."""
+    """Return the expected number of pixels if an image is only scaled down, cut or turned; padding does not reduce
+    it."""
     return count if after.size >= before.size else round(count * after.size / before.size)
 
 
@@ -214,7 +215,8 @@ def _origin(value: int, before: Snapshot, after: Snapshot, transform: Any, mixed
 
 
 def _share_between(value: int, label: np.ndarray) -> float:
-    """The share of a value's pixels that have a lower and a higher one near: of 5 x 5 pixels, as upscaling leaves."""
+    """Return the share of a value's pixels with a lower and a higher one among 5 x 5 pixels, as upscaling leaves
+    them."""
     import cv2
 
     flat = label.astype(np.float32)
@@ -226,12 +228,12 @@ def _share_between(value: int, label: np.ndarray) -> float:
     return float(((lower < value) & (higher > value)).mean()) if here.any() else 0.0
 
 
-#: Corners may be off by so many pixels, plus this share of the image: rounding, clipping, masks that shrink boxes.
+#: Tolerance for corners, in pixels plus a share of the image: rounding, clipping, masks that shrink boxes.
 _PIXELS, _SHARE = 2.0, 0.03
 
 
 def _instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:
-    """Return what a step did to instances."""
+    """Return the changes that a step made to instances."""
     if after.instances is None:
         if after.note:
             return []
@@ -276,10 +278,10 @@ def matches(
     size: Optional[Tuple[int, int]],
     recorded: bool,
 ) -> List[Tuple[int, int]]:
-    """Return pairs of places, old and new, each used once.
+    """Return pairs of indices (old, new), each index used once.
 
-    ``moved`` is where the old boxes should be in an image of ``size`` (height, width); where that is not ``recorded``,
-    what is left is matched by label.
+    ``moved`` has the expected old boxes in an image of ``size`` (height, width); if they are not ``recorded``,
+    the remaining ones are matched by label.
     """
     allowed = _PIXELS + _SHARE * (max(size) if size else 0)
     ranked = []
@@ -287,7 +289,7 @@ def matches(
         for j, now in enumerate(new):
             distance = _distance(moved[i], now.box)
             if distance <= allowed or _overlap(moved[i], now.box) > 0.6:
-                # The same label first; of equals the order of the sample, which transforms keep.
+                # Prefer the same label, then the order of the sample, which transforms keep.
                 ranked.append((was.label != now.label, distance, abs(i - j), i, j))
     pairs: List[Tuple[int, int]] = []
     left, right = set(range(len(old))), set(range(len(new)))
@@ -297,7 +299,7 @@ def matches(
             right.discard(j)
             pairs.append((i, j))
     if not recorded:
-        # By label, in order: transforms leave instances out, and keep the order of the others.
+        # Match by label, in order: transforms leave out instances, but keep the order of the others.
         for i in sorted(left):
             same = [j for j in sorted(right) if new[j].label == old[i].label]
             if same:
@@ -307,7 +309,7 @@ def matches(
 
 
 def _is_recorded(before: Snapshot, after: Snapshot) -> bool:
-    """Whether mmdet's homography says where boxes went, or nothing moved."""
+    """Return True if mmdet's homography tells where boxes went, or nothing moved."""
     unmoved = before.size == after.size and before.homography is None and after.homography is None
     if before.step == 'annotation file' or unmoved:
         return True
@@ -331,7 +333,7 @@ def _overlap(box: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _projected(before: Snapshot, after: Snapshot) -> List[Tuple[float, ...]]:
-    """Where the boxes should be after the step, clipped to the image."""
+    """Return the expected boxes after the step, clipped to the image."""
     boxes = [instance.box for instance in before.instances or ()]
     if after.homography is not None and before.step != 'annotation file':
         start = np.eye(3) if before.homography is None else before.homography
@@ -376,7 +378,7 @@ def _why_gone(before: Snapshot, after: Snapshot, transform: Any, instance: Insta
 
 
 def _reason(after: Snapshot, instance: Instance) -> str:
-    """``GuardInstanceLabels (label 600)``."""
+    """Return the reason for an instance, ``GuardInstanceLabels (label 600)``."""
     tally = after.guard.get('instances')
     if tally is None:
         return after.step

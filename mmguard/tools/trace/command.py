@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         tracer = Tracer(config, args.split, args.seed)
         spaces = from_options(args.num_classes, None, from_config(read, args.split))
         stories = _choose(tracer, console, args)
-    # What is shown step by step: a sample with a mistake, if any.
+    # Show step by step a sample with a mistake, if there is one.
     stories.sort(key=lambda story: (not mistakes_in(story, spaces), not story.error))
     if not stories:
         where = f'{len(tracer):,} samples of {args.split}, at no step (seed {args.seed})'
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _choose(tracer: Tracer, console: Any, args: argparse.Namespace) -> List[Story]:
-    """Trace the samples that are asked for; where only a value is named, the first that shows it."""
+    """Choose the requested samples and trace them; if only a value is given, find the first sample that shows it."""
     if args.sample is not None or args.value is None:
         number = None if args.sample is None else tracer.find(args.sample)
         return tracer.repeat(args.samples, number)

@@ -1,4 +1,4 @@
-"""What ``mmguard trace`` shows: a story as a table, and as JSON."""
+"""Output of ``mmguard trace``: a story as a table, and as JSON."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mmguard.tools.trace.tracer import Leg, Story
 
 _SIGNS = {'appears': '+', 'vanishes': '-', 'grows': '+', 'becomes': '→', 'is ignored': '-', 'is trained': '+'}
 _PLURAL = {'appears': 'appear', 'vanishes': 'vanish', 'grows': 'grow', 'becomes': 'become'}
-#: Sentences shown per step.
+#: Maximum number of sentences per step.
 MOST = 12
 
 
 def print_story(console: Any, story: Story, spaces: LabelSpaces, value: Optional[int]) -> None:
-    """Print the way of a sample; at every step the count of the value that is asked for."""
+    """Print the steps of a sample, each with the count of the requested value."""
     table = Table(title=f'sample {story.index}: {visible_name(story.image)}', title_justify='left')
     table.add_column('after', overflow='fold')
     table.add_column('size', justify='right', no_wrap=True)
@@ -60,7 +60,7 @@ def _describe_labels(leg: Leg, spaces: LabelSpaces) -> Any:
         lines.append(_summary(leg, spaces))
     for fault in leg.faults:
         lines.append(f'{fault.what}{f": {fault.where}" if fault.where else ""}\n', style='bold red')
-    # What is wrong comes before what is usual.
+    # Show invalid values first.
     sentences = sorted(grouped(leg.changes, spaces), key=lambda sentence: not sentence.invalid)
     for sentence in sentences[:MOST]:
         style = 'bold red' if sentence.invalid else 'dim' if sentence.sign == '-' else ''
@@ -72,7 +72,7 @@ def _describe_labels(leg: Leg, spaces: LabelSpaces) -> Any:
 
 
 class Sentence(NamedTuple):
-    """Changes of several values that have one origin, as one sentence."""
+    """Changes of several values with the same origin, as one sentence."""
 
     sign: str
     words: str
@@ -83,7 +83,7 @@ class Sentence(NamedTuple):
 
 
 def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
-    """``+ 225, 241 appear (17 px), invalid: interpolation by Resize ...``: one sentence per origin."""
+    """Return one sentence per origin: ``+ 225, 241 appear (17 px), invalid: interpolation by Resize ...``."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
         invalid = change.makes is not None and is_invalid(spaces, change.makes, change.kind)
@@ -101,7 +101,7 @@ def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
 
 
 def _summary(leg: Leg, spaces: LabelSpaces) -> str:
-    """What is in the files: ``values 0..18, 255; invalid: 24 (28 px)``."""
+    """Return the contents of the files: ``values 0..18, 255; invalid: 24 (28 px)``."""
     parts: List[str] = []
     for kind, counts in (('pixels', leg.after.values), ('instances', leg.after.labels)):
         if counts:
@@ -116,12 +116,12 @@ def _summary(leg: Leg, spaces: LabelSpaces) -> str:
 
 
 def amount(count: int, kind: str) -> str:
-    """``1,204 px``, ``1 instance``."""
+    """Return a count with its unit, ``1,204 px``, ``1 instance``."""
     return quantity(count, 'px' if kind == 'pixels' else 'instance')
 
 
 def ranges(values: List[int]) -> str:
-    """``0..18, 255``."""
+    """Return sorted values as ranges, ``0..18, 255``."""
     parts: List[List[int]] = []
     for value in values:
         if parts and value == parts[-1][-1] + 1:
@@ -133,13 +133,13 @@ def ranges(values: List[int]) -> str:
 
 
 def is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:
-    """Whether a label is known to be none."""
+    """Return True if a label is known to be invalid."""
     space = spaces.get(kind)
     return space is not None and not space.is_valid(value)
 
 
 def invalid_in(story: Story, spaces: LabelSpaces) -> Dict[str, List[int]]:
-    """Kind -> values that are invalid at any step."""
+    """Return kind -> values that are invalid at any step."""
     found: Dict[str, Set[int]] = {kind: set() for kind in KINDS}
     for leg in story.legs:
         for kind, counts in zip(KINDS, (leg.after.values, leg.after.labels)):
@@ -148,21 +148,21 @@ def invalid_in(story: Story, spaces: LabelSpaces) -> Dict[str, List[int]]:
 
 
 def mistakes_in(story: Story, spaces: LabelSpaces) -> List[str]:
-    """Name what is invalid at any step: values, boxes, masks, mapped labels."""
+    """Return the names of everything invalid at any step: values, boxes, masks, mapped labels."""
     values = [f'{ranges(values)} ({kind})' for kind, values in invalid_in(story, spaces).items() if values]
     faults = [f'{fault.what} after {leg.name}' for leg in story.legs for fault in leg.faults]
     return list(dict.fromkeys([*values, *faults]))
 
 
 class Coverage(NamedTuple):
-    """Kinds of annotations that were checked in all stories, and others that the samples hold."""
+    """Kinds of annotations that were checked in all stories, and other kinds that the samples have."""
 
     checked: List[str]
     unchecked: List[str]
 
 
 def coverage_of(stories: Sequence[Story], spaces: LabelSpaces) -> Coverage:
-    """Collect what was checked; labels without a known number of classes are not."""
+    """Collect the checked kinds; labels without a known number of classes are not checked."""
     shots = [leg.after for story in stories for leg in story.legs]
     seen = {kind for shot in shots for kind in shot.checked}
     for kind, holds in zip(KINDS, (any(s.label is not None for s in shots), any(s.instances for s in shots))):
@@ -175,7 +175,7 @@ def coverage_of(stories: Sequence[Story], spaces: LabelSpaces) -> Coverage:
 
 
 def print_verdict(console: Any, stories: Sequence[Story], spaces: LabelSpaces) -> None:
-    """Print what is invalid and in which samples, what was checked, and what was not."""
+    """Print what is invalid and in which samples, and which kinds of annotations were checked or not."""
     found: Dict[str, List[Story]] = {}
     for story in stories:
         for mistake in mistakes_in(story, spaces):
@@ -194,7 +194,7 @@ def print_verdict(console: Any, stories: Sequence[Story], spaces: LabelSpaces) -
 
 
 def as_json(stories: Sequence[Story], spaces: LabelSpaces) -> Dict[str, Any]:
-    """Return the first story as plain data, and what all of them show."""
+    """Return the first story as plain data, and the findings of all stories."""
     story, (pixels, instances) = stories[0], (spaces.pixels, spaces.instances)
     checked, unchecked = coverage_of(stories, spaces)
     return {
@@ -229,6 +229,6 @@ def as_json(stories: Sequence[Story], spaces: LabelSpaces) -> Dict[str, Any]:
 
 
 def _instance(instance: Instance) -> Dict[str, Any]:
-    # JSON has no nan.
+    # JSON does not have NaN.
     box = [corner if math.isfinite(corner) else str(corner) for corner in instance.box]
     return {'label': instance.label, 'box': box, 'ignored': instance.ignored}

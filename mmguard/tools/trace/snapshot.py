@@ -1,4 +1,4 @@
-"""What a sample holds after one step of its pipeline."""
+"""Snapshot of a sample after one step of its pipeline."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ from mmguard.text import quantity
 
 @dataclass(frozen=True)
 class Instance:
-    """One annotated object: x1, y1, x2, y2 in pixels of the image at that step, NaN throughout where it is the image
-    itself.
-    """
+    """One annotated object: x1, y1, x2, y2 in pixels of the image at that step; all NaN if it is the image itself."""
 
     label: int
     box: Tuple[float, float, float, float]
     ignored: bool = False
 
     def __str__(self) -> str:
-        if np.isnan(self.box).all():  # of the image
+        if np.isnan(self.box).all():  # the label of the whole image
             return f'label {self.label}'
         x1, y1, x2, y2 = (f'{corner:g}' for corner in np.round(self.box, 1).tolist())
         return f'label {self.label} at ({x1}, {y1}, {x2}, {y2})'
 
 
 class Fault(NamedTuple):
-    """A mistake in a box, a mask or a mapped label of a sample, and where it is."""
+    """A mistake in a box, a mask or a mapped label of a sample, and its place."""
 
     what: str
     where: str = ''
@@ -46,14 +44,14 @@ class Snapshot:
     Args:
         step (str): ``'disk'``, ``'LoadAnnotations'``, ``'RandomChoice > Resize'``, ...
         label (np.ndarray, optional): The label map; a copy.
-        instances (list[Instance], optional): In the order of the sample; ``None``: it holds none yet.
+        instances (list[Instance], optional): In the order of the sample; ``None``: not loaded yet.
         size (tuple, optional): (height, width) of the label map, or else of the image.
         homography (np.ndarray, optional): (3, 3), from the image as it was loaded to the image now, as mmdet keeps it.
-        guard (dict[str, Tally]): Kind -> what a guard counted.
-        label_map (dict[int, int]): Before loading: how the data set has its loader map values.
-        note (str): What could not be looked at.
-        faults (list[Fault]): Of boxes and masks of the instances that are trained on.
-        checked (set[str]): Kinds of annotations that were looked at: ``'pixels'``, ``'instances'``, ``'boxes'``,
+        guard (dict[str, Tally]): Kind -> counts of a guard.
+        label_map (dict[int, int]): Before loading: the label_map that the data set passes to its loader.
+        note (str): Reason if something could not be inspected.
+        faults (list[Fault]): Faults in boxes and masks of the instances that are trained on.
+        checked (set[str]): Kinds of annotations that were checked: ``'pixels'``, ``'instances'``, ``'boxes'``,
             ``'masks'``.
         unchecked (set[str]): Fields with annotations of other kinds.
     """
@@ -72,7 +70,7 @@ class Snapshot:
 
     @property
     def values(self) -> Dict[int, int]:
-        """Value -> pixels; fractions are cut off."""
+        """Value -> pixels; fractions are truncated."""
         if self.label is None:
             return {}
         whole = self.label
@@ -94,7 +92,7 @@ class Snapshot:
 
 
 def of_annotations(results: Dict[str, Any]) -> Snapshot:
-    """What is known before any file is read: the instances of the annotation file, and the label map on disk."""
+    """Return what is known before loading: the instances of the annotation file, and the label map on disk."""
     shot = Snapshot('disk')
     shot.label_map = {int(raw): int(label) for raw, label in (results.get('label_map') or {}).items()}
     found = results.get('instances')
@@ -119,7 +117,7 @@ def of_annotations(results: Dict[str, Any]) -> Snapshot:
 
 
 def _stored(path: str) -> Tuple[Optional[np.ndarray], str]:
-    """A label file as it is stored, and why it cannot be shown."""
+    """Return a label file as stored, and the reason if it cannot be shown."""
     from PIL import Image
 
     try:
@@ -127,13 +125,13 @@ def _stored(path: str) -> Tuple[Optional[np.ndarray], str]:
             if len(image.getbands()) > 1:
                 return None, f'{image.mode}: {len(image.getbands())} channels, colours instead of values'
             label = np.asarray(image)
-    except Exception as error:  # damaged files raise anything; the loader will say more
+    except Exception as error:  # damaged files may raise anything; the loader reports more
         return None, f'{path}: {str(error)[:120] or type(error).__name__}'
     return (label.astype(np.uint8) if label.dtype == np.bool_ else label), ''
 
 
 def take(step: str, results: Any) -> Snapshot:
-    """A snapshot of a sample, packed or not."""
+    """Return a snapshot of a sample, packed or not."""
     shot = Snapshot(step)
     if not isinstance(results, dict):
         shot.note = 'no sample' if results is None else f'{type(results).__name__}: not looked at'
@@ -184,12 +182,12 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
         if ignored is not None and ignored.keys():
             flags = np.ones(len(ignored), dtype=bool)
             shot.instances += _instances(ignored.get('bboxes'), ignored.get('labels'), flags)
-    label = getattr(sample.get('gt_label'), 'label', sample.get('gt_label'))  # mmdet's holds the tensor
+    label = getattr(sample.get('gt_label'), 'label', sample.get('gt_label'))  # mmdet's has the tensor as an attribute
     if hasattr(label, 'tolist'):
         shot.instances = _of_image(label)
 
 
-#: Fields of a sample that are looked at, and those of its instances.
+#: Fields of a sample that are inspected, and those of its instances.
 _FIELDS = {'gt_seg_map', 'gt_bboxes', 'gt_bboxes_labels', 'gt_ignore_flags', 'gt_masks', 'gt_label'}
 _FIELDS |= {'gt_sem_seg', 'gt_instances'}
 _OF_INSTANCES = ('bboxes', 'labels', 'masks')
@@ -218,7 +216,7 @@ def _check_boxes(shot: Snapshot) -> None:
 
 
 def _find_mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[Fault]:
-    """Compare masks as mmdet keeps them (bitmaps, polygons) in number and size, and name those without a pixel."""
+    """Compare number and size of masks as mmdet stores them (bitmaps, polygons), and report masks without a pixel."""
     if len(masks) != len(instances):
         return [Fault(f'{quantity(len(masks), "mask")} for {quantity(len(instances), "instance")}')]
     faults = []
@@ -241,7 +239,7 @@ def _copy(array: Any) -> Optional[np.ndarray]:
 
 def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
     if boxes is not None and hasattr(boxes, 'convert_to'):
-        boxes = boxes.convert_to('hbox').tensor  # rotated boxes are described by what surrounds them
+        boxes = boxes.convert_to('hbox').tensor  # rotated boxes are described by their bounding boxes
     corners: List[List[float]] = [] if boxes is None else [list(map(float, np.ravel(box))) for box in np.asarray(boxes)]
     classes = [-1] * len(corners) if labels is None else np.asarray(labels).tolist()
     if not corners:
@@ -263,7 +261,7 @@ def _box(corners: Any) -> Tuple[float, float, float, float]:
 
 
 #: Transforms that run others on the same sample: their parts are steps of their own. (KeyMapper and
-#: TransformBroadcaster hand their parts another sample, so they stay one step.)
+#: TransformBroadcaster pass another sample to their parts, so they remain one step.)
 _OPEN = ('Compose', 'RandomApply', 'RandomChoice')
 
 
@@ -286,18 +284,18 @@ class Run:
 
 
 class Recorder:
-    """Puts itself between the transforms of a data set, and collects what they leave."""
+    """Recorder between the transforms of a data set, which collects the sample after each of them."""
 
     def __init__(self) -> None:
         self.runs: List[Run] = []
         self._open: Optional[Run] = None
 
     def watch(self, pipeline: Any) -> None:
-        """Watches a data set's own pipeline (an mmengine ``Compose``)."""
+        """Watch a data set's own pipeline (an mmengine ``Compose``)."""
         pipeline.transforms = [_Start(self), *self._watched(pipeline.transforms, '')]
 
     def watch_mixing(self, transforms: List[Any]) -> List[Any]:
-        """The transforms of a ``MultiImageMixDataset``, watched: they work on the first image."""
+        """Return the transforms of a ``MultiImageMixDataset``, watched: they work on the first image."""
         return [_Watched(transform, self, type(transform).__name__, outer=True) for transform in transforms]
 
     def _watched(self, transforms: List[Any], path: str) -> List[Any]:
@@ -323,14 +321,14 @@ class Recorder:
         else:
             self._open_up(parts, path)
 
-    # ---- what the watched transforms report
+    # ---- reports of the watched transforms
 
     def begin(self, results: Any) -> None:
         self._open = Run(str(results.get('img_path') or file_of(results) or '<unknown>'), of_annotations(results))
         self.runs.append(self._open)
 
     def place(self) -> Tuple[Optional[Run], int]:
-        """The image that a step is about to work on, and how many were begun."""
+        """Return the image that a step is about to work on, and the number of images begun."""
         return self._open, len(self.runs)
 
     def step(self, name: str, transform: Any, results: Any, outer: bool, place: Tuple[Optional[Run], int]) -> None:
@@ -339,14 +337,14 @@ class Recorder:
         if run is None:
             return
         step = Step(transform, take(name, results))
-        first = 1 if outer else begun  # what was loaded since the last one was loaded for this one
+        first = 1 if outer else begun  # images loaded since the last step were loaded for this one
         step.mixed = self.runs[first:]
         del self.runs[first:]
         run.steps.append(step)
 
 
 class _Start:
-    """Stands before the first transform."""
+    """Step before the first transform: begins a run."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -357,7 +355,7 @@ class _Start:
 
 
 class _Watched:
-    """A transform that reports what it left; in all else it is the transform."""
+    """A transform that reports the sample after it; otherwise it behaves as the transform itself."""
 
     def __init__(self, transform: Any, recorder: Recorder, name: str, outer: bool = False) -> None:
         self._transform = transform

@@ -1,4 +1,4 @@
-"""Samples of a config's data set, run through their pipeline under watch."""
+"""Tracer: runs samples of a config's data set through their pipeline while recording each step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mmguard.tools.trace.snapshot import Fault, Recorder, Run, Snapshot, Step, t
 
 
 class Tracer:
-    """A data set whose samples can be traced; sample ``i`` is drawn with ``seed + i``, so that it can be had again."""
+    """Tracer of a data set's samples; sample ``i`` is drawn with ``seed + i``, so that it can be reproduced."""
 
     def __init__(self, config: Any, split: str = 'train', seed: int = 0) -> None:
         self._config = config
@@ -31,7 +31,8 @@ class Tracer:
         return len(self._samples)
 
     def find(self, sample: str) -> int:
-        """Return the number of a sample: as it is, or of the path of its image or label file, or the end of one."""
+        """Return the number of a sample, given as a number or as the path of its image or label file, or the end of
+        one."""
         if not sample.lstrip('-').isdigit():
             return self._samples.find(sample)[1][0].number
         if not 0 <= int(sample) < len(self):
@@ -41,7 +42,7 @@ class Tracer:
     def trace(self, number: int, turn: int = 0) -> Story:
         """Run the pipeline on one sample; each turn draws with another seed.
 
-        What it raises ends the story, and is reported there.
+        An exception ends the story, and is reported in it.
         """
         sample, recorder = self._samples[number], self._recorder
         recorder.runs.clear()
@@ -77,7 +78,7 @@ class Tracer:
             sample.dataset.pipeline = self._recorder.watch_mixing(sample.dataset.pipeline)
 
     def _preprocess(self, run: Run, results: Any) -> None:
-        """What the model's data_preprocessor does to a batch of this one sample: it may pad the label map."""
+        """Apply the model's data_preprocessor to a batch of this one sample: it may pad the label map."""
         if self._preprocessor is None or not isinstance(results, dict) or 'inputs' not in results:
             return
         from mmengine.dataset import pseudo_collate
@@ -85,7 +86,7 @@ class Tracer:
         try:
             batch = self._preprocessor(pseudo_collate([results]), self._training)
             after = take(type(self._preprocessor).__name__, {'data_samples': batch['data_samples'][0]})
-        except Exception:  # it may need what a whole model has
+        except Exception:  # it may need parts of the whole model
             return
         run.steps.append(Step(self._preprocessor, after))
 
@@ -94,7 +95,7 @@ class Tracer:
             yield self.trace(number)
 
     def repeat(self, samples: int, number: Optional[int] = None) -> List[Story]:
-        """Trace some samples, evenly chosen, or one of them so many times; each with another seed."""
+        """Repeat the trace for evenly chosen samples, or several times for one sample, each time with another seed."""
         chosen = [turn * len(self) // samples for turn in range(samples)]
         return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]
 
@@ -106,13 +107,13 @@ def _preprocessor_of(config: Any) -> Any:
     with enter_scope(config):
         try:
             return MODELS.build(preprocessor) if preprocessor else None
-        except Exception:  # the model's affair; the data can be traced without
+        except Exception:  # an error of the model; the data can be traced without it
             return None
 
 
 @dataclass
 class Leg:
-    """One step of the way: what it changed, and what is wrong after it and was not before."""
+    """One step of a story: its changes, and the mistakes that are new after it."""
 
     name: str
     after: Snapshot
@@ -122,9 +123,9 @@ class Leg:
 
 @dataclass
 class Story:
-    """A traced sample, with the images that were mixed in, and what ended the pipeline early.
+    """A traced sample, with the images that were mixed in, and the error that ended the pipeline early.
 
-    ``is_random``: with another seed it may be another sample.
+    ``is_random``: another seed may give another sample.
     """
 
     index: int
@@ -140,13 +141,13 @@ class Story:
 
 
 def story_of(index: int, run: Run, error: str = '') -> Story:
-    """What each step of a recorded run changed."""
+    """Return the story of a recorded run, with the changes of each step."""
     story = Story(index, run.image, [Leg(run.start.step, run.start, faults=run.start.faults)], error=error)
     story.mixed = list(dict.fromkeys(mixed.image for step in run.steps for mixed in step.mixed))
     known, label_loaded, instances_loaded = run.start, False, False
     for step in run.steps:
         after = step.after
-        # What is in files stays there until a loader puts it into the sample.
+        # Files keep their contents until a loader puts them into the sample.
         label_loaded = label_loaded or after.label is not None
         instances_loaded = instances_loaded or after.instances is not None
         before = replace(

@@ -120,7 +120,8 @@ class PaletteReadAsColours(DataRule):
 
     def _depends_on_reader(self, facts: LabelFacts) -> bool:
         """True if the indices are labels, and what reads the files is not known."""
-        return 'palette8' in maps_of(facts).forms and not has_config(facts) and not set(facts.values) - {VOID}
+        is_unknown = not has_config(facts) and not self._is_black(facts)
+        return 'palette8' in maps_of(facts).forms and is_unknown and not set(facts.values) - {VOID}
 
     def _is_black(self, facts: LabelFacts) -> bool:
         maps = maps_of(facts)

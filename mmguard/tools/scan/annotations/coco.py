@@ -1,4 +1,4 @@
-"""COCO and LVIS JSON."""
+"""Scan of COCO and LVIS JSON files."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from mmguard.tools.scan.annotations.table import (
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.storage.urls import is_url
 
-#: Beyond it an id is none that could be a label: a text, or nothing at all.
+#: An id beyond this cannot be a label: it is a string or missing.
 LARGEST_LABEL = 1 << 53
-#: More ids than categories by this many are no gaps: no model has so many outputs.
+#: More unused ids than this are not gaps: no model has so many outputs.
 _MOST_UNUSED = 5000
-#: The shorter side, in pixels, below which mmdet's own configs leave images out.
+#: Shorter side, in pixels, below which mmdet's own configs drop images.
 MIN_SIZE = 32
 
 
 class Numbering(NamedTuple):
-    """How categories become labels."""
+    """Mapping of categories to labels."""
 
     by: str  #: ``AnnotationFacts.labelled_by``.
-    labels: List[int]  #: Label of each category of the file; -1: it has none.
-    names: List[str]  #: Names of the labels; empty where they have none.
+    labels: List[int]  #: Label of each category of the file; -1 if it has none.
+    names: List[str]  #: Names of the labels; empty if they have none.
 
 
 def scan_coco(
@@ -63,29 +63,29 @@ def scan_coco(
     maps: Optional[Tuple[str, str]] = None,
     segments: Optional[str] = None,
 ) -> LabelFacts:
-    """Read a file of COCO's format (LVIS, Objects365, panoptic, ...). Never raise for what it holds.
+    """Read a file of COCO's format (LVIS, Objects365, panoptic, ...). Never raise because of its content.
 
-    With ``class_names`` the labels are mmdet's: the position of a category in the file's own list, counting only the
-    listed names. (The order of ``class_names`` changes nothing; where it differs, ``annotations.renamed`` says so.)
-    mmdet leaves categories that are not listed out without a word; so do the facts, in ``annotations.left_out``.
-    Without, what a label is depends on who trains: ``labels`` or ``framework`` say it. Where neither does, labels are
-    the positions, and rule MG138 says what becomes of the ids where a framework takes those.
+    With ``class_names``, labels are mmdet's: the position of a category in the file's own list, counting only the
+    listed names. (The order of ``class_names`` has no effect; ``annotations.renamed`` records differences.) mmdet
+    silently drops categories that are not listed; they are counted in ``annotations.left_out``. Without
+    ``class_names``, the meaning of a label depends on the framework: pass ``labels`` or ``framework``. Without either,
+    labels are the positions, and rule MG138 describes the effect in frameworks that train on the ids.
 
     Args:
-        num_classes (int, optional): Classes of the head. Default: as many as there are names; of ids, what they need.
-        images (str, optional): Folder of the images; given, missing files are looked for.
+        num_classes (int, optional): Classes of the head. Default: the number of names, or the number that ids require.
+        images (str, optional): Folder of the images; if given, missing files are reported.
         min_size (int): Images with a shorter side are counted as small, ``filter_cfg['min_size']`` of the data set.
-        lvis (bool): Labels as mmdet's LVIS data sets give them: every category of the file, listed or not.
-        by_url (bool, optional): Images are named by ``coco_url``, as LVIS 1.0 does.
-        labels (str, optional): ``'positions'`` or ``'ids'``. Default: what the framework does.
-        ask (callable, optional): Asks the config's own data set about a few images of a file without faults.
-        masks (bool): Masks are read, too, into ``annotations.mask_faults``; of a panoptic file all PNG, else some.
-        maps (tuple[str, str], optional): Folder and ending of label maps; missing ones are looked for.
-        segments (str, optional): Folder of the PNG of a panoptic file. Default: that of the file's name, if any.
+        lvis (bool): Labels of mmdet's LVIS data sets: every category of the file has one, listed or not.
+        by_url (bool, optional): Images are named by ``coco_url``, as in LVIS 1.0.
+        labels (str, optional): ``'positions'`` or ``'ids'``. Default: those of the framework.
+        ask (callable, optional): Loads a few images of a file without faults with the config's own data set.
+        masks (bool): Read masks into ``annotations.mask_faults``; of a panoptic file all PNGs instead of some.
+        maps (tuple[str, str], optional): Folder and suffix of label maps; missing ones are reported.
+        segments (str, optional): Folder of the PNGs of a panoptic file. Default: the one named like the file, if any.
 
     Returns:
         LabelFacts: ``kind='instances'``. Histogram and values count what training sees: no crowds, nothing that the
-        loader leaves out. ``files`` are images.
+        loader drops. ``files`` are images.
     """
     faults = Faults()
     path = os.fspath(path)
@@ -155,14 +155,14 @@ def _number(
 
 
 def _labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
-    """The label of each category: its place among ``codes``, -1 where it has none."""
-    # The last of two categories with one id gets it, as in mmdet's dict.
+    """Return the label of each category: its index in ``codes``, -1 if missing."""
+    # Of two categories with one id the last one gets it, as in mmdet's dict.
     last = {code: label for label, code in enumerate(codes)}
     return [last.get(code, -1) for code, _ in coco.categories]
 
 
 def _enough(annotations: AnnotationFacts) -> int:
-    """How many outputs take every id as a label; where ids are no labels at all, as many as there are categories."""
+    """Return the outputs needed to make every id a label; the number of categories if ids cannot be labels."""
     listed = max(len(annotations.categories), 1)
     enough = max(annotations.categories, default=0) + 1
     return enough if listed <= enough <= listed + _MOST_UNUSED else listed
@@ -181,7 +181,7 @@ def _table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
         corners = side_by_side(left, top, left + width, top + height)
     if numbering.by == 'category id':
         labels = columns.category_id
-        # Ids that are no integers cannot be trained as labels; they are reported as faults.
+        # Ids that are not integers cannot be trained as labels; they are reported as faults.
         unlisted = labels < -LARGEST_LABEL
     else:
         labels = np.array([*numbering.labels, -1], np.int64)[category]
@@ -207,11 +207,11 @@ def _table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
 def _left_out_by_mmdet(
     coco: CocoFile, image: np.ndarray, corners: np.ndarray, boxed: np.ndarray, sizes: np.ndarray
 ) -> Dict[str, np.ndarray]:
-    """The rules of ``CocoDataset.parse_data_info``."""
+    """Return the annotations that ``CocoDataset.parse_data_info`` drops: reason -> bool (N,)."""
     columns = coco.annotations
     inside = boxed.copy()
     with np.errstate(invalid='ignore', over='ignore'):
-        for axis, extents in enumerate(sizes.T[::-1]):  # one at a time, for memory's sake
+        for axis, extents in enumerate(sizes.T[::-1]):  # one axis at a time to save memory
             ends = np.minimum(corners[:, 2 + axis], np.append(extents, np.inf)[image])
             inside &= ends > np.maximum(corners[:, axis], 0)
     return {
@@ -270,7 +270,7 @@ def _describe_categories(
 
 
 def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) -> None:
-    """Of the annotations that a loader does not leave out."""
+    """Count mask faults of the annotations that a loader keeps."""
     loaded = table.image >= 0
     for flags in table.left_out.values():
         loaded &= ~flags
@@ -282,7 +282,7 @@ def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) 
 
 
 def _places_of(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
-    """Image and id of some annotations."""
+    """Return the image and id of the first annotations."""
     places = []
     for row in rows[:EXAMPLES].tolist():
         image, code = int(table.image[row]), int(coco.annotations.id[row])

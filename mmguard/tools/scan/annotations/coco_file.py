@@ -1,4 +1,4 @@
-"""COCO and LVIS files: those that a folder holds, and what one holds, read into columns."""
+"""COCO and LVIS files: finding them in a folder, and reading one into columns."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ from mmguard.tools.scan.sources.folders import first_entries, is_gray, is_image_
 from mmguard.tools.storage.files import FILES
 
 SPLITS = ('train', 'val', 'valid', 'validation', 'test')
-#: Files of whole images, of captions, and without any annotation.
+#: Prefixes of files with whole images, with captions, or without annotations.
 _OTHERS = ('image_info', 'captions', 'labels')
-#: So many names of a folder are looked at, and so many JSON of them; so much of a JSON tells what it is.
+#: Number of names of a folder to look at, number of JSON files to open, and bytes of each that identify its format.
 _NAMES, _OPENED, _HEAD = 5000, 20, 1 << 16
-#: So many images are looked for, to find their folder.
+#: Number of images to look for when locating their folder.
 _LOOKED_FOR = 20
 _KEYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
 _FILE = re.compile(rb'"file_name"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 class FoundFile(NamedTuple):
-    """A COCO file of a folder."""
+    """A COCO file in a folder."""
 
-    name: str  #: Relative to the folder.
-    path: str  #: The file.
-    images: str  #: The folder of its images; empty: not found.
+    name: str  #: Path relative to the folder.
+    path: str  #: Path of the file.
+    images: str  #: Folder of its images; empty if not found.
 
 
 def coco_files(root: str) -> List[FoundFile]:
-    """Return the COCO files in a folder, in ``annotations``, in those of splits, or in the only folder in it.
+    """Return the COCO files in a folder, its ``annotations``, its split folders, or its only subfolder.
 
-    There are none where label maps are among them.
+    A folder that also contains label maps is skipped.
     """
     found = [file for place in ('', 'annotations', *SPLITS) for file in _files_in(root, place)]
     names = _names_in(root)
@@ -77,7 +77,7 @@ def _files_in(root: str, place: str) -> Iterator[FoundFile]:
     if not any(map(_is_coco, heads.values())):
         return
     for name, head in heads.items():
-        # Of a damaged one nobody can tell: a scan says what is wrong with it.
+        # The format of a damaged file is unknown: include it, the scan reports the damage.
         if _is_coco(head) or head.lstrip()[:1] not in (b'{', b'['):
             path = os.path.join(folder, name)
             yield FoundFile(os.path.join(place, name), path, _images_of(root, path, head))
@@ -101,7 +101,7 @@ def _is_coco(head: bytes) -> bool:
 
 
 def _images_of(root: str, path: str, head: bytes) -> str:
-    """The first of the usual folders that holds one of the images that are named first, else that holds any."""
+    """Return the first usual folder that contains one of the first named images, else the first that contains any."""
     root = os.path.dirname(os.path.abspath(root)) if os.path.basename(root) == 'annotations' else root
     split = os.path.splitext(os.path.basename(path))[0].rpartition('_')[2]
     beside = os.path.dirname(path)
@@ -125,19 +125,19 @@ KEYS = ('images', 'annotations', 'categories')
 
 @dataclass
 class CocoFile:
-    """What a COCO file holds."""
+    """Content of a COCO file."""
 
-    images: ImageColumns = field(default_factory=lambda: ImageColumns([], [], [], []))  #: The images.
-    annotations: AnnotationColumns = field(default_factory=AnnotationColumns.empty)  #: The annotations.
+    images: ImageColumns = field(default_factory=lambda: ImageColumns([], [], [], []))  #: Images of the file.
+    annotations: AnnotationColumns = field(default_factory=AnnotationColumns.empty)  #: Annotations of the file.
     #: Id (a code of ``ids``) and name, in the order of the file.
     categories: List[Tuple[int, str]] = field(default_factory=list)
-    ids: Ids = field(default_factory=Ids)  #: Codes of ids that are no integers.
-    panoptic: bool = False  #: Whether the annotations are COCO panoptic's segments, whose ids may repeat.
-    without_isthing: int = 0  #: Categories that do not say whether they are things, as panoptic ones must.
+    ids: Ids = field(default_factory=Ids)  #: Codes of ids that are not integers.
+    panoptic: bool = False  #: True if the annotations are COCO panoptic segments, whose ids may repeat.
+    without_isthing: int = 0  #: Number of categories without ``isthing``, which is required in panoptic files.
 
 
 def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False) -> CocoFile:
-    """Read a file into columns; never raise: ``faults`` takes everything that cannot be read."""
+    """Read a file into columns without raising; everything that cannot be read is recorded in ``faults``."""
     coco = CocoFile()
     parts: List[AnnotationColumns] = []
     seen: Set[str] = set()
@@ -164,7 +164,7 @@ def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, mask
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Records are not cyclic; looking for cycles among everything that torch made takes longer than decoding."""
+    """Disable garbage collection: records have no cycles, and tracing torch's objects takes longer than decoding."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -233,5 +233,5 @@ def _add_categories(coco: CocoFile, batch: Batch, faults: Faults, source: str) -
         elif not is_writable(name):
             faults.add('the name of a category holds half of a character', f'{where}: {shorten(name)}')
         coco.without_isthing += 'isthing' not in record
-        # A category without an id is none that an annotation could name.
+        # A category without an id cannot be referenced by an annotation.
         coco.categories.append((coco.ids.code(record.get('id')), name if isinstance(name, str) else str(name)))

@@ -1,4 +1,4 @@
-"""Masks of COCO annotations, judged by their structure and their sizes: only thin polygons are drawn."""
+"""Masks of COCO annotations, checked by structure and size; only thin polygons are drawn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
-#: What is wrong with a mask, by code; 0: nothing. Of several faults of a mask the first that is found is named.
+#: Faults of a mask by code, 0 for none. The first fault found is reported.
 MASK_FAULTS = (
     '',
     'there is no mask',
@@ -22,16 +22,16 @@ MASK_FAULTS = (
     'polygons cover no pixel',
 )
 _NONE, _NO_MASK, _NO_NUMBERS, _SHORT, _FAR, _OTHER_SIZE, _COUNTS, _EMPTY, _NO_PIXEL = range(1, len(MASK_FAULTS))
-#: One element an annotation: a code, the corners around its polygons, height and width of its RLE; NaN where there is
-#: none.
+#: One element per annotation: fault code, bounding corners of its polygons, height and width of its RLE; NaN if
+#: missing.
 MASK = np.dtype([('fault', np.int8), ('span', float, (4,)), ('size', float, (2,))])
-#: Of a file whose masks nobody asked for.
+#: Column of a file whose masks are not read.
 UNREAD = np.empty(0, MASK)
-#: Numbers of a polygon that mmdet does not throw away, at least.
+#: Minimum number of coordinates of a polygon: mmdet drops shorter ones.
 _FEWEST = 6
-#: Of thin polygons that are drawn, in pixels.
+#: Largest side, in pixels, of thin polygons that are drawn.
 _LARGEST_SIDE = 1 << 14
-#: The most characters of a number in an RLE: 32 bits, 5 a character.
+#: Maximum number of characters of a number in an RLE: 32 bits, 5 per character.
 _LONGEST = 7
 
 try:
@@ -41,21 +41,25 @@ except ImportError:
 else:
 
     class Rle(Struct, gc=False):  # type: ignore[no-redef]
-        """Run lengths, column by column, the background first."""
+        """Run lengths in column order, background first."""
 
         size: Tuple[int, int]
         counts: Union[List[int], str]
 
 
 class Runs(NamedTuple):
-    """What the run lengths of K masks add up to."""
+    """Sums of the run lengths of K masks."""
 
-    total: np.ndarray  #: int64 (K,), pixels; -1: damaged.
-    inside: np.ndarray  #: int64 (K,), those of the object.
+    total: np.ndarray  #: int64 (K,), number of pixels; -1 if damaged.
+    inside: np.ndarray  #: int64 (K,), number of pixels of the object.
 
 
 def mask_column(masks: Sequence[Any]) -> np.ndarray:
-    """The column of some masks: polygons, an :class:`Rle`, ``None``, or the code of a fault. Of type :data:`MASK`."""
+    """Return the column of masks, (N,) of type :data:`MASK`.
+
+    Args:
+        masks (Sequence): Polygons, an :class:`Rle`, ``None``, or the code of a fault each.
+    """
     column = np.zeros(len(masks), MASK)
     column['span'] = column['size'] = np.nan
     polygons, runs = [], []
@@ -76,8 +80,8 @@ def mask_column(masks: Sequence[Any]) -> np.ndarray:
 
 
 def checked(value: Any) -> Any:
-    """Whatever JSON holds in the place of a mask, as :func:`mask_column` takes it."""
-    if not value:  # mmdet looks no closer
+    """Return an untyped JSON value as an element for :func:`mask_column`."""
+    if not value:  # mmdet does not check further
         return None
     if isinstance(value, list):
         return value if all(isinstance(one, list) and all(map(_is_number, one)) for one in value) else _NO_NUMBERS
@@ -90,11 +94,11 @@ def checked(value: Any) -> Any:
 
 
 def judged(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
-    """Return the code of each mask's fault in its image, int8 (N,), places in :data:`MASK_FAULTS`.
+    """Return the fault code of each mask in its image, int8 (N,), an index of :data:`MASK_FAULTS`.
 
     Args:
-        column (np.ndarray): (N,) as :func:`mask_column` makes it.
-        extents (np.ndarray): (N, 2), height and width of each mask's image; infinite where they are not known.
+        column (np.ndarray): (N,) of type :data:`MASK`, from :func:`mask_column`.
+        extents (np.ndarray): (N, 2), height and width of each mask's image; infinite if unknown.
     """
     faults = column['fault'].copy()
     sound = faults == 0
@@ -149,7 +153,11 @@ def _add_polygons(column: np.ndarray, places: np.ndarray, masks: List[List[List[
 
 
 def _covers_a_pixel(polygons: List[List[float]], span: np.ndarray) -> bool:
-    """Draw polygons as loaders do; ``span``: the corners around them. True where pycocotools is not installed."""
+    """Return True if polygons cover a pixel when drawn as loaders draw them, or if pycocotools is not installed.
+
+    Args:
+        span (np.ndarray): float64 (4,), bounding corners of the polygons.
+    """
     try:
         from pycocotools import mask
     except ImportError:
@@ -160,7 +168,7 @@ def _covers_a_pixel(polygons: List[List[float]], span: np.ndarray) -> bool:
 
 
 def as_float(number: Any) -> float:
-    """Return a number as a float; an int of hundreds of digits is infinite."""
+    """Return a number as a float; an int of hundreds of digits becomes infinite."""
     try:
         return float(number)
     except OverflowError:
@@ -184,8 +192,11 @@ def _add_runs(column: np.ndarray, places: np.ndarray, masks: List[Any]) -> None:
 
 
 def _of_texts(texts: Sequence[str]) -> Runs:
-    """Run lengths in the characters of COCO's API: 5 bits each from '0' on and one that says that more follow; from
-    the fourth number on the difference to the one before the last."""
+    """Decode run lengths in the text format of COCO's API.
+
+    A character holds 5 bits, counted from '0', and a continuation bit; from the fourth number on, a number is the
+    difference to the one two places before.
+    """
     runs = Runs(np.full(len(texts), -1, np.int64), np.zeros(len(texts), np.int64))
     sound = [place for place, text in enumerate(texts) if text and text.isascii()]
     if not sound:
@@ -193,7 +204,7 @@ def _of_texts(texts: Sequence[str]) -> Runs:
     lengths = np.array([len(texts[place]) for place in sound])
     bits = np.frombuffer(''.join([texts[place] for place in sound]).encode(), np.uint8).astype(np.int64) - ord('0')
     ends = np.cumsum(lengths)
-    # One text that is damaged must not shift the numbers of the next: each ends with its text.
+    # End a number at the end of its text, so that a damaged text does not shift the numbers of the next one.
     last = (bits & 32) == 0
     damaged = np.logical_or.reduceat((bits < 0) | (bits > 63), ends - lengths) | ~last[ends - 1]
     last[ends - 1] = True
@@ -219,7 +230,7 @@ def _of_texts(texts: Sequence[str]) -> Runs:
 
 
 def _running_sums(numbers: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """Sums from the first number of each owner on."""
+    """Return the running sums of ``numbers``, restarted at the first number of each owner."""
     if not len(numbers):
         return numbers
     sums, first = np.cumsum(numbers), np.flatnonzero(_firsts(owner))
@@ -227,5 +238,5 @@ def _running_sums(numbers: np.ndarray, owner: np.ndarray) -> np.ndarray:
 
 
 def _firsts(owner: np.ndarray) -> np.ndarray:
-    """Where another owner begins. bool (N,)."""
+    """Return bool (N,), True at the first element of each owner."""
     return np.concatenate([[True], owner[1:] != owner[:-1]])

@@ -1,4 +1,4 @@
-"""Elements of COCO's arrays, and the columns that they are gathered in: 66 bytes an annotation."""
+"""Elements of COCO's arrays, and the columns that collect them: 66 bytes per annotation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mmguard.text import shorten
 from mmguard.tools.scan.annotations.coco_masks import UNREAD, Rle, as_float, checked, mask_column
 from mmguard.tools.scan.faults import Faults
 
-#: The id of what has none.
+#: Code of a missing id.
 ABSENT = -(1 << 63)
-#: Ids that are no integers get codes from here on; nobody numbers by hand this far below zero.
+#: Ids that are not integers get codes from here on; hand-written ids are never this far below zero.
 _FIRST_CODE = -(1 << 62)
 _LARGEST = 1 << 62
-#: A size, an area or a corner that is not there. JSON can say it (-1e999), but nobody does.
+#: A missing size, area or corner. JSON can express it (-1e999), but real files do not contain it.
 NO_NUMBER = float('-inf')
 _NO_BOX = (NO_NUMBER,) * 4
 _URL = 'http://images.cocodataset.org/'
@@ -50,7 +50,7 @@ else:
         segmentation: Union[List[List[float]], Rle, None] = None
 
     class Image(Struct, gc=False, omit_defaults=True):
-        """An image. mmdet takes the file of LVIS 1.0 from ``coco_url``."""
+        """An image. mmdet takes the file name of LVIS 1.0 from ``coco_url``."""
 
         id: int = ABSENT
         width: float = NO_NUMBER
@@ -63,16 +63,16 @@ else:
 
 
 class Ids:
-    """Numbers for ids that are texts, fractions or beyond 64 bits, as some exporters write them."""
+    """Integer codes for ids that are strings, fractions or beyond 64 bits, as some exporters write them."""
 
     def __init__(self) -> None:
         self._codes: Dict[Any, int] = {}
         self._originals: Dict[int, Any] = {}
 
     def code(self, value: Any) -> int:
-        """The number of an id; ``ABSENT`` for what is none. NaN is none: it equals no other."""
+        """Return the code of an id; ``ABSENT`` if it is not valid. NaN is not valid because it equals no other id."""
         if isinstance(value, float) and value.is_integer():
-            value = int(value)  # equal, and the same key to Python
+            value = int(value)  # equal, and the same dict key
         if isinstance(value, int) and abs(value) < _LARGEST:
             return int(value)
         if value is None or not isinstance(value, (int, float, str)) or value != value:
@@ -88,18 +88,18 @@ class Ids:
 
 
 class AnnotationColumns(NamedTuple):
-    """Annotations, one element each; ids are codes of ``Ids``, ``ABSENT`` where there is none."""
+    """Annotations, one element each; ids are codes of ``Ids``, ``ABSENT`` if missing."""
 
     #: ``id``, ``image_id``, ``category_id``: int64, (N,).
     id: np.ndarray
     image_id: np.ndarray
     category_id: np.ndarray
-    box: np.ndarray  #: float64, (N, 4), x, y, width, height; ``NO_NUMBER`` where there is none.
-    area: np.ndarray  #: float64, (N,), ``NO_NUMBER`` where there is none.
+    box: np.ndarray  #: float64, (N, 4), x, y, width, height; ``NO_NUMBER`` if missing.
+    area: np.ndarray  #: float64, (N,), ``NO_NUMBER`` if missing.
     #: ``crowd``, ``ignore``: bool, (N,).
     crowd: np.ndarray
     ignore: np.ndarray
-    mask: np.ndarray  #: :data:`~mmguard.tools.scan.annotations.coco_masks.MASK`, (N,); (0,) where nobody asked.
+    mask: np.ndarray  #: :data:`~mmguard.tools.scan.annotations.coco_masks.MASK`, (N,); (0,) if masks are not read.
 
     @classmethod
     def empty(cls) -> AnnotationColumns:
@@ -108,7 +108,7 @@ class AnnotationColumns(NamedTuple):
 
     @classmethod
     def joined(cls, parts: List[AnnotationColumns]) -> AnnotationColumns:
-        """One after the other; ``parts`` is emptied, so that memory holds one column twice, not all of them."""
+        """Join columns; ``parts`` is emptied so that only one column at a time is in memory twice."""
         if not parts:
             return cls.empty()
         lists = [list(column) for column in zip(*parts)]
@@ -120,31 +120,31 @@ class AnnotationColumns(NamedTuple):
 
 
 class ImageColumns(NamedTuple):
-    """Images."""
+    """Images, one element each."""
 
     id: List[int]  #: Codes of ``Ids``.
-    #: ``height``, ``width``: In pixels, ``NO_NUMBER`` where there is none.
+    #: ``height``, ``width``: in pixels, ``NO_NUMBER`` if missing.
     height: List[float]
     width: List[float]
-    name: List[str]  #: File, relative to the folder of the images.
+    name: List[str]  #: File name relative to the image folder.
 
     @property
     def sizes(self) -> np.ndarray:
-        """float64 (M, 2), height and width."""
+        """Height and width, float64 (M, 2)."""
         return np.array([self.height, self.width], float).T
 
 
 def are_panoptic(records: Sequence[Any]) -> bool:
-    """Whether typed annotations hold segments."""
+    """Return True if typed annotations contain panoptic segments."""
     lists = [record.segments_info for record in records]
     if lists.count(None) == len(lists):
         return False
-    # Images without a single segment have empty lists.
+    # Images without any segment have empty lists.
     return any(lists) or any(record.segments_info is not None and record.id == ABSENT for record in records)
 
 
 def segments_of(records: Sequence[Any]) -> List[Any]:
-    """Typed annotations, one for each segment of panoptic ones."""
+    """Return one typed annotation per segment of panoptic annotations."""
     return [
         Annotation(segment.id, segment.category_id, segment.bbox, segment.area, segment.iscrowd, record.image_id)
         for record in records
@@ -153,10 +153,10 @@ def segments_of(records: Sequence[Any]) -> List[Any]:
 
 
 def annotation_columns(records: Sequence[Any], masks: bool = False) -> AnnotationColumns:
-    """Return the columns of typed records; with ``masks`` of :data:`TYPES_WITH_MASKS`.
+    """Return the columns of typed records; with ``masks``, the records are of :data:`TYPES_WITH_MASKS`.
 
     Raises:
-        OverflowError: An id beyond 64 bits; :func:`plain_columns` of :func:`untyped` records can do those.
+        OverflowError: An id is beyond 64 bits; use :func:`plain_columns` of :func:`untyped` records instead.
     """
     count = len(records)
     boxes = chain.from_iterable([record.bbox for record in records])
@@ -180,9 +180,10 @@ def untyped(records: Sequence[Any]) -> List[Dict[str, Any]]:
 def plain_columns(
     records: Sequence[Any], first: int, ids: Ids, faults: Faults, source: str, masks: bool = False
 ) -> AnnotationColumns:
-    """Return the columns of whatever JSON holds in the place of annotations; what cannot be an annotation is a fault.
+    """Return the columns of untyped JSON records; record a fault for each that cannot be an annotation.
 
-    ``first`` is the number of the first record in the array.
+    Args:
+        first (int): Index of the first record in the array.
     """
     rows: List[Tuple[Any, ...]] = []
     for number, record in enumerate(records, first):
@@ -240,7 +241,7 @@ def _flag(record: Dict[str, Any], key: str, where: str, faults: Faults) -> bool:
     value = record.get(key)
     if value is not None and not isinstance(value, (int, float)):
         faults.add(f'{key} is neither 0 nor 1', f'{where}: {shorten(value)}')
-    return bool(value)  # as mmdet takes it: "0" is true
+    return bool(value)  # same as mmdet: "0" is true
 
 
 def _number(record: Dict[str, Any], key: str, where: str, faults: Faults) -> float:
@@ -271,7 +272,7 @@ def _float(value: Any) -> Optional[float]:
 
 
 def add_typed_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool) -> None:
-    """Appends typed images. ``by_url``: the file is named by ``coco_url``, as mmdet reads LVIS 1.0."""
+    """Append typed images; with ``by_url``, ``coco_url`` gives the file name, as mmdet reads LVIS 1.0."""
     columns.id.extend([_typed_id(record.id, ids) for record in records])
     columns.height.extend([record.height for record in records])
     columns.width.extend([record.width for record in records])
@@ -285,7 +286,7 @@ def _typed_id(id_: int, ids: Ids) -> int:
 def add_plain_images(
     columns: ImageColumns, records: Sequence[Any], first: int, ids: Ids, faults: Faults, source: str, by_url: bool
 ) -> None:
-    """Appends whatever JSON holds in the place of images; what cannot be an image is a fault."""
+    """Append untyped JSON images; record a fault for each that cannot be an image."""
     for number, record in enumerate(records, first):
         if not isinstance(record, dict):
             faults.add('an image is no object', f'{source}: images[{number}] is {shorten(record)}')
@@ -312,7 +313,7 @@ def _name(record: Dict[str, Any], key: str, where: str, faults: Faults) -> str:
 
 
 def is_writable(text: str) -> bool:
-    """Whether a text can be written to a file: a lone surrogate, half of a character, cannot."""
+    """Return True if a text can be written to a file: a lone surrogate (half of a character) cannot."""
     try:
         text.encode('utf-8')
     except UnicodeEncodeError:

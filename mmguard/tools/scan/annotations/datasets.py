@@ -1,4 +1,4 @@
-"""The data sets of an mmdet config, without building them: which files they read, and how."""
+"""Data sets of an mmdet config, found without building them: the files they read, and how."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ from mmguard.tools.scan.sources.config import TAKE_SAMPLES, spread
 from mmguard.tools.storage.files import check_backend
 from mmguard.tools.storage.urls import enter, is_url, mirror_folder
 
-#: ``YOLOv5CocoDataset`` reads what ``CocoDataset`` does: that is asked where mmyolo cannot be imported.
+#: ``YOLOv5CocoDataset`` reads the same as ``CocoDataset``, which replaces it if mmyolo cannot be imported.
 _OF_MMYOLO = 'YOLOv5'
 
 
 @dataclass
 class DetDataset:
-    """One data set of a config, inside of whatever wrappers."""
+    """One data set of a config, unwrapped."""
 
-    path: str  #: Where it stands in the config, ``'train_dataloader.dataset.datasets[0]'``.
-    type: str  #: Its type.
+    path: str  #: Path in the config, ``'train_dataloader.dataset.datasets[0]'``.
+    type: str  #: Name of its type.
     #: ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
-    #: ``'openimages'``, or ``''`` where its files are of a format that cannot be scanned.
+    #: ``'openimages'``, or ``''`` if the format of its files cannot be scanned.
     family: str
     root: str  #: ``data_root``.
-    ann_file: str  #: The annotations, joined with the root.
+    ann_file: str  #: Annotation file, joined with the root.
     images: str  #: Folder of the images (VOC: ``sub_data_root``), joined with the root.
-    class_names: Optional[List[str]]  #: ``metainfo.classes``, or those of the type.
-    filter_cfg: Dict[str, Any] = field(default_factory=dict)  #: As in the config.
-    test_mode: bool = False  #: Whether it filters nothing.
-    settings: Dict[str, Any] = field(default_factory=dict)  #: All of its config.
-    masks: bool = False  #: Whether its masks are trained on, or compared with predicted ones.
-    cls: Any = None  #: The class that its type names.
+    class_names: Optional[List[str]]  #: ``metainfo.classes``, or the classes of the type.
+    filter_cfg: Dict[str, Any] = field(default_factory=dict)  #: ``filter_cfg`` of the config.
+    test_mode: bool = False  #: True if it filters nothing.
+    settings: Dict[str, Any] = field(default_factory=dict)  #: Its whole config.
+    masks: bool = False  #: True if its masks are used for training or evaluation.
+    cls: Any = None  #: Class of its type.
 
 
 def scan_detection_config(
     cfg: Any, split: str = 'train', num_classes: Optional[int] = None, masks: bool = False
 ) -> LabelFacts:
-    """Scan the annotation files of one split of a config of mmdet.
+    """Scan the annotation files of one split of an mmdet config.
 
-    The classes are those of the model's heads, or of the class list where the config has no model. With ``masks`` they
-    are read in any case, not only where the config asks for them.
+    The classes are those of the model's heads, or of the class list if the config has no model. ``masks`` reads masks
+    even if the config does not use them.
 
     Returns:
-        LabelFacts: Of all data sets of the split together.
+        LabelFacts: Facts of all data sets of the split together.
 
     Raises:
         ValueError: The split has no data set, or none that can be scanned.
@@ -72,7 +72,7 @@ def scan_detection_config(
         )
     if num_classes is None:
         spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
-        # Panoptic files list stuff, too.
+        # Panoptic files list stuff classes too.
         space = spaces.pixels if known[0].family == 'panoptic' and spaces.pixels else spaces.instances
         num_classes = None if space is None else space.num_classes
     facts = merged([scan_dataset(replace(one, masks=one.masks or masks), num_classes) for one in known])
@@ -84,12 +84,12 @@ def scan_detection_config(
 
 
 def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> LabelFacts:
-    """Scans the files of one data set, as its type reads them."""
+    """Scan the files of one data set the way its type reads them."""
     facts = _scan_files(dataset, num_classes)
     metainfo = dataset.settings.get('metainfo')
     classes = metainfo.get('classes') if isinstance(metainfo, Mapping) else None
     if isinstance(classes, str) and dataset.class_names == [classes]:
-        # COCO's names are looked up in it, and found, as parts of the text. All else counts its letters.
+        # COCO category names are matched as substrings of the text; every other reader iterates over its letters.
         facts.class_names = list(classes)
     return facts
 
@@ -103,7 +103,7 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = Tru
     if dataset.family == 'voc':
         return _scan_xml(dataset, num_classes, min_size, ask)
     if dataset.family == 'openimages':
-        # A label file that is not named is looked for in vain, as by mmdet.
+        # Like mmdet, read the data root if no label file is named, and report that.
         labels = _join(dataset.root, dataset.settings.get('label_file') or '')
         return scan_openimages(dataset.ann_file, labels, num_classes, dataset.images)
     return scan_coco(
@@ -122,14 +122,14 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = Tru
 
 
 def _segments_of(dataset: DetDataset) -> str:
-    """Where the PNG of a panoptic data set lie; empty where it names no folder."""
+    """Return the folder of the PNGs of a panoptic data set; empty if the config names none."""
     prefix = dataset.settings.get('data_prefix')
     folder = prefix.get('seg') if isinstance(prefix, Mapping) else None
     return _join(dataset.root, folder) if dataset.family == 'panoptic' and isinstance(folder, str) else ''
 
 
 def _maps_of(dataset: DetDataset) -> Optional[Tuple[str, str]]:
-    """Where its pipeline looks for label maps; ``None`` where it loads none."""
+    """Return the folder and suffix of the label maps that its pipeline loads; ``None`` if it loads none."""
     prefix, steps = dataset.settings.get('data_prefix'), dataset.settings.get('pipeline')
     folder = prefix.get('seg') if isinstance(prefix, Mapping) else None
     loads = any(isinstance(step, Mapping) and step.get('with_seg') is True for step in steps or ())
@@ -145,7 +145,7 @@ def _ask(dataset: DetDataset, samples: List[Sample]) -> LoaderFacts:
 
 
 def datasets_of_config(cfg: Any, split: str = 'train') -> List[DetDataset]:
-    """Return the data sets of a split, in order, out of their wrappers (Repeat, Concat, ClassBalanced, ...)."""
+    """Return the data sets of a split in order, without their wrappers (Repeat, Concat, ClassBalanced, ...)."""
     if split not in SPLITS:
         raise ValueError(f'split must be one of {", ".join(map(repr, SPLITS))}, got {split!r}')
     loader = cfg.get(f'{split}_dataloader')
@@ -158,7 +158,7 @@ def datasets_of_config(cfg: Any, split: str = 'train') -> List[DetDataset]:
 
 
 def _asks_for_masks(cfg: Any) -> bool:
-    """Whether a loader of the config reads masks, or a head predicts them."""
+    """Return True if a loader of the config reads masks or a head predicts them."""
     waiting: List[Any] = [cfg.get('model'), *(cfg.get(f'{split}_dataloader') for split in SPLITS)]
     while waiting:
         part = waiting.pop()
@@ -213,7 +213,7 @@ def _dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> De
 def _family_of(cls: Any) -> str:
     if cls is None:
         return ''
-    # By name of the base: this must also work for a data set that derives from mmdet's in the user's own file.
+    # Compare base names: a data set in the user's own file may derive from mmdet's.
     bases = [base.__name__ for base in getattr(cls, '__mro__', ())]
     for base, family in (
         ('LVISV1Dataset', 'lvis_url'),
@@ -235,7 +235,7 @@ def _classes(settings: Mapping[str, Any], cls: Any) -> Optional[List[str]]:
     if names is None:
         known = metainfo_of_class(cls, settings.get('dataset_version'))
         names = known.get('classes')
-    if isinstance(names, str):  # the name of a file; else classes=('cat') without its comma
+    if isinstance(names, str):  # a file name, or classes=('cat') with the comma missing
         if not os.path.isfile(names):
             return [names]
         return read_list(names, names, Faults())
@@ -252,7 +252,7 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
     lines = read_list(dataset.ann_file, dataset.ann_file, faults)
     of_images = dataset.settings.get('img_subdir') or 'JPEGImages'
     of_xml = dataset.settings.get('ann_subdir') or 'Annotations'
-    # Names are relative to the data root, as in mmguard's log.
+    # Names are relative to the data root, same as in mmguard's log.
     root = enter(dataset.root) or dataset.images
     inside = mirror_folder(dataset.images, root, '')
     folder = '' if inside == '.' else inside
@@ -267,7 +267,7 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
         smallest,
         images=ask,
         faults=faults,
-        within=dataset.images,  # may be outside of the data root: the config says so, not the data set
+        within=dataset.images,  # the config may put images outside of the data root, the data set may not
     )
     assert isinstance(facts.annotations, AnnotationFacts)
     facts.annotations.sources = [dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)]

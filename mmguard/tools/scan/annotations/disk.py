@@ -1,4 +1,4 @@
-"""Which of the listed images are on disk, by one look into each folder; and whether they have the stated size."""
+"""Comparison of the listed images with the disk: missing files, by one listing per folder, and image sizes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mmguard.tools.storage.files import FILES, Content
 from mmguard.tools.storage.requests import ahead
 from mmguard.tools.storage.urls import is_followed, is_url
 
-#: So many images are opened to compare their size: whole sets are resized or turned, not single images.
+#: Number of images opened to compare sizes: usually a whole data set is resized or turned, not single images.
 LOOKED_AT = 200
 Size = Tuple[int, int]
 
@@ -31,15 +31,17 @@ Size = Tuple[int, int]
 def other_sizes(
     root: str, names: Sequence[str], sizes: np.ndarray, within: str = ''
 ) -> Tuple[int, List[Tuple[str, Size, Size]]]:
-    """Compare the size of images, spread evenly over the list, with (M, 2) height and width in the annotations.
+    """Compare the sizes of images on disk, sampled evenly from the list, with the annotations.
 
-    What is not above 0 is not known; names must not leave ``within``, by default ``root``.
+    Args:
+        sizes (np.ndarray): (M, 2), height and width in the annotations; values not above 0 are unknown.
+        within (str): Folder that names must not leave, by default ``root``.
 
     Returns:
-        tuple[int, list]: How many were compared (none without pillow), and (file, size on disk, size stated) of those
-        that differ, turned by their EXIF tag or not: some loaders turn them.
+        tuple[int, list]: Number of compared images (0 without pillow), and (file, size on disk, size stated) of those
+        that differ both with and without their EXIF rotation, because only some loaders apply it.
     """
-    if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow, too
+    if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow too
         return 0, []
     compared, found = 0, []
     some = np.unique(np.linspace(0, len(names) - 1, min(LOOKED_AT, len(names))).astype(int)).tolist()
@@ -59,7 +61,7 @@ def other_sizes(
 
 
 def _shown(path: str, head: Optional[Content] = None) -> Optional[List[Size]]:
-    """As :func:`shown_size`, of a file, and as it is stored; ``None`` where it cannot be read."""
+    """Return :func:`shown_size` of a file and its stored size; ``None`` if it cannot be read."""
     from PIL import Image
 
     try:
@@ -69,18 +71,22 @@ def _shown(path: str, head: Optional[Content] = None) -> Optional[List[Size]]:
             warnings.simplefilter('ignore')
             image = stack.enter_context(Image.open(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')))
             return [shown_size(image), (image.height, image.width)]
-    except Exception:  # a damaged file raises what it likes; whether it can be read is asked elsewhere
-        if head is not None and len(head.data) == HEAD:  # its size is further behind
+    except Exception:  # decoders raise many types for a damaged file; unreadable images are reported elsewhere
+        if head is not None and len(head.data) == HEAD:  # the size comes later in the file
             return _shown(path, FILES.content(path, head.stamp))
         return None
 
 
 def missing_files(root: str, names: Sequence[str], faults: Faults, within: str = '') -> Tuple[int, List[str]]:
-    """Compare a list of files with what its folders hold; names must not leave ``within``, by default ``root``.
+    """Compare a list of files with the content of their folders.
+
+    Args:
+        within (str): Folder that names must not leave, by default ``root``. Those that do are not looked up, and count
+            as missing.
 
     Returns:
-        tuple[int, list[str]]: How many are missing, and the first of them, with what is there instead where only the
-        ending or the case differs. Those that lead out of the folder are not looked at, and count as missing.
+        tuple[int, list[str]]: Number of missing files, and the first of them, with the existing file if only the
+        extension or the case differs.
     """
     by_folder: Dict[str, List[str]] = {}
     for name in names:
@@ -107,7 +113,7 @@ def missing_files(root: str, names: Sequence[str], faults: Faults, within: str =
 
 
 def _files_in(folder: str, faults: Faults) -> Optional[Set[str]]:
-    """The names in a folder; ``None`` where nobody lists them."""
+    """Return the names in a folder; ``None`` if it cannot be listed."""
     if is_url(folder) and not is_followed(folder):
         return set()
     if not FILES.can_list(folder):

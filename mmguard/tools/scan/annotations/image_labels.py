@@ -1,4 +1,4 @@
-"""The labels of whole images: those of an mmpretrain config, and folders whose names are the labels."""
+"""Labels of whole images: data sets of an mmpretrain config, and folders named after classes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from mmguard.tools.scan.sources.folders import first_entries, is_folder, is_imag
 
 
 class Labelled(NamedTuple):
-    """An image."""
+    """An image and its labels."""
 
-    place: str  #: Where its labels stand, ``'meta/train.txt: line 3: a.jpg'``; the image where it is in a folder.
-    path: str  #: The image; empty where it is in memory.
-    labels: List[int]  #: Its labels.
+    place: str  #: Source of the labels, ``'meta/train.txt: line 3: a.jpg'``; the path of the image in a class folder.
+    path: str  #: Path of the image; empty if it is in memory.
+    labels: List[int]  #: Labels of the image.
 
 
 def scan_image_labels(datasets: Sequence[Part], num_classes: Optional[int] = None) -> LabelFacts:
-    """Read the labels of the data sets of a split, as their classes read them. No image is opened.
+    """Read the labels of the data sets of a split with their own classes, without opening an image.
 
     Returns:
         LabelFacts: ``kind='instances'``, ``of_images=True``.
 
     Raises:
-        ValueError: No label was read; the message says why.
+        ValueError: No label was read; the message gives the reason.
     """
     facts = merged([_scan(dataset, num_classes) for dataset in datasets])
     found = facts.annotations
@@ -51,15 +51,15 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
         dataset = _opened(part)
         source = _file_of(dataset) or str(getattr(dataset, 'img_prefix', '')) or part.path
         images = list(_of_lines(dataset, faults) if _has_lines(dataset) else _of_list(dataset, faults))
-        listed = dataset.metainfo.get('classes')  # folders name them, and the JSON of several labels
+        listed = dataset.metainfo.get('classes')  # class folders and the JSON of multi-label data sets define the names
         names = [str(name) for name in listed] if isinstance(listed, (list, tuple)) else names
-    except Exception as error:  # whatever a data set raises where its files are not, or hold something else
+    except Exception as error:  # a data set may raise anything if its files are missing or malformed
         faults.add(describe_error(error), part.path)
     return facts_of_images(images, source, names or [], num_classes, faults)
 
 
 def _opened(part: Part) -> Any:
-    """The data set without its pipeline; it has read nothing, and fetches nothing."""
+    """Build the data set without its pipeline, lazily and without a download."""
     cls = part.cls
     if cls is None:
         raise ValueError(f'{part.name} is not registered here: is its package installed, and in custom_imports?')
@@ -75,7 +75,7 @@ def _file_of(dataset: Any) -> str:
 
 
 def _has_lines(dataset: Any) -> bool:
-    """Whether its annotations are ``file label`` per line."""
+    """Return True if the annotations have one ``file label`` per line."""
     is_custom = any(base.__name__ == 'CustomDataset' for base in type(dataset).__mro__)
     return is_custom and bool(_file_of(dataset)) and dataset.with_label
 
@@ -126,7 +126,7 @@ def _relative(path: str, root: Any) -> str:
 def facts_of_images(
     images: List[Labelled], source: str, names: List[str], num_classes: Optional[int], faults: Faults
 ) -> LabelFacts:
-    """Counts the labels of images; see :func:`scan_image_labels`."""
+    """Count the labels of images; see :func:`scan_image_labels`."""
     histogram = Counter(label for image in images for label in image.labels)
     with_label = Counter(label for image in images for label in set(image.labels))
     classes = num_classes or len(names) or max(histogram, default=0) + 1
@@ -167,7 +167,7 @@ def facts_of_images(
 
 
 def _missing(images: List[Labelled]) -> Tuple[int, List[str]]:
-    """Images that are not on disk, by the listings of their folders: how many, and the first."""
+    """Return the number of images that are missing in the listings of their folders, and the first of them."""
     folders: Dict[str, Any] = {}
     absent = []
     for image in images:
@@ -182,24 +182,24 @@ def _missing(images: List[Labelled]) -> Tuple[int, List[str]]:
     return len(absent), absent[:EXAMPLES]
 
 
-#: How splits are called.
+#: Names of split folders.
 SPLITS = ('train', 'training', 'val', 'valid', 'validation', 'test', 'testing', 'dev')
-#: How no class is called: parts of data sets of other kinds.
+#: Names that are never class names: folders of other kinds of data sets.
 NO_CLASSES = {
     'images', 'image', 'imgs', 'img', 'labels', 'label', 'masks', 'mask', 'annotations', 'annotation', 'ann_dir',
     'img_dir', 'jpegimages', 'segmentationclass', 'segmentationobject', 'gtfine', 'leftimg8bit', 'gt', 'ground_truth',
     'semantic', 'instance', 'depth', 'rgb', 'image_2', 'label_2', 'img1', 'trainannot', 'valannot', 'testannot',
 }  # fmt: skip
-#: Folders of images whose labels lie elsewhere; the folders in them are cities or videos.
+#: Folders of images whose labels are in another folder; their subfolders are cities or videos.
 _LABELLED_ELSEWHERE = {'leftimg8bit', 'img_dir', 'jpegimages'}
-#: So many classes are looked into, and so many names in each; photographs have more than so many colours.
+#: Number of classes to look into, number of names in each, and the color count that only photographs exceed.
 _CLASSES, _NAMES, _COLOURS = 5, 200, 256
-#: So many images of a class are opened to tell what they are: one may be damaged.
+#: Number of images of a class to open: a single one may be damaged.
 _LOOKED_AT = 3
 
 
 def splits_of_classes(target: str) -> Dict[str, str]:
-    """Return split -> its folder of class folders, the training first; the split of a folder of classes is ``''``."""
+    """Return split -> folder of its class folders, training first; the key is ``''`` for a folder without splits."""
     path = os.path.abspath(target)
     if not os.path.isdir(path) or _LABELLED_ELSEWHERE.intersection(path.lower().split(os.sep)):
         return {}
@@ -216,7 +216,7 @@ def _folders(folder: str, hidden: bool = False) -> List[str]:
 
 
 def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
-    """Whether photographs lie in at least two of these folders, and none beside them."""
+    """Return True if at least two of these folders contain photographs and the folder itself contains none."""
     if len(names) < 2 or any(name.lower() in NO_CLASSES for name in names) or _images(folder):
         return False
     some = [images for images in map(_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]
@@ -231,13 +231,13 @@ def _images(folder: str) -> List[str]:
 
 
 def _is_photo(path: str) -> bool:
-    """Whether an image is no label map: one in colour, of more colours than classes have."""
+    """Return True if an image is a photograph, not a label map: in color, with more colors than there are classes."""
     try:
         from PIL import Image
 
         with open_regular(path) as file, Image.open(file) as opened:
             return opened.mode in ('RGB', 'CMYK') and opened.getcolors(_COLOURS) is None
-    except Exception:  # a damaged file raises what it likes
+    except Exception:  # decoders raise many types for a damaged file
         return False
 
 
@@ -247,13 +247,13 @@ def scan_class_folder(
     class_names: Optional[Sequence[str]] = None,
     of_train: str = '',
 ) -> LabelFacts:
-    """Count the images of each class; its names must be those of the training. No image is opened.
+    """Count the images of each class without opening one; the class names must be those of the training split.
 
     Returns:
         LabelFacts: ``kind='instances'``, ``of_images=True``.
     """
     faults = Faults()
-    names = _folders(folder, hidden=True)  # as mmengine and torchvision list them
+    names = _folders(folder, hidden=True)  # the listing of mmengine and torchvision
     for name in names:
         if name.startswith('.'):
             faults.add('a hidden folder is numbered among the classes', f'{folder}: {name}')

@@ -1,8 +1,8 @@
-"""The arrays of one large JSON object, a few thousand elements at a time.
+"""Reader of the arrays of one large JSON object, a few thousand elements at a time.
 
-``json.load`` of a file of COCO annotations takes ten times the memory of the file. Here only one block of it is
-decoded at any time, by msgspec straight into typed records, which skips what nobody asked for; where a block holds
-something unusual, as NaN, by the standard library.
+``json.load`` of a COCO annotation file needs ten times the memory of the file. Here only one block of the file is
+decoded at a time: by msgspec into typed records, which skips unused keys, or by the standard library if the block
+contains something unusual such as NaN.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any, BinaryIO, Callable, Iterator, List, Mapping, NamedTuple,
 
 from mmguard.text import shorten
 
-#: Bytes decoded at a time.
+#: Number of bytes decoded at a time.
 BLOCK = 1 << 21
 _SPACE = re.compile(rb'[ \t\r\n]*')
 _ENDS_ELEMENT = re.compile(r'[ \t\r\n]*[,\]]')
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TEXT_SPACE = re.compile(r'[ \t\r\n]*')
-#: Where an element that is an object may end, with another behind it. What is cut there is checked by decoding it.
+#: Possible ends of an object element that is followed by another. A cut is verified by decoding it.
 _CUTS = (b'},', b']},')
-#: json has parsers for these, msgspec has not, because they are no JSON.
+#: Values that json parses and msgspec rejects, because they are not valid JSON.
 _NO_JSON = (b'NaN', b'Infinity')
 _UTF8_BOM = b'\xef\xbb\xbf'
-#: Python makes no int of more than 4,300 digits; so many hold one of the windows of this length, one behind the other.
+#: Python rejects an int of more than 4,300 digits, which always contains one whole window of this length.
 _DIGITS = 2048
 
 
 class JsonFault(ValueError):
-    """The file cannot be read on from here."""
+    """A fault at which reading the file has to stop."""
 
     def __init__(self, what: str, at: str) -> None:
         super().__init__(f'{what} ({at})')
@@ -39,12 +39,12 @@ class JsonFault(ValueError):
 
 
 class Batch(NamedTuple):
-    """Some elements of an array."""
+    """Consecutive elements of an array."""
 
-    key: str  #: The key of the array in the top-level object.
-    first: int  #: Number of its first element. Every array that is met begins with a batch whose ``first`` is 0.
-    records: List[Any]  #: Records of the type asked for, or what ``json`` makes of them.
-    typed: bool  #: Whether they are of that type.
+    key: str  #: Key of the array in the top-level object.
+    first: int  #: Index of the first element. Every array in the file begins with a batch whose ``first`` is 0.
+    records: List[Any]  #: Records of the requested type, or the output of ``json``.
+    typed: bool  #: True if they are of the requested type.
 
 
 class Stream:
@@ -52,7 +52,7 @@ class Stream:
 
     Args:
         types (dict[str, type]): Key of an array -> msgspec type of its elements. Other keys are skipped.
-        warn (callable): Called with what is wrong, and where, if reading can go on.
+        warn (callable): Called with a fault and its place if reading can continue.
 
     Raises:
         ModuleNotFoundError: msgspec is not installed.
@@ -64,7 +64,7 @@ class Stream:
         self._file = file
         self._block = block
         self._types = dict(types)
-        # Here, so that a scan of anything else does not need it.
+        # Imported here because only this scan needs it.
         import msgspec
 
         self._decoders = {key: msgspec.json.Decoder(List[kind]) for key, kind in types.items()}  # type: ignore[valid-type]
@@ -74,13 +74,15 @@ class Stream:
         self._pos = 0
         self._offset = 0  # of the buffer in the file
         self._ended = False
-        self._utf8: Any = codecs.getincrementaldecoder('utf-8')()  # a character may be cut in two at the end of a block
+        self._utf8: Any = codecs.getincrementaldecoder('utf-8')()  # a block may end inside a character
         self._cuts = list(_CUTS)
         self._scan = json.JSONDecoder().raw_decode
 
     def __iter__(self) -> Iterator[Batch]:
-        """Raises:
-        JsonFault: The file is no JSON object, or damaged. Batches before the damage were handed out.
+        """Iterate over the batches of all arrays.
+
+        Raises:
+            JsonFault: The file is damaged or not a JSON object. Batches before the damage have been yielded.
         """
         self._begin()
         self._expect(b'{', 'an object {...} with "images", "annotations" and "categories"')
@@ -140,10 +142,10 @@ class Stream:
     # ---- blocks of elements
 
     def _typed_block(self, key: str) -> Optional[Tuple[List[Any], bool, bool]]:
-        """Decodes up to a place where the array ends, or one element does; ``None``: no such place was found.
+        """Decode up to the end of the array or of an element; return ``None`` if no such end is found.
 
-        A place is guessed, then proved: from the start of an element, only what ends with an element (or with the
-        array) becomes valid JSON by closing the bracket.
+        The end is guessed, then verified: a block that starts at an element becomes valid JSON by closing the bracket
+        only if it ends with an element (or with the array).
         """
         if len(self._buffer) - self._pos < self._block:
             self._fill()
@@ -157,7 +159,7 @@ class Stream:
             cut = self._buffer.rfind(mark, self._pos)
             decoded = None if cut < 0 else self._decoded(key, cut + len(mark) - 1)
             if decoded is not None:
-                self._cuts.insert(0, self._cuts.pop(place))  # it will do the next time, too
+                self._cuts.insert(0, self._cuts.pop(place))  # likely to match the next time
                 self._pos = cut + len(mark)
                 return (*decoded, False)
         return None
@@ -166,10 +168,10 @@ class Stream:
         block = b'[%b]' % self._buffer[self._pos : end]
         try:
             decoded = self._decoders[key].decode(block)
-            if not _holds_long_number(block):  # msgspec skips what json.load stops at
+            if not _holds_long_number(block):  # msgspec skips numbers that json.load rejects
                 return decoded, True
         except self._other_types:
-            pass  # JSON, but of other types: those are looked at one by one
+            pass  # valid JSON of other types, to be checked one by one
         except (self._no_json, UnicodeDecodeError, RecursionError):
             if not any(word in block for word in _NO_JSON):
                 return None
@@ -179,7 +181,7 @@ class Stream:
             return None
 
     def _plain_block(self, key: str, number: int) -> Tuple[List[Any], bool, bool]:
-        """Decodes element by element with ``json``: slower, and exact about what is wrong and where."""
+        """Decode element by element with ``json``: slower, but with the exact fault and place."""
         while True:
             text = self._buffer[self._pos :].decode('utf-8', 'surrogateescape')
             records, at, ended = [], 0, False
@@ -203,7 +205,7 @@ class Stream:
                 return records, False, ended
             if self._ended:
                 raise self._element_fault(f'{key}[{number}]', error)
-            # Reading twice as much keeps the work for one huge element linear.
+            # Doubling the buffer keeps the work for one huge element linear.
             self._fill(max(self._block, len(self._buffer)))
 
     def _element_fault(self, where: str, error: Optional[Exception]) -> JsonFault:
@@ -238,13 +240,13 @@ class Stream:
             raise self._fault('expected a key') from None
 
     def _value(self) -> Any:
-        """Decodes a value that is not streamed."""
+        """Decode a value that is not streamed."""
         while True:
             text = self._buffer[self._pos :].decode('utf-8', 'surrogateescape')
             error: Optional[Exception] = None
             try:
                 value, stop = self._scan(text, _TEXT_SPACE.match(text).end())  # type: ignore[union-attr]
-                # A number may go on behind the block: 100 and .5 are one value.
+                # A number may continue after the block: 100 and .5 are one value.
                 if self._ended or text[stop:].strip('0123456789.eE+-'):
                     self._pos += len(text[:stop].encode('utf-8', 'surrogateescape'))
                     return value
@@ -279,7 +281,7 @@ class Stream:
         self._pos = 0
 
     def _check_text(self, more: bytes) -> None:
-        """Readers decode the whole file, also what is skipped here."""
+        """Warn of bytes that are not UTF-8: other readers decode the whole file, including keys skipped here."""
         if self._utf8 is None or (more.isascii() and not self._utf8.getstate()[0] and more):
             return
         try:

@@ -1,4 +1,4 @@
-"""Labelme: a folder of JSON, one for each image."""
+"""Scan of Labelme files: a folder with one JSON per image."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from mmguard.tools.scan.forms import shown_size
 from mmguard.tools.scan.sources.folders import is_gray, is_image_name, walk
 from mmguard.tools.storage.files import FILES
 
-#: Names that Labelme's own converters keep for what is no class.
+#: Names that Labelme's own converters do not treat as classes.
 NO_CLASS = ('__ignore__', '_background_')
-#: The part of a circle, at most, that may lie outside of the image.
+#: Largest part of a circle that may be outside of the image.
 _SLACK = 0.5
 
 
 class _Read(NamedTuple):
-    """A file, and the objects that its shapes are."""
+    """A file, and the objects of its shapes."""
 
     file: ShapeFile
     objects: List[Shape]
 
 
 def labels_of(files: Sequence[ShapeFile]) -> List[str]:
-    """The names of objects, in the order of the alphabet."""
+    """Return the class names of all objects in alphabetical order."""
     return sorted({shape.label for file in files for shape in _objects(file.shapes)})
 
 
@@ -56,7 +56,7 @@ def facts_of_shapes(
     images: Optional[str] = None,
     within: str = '',
 ) -> LabelFacts:
-    """Count objects, and what is wrong with them; images are looked for where a folder is given.
+    """Count objects and their faults; images are looked up if their folder is given.
 
     Returns:
         LabelFacts: ``kind='instances'``.
@@ -77,17 +77,17 @@ def facts_of_shapes(
         annotations.missing, annotations.missing_files = missing_files(images, needed, faults, within=within)
         annotations.sizes_compared, annotations.size_mismatches = other_sizes(images, paths, table.sizes, within=within)
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
-    # Numbers are pixels, in the order that Labelme writes: only the image may be turned.
+    # Coordinates are pixels in Labelme's order: only the image can be turned.
     annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}
     annotations.inside_unit = 0
-    # A file that was saved without a shape says that nothing is there.
+    # A file saved without a shape is an intentionally empty image.
     annotations.images_without_target -= sum(not file.shapes for file in files)
     annotations.unreadable = faults.to_dict()
     return facts
 
 
 def _objects(shapes: Sequence[Shape]) -> List[Shape]:
-    """Shapes of one label and group as one object; keypoints of a group that has an area belong to that."""
+    """Merge shapes of one label and group into objects; keypoints of a group that has an area belong to that area."""
     areas = {shape.group for shape in shapes if shape.group is not None and not shape.fault}
     found: Dict[Tuple[object, object], Shape] = {}
     for shape in shapes:
@@ -124,7 +124,7 @@ def _table(
 
 
 def _inside(shape: Shape, size: Optional[Tuple[float, float]]) -> Tuple[float, ...]:
-    """The corners of a shape, less what is no slip: a fraction of a pixel, and the parts of a circle outside."""
+    """Return the corners of a shape, clipped if at most a pixel, or half of a circle, is outside of the image."""
     if shape.corners == NO_CORNERS or size is None:
         return shape.corners
     height, width = size
@@ -136,20 +136,20 @@ def _inside(shape: Shape, size: Optional[Tuple[float, float]]) -> Tuple[float, .
     return left, top, right, bottom
 
 
-#: Lists of classes, in the folder or above it.
+#: Class list files, in the folder or its parent.
 LISTS = ('labels.txt', 'classes.txt')
-#: So many files of a folder are looked at to tell what it is, and so many JSON of them.
+#: Number of files of a folder to look at to identify it, and number of JSON files among them to open.
 _FILES, _OPENED = 2000, 20
-#: So many times as many label maps as JSON, and it is a folder of label maps.
+#: A folder with more than this many label maps per JSON is a folder of label maps.
 _STRAY = 10
-#: Of a larger JSON the first bytes say what it is.
+#: Number of bytes that identify a larger JSON.
 _HEAD = 1 << 16
-#: More bytes are no list of classes.
+#: Maximum size of a class list in bytes.
 _LARGEST_LIST = 8 << 20
 
 
 def is_labelme(target: str) -> bool:
-    """Whether a target is a JSON of Labelme, or a folder of which at least half of the JSON are."""
+    """Return True if a target is a Labelme JSON, or a folder in which at least half of the JSON files are."""
     if os.path.isfile(target):
         return target.lower().endswith('.json') and is_labelme_file(target)
     found: List[str] = []
@@ -162,24 +162,24 @@ def is_labelme(target: str) -> bool:
         if seen > _FILES:
             break
     if not found or (_STRAY * len(found) < len(images) and is_gray(images[0])):
-        return False  # label maps, and what is left of how they were drawn
+        return False  # label maps, with remains of the files they were drawn with
     some = found[:_OPENED]
     return 2 * sum(map(is_labelme_file, some)) >= len(some)
 
 
 def is_labelme_file(path: str) -> bool:
-    """Whether a JSON is of Labelme."""
+    """Return True if a JSON is a Labelme file."""
     record = _beginning(path)
     return isinstance(record, dict) and isinstance(record.get('shapes'), list)
 
 
 def is_other_file(path: str) -> bool:
-    """Whether a JSON is sound, and of something else."""
+    """Return True if a JSON is valid but not a Labelme file."""
     return is_of_others(_beginning(path))
 
 
 def _beginning(path: str) -> Any:
-    """What a JSON holds; of a large one which of Labelme's keys stand in its beginning. ``None``: it is damaged."""
+    """Return the content of a JSON, or Labelme's keys in the beginning of a large one; ``None`` if it is damaged."""
     try:
         head = _head(path)
         if len(head) < _HEAD:
@@ -198,13 +198,13 @@ def _head(path: str) -> bytes:
 
 
 def read_classes(path: str) -> List[str]:
-    """The names of a class list, a line each."""
+    """Return the names of a class list, one per line."""
     with open_regular(path) as file:
         return [line.strip() for line in file.read(_LARGEST_LIST).decode('utf-8-sig').splitlines() if line.strip()]
 
 
 def classes_beside(target: str) -> Tuple[str, List[str]]:
-    """The class list in a folder, or in the one above, and its names; empty where there is none that can be read."""
+    """Return path and names of the class list in a folder or its parent; both empty if not found or unreadable."""
     folder = os.path.abspath(target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target)))
     for place in (folder, os.path.dirname(folder)):
         for name in LISTS:
@@ -226,17 +226,17 @@ def scan_labelme(
     home: Optional[str] = None,
     look: bool = True,
 ) -> LabelFacts:
-    """Read the JSON of a folder, or one. Never raise for what the files hold.
+    """Read the JSON files of a folder, or a single one. Never raise because of their content.
 
-    Labels are positions in ``class_names``, by default the names that occur, in order; objects of other
-    names are in ``annotations.left_out``. Shapes of one label and ``group_id`` are one object, as in Labelme's own
-    converters. Images are in ``images``, or where ``imagePath`` leads from ``home``, where copies lay before.
+    Labels are positions in ``class_names``, by default the sorted names that occur; objects with other names are in
+    ``annotations.left_out``. Shapes of one label and ``group_id`` are one object, as in Labelme's own converters.
+    Images are in ``images``, or found by ``imagePath`` relative to ``home``, the original folder of copied files.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are JSON files.
 
     Raises:
-        ValueError: There is not one shape, and nothing wrong.
+        ValueError: Neither a shape nor a fault was found.
     """
     faults = Faults()
     root, images_root = folder_of(target), os.path.abspath(images or folder_of(home or target))
@@ -257,12 +257,12 @@ def scan_labelme(
 
 
 def folder_of(path: str) -> str:
-    """A folder itself, or the folder that a file lies in."""
+    """Return a folder itself, or the folder of a file."""
     return path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
 
 
 def listed(root: str, faults: Faults, ending: str = '.json') -> List[str]:
-    """The files of an ending in a folder and those in it, relative to it."""
+    """Return the files with an extension in a folder and its subfolders, relative to the folder."""
     names = []
 
     def refused(folder: str, error: OSError) -> None:
@@ -278,19 +278,19 @@ def listed(root: str, faults: Faults, ending: str = '.json') -> List[str]:
 
 
 def _image_of(name: str, image: str, in_folder: bool) -> str:
-    """The image of a file, relative to the root, or to the folder that the user names."""
+    """Return the image of a file, relative to the root or to the folder given by the user."""
     if in_folder:
         return os.path.basename(image.replace('\\', '/'))
     return os.path.normpath(os.path.join(os.path.dirname(name), image))
 
 
 def around(root: str) -> str:
-    """Return the folder that a data set may fill: of labels/train the images are in ../../images/train."""
+    """Return the folder that a data set may use: images of labels/train are in ../../images/train."""
     return os.path.dirname(os.path.dirname(root))
 
 
 def _sized(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> ShapeFile:
-    """With the size of its image where the file does not say it; without the embedded image."""
+    """Return a file with the size read from its image if missing, and without the embedded image."""
     size = file.size
     if size is None and faults is not None:
         from PIL import Image
@@ -304,6 +304,6 @@ def _sized(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> S
                     with open_regular(path) as image, Image.open(image) as opened:
                         height, width = shown_size(opened)
                     size = float(height), float(width)
-        except Exception as error:  # a damaged file raises what it likes
+        except Exception as error:  # decoders raise many types for a damaged file
             faults.add('cannot be read: the image, and the file has no size', f'{name}: {str(error)[:120]}')
     return file._replace(size=size, data='yes' if file.data else '')

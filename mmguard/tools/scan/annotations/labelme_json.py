@@ -1,4 +1,4 @@
-"""One JSON of Labelme: what its shapes are, and what is wrong with them. The embedded image is left alone."""
+"""A Labelme JSON file: its shapes and their faults. The embedded image is not decoded."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from mmguard.text import shorten
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER, is_writable
 from mmguard.tools.scan.faults import Faults
 
-#: With its image in it, a file is some tens of megabytes.
+#: A file with an embedded image has tens of megabytes.
 LARGEST = 512 << 20
 Points = List[Tuple[float, float]]
 NO_CORNERS = (float(NO_NUMBER),) * 4
-#: Kinds that enclose an area, and how many points the tools of this family take; no more than 0: any number.
+#: Shape types with an area -> minimum and maximum number of points in this family of tools; maximum 0: unlimited.
 AREAS = {'polygon': (3, 0), 'rectangle': (2, 4), 'circle': (2, 2), 'mask': (2, 2), 'rotation': (4, 4)}
-#: Kinds that do not.
+#: Shape types without an area.
 THIN = ('point', 'points', 'line', 'linestrip')
-#: Why a shape gives no object -> as rule MG179 knows them.
+#: Reasons why a shape gives no object; keys of rule MG179.
 SHORT = 'a polygon has fewer than 3 points'
 NO_AREA = 'a point or a line encloses no area'
 OTHER_POINTS = 'a rectangle or circle is not of 2 points'
@@ -31,29 +31,29 @@ _PNG = b'\x89PNG\r\n\x1a\n'
 
 
 class Shape(NamedTuple):
-    """A shape."""
+    """A shape of an image."""
 
-    place: int  #: Its place in the list.
-    label: str  #: Its name.
+    place: int  #: Index in the list of shapes.
+    label: str  #: Name of its class.
     kind: str  #: ``'polygon'``, ``'circle'``, ...
-    #: Those of the box around it, in pixels; ``NO_NUMBER`` throughout where it encloses nothing.
+    #: Corners of the bounding box, in pixels; ``NO_NUMBER`` throughout if it has no area.
     corners: Tuple[float, ...]
-    group: Any = None  #: Shapes of one label and group are one object; ``None``: of no group.
-    fault: str = ''  #: Why it gives no object; empty: it does.
+    group: Any = None  #: Shapes of the same label and group are one object; ``None`` if it has no group.
+    fault: str = ''  #: Reason why it gives no object; empty if it gives one.
 
 
 class ShapeFile(NamedTuple):
-    """What is drawn on an image."""
+    """Shapes drawn on an image."""
 
-    name: str  #: How messages name the file.
-    image: str  #: The image, as it is written; empty where none is named.
-    size: Optional[Tuple[float, float]]  #: Height and width; ``None`` where the file does not say.
-    data: str  #: The embedded image, as it is written; empty where there is none.
-    shapes: List[Shape]  #: Those that have a label and points.
+    name: str  #: Name of the file in messages.
+    image: str  #: Path of the image as written in the file; empty if missing.
+    size: Optional[Tuple[float, float]]  #: Height and width; ``None`` if the file does not give them.
+    data: str  #: Embedded image as written in the file; empty if missing.
+    shapes: List[Shape]  #: Shapes that have a label and points.
 
 
 def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
-    """Read a file; never raise. ``None`` where ``faults`` takes all that can be said of it."""
+    """Read a file without raising; return ``None`` if all there is to say is in ``faults``."""
     content = _read_json(path, source, faults)
     if content is None:
         return None
@@ -72,15 +72,15 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
 
 
 def is_of_others(record: Any) -> bool:
-    """Whether a JSON is no file of Labelme, nor meant to be: what a converter wrote, settings, a manifest."""
+    """Return True if a JSON is not meant to be a Labelme file: output of a converter, settings, a manifest."""
     return isinstance(record, dict) and bool(record) and not {'shapes', 'imagePath', 'imageData'} & set(record)
 
 
 def size_of_data(data: str) -> Tuple[float, float]:
-    """Height and width of an embedded image.
+    """Return height and width of an embedded image.
 
     Raises:
-        Exception: It is damaged.
+        Exception: The image is damaged.
     """
     from PIL import Image
 
@@ -89,7 +89,7 @@ def size_of_data(data: str) -> Tuple[float, float]:
 
 
 def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, float]]:
-    """Height and width as a file says them."""
+    """Return the height and width that a file gives."""
     height, width = record.get('imageHeight'), record.get('imageWidth')
     if height is None and width is None:
         return None
@@ -100,7 +100,7 @@ def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, flo
 
 
 def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[Shape]:
-    """Understand a record of ``shapes``; ``None`` where nothing can be made of it."""
+    """Parse a record of ``shapes``; return ``None`` if it cannot be used."""
     where = f'{source}: shapes[{place}]'
     if not isinstance(record, dict):
         faults.add('a shape is no object', f'{where} is {shorten(record)}')
@@ -137,7 +137,7 @@ def _fault_of(kind: str, points: Points, mask: Any) -> str:
 
 
 def _mask_size(mask: Any) -> Optional[Tuple[int, int]]:
-    """Height and width of an embedded PNG, from its first bytes."""
+    """Return height and width of an embedded PNG from its first bytes."""
     try:
         head = base64.b64decode(mask[:32]) if isinstance(mask, str) else b''
     except ValueError:
@@ -154,12 +154,12 @@ def _corners(kind: str, points: Points) -> Tuple[float, ...]:
         radius = math.hypot(other[0] - x, other[1] - y)
         return x - radius, y - radius, x + radius, y + radius
     xs, ys = zip(*points)
-    one = float(kind == 'mask')  # its corners are pixels, and both belong to it
+    one = float(kind == 'mask')  # its corners are pixels that both belong to it
     return min(xs), min(ys), max(xs) + one, max(ys) + one
 
 
 def _read_json(path: str, source: str, faults: Faults) -> Optional[Tuple[Any]]:
-    """What a JSON holds, as the one element of a tuple; ``None`` where that is nothing, which is written down."""
+    """Return the content of a JSON file as a 1-tuple; ``None``, with a fault recorded, if it cannot be read."""
     try:
         text = read_regular(path, LARGEST)
     except (OSError, ValueError) as error:
@@ -169,7 +169,7 @@ def _read_json(path: str, source: str, faults: Faults) -> Optional[Tuple[Any]]:
         faults.add('the file is empty', source)
         return None
     try:
-        return (json.loads(text.decode('utf-8-sig')),)  # of bytes json takes halves of characters
+        return (json.loads(text.decode('utf-8-sig')),)  # given bytes, json accepts lone surrogates
     except RecursionError:
         faults.add('is nested too deeply', source)
     except ValueError as error:
@@ -178,7 +178,7 @@ def _read_json(path: str, source: str, faults: Faults) -> Optional[Tuple[Any]]:
 
 
 def _label_of(value: Any, where: str, faults: Faults) -> Optional[str]:
-    """The name of a shape; ``None`` where it has none."""
+    """Return the label of a shape; ``None``, with a fault recorded, if it has none."""
     if value is None or (isinstance(value, str) and not value.strip()):
         faults.add('a shape has no label', where)
         return None
@@ -189,7 +189,7 @@ def _label_of(value: Any, where: str, faults: Faults) -> Optional[str]:
 
 
 def _points_of(value: Any, where: str, faults: Faults) -> Optional[Points]:
-    """Pairs of finite numbers; ``None`` where it is anything else."""
+    """Return pairs of finite numbers; ``None``, with a fault recorded, for anything else."""
     pairs = value if isinstance(value, list) else [None]
     points = [point for point in map(_point_of, pairs) if point is not None]
     if len(points) == len(pairs):

@@ -1,4 +1,4 @@
-"""A few images of annotation files as mmdet's own data set reads them, beside what the scan makes of them."""
+"""Comparison of a few images of annotation files, as mmdet's own data set reads them, with the scan."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 class Sample(NamedTuple):
     """The annotations of one image."""
 
-    image: str  #: Its name.
-    text: str  #: The file that holds them alone: JSON, or the list of VOC.
+    image: str  #: Name of the image.
+    text: str  #: Content of an annotation file with only this image: JSON, or the image list of VOC.
 
 
 def samples_of_coco(coco: CocoFile) -> List[Sample]:
-    """A few images with what is annotated in them; polygons and masks are left out."""
+    """Return a few images with their annotations, without polygons and masks."""
     columns, images, original = coco.annotations, coco.images, coco.ids.original
     categories = [dict(id=original(code), name=name) for code, name in coco.categories]
     samples = []
@@ -59,15 +59,16 @@ def samples_of_coco(coco: CocoFile) -> List[Sample]:
 def ask_dataset(
     dataset: DetDataset, samples: Sequence[Sample], scan: Callable[[DetDataset], LabelFacts]
 ) -> LoaderFacts:
-    """Take each sample from the data set of the config, its pipeline run to the loading of the annotations, and
-    compare with the scan of it. Masks are not loaded.
+    """Load each sample with the data set of the config and compare the labels with a scan of the same file.
+
+    The pipeline runs up to the loading of the annotations; masks are not loaded.
     """
     facts = LoaderFacts()
     try:
         steps = _up_to_the_loader(dataset)
     except ImportError as error:
         return LoaderFacts(unknown=describe_error(error, 160))
-    except Exception as error:  # a class of the user's may raise anything
+    except Exception as error:  # a user-defined class may raise anything
         steps, facts.unknown = [], f'its pipeline cannot be built ({describe_error(error, 160)})'
     with temporary_folder() as folder:
         for number, sample in enumerate(samples):
@@ -91,16 +92,16 @@ def _up_to_the_loader(dataset: DetDataset) -> List[Any]:
 
 
 def _labels(dataset: DetDataset, path: str, steps: Sequence[Any]) -> Dict[int, int]:
-    """Label -> instances that are trained on, of the samples of an annotation file."""
+    """Return label -> number of instances trained on, for the samples of an annotation file."""
     from mmdet.registry import DATASETS
     from mmengine.dataset import Compose
 
     light = copy.deepcopy(dataset.settings)
     light.update(type=dataset.cls, ann_file=path, pipeline=[], filter_cfg=None, serialize_data=False)
-    light.pop('backend_args', None)  # the sample lies on this machine
-    light.pop('batch_shapes_cfg', None)  # of mmyolo's: the order of images
+    light.pop('backend_args', None)  # the sample is on this machine
+    light.pop('batch_shapes_cfg', None)  # mmyolo's order of images
     counts: Counter = Counter()
-    with redirect_stdout(io.StringIO()):  # pycocotools prints
+    with redirect_stdout(io.StringIO()):  # silence pycocotools
         built = DATASETS.build(light)
         built.full_init()
     built.pipeline = Compose(steps)

@@ -1,4 +1,4 @@
-"""OpenImages: boxes in a csv file, in fractions of the image's size."""
+"""OpenImages: boxes in a csv file, as fractions of the image size."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mmguard.tools.scan.annotations.disk import missing_files
 from mmguard.tools.scan.annotations.table import facts_of, table_of_names
 from mmguard.tools.scan.faults import Faults
 
-#: Columns that mmdet reads by place, whatever the header calls them.
+#: Column indices that mmdet reads, regardless of the header.
 _LABEL, _LEFT, _RIGHT, _TOP, _BOTTOM, _COLUMNS = 2, 4, 5, 6, 7, 13
-#: What stands in the columns behind the box, in nearly every row.
+#: Common values of the columns after the box.
 _FLAGS = {'0', '1', '-1'}
 
 
@@ -28,13 +28,13 @@ def scan_openimages(
     num_classes: Optional[int] = None,
     images: Optional[str] = None,
 ) -> LabelFacts:
-    """Read OpenImages' boxes. Never raise for what the files hold.
+    """Read the boxes of OpenImages. Never raise because of the content of the files.
 
-    Boxes are judged as fractions: inside an image is (0, 1). A label is the place of its line in ``label_file``, which
-    is ``class-descriptions-boxable.csv``; missing files are looked for where ``images`` is given.
+    Boxes are checked as fractions: the inside of an image is (0, 1). A label is a line index of ``label_file``, which
+    is ``class-descriptions-boxable.csv``; missing images are reported if ``images`` is given.
 
     Returns:
-        LabelFacts: ``kind='instances'``; examples show fractions, as the file does.
+        LabelFacts: ``kind='instances'``; examples show fractions as in the file.
     """
     faults = Faults()
     annotations = AnnotationFacts(format='openimages', labelled_by='class list')
@@ -67,7 +67,7 @@ def scan_openimages(
     if images is not None:
         annotations.missing, annotations.missing_files = missing_files(images, list(place_of), faults)
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
-    annotations.over_edge = 0  # an edge of one pixel is no fraction
+    annotations.over_edge = 0  # an edge of one pixel has no meaning for fractions
     annotations.box_examples.pop('over_edge', None)
     annotations.unreadable = faults.to_dict()
     return facts
@@ -82,7 +82,7 @@ def _check_flags(row: Sequence[str], where: str, faults: Faults) -> None:
 
 
 def _rows(path: str, columns: int, faults: Faults, headers: int = 0) -> Iterator[Tuple[int, List[str]]]:
-    """Number and columns of the rows behind the header that have enough of them."""
+    """Yield index and columns of the rows after the header that have enough columns."""
     source = os.path.basename(path) or path
     empty = True
     try:

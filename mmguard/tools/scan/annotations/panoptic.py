@@ -1,4 +1,4 @@
-"""COCO panoptic: the ids of segments_info beside those in the PNG, which are R + 256 G + 65536 B."""
+"""COCO panoptic: comparison of segments_info with the ids in the PNGs, which are R + 256 G + 65536 B."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from mmguard.tools.scan.annotations.table import EXAMPLES
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.forms import can_hold
 
-#: What is wrong with segments, as rule MG179 knows it.
+#: Faults of segments; keys of rule MG179.
 NO_ENTRY = 'a panoptic PNG holds ids without an entry in segments_info'
 NO_PIXEL = 'a segment has no pixel in its PNG'
 OTHER_AREA = 'the area of a segment is not the number of its pixels'
 OTHER_SIZE = 'a panoptic PNG has another size than its image'
 TWICE = 'a segment id stands twice in an image'
-#: The id of pixels without a segment.
+#: Id of pixels without a segment.
 _VOID = 0
-#: Areas of another tool may be a little off.
+#: Relative tolerance for areas, which other tools compute slightly differently.
 _SLACK = 0.01
 _LARGEST = 1 << 24
-#: Areas beyond are as wrong as this.
+#: Areas are clamped to this: larger ones are just as wrong.
 _FAR = 1e15
-#: How a PNG ends.
+#: End of a PNG file.
 _END = b'\0\0\0\0IEND\xaeB`\x82'
 
 
 class _Image(NamedTuple):
-    """An annotation: its PNG, the id of its image, and id and area of each segment (NaN: none)."""
+    """An annotation: its PNG, the id of its image, and id and area of each segment (NaN if missing)."""
 
     png: str
     image_id: Any
@@ -46,7 +46,7 @@ class _Image(NamedTuple):
 
 
 def folder_beside(path: str) -> str:
-    """Where COCO has the PNG of a file: in the folder of its name; empty where there is none."""
+    """Return COCO's default folder of the PNGs of a file, named like the file; empty if it does not exist."""
     folder = os.path.splitext(path)[0]
     return folder if os.path.isdir(folder) else ''
 
@@ -54,7 +54,7 @@ def folder_beside(path: str) -> str:
 def describe_segments(
     path: str, folder: str, everything: bool, annotations: AnnotationFacts, faults: Faults, source: str
 ) -> None:
-    """Add what is wrong with the PNG of a file to the facts, of all with ``everything``, else of some. Never raise."""
+    """Add the faults of the PNGs of a file to the facts without raising; check all with ``everything``, else some."""
     images, sizes, names = _read(path, faults, source)
     count, first = missing_files(folder, [one.png for one in images], faults)
     for name in first:
@@ -63,7 +63,7 @@ def describe_segments(
         )
     faults.count('the PNG of a panoptic image is not there', count - len(first))
     most = len(images) if everything else min(LOOKED_AT, len(images))
-    if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow, too
+    if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow too
         most = 0
     for one in images:
         wanted = names.get(_key(one.image_id))
@@ -75,7 +75,7 @@ def describe_segments(
 
 
 def _read(path: str, faults: Faults, source: str) -> Tuple[List[_Image], Dict[Any, Tuple[int, int]], Dict[Any, str]]:
-    """The annotations, and size and PNG of each image by its id."""
+    """Return the annotations, and the size and PNG of each image by its id."""
     images: List[_Image] = []
     sizes: Dict[Any, Tuple[int, int]] = {}
     names: Dict[Any, str] = {}
@@ -84,7 +84,7 @@ def _read(path: str, faults: Faults, source: str) -> Tuple[List[_Image], Dict[An
             for batch in Stream(file, {'images': Any, 'annotations': Any}, lambda *_: None):
                 for number, record in enumerate(batch.records, batch.first):
                     if not isinstance(record, dict):
-                        continue  # named when the file was read the first time
+                        continue  # reported by the first reading of the file
                     if batch.key == 'annotations':
                         _add(record, images, faults, f'{source}: annotations[{number}]')
                         continue
@@ -92,9 +92,9 @@ def _read(path: str, faults: Faults, source: str) -> Tuple[List[_Image], Dict[An
                     if type(height) is int and type(width) is int:
                         sizes[_key(record.get('id'))] = height, width
                     if isinstance(name, str):
-                        names[_key(record.get('id'))] = name.replace('jpg', 'png')  # as mmdet does
+                        names[_key(record.get('id'))] = name.replace('jpg', 'png')  # same as mmdet
     except (JsonFault, OSError, ValueError, MemoryError):
-        pass  # the same
+        pass  # also reported by the first reading
     return images, sizes, names
 
 
@@ -128,7 +128,7 @@ def _compare(
     except _NoColourError as error:
         faults.add('a panoptic PNG has not three channels of 8 bits', f'{one.png}: {error}')
         return
-    except Exception as error:  # a damaged file raises what it likes
+    except Exception as error:  # decoders raise many types for a damaged file
         faults.add(f'cannot be read: {type(error).__name__}', f'{one.png}: {str(error)[:120]}')
         return
 
@@ -167,7 +167,7 @@ def _ids_of(path: str) -> np.ndarray:
 
     with open_regular(path) as file:
         content = file.read()
-    if _END not in content:  # pillow goes without it and without checksums, OpenCV stops there
+    if _END not in content:  # pillow accepts a file without end and checksums, OpenCV stops there
         raise OSError('truncated: it has no end')
     with Image.open(io.BytesIO(content), formats=['PNG']) as opened:
         opened.verify()

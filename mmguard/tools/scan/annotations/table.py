@@ -1,4 +1,4 @@
-"""The instances of a data set as columns, whatever the format of its files, and the facts that follow from them."""
+"""Instances of a data set as columns, independent of the file format, and the facts computed from them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, corner_faults
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 
-#: So many examples are named of each kind.
+#: Number of examples of each kind.
 EXAMPLES = 8
-#: Boxes often end a fraction of a pixel outside of their image; only more than this, in pixels, is reported.
+#: Tolerance in pixels: boxes often exceed the image by a fraction of a pixel.
 EDGE = 1.0
-#: No image is wider or higher.
+#: Maximum width and height of an image.
 LARGEST_SIDE = 1 << 24
 WRONG_SIZE = f'the size is not between 1 and {LARGEST_SIDE:,} pixels'
-#: Why an annotation is left out: its class is not trained on.
+#: Reason for leaving out an annotation: its class is not trained on.
 UNLISTED = 'category not in the class list'
-#: Value ranges up to this are counted with a table.
+#: Largest range of values that is counted with a table.
 _TABLE = 1 << 16
 
 
@@ -30,24 +30,24 @@ _TABLE = 1 << 16
 class Table:
     """N annotations of M images in C categories."""
 
-    images: List[str]  #: (M,) file of each image, for messages.
-    sizes: np.ndarray  #: float64 (M, 2), height and width; what is not above 0 (or NaN) is not known.
-    categories: List[str]  #: (C,) as ``AnnotationFacts.instances_of`` calls them.
-    image: np.ndarray  #: int64 (N,), place of the image; -1: of no image that is listed.
-    category: np.ndarray  #: int64 (N,), place of the category; -1: of none that is known.
-    label: np.ndarray  #: int64 (N,), the label that it is trained with, where it is.
-    corners: np.ndarray  #: float64 (N, 4), x1, y1, x2, y2 in pixels; fastest as :func:`side_by_side` makes it.
-    boxed: np.ndarray  #: bool (N,), whether there is a box at all.
-    ignored: np.ndarray  #: bool (N,), crowds and difficult ones.
-    #: Why the loader leaves annotations out -> bool (N,); the first reason counts.
+    images: List[str]  #: (M,), file of each image, for messages.
+    sizes: np.ndarray  #: float64 (M, 2), height and width; values not above 0 (or NaN) are unknown.
+    categories: List[str]  #: (C,), keys of ``AnnotationFacts.instances_of``.
+    image: np.ndarray  #: int64 (N,), index of the image; -1 if it is not listed.
+    category: np.ndarray  #: int64 (N,), index of the category; -1 if it is unknown.
+    label: np.ndarray  #: int64 (N,), label used in training, if it is used.
+    corners: np.ndarray  #: float64 (N, 4), x1, y1, x2, y2 in pixels; fastest in the layout of :func:`side_by_side`.
+    boxed: np.ndarray  #: bool (N,), True if there is a box.
+    ignored: np.ndarray  #: bool (N,), True for crowds and difficult objects.
+    #: Reason why the loader leaves annotations out -> bool (N,); the first reason counts.
     left_out: Dict[str, np.ndarray] = field(default_factory=dict)
-    #: bool (N,), whose box matters: not of a category that nobody trains on.
+    #: bool (N,), True if the box is checked: its category is trained on.
     judged: np.ndarray = field(default_factory=lambda: np.ones(1, bool))
-    shows_size: bool = True  #: Examples show a box as x, y, width, height, as COCO stores it; else as two corners.
+    shows_size: bool = True  #: Examples show a box as x, y, width, height, as COCO stores it; otherwise as two corners.
 
     @cached_property
     def extents(self) -> np.ndarray:
-        """float64 (N, 2), height and width of each one's image; infinite where they are not known."""
+        """Height and width of each annotation's image, float64 (N, 2); infinite if unknown."""
         known = np.where(self.sizes > 0, self.sizes, np.inf)
         return side_by_side(*(np.append(side, np.inf)[self.image] for side in known.T))  # -1 takes the last
 
@@ -59,7 +59,11 @@ def table_of_names(
     names: Sequence[str],
     categories: Sequence[str],
 ) -> Table:
-    """Return the columns of objects that name their class: (place of the image, name, corners); none is ignored."""
+    """Return the table of objects given by class name; none is ignored.
+
+    Args:
+        rows (Sequence): (index of the image, class name, corners) of each object.
+    """
     label_of = {name: label for label, name in enumerate(names)}
     place_of = {name: place for place, name in enumerate(categories)}
     label = np.array([label_of.get(name, -1) for _, name, _ in rows], np.int64)
@@ -82,9 +86,9 @@ def table_of_names(
 
 
 def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotations: AnnotationFacts) -> LabelFacts:
-    """Count everything that the columns can tell; ``annotations`` is filled and becomes a part of the facts.
+    """Compute all facts of the columns; ``annotations`` is filled and becomes part of them.
 
-    Labels from ``num_classes`` on are invalid.
+    Labels greater than or equal to ``num_classes`` are invalid.
     """
     count = len(table.label)
     listed = table.image >= 0
@@ -127,7 +131,7 @@ def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotat
 
 
 def places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Where each value stands among the keys (the last one of equal keys, as in a dict), -1: nowhere. int64 (N,)."""
+    """Return the index of each value in ``keys``, int64 (N,): of equal keys the last, as in a dict; -1 if not found."""
     if not len(keys) or not len(values):
         return np.full(len(values), -1, np.int64)
     low, high = int(keys.min()), int(keys.max())
@@ -143,19 +147,19 @@ def places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 
 def repeated(values: np.ndarray) -> List[int]:
-    """The first few values that occur more than once, in rising order."""
+    """Return the first few values that occur more than once, in ascending order."""
     ordered = np.sort(values, kind='stable')
     again = ordered[1:][ordered[1:] == ordered[:-1]].tolist()
     return list(dict.fromkeys(again))[:EXAMPLES]
 
 
 def side_by_side(*columns: np.ndarray) -> np.ndarray:
-    """K columns (N,) as (N, K), each in one piece: conditions on whole rows take a third of the time."""
+    """Return K columns (N,) as (N, K), each contiguous: conditions on whole rows take a third of the time."""
     return np.array(columns).T
 
 
 def counts_of(values: np.ndarray) -> Dict[int, int]:
-    """Value -> how often it occurs, in rising order."""
+    """Return value -> count, in ascending order."""
     if not len(values):
         return {}
     low, high = int(values.min()), int(values.max())
@@ -173,13 +177,18 @@ def _count_categories(table: Table, annotations: AnnotationFacts) -> None:
     known &= table.image >= 0
     images = _images_with(table.category[known], table.image[known], len(table.categories))
     for name, instances, holders in zip(table.categories, counts, images):
-        # Two categories under one name (or id) are reported as duplicates, and counted together.
+        # Two categories with one name (or id) are reported as duplicates and counted together.
         annotations.instances_of[name] = annotations.instances_of.get(name, 0) + instances
         annotations.images_of[name] = annotations.images_of.get(name, 0) + holders
 
 
 def _images_with(codes: np.ndarray, images: np.ndarray, number: int) -> List[int]:
-    """For each of ``number`` codes, the images among those of its annotations."""
+    """Return the number of images with each code in ``range(number)``.
+
+    Args:
+        codes (np.ndarray): int64 (N,), code of each annotation.
+        images (np.ndarray): int64 (N,), index of the image of each annotation.
+    """
     base = int(images.max(initial=0)) + 1
     pairs = np.sort(codes * base + images)
     pairs = pairs[np.concatenate([[True], pairs[1:] != pairs[:-1]])] if len(pairs) else pairs
@@ -228,11 +237,11 @@ def _describe_boxes(table: Table, codes: np.ndarray, extents: np.ndarray, annota
 def _describe_convention(
     table: Table, looked_at: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts
 ) -> None:
-    """Counts boxes that are written as another format writes them."""
+    """Count boxes that look like the boxes of another format."""
     first, second = table.corners[:, :2], table.corners[:, 2:]
     with np.errstate(invalid='ignore', over='ignore'):
         if table.shows_size:
-            sizes = second - first  # as they are written: width and height
+            sizes = second - first  # width and height as written
             unit = ((first >= 0) & (first <= 1) & (sizes > 0) & (sizes <= 1)).all(axis=1)
             others = {
                 'corners': (first, sizes),
@@ -240,7 +249,7 @@ def _describe_convention(
                 'centres': (first - sizes / 2, first + sizes / 2),
             }
         else:
-            # VOC's fractions are cut off when they are read, and one is taken from them.
+            # Reading VOC truncates fractions and subtracts one.
             unit = ((table.corners >= -1) & (table.corners <= 0)).all(axis=1)
             others = {'sizes': (first, first + second + 1)}
     annotations.inside_unit = int((unit & looked_at).sum())
@@ -267,20 +276,20 @@ def _example(table: Table, place: int) -> str:
     return f'{table.images[int(table.image[place])]}: {", ".join(f"{number:.10g}" for number in numbers)}'
 
 
-#: What says how the data sets are read, not what is in them: the first one's holds.
+#: Fields that describe how the data sets are read, not their content: the first value is kept.
 _SETTINGS = (
     'num_classes', 'ignore_index', 'kind', 'class_names', 'format', 'labelled_by', 'min_label', 'min_size', 'maps',
     'config',
 )  # fmt: skip
-#: Names that no data set has, or annotates: only what all of them lack is lacking.
+#: Names that a data set lacks: only those that all of them lack are kept.
 _LACKING = ('unused', 'not_in_file')
 
 
 def merged(parts: Sequence[LabelFacts]) -> LabelFacts:
-    """Add up facts. Counts are summed, lists joined; names are unused only where no part uses them.
+    """Merge facts: counts are summed, lists joined; names are unused only if all parts leave them unused.
 
     Raises:
-        ValueError: Without parts.
+        ValueError: ``parts`` is empty.
     """
     if not parts:
         raise ValueError('there are no facts to merge')
@@ -321,7 +330,7 @@ def _merged(name: str, values: List[Any]) -> Any:
     known = [value for value in values if value]
     if known and isinstance(known[0], YoloFacts):
         return YoloFacts(**_merged_fields(known))
-    return known[0] if known else first  # texts, and what is not known
+    return known[0] if known else first  # strings, and unknown values
 
 
 def _merged_dicts(values: List[Dict[Any, Any]]) -> Dict[Any, Any]:

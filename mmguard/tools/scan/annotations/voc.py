@@ -1,4 +1,4 @@
-"""VOC: a folder of XML files, with or without lists of the images of a split."""
+"""Scan of VOC data sets: a folder of XML files, with or without lists of the images of a split."""
 
 from __future__ import annotations
 
@@ -22,24 +22,23 @@ from mmguard.tools.scan.sources.folders import first_entries, is_folder, is_imag
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import join
 
-#: So many names of a folder are looked at.
+#: Number of names of a folder to look at.
 _LOOKED_AT = 1000
 
 
 class VocImage(NamedTuple):
     """One image of a data set."""
 
-    name: str  #: The image, relative to the root.
-    xml: str  #: Its annotation, relative to the root.
+    name: str  #: Path of the image relative to the root.
+    xml: str  #: Path of its annotation relative to the root.
 
 
 def scan_voc(root: str, num_classes: Optional[int] = None, class_names: Optional[Sequence[str]] = None) -> LabelFacts:
-    """Read all XML files of a VOC data set. Never raise for what the files hold.
+    """Read all XML files of a VOC data set. Never raise because of their content.
 
-    They are in ``Annotations`` of a folder, in those of several (``VOCdevkit``), or in the folder itself. Labels are
-    positions in ``class_names``; mmdet leaves objects of other names out without a word, and so do the facts, in
-    ``annotations.left_out``. Without ``class_names`` the names that occur, in the order of the alphabet, are the
-    classes.
+    They are in ``Annotations`` of a folder, or of several (``VOCdevkit``), or in the folder itself. Labels are
+    positions in ``class_names``; mmdet silently drops objects with other names, counted in ``annotations.left_out``.
+    Without ``class_names``, the classes are the names that occur, in alphabetical order.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are XML files.
@@ -63,7 +62,7 @@ def scan_voc_files(
     faults: Optional[Faults] = None,
     within: str = '',
 ) -> LabelFacts:
-    """As :func:`scan_voc`, of the files that are listed; their images lie in ``within``, by default in ``root``."""
+    """Read the listed files as :func:`scan_voc` does; their images are in ``within``, by default in ``root``."""
     faults = Faults() if faults is None else faults
     annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
     read: List[Tuple[VocImage, VocFile]] = []
@@ -101,7 +100,7 @@ def scan_voc_files(
 
 
 def read_list(path: str, source: str, faults: Faults) -> List[str]:
-    """The lines of a list of images, as mmengine reads it."""
+    """Return the lines of an image list, split the way mmengine does."""
     try:
         with FILES.open(path) as file:
             text = file.read()
@@ -117,7 +116,7 @@ def read_list(path: str, source: str, faults: Faults) -> List[str]:
 def images_of_list(
     lines: Iterable[str], folder: str, image_folder: str, xml_folder: str, source: str, faults: Faults
 ) -> List[VocImage]:
-    """The images that a list names, where mmdet looks for them; without those that it names elsewhere."""
+    """Return the images of a list at the paths where mmdet looks for them, without those outside of the data set."""
     found = []
     for stem in (line.rstrip('\r') for line in lines):
         try:
@@ -131,7 +130,7 @@ def images_of_list(
 
 
 def _data_sets(root: str, faults: Faults) -> List[str]:
-    """Folders below the root that hold annotations, relative to it; '' is the root itself."""
+    """Return the folders in the root that contain annotations, relative to it; '' is the root itself."""
     if os.path.isdir(os.path.join(root, 'Annotations')):
         return ['']
     try:
@@ -146,14 +145,14 @@ def _data_sets(root: str, faults: Faults) -> List[str]:
 
 
 def is_voc(folder: str) -> bool:
-    """Whether a folder has XML in itself, in Annotations, in that of a folder in it, or beside images in such a one."""
+    """Return True if XML is in a folder, in its or a subfolder's Annotations, or next to images in a subfolder."""
     below = _folders_in(folder)
     named = (os.path.join(place, 'Annotations') for place in (folder, *below))
     return any(map(_has_xml, (folder, *named))) or any(map(_has_xml_beside_images, below))
 
 
 def _folders_in(folder: str, most: int = 20) -> List[str]:
-    """Return the first folders in a folder: VOCdevkit has one for each year."""
+    """Return the first folders in a folder: VOCdevkit has one per year."""
     return sorted(entry.path for entry in first_entries(folder, _LOOKED_AT) if is_folder(entry))[:most]
 
 
@@ -162,7 +161,7 @@ def _has_xml(folder: str) -> bool:
 
 
 def _has_xml_beside_images(folder: str) -> bool:
-    """Whether an image has an XML file beside it: exports for other detectors, a folder for each split."""
+    """Return True if an image is next to its XML file, as in exports for other detectors with a folder per split."""
     files = [entry.name for entry in first_entries(folder, _LOOKED_AT)]
     stems = {os.path.splitext(name)[0] for name in files if name.lower().endswith('.xml')}
     return any(is_image_name(name) and os.path.splitext(name)[0] in stems for name in files)
@@ -184,7 +183,7 @@ def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
 
 
 def _sized(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
-    """With the size of the image itself where the file does not tell it, as mmdet does."""
+    """Return a file with the size read from its image if missing, the same as mmdet."""
     if file.size is None:
         from PIL import Image
 
@@ -193,7 +192,7 @@ def _sized(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile
             with FILES.open(path) as image_file, Image.open(image_file) as opened:
                 height, width = shown_size(opened)
                 return VocFile((float(height), float(width)), file.objects)
-        except Exception as error:  # a damaged file raises what it likes
+        except Exception as error:  # decoders raise many types for a damaged file
             faults.add('has no size, and its image cannot be read: mmdet stops here', f'{image.xml}: {error}')
     elif NO_NUMBER not in file.size and not all(1 <= side <= LARGEST_SIDE for side in file.size):
         faults.add(WRONG_SIZE, f'{image.xml}: {file.size[1]:g} x {file.size[0]:g}')

@@ -9,39 +9,39 @@ from mmguard.text import shorten
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.faults import Faults
 
-#: An annotation of one image is a few kilobytes.
+#: The annotation of one image has a few kilobytes.
 LARGEST = 64 << 20
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
-#: What mmdet reads, by the tags that lead to it; the first of equal ones counts.
+#: Tag paths that mmdet reads; the first of equal ones counts.
 _WANTED: Set[Tuple[str, ...]] = {('object', 'name'), ('object', 'difficult'), ('size', 'width'), ('size', 'height')}
 _WANTED |= {('object', 'bndbox', side) for side in _SIDES}
 _LEADING = {path[:depth] for path in _WANTED for depth in (1, 2, 3)}
-#: What ElementTree puts between a namespace and a tag.
+#: Separator of namespace and tag in ElementTree.
 _BEHIND_NAMESPACE = '}'
 
 
-#: Returns the content of a file, or raises an OSError.
+#: Callable that returns the content of a file, or raises an OSError.
 Text = Callable[[], bytes]
 
 
 class VocObject(NamedTuple):
-    """An object."""
+    """An annotated object."""
 
-    name: str  #: Its category.
-    difficult: bool  #: Whether it is not to be trained on.
-    #: As mmdet makes them: whole numbers, one less than in the file; ``NO_NUMBER`` throughout where there is no box.
+    name: str  #: Name of its category.
+    difficult: bool  #: True if it is not trained on.
+    #: Corners as mmdet computes them: integers, one less than in the file; ``NO_NUMBER`` throughout without a box.
     corners: Tuple[float, ...]
 
 
 class VocFile(NamedTuple):
     """An annotation file."""
 
-    size: Optional[Tuple[float, float]]  #: Height and width as they are written, ``None`` without a ``<size>``.
+    size: Optional[Tuple[float, float]]  #: Height and width as written, ``None`` without a ``<size>``.
     objects: List[VocObject]  #: The objects that have a name.
 
 
 def read_voc(read: Text, source: str, faults: Faults) -> Optional[VocFile]:
-    """Read a file; never raise. Entities are not followed: a file that declares one is not read at all."""
+    """Read a file without raising. A file that declares an entity is rejected, because entities are not followed."""
     reader = _Reader()
     try:
         text = read()
@@ -68,7 +68,7 @@ class _EntityError(Exception):
 
 
 def _parse(parser: expat.XMLParserType, text: bytes, source: str, faults: Faults) -> bool:
-    """Parses an XML, entities not followed; whether it is sound, else what is wrong is written down."""
+    """Parse an XML without following entities; return True if it is valid, otherwise record a fault."""
 
     def stop(*_: Any) -> None:
         raise _EntityError
@@ -80,7 +80,7 @@ def _parse(parser: expat.XMLParserType, text: bytes, source: str, faults: Faults
         faults.add('is no XML, or damaged', f'{source}: {error}')
     except _EntityError:
         faults.add('declares an XML entity: not read, it may be hostile', source)
-    except (ValueError, LookupError) as error:  # LookupError: an encoding that Python does not know
+    except (ValueError, LookupError) as error:  # LookupError: unknown encoding
         faults.add(f'cannot be read: {error}', source)
     else:
         return True
@@ -88,7 +88,7 @@ def _parse(parser: expat.XMLParserType, text: bytes, source: str, faults: Faults
 
 
 class _Reader:
-    """Collects the text of the wanted elements, and the first tag on the way to one that is in a namespace."""
+    """Collector of the text of the wanted elements, and of the first namespaced tag on the path to one."""
 
     def __init__(self) -> None:
         self.size: Optional[Dict[str, str]] = None
@@ -101,7 +101,7 @@ class _Reader:
         self._current: Optional[Dict[str, str]] = None
 
     def parser(self) -> expat.XMLParserType:
-        parser = expat.ParserCreate(namespace_separator=_BEHIND_NAMESPACE)  # as ElementTree does
+        parser = expat.ParserCreate(namespace_separator=_BEHIND_NAMESPACE)  # same separator as ElementTree
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -122,11 +122,11 @@ class _Reader:
             elif tag == 'size' and self.size is None:
                 self._current = self.size = {}
         elif depth == 3 and tag == 'bndbox' and self._current is not None:
-            # A second box of the same object is not read by mmdet.
+            # mmdet does not read a second box of the same object.
             self._box = self._current if 'bndbox' not in self._current else None
             self._current['bndbox'] = ''
         elif depth > 4 or (depth == 4 and self._path[2] != 'bndbox'):
-            return  # nothing is wanted there, and a path as long as a file is deep would be copied for every tag
+            return  # nothing is read there; building the path for every tag of a deeply nested file is quadratic
         path = tuple(self._path[1:])
         if path in _WANTED:
             self._into = self._box if depth == 4 else self._current
@@ -138,7 +138,7 @@ class _Reader:
                     self._into[tag] = ''
 
     def _names(self) -> Tuple[str, ...]:
-        """The path without namespaces."""
+        """Return the current path without namespaces."""
         return tuple(tag.rpartition(_BEHIND_NAMESPACE)[2] for tag in self._path[1:])
 
     def _end(self, _: str) -> None:
@@ -151,12 +151,12 @@ class _Reader:
 
 
 def _size(found: Dict[str, str], source: str, faults: Faults) -> Tuple[float, float]:
-    """Height and width as an XML says them; ``NO_NUMBER`` for what is no whole number."""
+    """Return the height and width of an XML; ``NO_NUMBER`` for a value that is not an integer."""
     sides = []
     for side in ('height', 'width'):
         text = found.get(side)
         try:
-            sides.append(float(int(text or '')))  # as mmdet does, which '640.0' ends with a ValueError
+            sides.append(float(int(text or '')))  # same as mmdet, where '640.0' raises a ValueError
         except (ValueError, OverflowError):
             what = f'the size has no {side}' if text is None else f'the {side} is no whole number: mmdet stops here'
             faults.add(what, source if text is None else f'{source}: {shorten(text)}')
@@ -190,7 +190,7 @@ def _corners(found: Dict[str, str], where: str, faults: Faults) -> Tuple[float, 
             what = 'is no number' if text.strip() else 'is missing'
             faults.add(f'{side} {what}: mmdet stops here', f'{where}: {shorten(text)}' if text else where)
             return (NO_NUMBER,) * 4
-        # int() cuts the fraction off; it cannot do so with NaN and infinity, which end mmdet.
+        # int() truncates, but raises for NaN and infinity, where mmdet stops.
         finite = number - number == 0
         corners.append(float(int(number) - 1) if finite else number)
     return tuple(corners)

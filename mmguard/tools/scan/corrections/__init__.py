@@ -1,1 +1,1 @@
-"""Corrected copies of label files: never in place, each file whole or not at all, with a manifest of what changed."""
+"""Corrected copies of label files: never in place, each file complete or missing, with a manifest of the changes."""

@@ -11,7 +11,7 @@ Corners = Tuple[float, float, float, float]
 
 
 def number(value: Any) -> Optional[float]:
-    """Return a finite number, parsed if it is written as text; ``None`` for anything else."""
+    """Return a finite number, parsed if it is text; ``None`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -32,12 +32,12 @@ def numbers(values: Any) -> Optional[Corners]:
 
 
 def shortest(value: float) -> float:
-    """Return a number as it is written: without ``.0``."""
+    """Return a number as short as it can be written: without ``.0``."""
     return int(value) if value.is_integer() else value
 
 
 def fault_of(corners: Optional[Corners], width: float, height: float) -> int:
-    """Return the index of a box's first fault in ``BOX_REASONS``; 0: none."""
+    """Return the index of a box's first fault in ``BOX_REASONS``; 0: it has no fault."""
     if corners is None:
         return NOT_FINITE
     left, top, right, bottom = corners

@@ -158,7 +158,7 @@ WRITTEN: Dict[str, Callable[..., Tuple[float, ...]]] = {
 
 
 def _apply_options(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Return a COCO file with what the options ask for, or raise :class:`NotCorrected`."""
+    """Return a COCO file with the options applied; raise :class:`NotCorrected` if it cannot be corrected."""
     for change in (
         _parse_numbers,
         _renumber_annotations,
@@ -175,7 +175,7 @@ def _apply_options(record: Record, options: FixOptions, counts: Counter) -> Reco
 
 
 def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> Record:
-    """Replace texts by the numbers that they hold: an id ``"1"`` is not 1."""
+    """Replace texts by the numbers that they hold: an id ``"1"`` is not equal to 1."""
     known = {key: {id_of(entry) for entry in record[key]} for key in ('images', 'categories')}
     changed = []
     for annotation in record['annotations']:
@@ -205,7 +205,7 @@ def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> Record:
 
 
 def _renumber_annotations(record: Record, _: FixOptions, counts: Counter) -> Record:
-    """Renumber the annotations if an id is missing or used twice: nothing refers to them."""
+    """Renumber the annotations if an id is missing or duplicate; nothing refers to these ids."""
     annotations = record['annotations']
     ids = [id_of(annotation) for annotation in annotations]
     if None not in ids and len(set(ids)) == len(ids):
@@ -215,7 +215,7 @@ def _renumber_annotations(record: Record, _: FixOptions, counts: Counter) -> Rec
 
 
 def _map_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Map category ids. A category that is mapped away is removed, unless another is mapped to it."""
+    """Map category ids; remove a mapped category unless another is mapped to its id."""
     wanted = {raw: new for raw, new in options.label_map.items() if raw != new}
     if not wanted:
         return record
@@ -232,7 +232,7 @@ def _map_categories(record: Record, options: FixOptions, counts: Counter) -> Rec
 
 
 def _name_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Rename categories, merge those of one name, and put them into the order that is asked for."""
+    """Rename categories, merge those with the same name, and put them into the requested order."""
     if not options.rename and options.classes is None:
         return record
     renamed = [
@@ -306,7 +306,7 @@ def _convert_boxes(record: Record, options: FixOptions, counts: Counter) -> Reco
 
 
 def _turn_crowds(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Turn crowds into objects if that is asked for."""
+    """Turn crowds into objects if the options ask for it."""
     if not options.no_crowds:
         return record
     changed = []
@@ -320,7 +320,7 @@ def _turn_crowds(record: Record, options: FixOptions, counts: Counter) -> Record
 
 
 def _match_images(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Name images as on disk, and leave out those that are not there."""
+    """Name images as on disk, and leave out missing ones."""
     if options.images is None:
         return record
     try:
@@ -331,7 +331,7 @@ def _match_images(record: Record, options: FixOptions, counts: Counter) -> Recor
     for image in record['images']:
         name = str(image.get('file_name') or '')
         if not os.path.isfile(find_inside(options.images, name)):
-            # Written on another machine: its folders, its separators, its letters.
+            # The name is from another machine: it may differ in folders, separators and case.
             found = on_disk.get(name.replace('\\', '/').rpartition('/')[2].lower())
             counts['image_missing' if found is None else 'image_renamed'] += 1
             if found is None:
@@ -352,7 +352,7 @@ def _change_categories(annotations: List[Record], ids: Dict[Any, Any], counts: C
 
 
 def size_of(image: Record) -> Optional[Tuple[float, float]]:
-    """Return width and height; ``None`` unless they are two numbers of pixels above 0."""
+    """Return width and height; ``None`` unless they are two positive numbers of pixels."""
     width, height = (None if isinstance(image.get(side), str) else number(image.get(side)) for side in _SIDES)
     if width is None or height is None or min(width, height) <= 0 or max(width, height) > LARGEST_SIDE:
         return None
@@ -372,7 +372,7 @@ def id_of(entry: Record, name: str = 'id') -> Any:
     """Return an id; ``None`` if it is missing, or cannot be an id."""
     value = entry.get(name)
     if isinstance(value, float) and value.is_integer():
-        return int(value)  # equal, and the same key
+        return int(value)  # equal to the float, and the same key
     return value if isinstance(value, (int, str)) else None
 
 

@@ -1,4 +1,4 @@
-"""Corrected copies of the label files of a target, and the manifest that says what was changed."""
+"""Corrected copies of a target's label files, and the manifest of the changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Link = Callable[[str, Path, bool], None]
 
 
 class Copies(NamedTuple):
-    """Result for the files: those with a copy, those left out and why, linked images, internal errors."""
+    """Result for the files: those copied, those left out with the reasons, linked images, internal errors."""
 
     done: List[Dict[str, Any]]
     left_out: List[Dict[str, str]]
@@ -65,7 +65,7 @@ def check_places(target: Path, out: Path) -> None:
 
 
 def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
-    """Return the manifest of a folder; ``None`` if it has none of ours."""
+    """Return the manifest of a folder; ``None`` if it has none from mmguard."""
     try:
         record = json.loads(read_regular(os.path.join(folder, MANIFEST), _LARGEST))
     except (OSError, ValueError, RecursionError):
@@ -74,7 +74,7 @@ def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
 
 
 def begin(out: Path, target: str, options: FixOptions) -> None:
-    """Mark a folder as ours, and remove partial files of a run that was killed."""
+    """Mark a folder as written by mmguard, and remove partial files of a run that was killed."""
     write_manifest(out, target, options, finished=False)
     for place, _, names in os.walk(out):
         for path in (Path(place, name) for name in names):
@@ -93,7 +93,7 @@ def write_manifest(out: Path, target: str, options: FixOptions, finished: bool =
         **found,
     }
     text = json.dumps(record, indent=1, ensure_ascii=False) + '\n'
-    # File names that are not UTF-8 are lone surrogates, which JSON can hold only as an escape.
+    # File names that are not UTF-8 contain lone surrogates, which JSON can hold only as escapes.
     write_whole(out / MANIFEST, text.encode(errors='backslashreplace'))
 
 
@@ -106,7 +106,7 @@ def digest(data: bytes) -> str:
 
 
 def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
-    """Return the path of a file's copy; refuse a name, or a link in ``out``, that leads out of it."""
+    """Return the path of a file's copy; refuse a name, or a link in ``out``, that leads out of ``out``."""
     try:
         path = Path(resolve_inside(str(out), name))
     except OutsideError as error:
@@ -117,10 +117,10 @@ def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
 
 
 def link(file: str, path: Path, stays_link: bool) -> None:
-    """Put a file that is not corrected into the copy.
+    """Put an uncorrected file into the copy.
 
-    A hard link; a copy where the file system has none. ``stays_link``: a link that leads out of the target stays a
-    link, so that what it leads to never becomes a file of the copy.
+    Create a hard link, or a copy if the file system has none. ``stays_link``: a link that leads out of the target
+    stays a link, so that its destination never becomes a file of the copy.
     """
     source = Path(file)
     if not stat.S_ISREG(source.stat().st_mode):
@@ -167,7 +167,7 @@ def check_is_local(target: str) -> None:
 
 
 def _final(target: str, options: FixOptions) -> Set[str]:
-    """Return digests of files that were corrected by the same rules: they are not mapped a second time."""
+    """Return the digests of files that were already corrected by the same rules; they must not be mapped twice."""
     earlier = read_manifest(Path(target)) if os.path.isdir(target) else None
     if earlier is None:
         return set()
@@ -209,7 +209,7 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str], to_link: 
                 {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
             )
             continue
-        except Exception as error:  # the other files are written all the same
+        except Exception as error:  # continue with the other files
             left_out.append({'file': name, 'reason': f'{describe_error(error)}; {REPORT_IT}'})
             failures.append(error)
             continue
@@ -233,7 +233,7 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str], to_link: 
 
 
 def _is_one_of(folder: Path, others: Iterable[Path]) -> bool:
-    """Return True if a folder is among others, also under another spelling."""
+    """Return True if a folder is among others, even if spelled differently."""
     there = folder.exists()
     return any(other == folder or (there and other.exists() and other.samefile(folder)) for other in others)
 
@@ -242,7 +242,7 @@ def _check_json(path: Path) -> None:
     from mmguard.tools.scan.annotations.labelme import is_labelme_file, scan_labelme
 
     if is_labelme_file(str(path)):
-        with suppress(ValueError):  # an image may be without a shape
+        with suppress(ValueError):  # an image may have no shape
             _check(scan_labelme(str(path), look=False))
         return
     from mmguard.tools.scan.annotations.coco import scan_coco
@@ -256,13 +256,13 @@ def _check_xml(path: Path) -> None:
     _check(scan_voc_files(str(path.parent), [VocImage('', path.name)], images=False))
 
 
-#: Copies are read as `mmguard scan` reads them before they have their names: none is written that it calls wrong.
+#: Copies are read as `mmguard scan` reads them before they get their names: none that it rejects is written.
 _CHECKS: Dict[str, Callable[[Path], None]] = {'.json': _check_json, '.xml': _check_xml}
 
 
 def _check(facts: LabelFacts) -> None:
     found = facts.annotations or AnnotationFacts()
-    # A VOC copy without a size has its image elsewhere.
+    # The image of a VOC copy without a size is in another folder.
     wrong = [what for what in found.unreadable if not what.startswith('has no size')]
     wrong += describe_boxes(facts.reasons)
     wrong += [f'{count:,} without {key}' for key, count in found.without_key.items()]
@@ -276,12 +276,12 @@ def _check(facts: LabelFacts) -> None:
         raise NotCorrected(f'not correctable here: {"; ".join(wrong)}')
 
 
-#: Of a VOC data set: nothing in it is a label.
+#: Folder of the images of a VOC data set; it has no labels.
 IMAGES = 'JPEGImages'
 
 
 def files_of(target: str, options: FixOptions) -> LabelFiles:
-    """Return the label files of a target that are corrected."""
+    """Return the label files of a target that can be corrected."""
     from mmguard.tools.scan.corrections.labelme import files_of_labelme
     from mmguard.tools.scan.corrections.yolo import files_of_yolo
 
@@ -340,7 +340,7 @@ def _files_of_maps(target: str, options: FixOptions) -> LabelFiles:
         if options.suffix:
             raise CannotCorrect(f'{target}: no label map has a name that ends with {options.suffix} (--suffix)')
         raise CannotCorrect(f'{target} holds no labels that fix corrects: name their folder, or a COCO .json itself')
-    import PIL.Image  # noqa: F401  without it no map is written at all
+    import PIL.Image  # noqa: F401  without it no label map can be written
 
     if options.num_classes is None:
         raise CannotCorrect('label maps do not say how many classes there are: add --num-classes N')

@@ -1,4 +1,4 @@
-"""Correction of Labelme JSON: names, shapes that give no object, and points outside of the image."""
+"""Correction of Labelme JSON: names, shapes that do not give an object, and points outside the image."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.sources.folders import is_image_name
 
 _INF = float('inf')
-#: Kinds whose points may be moved one by one.
+#: Kinds of shapes whose points may be moved one by one.
 _BY_POINT = ('polygon', 'rectangle', 'rotation')
 
 
@@ -32,14 +32,14 @@ def files_of_labelme(target: str, options: FixOptions) -> LabelFiles:
 
 
 def _is_of(root: str, name: str) -> bool:
-    """Return True for an image, a list, and a JSON that is not another program's."""
+    """Return True for an image, a list, and a JSON that is not of another program."""
     if name.lower().endswith('.json'):
         return not is_other_file(os.path.join(root, name))
     return is_image_name(os.path.basename(name)) or os.path.basename(name) in LISTS
 
 
 def _correct(data: bytes, options: FixOptions) -> Corrected:
-    """Correct a file of Labelme; one that is right stays as it is written."""
+    """Correct a Labelme file; a valid one is copied unchanged."""
     if options.boxes not in ('', 'corners'):
         raise NotCorrected('--boxes does not apply to Labelme, which has points in pixels')
     try:
@@ -70,7 +70,7 @@ def _correct(data: bytes, options: FixOptions) -> Corrected:
 
 
 def _size(record: Dict[str, Any]) -> Tuple[float, float]:
-    """Return width and height; infinite if the file does not say."""
+    """Return width and height; infinite if the file does not give them."""
     sides = [record.get('imageWidth'), record.get('imageHeight')]
     width, height = (float(side) if type(side) is int and side > 0 else _INF for side in sides)
     return width, height
@@ -79,7 +79,7 @@ def _size(record: Dict[str, Any]) -> Tuple[float, float]:
 def _correct_shape(
     record: Any, place: int, size: Tuple[float, float], options: FixOptions, counts: Counter
 ) -> Optional[str]:
-    """Correct a shape in place; return why it must be dropped, or ``None``."""
+    """Correct a shape in place; return the reason if it must be dropped, else ``None``."""
     shape = shape_of(record, place, '', Faults())
     if shape is None:
         return 'cannot be read'

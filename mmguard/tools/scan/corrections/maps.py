@@ -14,13 +14,13 @@ from mmguard.tools.scan.corrections.options import Colour, Corrected, FixOptions
 from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.forms import form_of, form_of_array, is_lossy, read_array, scale_of
 
-#: First bytes of a file of NumPy.
+#: First bytes of a NumPy file.
 _NUMPY = b'\x93NUMPY'
-#: Bytes that tell a damaged image from another file.
+#: Number of bytes needed to tell a damaged image from another kind of file.
 _HEAD = 16
 _FORMATS = ('PNG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'JPEG')
 
-#: Largest error of 1 / 255 in 32 bits, times 255.
+#: Largest rounding error of 1 / 255 in 32 bits, times 255.
 ROUNDING = 1e-4
 
 
@@ -44,7 +44,7 @@ def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
         raise NotCorrected(
             f'a label map of 8 bits cannot hold {low if low < 0 else high}: use an --ignore-index of 0..255'
         )
-    from PIL import Image  # not at the top: annotation files are corrected without pillow
+    from PIL import Image  # local: annotation files are corrected without pillow
 
     file = io.BytesIO()
     Image.fromarray(corrected.astype(np.uint8)).save(file, format='PNG', optimize=False)
@@ -70,9 +70,7 @@ def _describe_values(label: np.ndarray, corrected: np.ndarray) -> List[str]:
 
 
 def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
-    """Return the values as stored (thresholded, or indices of the listed colours), (H, W), the form, and True for a
-    PNG.
-    """
+    """Return the values (H, W) as stored (thresholded, or listed colours' indices), the form, and True for a PNG."""
     from PIL import Image
 
     scale, lossy, is_png, in_colour = 1.0, False, False, False
@@ -91,7 +89,7 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
                     image.load()
                     in_colour = bool(options.colours) and form in ('rgb', 'rgba')
                     stored = np.asarray(image.convert('RGB') if in_colour else image)
-    except Exception as error:  # a decoder fed with damaged bytes raises what it likes
+    except Exception as error:  # a decoder may raise anything for damaged bytes
         raise Unreadable(f'cannot be read: {fault_of(error, data[:_HEAD]) if data else "it is empty"}') from error
     if in_colour and not lossy:
         return _indices(stored, options.colours), form, is_png
@@ -128,6 +126,6 @@ def _values(stored: np.ndarray, form: str, scale: float, whole: bool = True) -> 
         if not (np.isfinite(stored).all() and (np.abs(stored - np.round(stored)) <= ROUNDING).all()):
             raise NotCorrected('stored as fractions (resized, or divided by 255): export the label map again')
         return np.round(stored).clip(-(2.0**31), 2.0**31).astype(np.int64)
-    if scale != 1:  # gray of 2 or 4 bits, which decoders stretch over 0..255
+    if scale != 1:  # gray of 2 or 4 bits, which decoders stretch to 0..255
         return np.round(stored / scale).astype(np.uint8)
     return stored.astype(np.uint8) if stored.dtype == np.bool_ else stored

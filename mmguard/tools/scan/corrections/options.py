@@ -1,4 +1,4 @@
-"""Options of a correction, and its result."""
+"""Options and result of a correction."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Colour = Tuple[int, int, int]
 
 @dataclass(frozen=True)
 class FixOptions:
-    """Rules for labels: which are valid, and what becomes of the others.
+    """Rules for labels: valid ones, and how the others are changed.
 
     Args:
-        num_classes (int, optional): Of label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
+        num_classes (int, optional): For label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
         ignore_index (int): Label that invalid pixels are set to.
         label_map (dict[int, int]): Value as stored -> class (COCO: category id -> category id), applied first. Of label
             maps ``'*'`` is every value that is not named.
-        on_invalid (str): Of pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
+        on_invalid (str): For pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
         classes (tuple[str], optional): Names that VOC objects may have; of COCO the categories, in the order in which
             the file is to list them. ``None``: any.
         rename (dict[str, str]): Name of a category -> its new name; applied before ``classes``.
@@ -56,13 +56,13 @@ class FixOptions:
     suffix: Optional[str] = None
 
     def __post_init__(self) -> None:
-        # An edit is hashable, so it holds pairs.
+        # An edit holds pairs, because it must be hashable.
         object.__setattr__(self, 'label_map', dict(self.label_map))
         object.__setattr__(self, 'rename', dict(self.rename))
         object.__setattr__(self, 'colours', dict(self.colours))
 
     def label_of(self, value: int) -> int:
-        """Return what a value of a label map becomes, before the rule for invalid ones."""
+        """Return the label that a value of a label map becomes, before the rule for invalid labels."""
         index = value if self.threshold is None else int(value > self.threshold)
         return apply_label_map(self.label_map, index, self.ignore_index)
 
@@ -75,26 +75,26 @@ class FixOptions:
 
 
 class NotCorrected(Exception):
-    """A file is left out; says why."""
+    """Reason why a file is left out."""
 
 
 class Unreadable(NotCorrected):
-    """No decoder reads a file."""
+    """Reason why no decoder can read a file."""
 
 
 class CannotCorrect(CannotRun):
-    """Nothing can be corrected; says why."""
+    """Reason why nothing can be corrected."""
 
 
 class Corrected(NamedTuple):
-    """Corrected file.
+    """Result for one corrected file.
 
     Attributes:
         data (bytes): Its content; that of the original if nothing was changed.
         ending (str): Ending of its name.
-        changes (list[str]): Changes as text; empty: none.
-        values (dict[str, int]): Value as stored -> how many elements were changed because of it.
-        counts (dict[str, int]): What was skipped, remapped, ...
+        changes (list[str]): Changes as text; empty if nothing was changed.
+        values (dict[str, int]): Value as stored -> number of elements that were changed because of it.
+        counts (dict[str, int]): Kind of change (skipped, remapped, ...) -> number of changes.
     """
 
     data: bytes
@@ -105,7 +105,8 @@ class Corrected(NamedTuple):
 
 
 class LabelFiles(NamedTuple):
-    """Path and name in the copy of each file, what corrects one, and the names of images, which stay as they are."""
+    """Label files (path, name in the copy), the function that corrects one, and the names of images, which are
+    linked."""
 
     files: List[Tuple[str, str]]
     correct: Callable[[bytes, str], Corrected]

@@ -59,7 +59,7 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
 
 
 def _change(item: ET.Element, width: float, height: float, options: FixOptions, counts: Counter) -> None:
-    """Change an object as the options ask, in place."""
+    """Change an object in place as the options ask."""
     name = item.find('name')
     if name is not None and options.rename.get(name.text or '', name.text) != name.text:
         name.text = options.rename[name.text or '']
@@ -101,7 +101,7 @@ def _read(data: bytes) -> ET.Element:
 
 
 def _side(text: Optional[str]) -> float:
-    """Return a side of the image; infinite if the file does not say."""
+    """Return a side of the image; infinite if the file does not give it."""
     found = number(text)
     return _INF if found is None or found <= 0 else found
 

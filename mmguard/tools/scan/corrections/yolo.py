@@ -1,4 +1,4 @@
-"""Correction of YOLO label files: rows that cannot be read, or are outside of the image."""
+"""Correction of YOLO label files: rows that cannot be read, or that are outside the image."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 
 
 def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
-    """Return the files of a YOLO folder or data.yaml; refuse a target without labels, or with labels elsewhere."""
+    """Return the files of a YOLO folder or data.yaml; refuse a target without labels, or with labels in another
+    folder."""
     is_folder = os.path.isdir(target)
     if target.lower().endswith('.txt') and not is_folder:
         raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
@@ -60,7 +61,7 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
 
 
 def _root_of(one: YoloSet, folder: str) -> str:
-    """Return the folder that ``path`` names, if it is in that of the data.yaml: copies have no ``path``."""
+    """Return the folder that ``path`` names if it is inside that of the data.yaml: copies have no ``path``."""
     inside = one.declared.root.startswith(os.path.join(absolute(folder), ''))
     return one.declared.root if inside else folder
 
@@ -78,16 +79,16 @@ def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
 
 
 def correct_data_yaml(data: bytes, ending: str) -> Corrected:
-    """Remove ``path`` from a data.yaml: its folder then is that of the copy."""
+    """Remove ``path`` from a data.yaml, so that its folder is that of the copy."""
     fresh = _PATH.sub(b'', data)
     changes = ['path left out: the folder of this file'] if fresh != data else []
     return Corrected(fresh, ending, changes, {}, {})
 
 
 def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int, int]]) -> Corrected:
-    """Correct the rows of a label file; one that is right stays as it is written.
+    """Correct the rows of a label file; a valid one is copied unchanged.
 
-    ``kpt_shape``: points and numbers of each, where rows have keypoints.
+    ``kpt_shape``: number of points, and of values per point, if rows have keypoints.
     """
     if options.boxes:
         raise NotCorrected('--boxes does not apply to YOLO, whose rows are not converted')
@@ -115,7 +116,7 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
 def _correct_row(
     words: List[bytes], options: FixOptions, kpt_shape: Optional[Tuple[int, int]], counts: Counter
 ) -> Tuple[List[float], bytes]:
-    """Return the numbers of a row and its text; no numbers: it is dropped."""
+    """Return the numbers of a row and its text; an empty list means that it is dropped."""
     before = sum(counts.values())
     if len(words) == BOX + 1 and kpt_shape is None:
         words = words[:BOX]
@@ -143,7 +144,7 @@ def _correct_row(
 
 
 def _clamp_row(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
-    """Move points outside of the image to its edge; return nothing if no area is left."""
+    """Move points outside the image to its edge; return an empty list if no area is left."""
     _, left, top, right, bottom, *_ = row_of(values, kpt_shape)
     is_box = len(values) == BOX or kpt_shape is not None
     points = values[BOX:] if is_box else values[1:]

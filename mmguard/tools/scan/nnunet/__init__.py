@@ -1,1 +1,1 @@
-"""nnU-Net's raw data sets: ``dataset.json``, ``imagesTr``, ``labelsTr``; volumes of NIfTI and other forms."""
+"""Raw data sets of nnU-Net: ``dataset.json``, ``imagesTr``, ``labelsTr``; volumes in NIfTI and other formats."""

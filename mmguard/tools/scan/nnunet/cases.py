@@ -1,4 +1,4 @@
-"""The cases of a data set: which files make one, as nnU-Net lists them, and what each holds."""
+"""Cases of a data set: the files of each, as nnU-Net lists them, and their content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec
 from mmguard.tools.storage.files import FILES
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
-#: macOS writes a file of this name beside each that it copies to a disk of another system (AppleDouble).
+#: Prefix of the files that macOS writes next to each file copied to a foreign file system (AppleDouble).
 _APPLE_DOUBLE = '._'
 _OF_MACOS = 'macOS left it beside a file that it copied'
 
@@ -26,24 +26,24 @@ _OF_MACOS = 'macOS left it beside a file that it copied'
 class CaseItem(NamedTuple):
     """A case to read."""
 
-    path: str  #: Its label file, which also is its key in the journal.
-    case: str  #: Its name.
-    images: Tuple[str, ...]  #: Its image files that exist, one per channel, in order.
-    has_label: bool = True  #: Whether the label file exists.
+    path: str  #: Path of its label file, which is also its key in the journal.
+    case: str  #: Name of the case.
+    images: Tuple[str, ...]  #: Its existing image files, one per channel, in order.
+    has_label: bool = True  #: True if the label file exists.
 
 
 @dataclass
 class Listing:
-    """What lies in a data set."""
+    """Cases and file faults of a data set."""
 
-    cases: List[CaseItem] = field(default_factory=list)  #: All cases, by name; also those that lack a file.
-    found: int = 0  #: How many of them nnU-Net counts.
-    #: Kind and fault of what is missing or left over.
+    cases: List[CaseItem] = field(default_factory=list)  #: All cases, sorted by name, including those that lack a file.
+    found: int = 0  #: Number of cases that nnU-Net counts.
+    #: Kind and fault of missing and unused files.
     faults: List[Tuple[str, CaseFault]] = field(default_factory=list)
 
 
 def list_cases(root: str, spec: DatasetSpec) -> Listing:
-    """List the cases of a data set; folders that are missing are listed in the faults of ``spec``."""
+    """List the cases of a data set; missing folders are added to the faults of ``spec``."""
     if spec.layout == V1 and _is_of_decathlon(root, spec):
         spec.layout = MSD
     named = spec.content.get('dataset') if spec.layout not in (V1, MSD) else None
@@ -55,7 +55,7 @@ def list_cases(root: str, spec: DatasetSpec) -> Listing:
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
-    """Whether images lie under the names that dataset.json has; nnU-Net v1 adds the channel, the Decathlon does not."""
+    """Return True if images have the names in dataset.json: nnU-Net v1 adds the channel, the Decathlon does not."""
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
@@ -88,8 +88,8 @@ def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> L
 
 
 def _absolute(root: str, path: str) -> str:
-    # An absolute path replaces what stands before it.
-    path = os.path.expandvars(path)  # as nnU-Net does
+    # An absolute path replaces everything before it.
+    path = os.path.expandvars(path)  # same as nnU-Net
     check_name(path)
     return os.path.abspath(os.path.join(root, path))
 
@@ -145,7 +145,7 @@ def _listed_in_folders(root: str, spec: DatasetSpec) -> Listing:
             counted.add(name[: -len(ending)])
             by_case[name[: -len(ending)]] = {0: name}
             continue
-        counted.add(name[: -len(ending) - 5])  # nnU-Net cuts _0000 off, whatever stands there
+        counted.add(name[: -len(ending) - 5])  # nnU-Net cuts off the length of _0000, whatever the characters are
         match = _CHANNEL.fullmatch(name[: -len(ending)])
         if match is None:
             fault = CaseFault(name[: -len(ending)], f'imagesTr/{name}', f'images are named CASE_0000{ending}')
@@ -161,7 +161,7 @@ def _listed_in_folders(root: str, spec: DatasetSpec) -> Listing:
             _tell_channels(listing, case, channels, spec)
     for name in labels:
         if name.startswith(_APPLE_DOUBLE):
-            continue  # of labels nnU-Net opens those of the images alone
+            continue  # nnU-Net opens only the labels of listed images
         if not name.endswith(ending):
             strangers.append(f'labelsTr/{name}')
         elif name[: -len(ending)] not in by_case:
@@ -182,7 +182,7 @@ def _tell_channels(listing: Listing, case: str, channels: Mapping[int, str], spe
 
 
 def _tell_strangers(listing: Listing, names: List[str], spec: DatasetSpec) -> None:
-    """Files that nnU-Net does not see."""
+    """Report files that nnU-Net does not see."""
     for name in names:
         stem = os.path.basename(name)
         if stem.startswith('.'):
@@ -192,7 +192,7 @@ def _tell_strangers(listing: Listing, names: List[str], spec: DatasetSpec) -> No
 
 
 def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRecord:
-    """Read label and images of a case. Whatever is wrong with them is reported in the record."""
+    """Read label and images of a case; faults are reported in the record."""
     record = CaseRecord(item.path, item.case, reader, digest_of(expected))
     if item.has_label:
         record.label = _read(item.path, reader, True, expected)
@@ -214,7 +214,7 @@ def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> 
             if volume.is_scaled:
                 record.scaling = [volume.slope, volume.inter]
             if volume.dtype.kind not in 'iuf':
-                volume.check()  # colours: reported as a form
+                volume.check()  # colors: reported as a form
             elif is_label:
                 count_labels(volume, record, expected)
             else:
@@ -225,7 +225,7 @@ def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> 
         record.fault, record.detail = error.fault, error.detail
         if error.missing and record.dtype:
             _count_missing(record, -(-error.missing // itemsize))
-    except Exception as error:  # damaged bytes make decoders raise what they like
+    except Exception as error:  # decoders raise many types for a damaged file
         record.fault, record.detail = fault_of(error), str(error)[:200]
     return record
 
@@ -241,24 +241,24 @@ def _count_missing(record: FileRecord, voxels: int) -> None:
 
 
 class CasesResult(NamedTuple):
-    """What one task found, as the engine's ``ChunkResult``; cases are added up by the process that asked."""
+    """Result of one task, like the engine's ``ChunkResult``; the calling process adds up the cases."""
 
-    lines: List[str]  #: The records, as lines of JSON.
+    lines: List[str]  #: Records as lines of JSON.
 
 
 @dataclass(frozen=True)
 class CaseSettings:
-    """What the engine hands to a process together with cases, as ``MapSettings`` with label maps."""
+    """Settings that the engine passes to a process together with cases, like ``MapSettings`` with label maps."""
 
-    reader: str  #: nnU-Net's class that would read the files.
-    expected: Tuple[int, ...]  #: Valid values; empty: not known.
+    reader: str  #: Name of the nnU-Net class that reads the files.
+    expected: Tuple[int, ...]  #: Valid values; empty if unknown.
 
     def scan(self, items: List[CaseItem]) -> CasesResult:
-        """One task: reads some cases."""
+        """Read some cases, as one task."""
         return CasesResult([read_case(item, self.reader, self.expected).to_line() for item in items])
 
     def crashed(self, item: CaseItem) -> CasesResult:
-        """The record of a case that ended the process that read it: which file it was is not known."""
+        """Return the record of a case that crashed the process reading it; the file that caused it is unknown."""
         record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
         detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
         if item.has_label:

@@ -1,4 +1,4 @@
-"""What is wrong with a case: what nnU-Net's integrity check compares, and what it does not.
+"""Faults of a case: the comparisons of nnU-Net's integrity check, and others.
 
 (nnunetv2/experiment_planning/verify_dataset_integrity.py: ``check_cases``, ``verify_labels``)
 """
@@ -26,7 +26,10 @@ _FIRST_CHANNEL = re.compile(r'_0000(?=\.[^/\\]*$)')
 
 
 def describe_slices(counts: Mapping[int, int]) -> str:
-    """Return the slices that hold something, and the one that holds most, of slice, from 0 -> voxels.
+    """Describe the slices that contain something, and the one that contains most.
+
+    Args:
+        counts (Mapping[int, int]): Slice, counted from 0 -> number of voxels.
 
     Example:
         >>> describe_slices({3: 1, 4: 9, 5: 2, 9: 1})
@@ -48,7 +51,7 @@ def describe_slices(counts: Mapping[int, int]) -> str:
 
 
 def _fullest_slice(counts: Mapping[int, int]) -> int:
-    """The slice that holds most; the first of several."""
+    """Return the slice with the highest count; the first of equal ones."""
     return min(counts, key=lambda place: (-counts[place], place))
 
 
@@ -63,7 +66,7 @@ def _ranges(places: List[int]) -> List[Tuple[int, int]]:
 
 
 class Judge:
-    """Finder of what is wrong with cases; files are named relative to ``root``."""
+    """Finder of the faults of cases; file names are relative to ``root``."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec
@@ -71,7 +74,7 @@ class Judge:
         self.expected = frozenset(spec.expected)
 
     def faults_of(self, record: CaseRecord) -> Iterator[Fault]:
-        """Kind and fault, of everything that is wrong with a case."""
+        """Yield kind and fault of everything that is wrong with a case."""
         files = ([record.label] if record.label else []) + record.images
         for file in files:
             if file.fault:
@@ -90,7 +93,7 @@ class Judge:
             yield from self._judge_not_finite(record, label)
             if not label.form:
                 yield from self._judge_form(record, label)
-            if images and max(images[0].dimension, label.dimension) <= 3:  # else reported as a form
+            if images and max(images[0].dimension, label.dimension) <= 3:  # more dimensions are reported as a form
                 yield from self._compare(record, label, images[0], 'image')
             yield from self._judge_values(record, label)
 
@@ -208,7 +211,7 @@ class Judge:
         if differ:
             yield kinds.ORIENTATION, self._fault(record, file, '; '.join(differ), voxels)
 
-    # ---- words
+    # ---- texts
 
     def _fault(self, record: CaseRecord, file: FileRecord, detail: str, voxels: int) -> CaseFault:
         return CaseFault(printable(record.case), self.name_of(file.path), detail, voxels)
@@ -223,7 +226,7 @@ class Judge:
 
 
 def _along_z(file: FileRecord, value: str) -> Dict[int, int]:
-    """z -> voxels of a value; of several channels, added up."""
+    """Return z -> number of voxels of a value, summed over channels."""
     counts: Dict[int, int] = {}
     for place, count in file.slices.get(value, {}).items():
         z = place % file.shape[1]
@@ -232,7 +235,7 @@ def _along_z(file: FileRecord, value: str) -> Dict[int, int]:
 
 
 def _alike(own: Sequence[float], its: Sequence[float]) -> bool:
-    """With nnU-Net's tolerance, numpy's."""
+    """Return True if values are equal within nnU-Net's tolerance, which is numpy's default."""
     return len(own) == len(its) and bool(np.allclose(own, its))
 
 

@@ -1,4 +1,4 @@
-"""The files of one case, counted voxel by voxel; what is known can be relabelled without reading them again."""
+"""Voxel counts of the files of one case; labels can be remapped without reading the files again."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from mmguard.labels.space import value_counts
 from mmguard.tools.scan.nnunet.readers.volume import Volume
 from mmguard.tools.scan.record import Stamp
 
-#: Of neighbours in a picture so many differ.
+#: Minimum fraction of neighbors that differ in a picture.
 MOSTLY = 0.7
-#: A peak is so wide.
+#: Width of a peak.
 _END = 32
 
 
 @dataclass
 class FileRecord:
-    """One volume."""
+    """Statistics of one volume."""
 
-    path: str  #: The file.
-    stamp: Optional[Stamp] = None  #: Its size and time of change.
-    fault: str = ''  #: Why it cannot be read, in two or three words; empty if it was read.
-    detail: str = ''  #: The same with figures.
-    missing: int = 0  #: Voxels that are missing at the end of the file.
-    dtype: str = ''  #: Of the voxels as stored.
-    shape: List[int] = field(default_factory=list)  #: (channels, z, y, x), as nnU-Net has it.
-    dimension: int = 0  #: Axes of the file.
-    #: ``spacing``, ``origin``, ``direction``, ``affine``: See ``readers.volume.Geometry``.
+    path: str  #: Path of the file.
+    stamp: Optional[Stamp] = None  #: Size and modification time of the file.
+    fault: str = ''  #: Reason why it cannot be read, in two or three words; empty if it was read.
+    detail: str = ''  #: The reason with figures.
+    missing: int = 0  #: Number of voxels missing at the end of the file.
+    dtype: str = ''  #: Type of the stored voxels.
+    shape: List[int] = field(default_factory=list)  #: (channels, z, y, x), nnU-Net's order.
+    dimension: int = 0  #: Number of axes of the file.
+    #: ``spacing``, ``origin``, ``direction``, ``affine``: see ``readers.volume.Geometry``.
     spacing: List[float] = field(default_factory=list)
     origin: List[float] = field(default_factory=list)
     direction: List[float] = field(default_factory=list)
     affine: List[float] = field(default_factory=list)
-    form: str = ''  #: What about its form nnU-Net does not take.
-    scaling: List[float] = field(default_factory=list)  #: slope and intercept of the header, where they change values.
-    #: Of labels, value as nnU-Net reads it (float32) -> voxels; the most frequent ones.
+    form: str = ''  #: Property of its form that nnU-Net does not accept; empty if accepted.
+    scaling: List[float] = field(default_factory=list)  #: Slope and intercept of the header, if they change values.
+    #: For labels, value as read by nnU-Net (float32) -> number of voxels; only the most frequent values.
     values: Dict[str, int] = field(default_factory=dict)
-    left_out: int = 0  #: Voxels of further values.
-    fractions: int = 0  #: Voxels that are no integers.
-    #: ``nan``, ``inf``: Voxels that are not finite.
+    left_out: int = 0  #: Number of voxels with other values.
+    fractions: int = 0  #: Number of voxels that are not integers.
+    #: ``nan``, ``inf``: number of voxels that are not finite.
     nan: int = 0
     inf: int = 0
-    #: ``pairs``, ``unlike``: Neighbours along a line, and those of them that differ; two of the most frequent value are
-    #: no pair. Of label files with many values.
+    #: ``pairs``, ``unlike``: number of neighbors along a line, and of those that differ, in label files with many
+    #: values; two voxels of the most frequent value do not count as a pair.
     pairs: int = 0
     unlike: int = 0
-    #: Value (or ``'nan'``, ``'inf'``, ``'fractions'``) that is not expected -> slice -> voxels.
+    #: Unexpected value (or ``'nan'``, ``'inf'``, ``'fractions'``) -> slice -> number of voxels.
     slices: Dict[str, Dict[int, int]] = field(default_factory=dict)
 
     @property
@@ -66,12 +66,12 @@ class FileRecord:
 
     @property
     def is_picture(self) -> bool:
-        """Whether a label file holds intensities, which differ from voxel to voxel: labels are alike over regions."""
+        """True if a label file contains intensities, which differ from voxel to voxel, while labels form regions."""
         return self.unlike > MOSTLY * self.pairs and not self._is_two_peaks
 
     @property
     def _is_two_peaks(self) -> bool:
-        """Whether nearly all values lie at both ends of 8 bits: a binary mask that was compressed or resized."""
+        """True if nearly all values are at both ends of 8 bits: a compressed or resized binary mask."""
         counts = {int(value): count for value, count in self.values.items() if is_whole(value)}
         low = sum(count for value, count in counts.items() if 0 <= value <= _END)
         high = sum(count for value, count in counts.items() if 255 - _END <= value <= 255)
@@ -79,24 +79,24 @@ class FileRecord:
 
     @property
     def has_turns(self) -> bool:
-        """Whether slices are worth naming: a flat image has one."""
+        """True if there are several slices to name: a flat image has one."""
         return len(self.shape) > 1 and (self.shape[1] > 1 or self.shape[0] > 1)
 
 
 @dataclass
 class CaseRecord:
-    """One case."""
+    """Statistics of the files of one case."""
 
-    path: str  #: Its label file: the key in the journal.
-    case: str  #: Its name.
-    reader: str = ''  #: The class of nnU-Net that it was read as by.
-    #: Which values were expected when it was read, as :func:`digest_of` says: of these no slices are kept.
+    path: str  #: Path of its label file, the key in the journal.
+    case: str  #: Name of the case.
+    reader: str = ''  #: Name of the nnU-Net class that reads it.
+    #: :func:`digest_of` the expected values at the time of reading, whose slices are not kept.
     expected: str = ''
-    label: Optional[FileRecord] = None  #: The label file, where there is one.
-    images: List[FileRecord] = field(default_factory=list)  #: The image files.
+    label: Optional[FileRecord] = None  #: Label file, if there is one.
+    images: List[FileRecord] = field(default_factory=list)  #: Image files.
 
     def to_line(self) -> str:
-        """One line of JSON, what is empty left out."""
+        """Return one line of JSON without empty fields."""
         words = {key: value for key, value in vars(self).items() if value or key in ('path', 'case')}
         if self.label is not None:
             words['label'] = _lean(self.label)
@@ -105,10 +105,10 @@ class CaseRecord:
 
     @classmethod
     def from_line(cls, line: str) -> CaseRecord:
-        """Reads ``to_line`` back.
+        """Read a line of :meth:`to_line`.
 
         Raises:
-            ValueError: Not such a line.
+            ValueError: The line is not a record.
         """
         try:
             words: Dict[str, Any] = json.loads(line)
@@ -121,7 +121,7 @@ class CaseRecord:
 
 
 def digest_of(values: Tuple[int, ...]) -> str:
-    """A short text that is another one for other values: a record for each of many cases must not hold 60,000."""
+    """Return a short digest of values, because each of many records would otherwise store up to 60,000 of them."""
     return hashlib.blake2b(repr(values).encode(), digest_size=8).hexdigest()
 
 
@@ -138,7 +138,7 @@ def _file(words: Dict[str, Any]) -> FileRecord:
 
 
 def is_whole(value: str) -> bool:
-    """Whether a value of ``FileRecord.values`` is an integer.
+    """Return True if a value of ``FileRecord.values`` is an integer.
 
     Example:
         >>> is_whole('-3'), is_whole('0.9998'), is_whole('1e-05')
@@ -147,27 +147,28 @@ def is_whole(value: str) -> bool:
     return value.lstrip('-').isdigit()
 
 
-#: More values than this are no classes; the most frequent ones are kept.
+#: Maximum number of values kept, the most frequent ones: a file with more does not contain classes.
 MAX_VALUES = 256
-#: Unexpected values whose slices are kept.
+#: Maximum number of unexpected values with slices.
 MAX_SLICED = 32
-#: A label file with more values may be an image.
+#: A label file with more values than this may be an image.
 _MANY = 32
-#: Bound on what is counted while a file is read.
+#: Maximum number of values counted while reading a file.
 _MAX_COUNTED = 1 << 16
-#: Beyond it float32 holds no odd integers.
+#: Beyond this, float32 cannot represent odd integers.
 _MAX_WHOLE = 1 << 24
 
 FRACTIONS, NAN, INF = 'fractions', 'nan', 'inf'
 
 
 def count_labels(volume: Volume, record: FileRecord, expected: Collection[int]) -> None:
-    """Count the values of a label file into its record, as nnU-Net sees them: scaled by the header, as float32.
+    """Count the values of a label file in its record as nnU-Net reads them: scaled by the header, as float32.
 
-    The slices of values that are not ``expected`` are noted; empty: all are valid.
+    Args:
+        expected (Collection[int]): Valid values; slices of all others are recorded. Empty: all are valid.
 
     Raises:
-        CannotRead: The file ends too early, or is damaged.
+        CannotRead: The file is truncated or damaged.
     """
     counter = _Counter(record, expected, volume.lines)
     begin = 0
@@ -183,10 +184,10 @@ def count_labels(volume: Volume, record: FileRecord, expected: Collection[int]) 
 
 
 def count_not_finite(volume: Volume, record: FileRecord) -> None:
-    """Counts NaN and infinite voxels of an image into its record.
+    """Count NaN and infinite voxels of an image in its record.
 
     Raises:
-        CannotRead: The file ends too early, or is damaged.
+        CannotRead: The file is truncated or damaged.
     """
     if volume.dtype.kind != 'f':
         volume.check()
@@ -208,7 +209,7 @@ class _Counter:
 
     def add_integers(self, block: np.ndarray, begin: int) -> None:
         if block.dtype.kind == 'u' and block.dtype.itemsize == 8:
-            block = block.view(np.int64)  # what exceeds int64 turns negative: unexpected either way
+            block = block.view(np.int64)  # values beyond int64 become negative: unexpected either way
         counts = value_counts(block)
         self._compare(block, counts)
         for value, count in counts.items():
@@ -222,7 +223,7 @@ class _Counter:
         finite = np.isfinite(block)
         if not finite.all():
             _note_not_finite(self.record, block, begin, self.lines)
-            block = np.where(finite, block, 0.5)  # neither counted as whole nor, below, as a fraction
+            block = np.where(finite, block, 0.5)  # counted neither as an integer nor, below, as a fraction
         rounded = np.rint(block)
         whole = (rounded == block) & (np.abs(block) <= _MAX_WHOLE)
         if whole.all():
@@ -289,7 +290,12 @@ def _note(record: FileRecord, value: str, where: np.ndarray, begin: int, lines: 
 
 
 def relabelled(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = (), rounded: bool = False) -> CaseRecord:
-    """Return a case with other labels, of (value, label) pairs; ``rounded`` takes the nearest integers first."""
+    """Return a case with remapped labels.
+
+    Args:
+        label_map (Sequence[tuple[int, int]]): (value, label) pairs.
+        rounded (bool): Round values to the nearest integers first.
+    """
     label = record.label
     if label is None or not label.is_read or label.left_out:
         return record
@@ -308,7 +314,7 @@ def relabelled(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = (), ro
         values=dict(values),
         slices={value: dict(places) for value, places in slices.items() if places},
         fractions=0 if rounded else label.fractions,
-        # What was no picture becomes none when its values do.
+        # Remapping must not turn labels into a picture.
         unlike=label.unlike if label.is_picture else 0,
     )
     return replace(record, label=written)

@@ -1,4 +1,4 @@
-"""A raw data set of nnU-Net, from its folder to the facts."""
+"""Scan of a raw data set of nnU-Net."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from mmguard.tools.scan.sources.folders import first_entries
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import is_url
 
-#: Kinds of faults that are values of voxels.
+#: Kinds of faults about voxel values.
 _OF_VALUES = (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE)
-#: Values that are listed of all files together.
+#: Maximum number of values listed for all files together.
 _MAX_VALUES = 1 << 16
 
 
 class CaseSummary:
-    """Sum of cases. What it holds of clean cases does not grow with their number; of faulty ones it keeps all."""
+    """Sum of cases. The memory for valid cases is constant; all faulty ones are kept."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec
@@ -46,7 +46,7 @@ class CaseSummary:
         self.faults: List[Fault] = []
 
     def add(self, record: CaseRecord) -> None:
-        """Adds one case."""
+        """Add one case."""
         label = record.label
         self.files += len(record.images) + (label is not None)
         if label is not None and label.is_read:
@@ -74,7 +74,7 @@ class CaseSummary:
         self.offending += any(kind in _OF_VALUES and fault.file == name for kind, fault in found)
 
     def to_facts(self, listing: Listing, reader: str) -> LabelFacts:
-        """Return what the diagnosis asks for."""
+        """Return the facts for the diagnosis."""
         spec = self.spec
         by_kind: Dict[str, List[CaseFault]] = {}
         for kind, fault in sorted([*listing.faults, *self.faults], key=lambda pair: (pair[0], pair[1].file)):
@@ -116,22 +116,22 @@ _DATASET = re.compile(r'(?:Dataset\d{3}|Task\d{2,3})_.+')
 _LAYOUTS = {V1: ' in the layout of v1', MSD: ' in the layout of the Decathlon'}
 _LOOKED_AT = 5000
 _FLAT_CASES = 8
-#: Of more cases the records are not kept, and so nothing can be tried on them.
+#: Maximum number of cases whose records are kept, which trial changes need.
 _KEPT = 5000
 
 
 @dataclass
 class CasesScanned:
-    """What a scan of cases found."""
+    """Result of a scan of cases."""
 
-    facts: LabelFacts  #: For the diagnosis.
-    #: ``decoded``, ``reused``: Cases read, and known from the journal.
+    facts: LabelFacts  #: Facts for the diagnosis.
+    #: ``decoded``, ``reused``: number of cases read, and taken from the journal.
     decoded: int = 0
     reused: int = 0
 
 
 class CaseSource:
-    """A raw data set of nnU-Net: the folder that holds dataset.json."""
+    """A raw data set of nnU-Net: the folder of dataset.json."""
 
     def __init__(self, root: str) -> None:
         self.name = root
@@ -143,7 +143,7 @@ class CaseSource:
             judge_count(self.spec, self.listing.found)
         example = next((image for case in self.listing.cases for image in case.images), None)
         self.reader, notes = choose_reader(self.spec.reader, self.spec.file_ending, example)
-        #: What the user should know of how it was read.
+        #: Notes for the user about how it was read.
         self.notes: List[str] = [
             f'nnU-Net raw data set{_LAYOUTS.get(self.spec.layout, "")}, {quantity(self.count(), "case")}'
             + (f', as {self.reader} reads {self.spec.file_ending}' if self.reader else ''),
@@ -156,13 +156,13 @@ class CaseSource:
             self.spec.add(KEYS, f'nnU-Net reads no {self.spec.file_ending} files; it reads {endings}')
 
     def count(self) -> int:
-        """How many cases there are, for the progress bar."""
+        """Return the number of cases, for the progress bar."""
         return len(self.listing.cases)
 
     def scan(
         self, mapper: Mapper, journal: Optional[Journal] = None, on_files: Callable[[int], None] = lambda files: None
     ) -> CasesScanned:
-        """Read all cases; records go to the journal, and those of unchanged cases come from it."""
+        """Read all cases; records are written to the journal, and those of unchanged cases are taken from it."""
         settings, expected = CaseSettings(self.reader, self.spec.expected), digest_of(self.spec.expected)
         summary = CaseSummary(self.spec, self.root)
         decoded = reused = 0
@@ -185,7 +185,7 @@ class CaseSource:
                 on_files(1)
 
         _import_decoders(self.reader)
-        # The mappers hand over what they are given, and the settings know what to do with it.
+        # The mappers pass items through unchanged to the settings, which know their type.
         for result in mapper(in_chunks(unknown(), self._cases_per_task), settings):  # type: ignore[arg-type]
             if journal is not None:
                 journal.append(result.lines)
@@ -196,7 +196,7 @@ class CaseSource:
         return CasesScanned(summary.to_facts(self.listing, self.reader), decoded, reused)
 
     def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """Return the facts, after a scan, with other entries in dataset.json and with :func:`relabelled` files."""
+        """Return the facts of the last scan with other entries in dataset.json and with :func:`relabelled` files."""
         if len(self._records) > _KEPT:
             return None
         spec = spec_of({**self.spec.content, **dict(dataset_json)})
@@ -208,7 +208,7 @@ class CaseSource:
         return summary.to_facts(self.listing, self.reader)
 
     def _cases_per_task(self) -> int:
-        # A volume takes a tenth of a second and more, a flat image about as long as handing it over ten times.
+        # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
         return _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
 
     def _known(self, item: CaseItem, expected: str, journal: Optional[Journal]) -> Optional[CaseRecord]:
@@ -225,21 +225,21 @@ class CaseSource:
         files = ([record.label] if record.label else []) + record.images
         if [(file.path, file.stamp) for file in files] != [(path, FILES.stamp_of(path)) for path in wanted]:
             return None
-        # What failed for lack of a package or a permission may go well now.
+        # Files that failed for lack of a package or a permission may be readable now.
         if any(file.fault.startswith(('needs', 'no permission')) for file in files):
             return None
         return record
 
 
 def _import_decoders(reader: str) -> None:
-    """Before processes are forked, so that each does not import them for itself."""
+    """Import the decoders before processes are forked, so that they share the imports."""
     for module in ('PIL.Image',) if reader == 'NaturalImage2DIO' else ('nibabel', 'SimpleITK'):
         _is_installed(module)
     gzip_decoder()
 
 
 def why_unread(reader: str, ending: str) -> str:
-    """Return why no file of a data set can be read: its form, or a missing package; empty where there is nothing."""
+    """Return the reason why no file of a data set can be read: its format, or a missing package; empty if readable."""
     if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
         return (
             f'{ending} files are not read: write them as .nii.gz, for example by SimpleITK: '
@@ -262,13 +262,13 @@ def _is_installed(name: str) -> bool:
 
 
 def raw_datasets(target: str) -> List[str]:
-    """Return the data sets that a target names: a data set, its dataset.json, or nnUNet_raw, which holds several."""
+    """Return the data sets of a target: a data set, its dataset.json, or nnUNet_raw, which contains several."""
     if os.path.basename(target) == 'dataset.json':
         target = os.path.dirname(target) or '.'
     if is_url(target) or not os.path.isdir(target):
         return []
     if is_raw_dataset(target):
         return [target]
-    # A folder of label maps may hold a million files.
+    # A folder of label maps may have a million files.
     names = sorted(filter(_DATASET.fullmatch, (entry.name for entry in first_entries(target, _LOOKED_AT))))
     return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]

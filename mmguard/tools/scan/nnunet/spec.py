@@ -1,4 +1,4 @@
-"""What a dataset.json says, and what is wrong with it, by the rules of nnU-Net's LabelManager and integrity check.
+"""Declarations and faults of a dataset.json, by the rules of nnU-Net's LabelManager and integrity check.
 
 (nnunetv2/utilities/label_handling/label_handling.py, nnunetv2/experiment_planning/verify_dataset_integrity.py)
 """
@@ -15,40 +15,40 @@ from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
 from mmguard.text import plural, quantity, shorten
 
-#: Faults of dataset.json, by kind; ``VolumeFacts.declared`` holds their texts.
+#: Kinds of faults of dataset.json; ``VolumeFacts.declared`` contains their texts.
 KEYS, LABELS, REGIONS, COUNT = 'keys', 'labels', 'regions', 'count'
 
-#: Layouts of a data set; v1 as the Decathlon has it keeps the channels of a case in one file.
+#: Layouts of a data set; the Decathlon's variant of v1 keeps all channels of a case in one file.
 V1, V2, MSD = 'v1', 'v2', 'msd'
 
 _REQUIRED = {
     V2: ('labels', 'channel_names', 'numTraining', 'file_ending'),
     V1: ('labels', 'modality', 'numTraining'),
 }
-#: Levels of lists and objects; nnU-Net's own has two.
+#: Maximum nesting of lists and objects; nnU-Net's own has two levels.
 _DEEPEST = 20
 
 
 @dataclass
 class DatasetSpec:
-    """What a dataset.json declares, as far as it can be understood."""
+    """Declarations of a dataset.json, as far as they are valid."""
 
-    content: Dict[str, Any] = field(default_factory=dict)  #: All of it.
-    expected: Tuple[int, ...] = ()  #: Valid values, the ignored one included; empty where no labels are declared.
+    content: Dict[str, Any] = field(default_factory=dict)  #: The whole content.
+    expected: Tuple[int, ...] = ()  #: Valid values including the ignored one; empty if no labels are declared.
     ignore: Optional[int] = None  #: The ignored value.
-    names: Dict[int, str] = field(default_factory=dict)  #: Value -> its class; of regions, all that hold it.
+    names: Dict[int, str] = field(default_factory=dict)  #: Value -> its class, or all regions that contain it.
     channels: Optional[int] = None  #: Number of channels.
     file_ending: str = ''  #: ``'.nii.gz'``.
     reader: Optional[str] = None  #: ``overwrite_image_reader_writer``.
-    faults: Dict[str, List[str]] = field(default_factory=dict)  #: Kind -> what is wrong, in words.
-    layout: str = V2  #: ``'v2'``, ``'v1'`` or ``'msd'``; which of the last two it is, the names of the images say.
+    faults: Dict[str, List[str]] = field(default_factory=dict)  #: Kind -> descriptions of faults.
+    layout: str = V2  #: ``'v2'``, ``'v1'`` or ``'msd'``; the names of the images distinguish the last two.
 
     def add(self, kind: str, fault: str) -> None:
         self.faults.setdefault(kind, []).append(fault)
 
 
 def read_spec(path: str) -> DatasetSpec:
-    """Read dataset.json. Whatever is wrong with it is reported in ``faults``."""
+    """Read dataset.json; its faults are reported in ``faults``."""
     spec = DatasetSpec()
     twice: List[str] = []
 
@@ -75,7 +75,7 @@ def read_spec(path: str) -> DatasetSpec:
 
 
 def spec_of(content: Dict[str, Any]) -> DatasetSpec:
-    """What the content of a dataset.json declares."""
+    """Return the declarations of the content of a dataset.json."""
     is_old = 'modality' in content and not {'channel_names', 'file_ending'} & set(content)
     spec = DatasetSpec(content, layout=V1 if is_old else V2)
     _read_keys(spec)
@@ -118,7 +118,7 @@ def _read_keys(spec: DatasetSpec) -> None:
 
 
 def judge_count(spec: DatasetSpec, found: int) -> None:
-    """Compares numTraining with the cases that nnU-Net finds."""
+    """Compare numTraining with the number of cases that nnU-Net finds."""
     said = spec.content.get('numTraining')
     if said is None:
         return
@@ -162,7 +162,7 @@ def _read_labels(spec: DatasetSpec) -> None:
 
 
 def _named(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
-    """Name -> value, of labels that are written the other way round; of one name that stands twice both remain."""
+    """Return name -> value of labels written value -> name; entries with duplicate names are all kept."""
     names: Dict[str, Optional[int]] = {}
     for value, name in labels.items():
         names[f'{name} ({value})' if name in names else name] = _as_int(value)
@@ -219,7 +219,7 @@ def _judge_regions(spec: DatasetSpec, labels: Mapping[str, Any], declared: Mappi
 
 
 def _as_int(value: Any) -> Optional[int]:
-    """As nnU-Net's ``int(...)``; ``None`` where that fails or cuts."""
+    """Return nnU-Net's ``int(...)`` of a value; ``None`` if that fails or truncates."""
     try:
         number = int(value)
         return number if isinstance(value, str) or number == value else None
@@ -232,7 +232,7 @@ def _listed(values: List[int]) -> str:
 
 
 def is_raw_dataset(folder: str) -> bool:
-    """Whether a folder is one of nnU-Net's raw data sets: dataset.json beside imagesTr, or labels, as it has them."""
+    """Return True if a folder is a raw data set of nnU-Net: dataset.json has its keys or is next to its folders."""
     path = os.path.join(folder, 'dataset.json')
     if not os.path.isfile(path):
         return False

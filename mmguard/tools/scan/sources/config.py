@@ -27,10 +27,10 @@ from mmguard.tools.storage.files import check_backend
 from mmguard.tools.storage.urls import common_folder, mask_secrets, strip_secrets
 
 _FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
-#: So many files are decoded once more: the scan must not take longer for it.
+#: Number of files that are decoded a second time, small enough not to slow down the scan.
 SAMPLE = 4
 
-#: Of a data set whose files are not read.
+#: Note for a data set whose files are not read.
 TAKE_SAMPLES = (
     '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of mmengine; '
     f'of another {CHECK_TARGET}'
@@ -41,7 +41,7 @@ Step = Callable[[Dict[str, Any]], Optional[Dict[str, Any]]]
 
 
 def spread(items: Sequence[_Any], most: int = SAMPLE) -> List[_Any]:
-    """A few of many, one of each part, the same ones each time.
+    """Return a few elements, evenly spread, the same ones each time.
 
     Example:
         >>> spread('abc'), len(spread(range(1000)))
@@ -61,24 +61,24 @@ def ask_loader(
     root: Optional[str] = None,
     copies: Mapping[str, str] = MappingProxyType({}),
 ) -> LoaderFacts:
-    """Take all samples of a built data set, its pipeline run to the loading of the annotations, and compare their
-    values with what the scan makes of the files.
+    """Take all samples of a built data set, with its pipeline run up to loading the annotations, and compare their
+    values with those that the scan reads from the files.
 
-    ``copies`` are read in the place of files.
+    ``copies`` are read in place of files.
     """
     from mmengine.dataset import Compose
     from mmseg.registry import TRANSFORMS
 
     try:
-        with warnings.catch_warnings():  # each edit that is tried would say them again
+        with warnings.catch_warnings():  # they would be repeated for each edit that is tried
             warnings.simplefilter('ignore')
             steps = up_to_the_loader(pipeline, TRANSFORMS)
-    except Exception as error:  # a class of the user's may raise anything
+    except Exception as error:  # a user's class may raise anything
         return LoaderFacts(unknown=f'its pipeline cannot be built ({describe_error(error, 160)})')
     if not steps:
         return LoaderFacts(unknown='no transform of its pipeline loads annotations')
     facts = LoaderFacts()
-    settings = replace(settings, guard_map=())  # what a guard maps comes after the loader
+    settings = replace(settings, guard_map=())  # a guard maps values after the loader
     table, invalid = settings.table(), np.array(settings.invalid_values())
     loading = copy.copy(dataset)
     loading.pipeline = Compose(steps)
@@ -104,10 +104,10 @@ def _load_values(dataset: Any, place: int) -> Dict[int, int]:
 
 
 def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Callable[[], Mapping[int, int]]) -> None:
-    """Load a sample, and compare its values with what the scan counts in its file."""
+    """Load a sample, and compare its values with those that the scan counts in its file."""
     try:
         loaded = load()
-    except Exception as error:  # a class of the user's may raise anything
+    except Exception as error:  # a user's class may raise anything
         facts.failed[name] = mask_secrets(describe_error(error, 240))
         return
     facts.files += 1
@@ -116,9 +116,9 @@ def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Call
 
 
 def up_to_the_loader(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> List[Step]:
-    """Build the transform that loads annotations, and those of the user's before it; none where nothing loads them.
+    """Build the transform that loads annotations, and the user's transforms before it; empty if nothing loads them.
 
-    The frameworks' own steps before it only work on the image, which is not decoded.
+    The frameworks' own steps before it only change the image, which is not decoded here.
     """
     steps: List[Step] = []
     for transform in pipeline:
@@ -131,30 +131,30 @@ def up_to_the_loader(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> 
     return []
 
 
-#: What a loader says of where files are read; the second as it was called before.
+#: Arguments of a loader that define where files are read; the second is the old name.
 _READERS = ('backend_args', 'file_client_args')
 
 
 class SplitSet(NamedTuple):
-    """One data set of a config, out of its wrappers."""
+    """One data set of a config, without its wrappers."""
 
-    name: str  #: The splits that use it, ``'val, test'``; numbered where a split joins several.
-    config: Mapping[str, Any]  #: Of the data set.
-    pipeline: List[Mapping[str, Any]]  #: Its transforms, those of its wrappers behind them.
+    name: str  #: Splits that use it, ``'val, test'``; numbered if a split joins several.
+    config: Mapping[str, Any]  #: Config of the data set.
+    pipeline: List[Mapping[str, Any]]  #: Its transforms, followed by those of its wrappers.
 
 
 def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> List[SplitSet]:
-    """The data sets of the splits, each once, wrappers (concatenated, repeated, mixed) taken off."""
+    """Return the data sets of the splits, each once, without wrappers (concatenated, repeated, mixed)."""
     found: List[SplitSet] = []
     for split in splits:
         loaders = config.get(f'{split}_dataloader')
-        # A loop of several data sets takes a loader for each.
+        # A loop over several data sets takes a loader for each.
         listed = loaders if isinstance(loaders, (list, tuple)) else [loaders]
         wanted = [one['dataset'] for one in listed if isinstance(one, Mapping) and one.get('dataset')]
         leaves = list(_leaves(wanted, []))
         for number, (leaf, pipeline) in enumerate(leaves):
             name = split if len(leaves) == 1 else f'{split} {number + 1} of {len(leaves)}'
-            # A test split that is the validation again needs no second reading.
+            # A test split that is the same as the validation split is read once.
             same = next((i for i, known in enumerate(found) if _reads_the_same(known, leaf, pipeline)), None)
             if same is None:
                 found.append(SplitSet(name, leaf, pipeline))
@@ -187,7 +187,7 @@ def _without_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 class _Loading(NamedTuple):
-    """What a pipeline does to the values of a label map before anything else."""
+    """Changes that a pipeline makes to the values of a label map before anything else."""
 
     loader: str
     backend: str
@@ -209,10 +209,10 @@ def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
 class ConfigSource(MapSource):
     """A data set of an mmseg config: the files that its own class lists, with its own label map.
 
-    It has as many classes as the head, or without ``num_classes`` as it names.
+    The number of classes is that of the head, or without ``num_classes`` that of the names in the data set.
 
     Raises:
-        Exception: What the data set's class raises where it does not find its files.
+        Exception: Raised by the data set's class if it does not find its files.
     """
 
     def __init__(self, split: SplitSet, num_classes: Optional[int], ignore_index: int) -> None:
@@ -223,7 +223,7 @@ class ConfigSource(MapSource):
         named = dataset.metainfo.get('classes') or ()
         classes = [named] if isinstance(named, str) else list(named)
         loading = _loading(split.pipeline)
-        # Pairs of names: the rest of what the class lists would take ten times the memory.
+        # Keep only pairs of names: the rest of the listing would take ten times the memory.
         infos = [dataset.get_data_info(place) for place in range(len(dataset))]
         labelled = [place for place, info in enumerate(infos) if info.get('seg_map_path')]
         self._files = [
@@ -246,7 +246,7 @@ class ConfigSource(MapSource):
         if self._files:
             self.folder = common_folder([item.path for item in self._files])
             ending = str(getattr(dataset, 'seg_map_suffix', None) or '')
-            # The ending of a kind of file alone says nothing, and a copy is a PNG.
+            # An ending that is only a file type does not distinguish label maps, and a copy is a PNG.
             self.suffix = ending if not ending.startswith('.') else ''
         if not infos:
             raise ValueError(f'it lists no file: {_places(dataset)}')
@@ -280,14 +280,14 @@ class ConfigSource(MapSource):
 
 
 def _places(dataset: Any) -> str:
-    """Where a data set looks for its files."""
+    """Return the places where a data set looks for its files."""
     places = [f'{key}={value!r}' for key, value in getattr(dataset, 'data_prefix', {}).items()]
     keys = ('ann_file', 'img_suffix', 'seg_map_suffix')
     return ', '.join(places + [f'{key}={getattr(dataset, key)!r}' for key in keys if getattr(dataset, key, None)])
 
 
 def _build(config: Mapping[str, Any]) -> Any:
-    """Build a data set as training does, but for its pipeline, and let it list its files."""
+    """Build a data set as in training, but without its pipeline, and let it list its files."""
     import mmseg.datasets  # noqa: F401  registers the classes
     from mmengine.dataset import BaseDataset
     from mmseg.registry import DATASETS

@@ -24,7 +24,7 @@ from mmguard.tools.scan.sources.other_files import ENOUGH, looks_like_yolo
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, below, mirror_folder
 
-#: What label files have at the end of their stem and images have not, or have otherwise; the longest come first.
+#: Ends of the stems of label files that images do not have, or have differently; the longest come first.
 LABEL_TAILS = (
     '_gtFine_labelTrainIds', '_gtFine_labelIds', '_gtFine_color', '_gtCoarse_labelTrainIds', '_gtCoarse_labelIds',
     '_instance_color_RGB', '_segmentation', '_labelTrainIds', '_train_id', '_manual1', '_labels', '_label', '_mask',
@@ -40,7 +40,7 @@ def _without(stem: str, tails: Tuple[str, ...]) -> str:
 
 
 class Partners:
-    """The images of one folder, to be found by the stems of labels."""
+    """The images of one folder, found by the stems of labels."""
 
     def __init__(self, names: List[str]) -> None:
         self._by_stem: Dict[str, str] = {}
@@ -52,20 +52,20 @@ class Partners:
         self._found = set()  # type: ignore[var-annotated]
 
     def of(self, label_stem: str) -> str:
-        """The image of a label; ``''`` if there is none."""
+        """Return the image of a label; ``''`` if it has none."""
         name = self._by_stem.get(label_stem) or self._by_key.get(_without(label_stem, LABEL_TAILS), '')
         self._found.add(name)
         return name
 
     def without_label(self) -> List[str]:
-        """The images that no label asked for."""
+        """Return the images that no label has asked for."""
         return [name for name in self._by_stem.values() if name not in self._found]
 
 
 class FolderSource(MapSource):
-    """Label maps in a folder and those in it, or one file; ``images`` is laid out alike.
+    """Label maps in a folder and its subfolders, or one file; ``images`` has the same layout.
 
-    Without ``suffix`` any image is one, but where Cityscapes' files are together, ``_labelTrainIds.png`` comes before
+    Without ``suffix`` any image is a label map, but of Cityscapes' files in one folder ``_labelTrainIds.png`` precedes
     ``_labelIds.png``.
 
     Raises:
@@ -79,7 +79,7 @@ class FolderSource(MapSource):
         self._is_folder = FILES.is_folder(whole)
         super().__init__(root, settings, root=whole if self._is_folder else os.path.dirname(whole))
         self._target = whole
-        self.folder = whole if self._is_folder else ''  # of one file nobody writes the others anew
+        self.folder = whole if self._is_folder else ''  # the other files of a single file's folder are not rewritten
         for folder in (root, images):
             if folder is not None and not FILES.exists(folder):
                 raise FileNotFoundError(f'{folder} does not exist: name a folder of label maps, or of their images')
@@ -114,7 +114,7 @@ class FolderSource(MapSource):
         return [name for name in names if is_label(name) and name.endswith(self.suffix)]
 
     def _has_arrays_alone(self) -> bool:
-        """Whether the label maps are those of numpy: what is in ``images`` beside them is no label."""
+        """Return True if only numpy files are label maps: ``images`` next to them holds no labels."""
         for folder, names, _stamps in self._folders(quiet=True):
             if 'images' not in below(folder, self._target).replace(os.sep, '/').split('/') and any(
                 map(is_image_name, names)
@@ -125,7 +125,7 @@ class FolderSource(MapSource):
         return False
 
     def found_instead(self) -> Optional[List[str]]:
-        """Where there is no label map, the other files, as far as they were looked at; ``None`` where there is one."""
+        """Return the other files that were seen if there is no label map; ``None`` if there is one."""
         others: List[str] = []
         closed: List[str] = []
         photos = False
@@ -133,14 +133,14 @@ class FolderSource(MapSource):
             return None
         for folder, names, _stamps in walk(self._target, lambda folder, error: closed.append(folder)):
             if self._labels(names):
-                # Where the labels are texts, what lies in images/ are the images.
+                # If the labels are text files, the files in images/ are the images.
                 if 'images' not in below(folder, self._target).replace(os.sep, '/').split('/'):
                     return None
                 photos = True
                 continue
             others += [os.path.join(folder, name) for name in names[: ENOUGH - len(others)]]
         if closed or (photos and not looks_like_yolo(others)):
-            return None  # of folders that cannot be read the scan has more to say
+            return None  # the scan reports folders that cannot be read
         return others
 
     def items(self) -> Iterator[MapItem]:
@@ -192,12 +192,12 @@ class FolderSource(MapSource):
         if not self._is_folder:
             return 1
         if FILES.is_far(self._target):
-            return None  # a thousand names take a request
+            return None  # a thousand names take one request
         return sum(len(self._labels(names)) for _folder, names, _stamps in self._folders(quiet=True))
 
 
 def label_files(root: str, suffix: Optional[str] = None) -> List[str]:
-    """Return the label maps that a scan of a folder reads, images next to them left out."""
+    """Return the label maps that a scan of a folder reads, without the images next to them."""
     folders = label_and_image_folders(root)
     source = FolderSource(root if folders is None else folders[0], MapSettings(256), suffix=suffix)
     return [item.path for item in source.items()]

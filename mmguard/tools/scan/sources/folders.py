@@ -16,9 +16,9 @@ IMAGE_ENDINGS = (
     '.png', '.bmp', '.tif', '.tiff', '.jpg', '.jpeg', '.gif', '.webp', '.pgm', '.ppm', '.pnm', '.tga', '.jp2',
 )  # fmt: skip
 
-#: Of data sets that keep several kinds of label files side by side: which one is trained on.
+#: Endings of the label files that are trained on, in data sets with several kinds of label files next to each other.
 TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
-#: A server may list a folder in itself; nobody lays out labels deeper than this.
+#: Maximum depth: a server may list a folder inside itself.
 _DEEPEST = 32
 
 
@@ -26,12 +26,13 @@ class Folder(NamedTuple):
     """The files of a folder."""
 
     path: str  #: The folder.
-    names: List[str]  #: What is in it and no folder, sorted.
-    stamps: Mapping[str, Stamp] = {}  #: Of far files, where the listing says them.
+    names: List[str]  #: Its entries that are not folders, sorted.
+    stamps: Mapping[str, Stamp] = {}  #: Stamps of remote files, if the listing gives them.
 
 
 def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder]:
-    """Walk a folder and those in it, links followed, none twice; tell ``on_error`` of a folder that cannot be read."""
+    """Walk a folder and its subfolders, each once, following links; tell ``on_error`` of a folder that cannot be
+    read."""
     if FILES.is_far(root):
         yield from _walk_far(root, on_error)
         return
@@ -44,7 +45,7 @@ def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder
         try:
             status = os.stat(folder)
             if (status.st_dev, status.st_ino) in seen:
-                continue  # a link back to where we come from
+                continue  # a link back to a folder on the way here
             seen.add((status.st_dev, status.st_ino))
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -78,7 +79,7 @@ def _files_of(folder: str, entries: List[Entry]) -> Folder:
 
 
 def files_in(folder: str) -> Folder:
-    """The files of a folder; none where it cannot be read."""
+    """Return the files of a folder; empty if it cannot be read."""
     try:
         if FILES.is_far(folder):
             return _files_of(folder, FILES.entries(folder))
@@ -88,7 +89,7 @@ def files_in(folder: str) -> Folder:
 
 
 def first_entries(folder: str, most: Optional[int] = None) -> List[os.DirEntry]:
-    """Return the first entries of a folder; none where it cannot be read."""
+    """Return the first entries of a folder; empty if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return list(islice(entries, most))
@@ -108,13 +109,13 @@ def is_folder(entry: os.DirEntry) -> bool:
 
 
 def is_gray(path: str) -> bool:
-    """Whether an image has one channel, as label maps have."""
+    """Return True if an image has one channel, as label maps have."""
     try:
         from PIL import Image
 
         with FILES.open(path) as file, Image.open(file) as opened:
             return opened.mode in ('1', 'L', 'P', 'I', 'I;16')
-    except Exception:  # a damaged file raises what it likes
+    except Exception:  # a damaged file may raise anything
         return False
 
 
@@ -126,7 +127,7 @@ _IMAGES = ('img_dir', 'images', 'image', 'imgs', 'img', 'leftImg8bit', 'JPEGImag
 
 
 def label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
-    """The folders of labels and of images in a data set's root; ``None`` where their names do not tell."""
+    """Return the folders of labels and images in a data set's root; ``None`` if their names do not tell."""
     if FILES.is_far(root):
         there = {entry.name for entry in FILES.entries(root) if entry.is_folder}
         pairs = ((label, image) for label in _LABELS for image in _IMAGES if {label, image} <= there)
@@ -141,13 +142,13 @@ def label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
 
 
 NAME = 'labelmap.txt'
-#: More bytes are no class list.
+#: Maximum number of bytes of a class list.
 _LARGEST_LIST = 1 << 20
 _LINE = re.compile(r'([^:#][^:]*):(\d{1,3}),(\d{1,3}),(\d{1,3}):[^:]*:[^:]*')
 
 
 def read_labelmap(folder: str) -> Dict[Tuple[int, int, int], str]:
-    """Return red, green, blue -> name of the class, in the order of the file; empty where it is missing or damaged.
+    """Return (red, green, blue) -> class name, in the order of the file; empty if it is missing or damaged.
 
     The file is in the folder of the label maps, or in the one above.
     """

@@ -1,4 +1,4 @@
-"""What a folder without label maps holds instead, and what converts the formats that are not read."""
+"""Contents of a folder without label maps, and converters for formats that are not read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mmguard.files.regular import open_regular
 from mmguard.tools.scan.sources.folders import TRAINED_ENDINGS, is_gray, is_image_name, walk
 from mmguard.tools.storage.files import FILES
 
-#: So many files are looked at: a folder is mostly of one kind.
+#: Number of files that are inspected: a folder mostly holds one kind.
 ENOUGH = 200
 
-#: So many texts are opened.
+#: Number of text files that are opened.
 _TEXTS = 50
 
-#: So much of a JSON tells what it is.
+#: Number of bytes that identify a JSON.
 _HEAD = 1 << 14
 
 _VOLUMES = ('.nii.gz', '.nii', '.mha', '.mhd', '.nrrd', '.dcm')
@@ -27,7 +27,7 @@ _YOLO = re.compile(rb'\s*\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def words_of(files: Sequence[str], suffix: str = '') -> str:
-    """Say what the first files that were found are, and what to name instead."""
+    """Say what the first files are, and what to name instead."""
     if not files:
         return 'It holds no files: is the path right, is a disk not mounted?'
     if suffix:
@@ -57,7 +57,7 @@ def words_of(files: Sequence[str], suffix: str = '') -> str:
 
 
 def words_of_json(file: str, ended_early: bool = False) -> str:
-    """What a JSON that holds no image, annotation or category is; empty where it cannot be read (to its end)."""
+    """Say what a JSON without images, annotations or categories is; empty if it cannot be read (to its end)."""
     try:
         with FILES.open(file) as opened:
             head = opened.read(_HEAD).decode(errors='replace').lstrip()
@@ -83,20 +83,20 @@ def _ending(file: str) -> str:
 
 
 def looks_like_yolo(files: Sequence[str]) -> bool:
-    """Whether most of these files are texts, and one is of YOLO: an image without objects has an empty one."""
+    """Return True if most of the files are text and one is of YOLO; an image without objects has an empty file."""
     texts = [file for file in files if _ending(file) == '.txt']
     return 2 * len(texts) > len(files) and any(map(_is_yolo, texts[:_TEXTS]))
 
 
 def _is_yolo(file: str) -> bool:
     try:
-        with FILES.open(file) as opened:  # of a pipe it waits for nothing
+        with FILES.open(file) as opened:  # never blocks on a pipe
             return _YOLO.match(opened.read(4096)) is not None
     except OSError:
         return False
 
 
-#: So many names of a folder are looked at, and so many files of an ending in each; so much of a file tells what it is.
+#: Number of names of a folder that are inspected, of files per ending that are opened, and of bytes that identify one.
 _NAMES, _OPENED, _BEGINNING = 2000, 5, 1 << 12
 _BY_DATUMARO = 'write it as COCO, `datum convert -i {{target}} -if {} -f coco_instances -o coco`, and name that'
 _MATLAB = (
@@ -134,12 +134,12 @@ _LABELS = r'(objects|labels?)'
 class _Program(NamedTuple):
     """Files of one kind."""
 
-    ending: str  #: How their names end.
-    mark: Pattern[bytes]  #: What stands in their beginning.
-    words: str  #: What they are, and what to do.
+    ending: str  #: Ending of their names.
+    mark: Pattern[bytes]  #: Pattern that occurs in their first bytes.
+    words: str  #: Description, and what to do.
 
 
-#: Files that nothing else is read next to.
+#: Files next to which no other format is read.
 _ALONE = (
     ('.xml', '<imagesize>', f'XML of the LabelMe of MIT: {_BY_DATUMARO.format("label_me")}'),
     ('.xml', r'(?s)<annotations\b.*<(meta|version|image|track)\b', f'XML of CVAT: {_BY_DATUMARO.format("cvat")}'),
@@ -169,7 +169,7 @@ _ALONE = (
     ('.label', '', f'labels of points of SemanticKITTI, {_NO_CONVERTER}'),
 )
 _OF_TOOLS = r'"(shape_attributes|_via_\w+|from_name|\w+labels|box2d|poly2d)"|"coordinates"\s*:\s*\{'
-#: Files that are named where nothing was read.
+#: Files that are named if nothing was read.
 _OTHERS = (
     ('.json', _OF_TOOLS, f'JSON of VIA, Label Studio, BDD100K or CreateML: {_EXPORT}'),
     ('json', '"FeatureCollection"', f'GeoJSON: draw it, `rasterio.features.rasterize`, and {_AS_MAPS}'),
@@ -195,7 +195,7 @@ _KNOWN, _ALL = (
 
 
 def words_of_program(target: str) -> str:
-    """Say what a file, or the first file of such a kind in a folder on disk, is; empty where it is not known."""
+    """Describe a file, or the first file of a known kind in a folder on disk; empty if unknown."""
     if os.path.isfile(target):
         return _describe_file(target, os.path.dirname(os.path.abspath(target)), _ALL)
     seen = 0

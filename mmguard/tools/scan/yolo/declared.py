@@ -1,4 +1,4 @@
-"""What a data.yaml, or the list of names beside the labels, declares."""
+"""Declarations of a data.yaml, or of the list of names next to the labels."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from mmguard.tools.scan.sources.folders import first_entries
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, is_url, join
 
-#: Lists of names, one a line, as darknet and labelling tools write them.
+#: Lists of names, one per line, as written by darknet and labeling tools.
 NAME_LISTS = ('classes.txt', 'obj.names', 'data.names', 'predefined_classes.txt', 'names.txt', 'labels.txt')
-#: More classes have no names.
+#: Maximum number of classes with names.
 _MOST = 100_000
-#: Of more names in a folder the data.yaml is named itself.
+#: Number of names of a folder to look at; in a larger folder, the data.yaml has to be given itself.
 _LOOKED_AT = 5000
-#: More bytes have no list of names.
+#: Maximum size of a list of names in bytes.
 _LARGEST = 8 << 20
-#: What a config of another program has beside names. A ``_base_`` beside them is nothing: a data.yaml is data.
+#: Keys of other programs' configs, which may have names too. ``_base_`` is ignored: a data.yaml inherits nothing.
 _OTHERS = ('model', '__include__', 'DATASET', 'MODEL', '_BASE_', 'backbone')
 
 
 @dataclass
 class Declared:
-    """What is declared."""
+    """Declared names, classes and paths of a data set."""
 
-    file: str = ''  #: The data.yaml, or the list of names; empty: there is none.
-    root: str = ''  #: The folder that its paths are relative to.
-    names: List[str] = field(default_factory=list)  #: By class id; empty: nobody names them.
-    num_classes: Optional[int] = None  #: ``nc``, or as many as there are names.
-    kpt_shape: Optional[Tuple[int, int]] = None  #: Points, and numbers of each.
-    #: Split -> folders and lists of images, as they are written.
+    file: str = ''  #: The data.yaml, or the list of names; empty if there is neither.
+    root: str = ''  #: Folder that its paths are relative to.
+    names: List[str] = field(default_factory=list)  #: Names by class id; empty if not given.
+    num_classes: Optional[int] = None  #: ``nc``, or the number of names.
+    kpt_shape: Optional[Tuple[int, int]] = None  #: Number of keypoints, and of values per keypoint.
+    #: Split -> folders and lists of images as written.
     splits: Dict[str, List[str]] = field(default_factory=dict)
-    faults: List[str] = field(default_factory=list)  #: What ultralytics stops at.
+    faults: List[str] = field(default_factory=list)  #: Faults that stop ultralytics.
 
 
 def is_data_yaml(path: str) -> bool:
-    """Whether a file is a data.yaml: it has names, or their number, and says where images are."""
+    """Return True if a file is a data.yaml: it has names, or their number, and paths of images."""
     return declares_names(path) and bool({*SPLITS, 'validation'} & set(_data(path)))
 
 
 def declares_names(path: str) -> bool:
-    """Whether a file has names, or their number: a data.yaml, or what tools write beside the labels of one split."""
+    """Return True if a file has names, or their number: a data.yaml, or a tool's file next to the labels of a split."""
     data = _data(path)
     if not isinstance(data, Mapping) or any(key in data for key in _OTHERS):
         return False
@@ -55,7 +55,7 @@ def declares_names(path: str) -> bool:
 
 
 def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
-    """The data.yaml of a folder; empty where there is none. Where several are, data.yaml before the others."""
+    """Return the data.yaml of a folder, empty if not found; the file named data.yaml is preferred."""
     try:
         some = _some_names(folder)
     except OSError:
@@ -68,7 +68,7 @@ def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> s
 def _some_names(folder: str) -> List[str]:
     if FILES.is_far(folder):
         return sorted(FILES.names_in(folder))
-    return [entry.name for entry in first_entries(folder, _LOOKED_AT)]  # one of label maps may hold a million files
+    return [entry.name for entry in first_entries(folder, _LOOKED_AT)]  # label maps may be a million files
 
 
 def _data(path: str) -> Any:
@@ -83,9 +83,9 @@ def _data(path: str) -> Any:
 
 
 def read_data_yaml(path: str) -> Declared:
-    """Reads a data.yaml for which :func:`is_data_yaml` holds. Nothing in it is run, nothing is downloaded."""
+    """Read a data.yaml for which :func:`is_data_yaml` is true, without running or downloading anything."""
     data = dict(_data(path))
-    if 'val' not in data and 'validation' in data:  # as ultralytics does
+    if 'val' not in data and 'validation' in data:  # same as ultralytics
         data['val'] = data['validation']
     said = Declared(path, _root(data.get('path'), path))
     names, why = _names(data.get('names'))
@@ -112,8 +112,10 @@ def read_data_yaml(path: str) -> Declared:
 
 
 def _root(written: Any, path: str) -> str:
-    """The folder that paths are relative to. Ultralytics looks in the working directory and where it keeps data sets;
-    this looks beside the data.yaml, too."""
+    """Return the folder that paths are relative to.
+
+    Ultralytics searches the working directory and its data set folder; the folder of the data.yaml is searched too.
+    """
     beside = os.path.dirname(absolute(path))
     if not _is_path(written):
         return beside
@@ -134,7 +136,7 @@ def _is_path(written: Any) -> bool:
 
 
 def _names(written: Any) -> Tuple[List[str], str]:
-    """The names by class id, and what is wrong with them."""
+    """Return the names by class id, and their fault, empty if they are valid."""
     if isinstance(written, list):
         return [str(name) for name in written[:_MOST]], ''
     if not isinstance(written, Mapping):
@@ -163,7 +165,7 @@ def _keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, i
 
 
 def names_beside(folder: str) -> Declared:
-    """The list of names, or the data.yaml, in a folder of labels, in its ``labels``, or in the folder around it."""
+    """Return the list of names, or the data.yaml, of a folder of labels, its ``labels``, or its parent."""
     around = os.path.dirname(absolute(folder))
     for place, known in ((folder, NAME_LISTS), (join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
         for name in known:
@@ -174,15 +176,17 @@ def names_beside(folder: str) -> Declared:
     of_split = os.path.basename(around) == 'labels'
     for place in (folder, around, *([os.path.dirname(around)] if of_split else [])):
         file = data_yaml_in(place, declares_names)
-        if file:  # what else it says is of a training that reads it
+        if file:  # everything else in it belongs to the training that reads it
             said = read_data_yaml(file)
             return Declared(file, folder, said.names, said.num_classes, said.kpt_shape)
     return Declared(root=folder)
 
 
 def unopened_beside(folder: str) -> List[str]:
-    """Return what a folder of labels, its ``labels`` and the folder around it hold under the name of a list of names or
-    of a data.yaml, and is no regular file: a FIFO, a socket or a device is never opened."""
+    """Return the paths that are named like a list of names or a data.yaml but are not regular files.
+
+    A folder of labels, its ``labels`` and its parent are searched. A FIFO, a socket or a device is never opened.
+    """
     found = []
     for place in () if is_url(folder) else (folder, join(folder, 'labels'), os.path.dirname(absolute(folder))):
         for name in (*NAME_LISTS, 'data.yaml', 'data.yml'):

@@ -1,4 +1,4 @@
-"""Which label file belongs to which image: as in ultralytics, ``labels`` stands for the last folder ``images``."""
+"""Pairs of label file and image: as in ultralytics, ``labels`` replaces the last folder named ``images``."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from mmguard.tools.scan.yolo.declared import NAME_LISTS
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, is_url, join, mirror_folder
 
-#: Text files beside labels that hold none.
+#: Text files next to label files that have no labels.
 _NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
 _LARGEST_LIST = 1 << 28
-#: Where the lists of CVAT say that their own folder is.
+#: Prefix that CVAT writes in lists for the folder of the list.
 _OF_CVAT = 'data/'
 
 
 class TextItem(NamedTuple):
     """A label file to read, and its image."""
 
-    number: int  #: Its place in the data set.
-    path: str  #: The label file; empty: the image has none.
-    image: str  #: Empty: nobody knows where it is.
+    number: int  #: Index in the data set.
+    path: str  #: Path of the label file; empty if the image has none.
+    image: str  #: Path of the image; empty if unknown.
 
 
 @dataclass
 class Listing:
     """The label files and images of a data set."""
 
-    texts: List[Tuple[str, str]] = field(default_factory=list)  #: Label file, and its image or nothing.
+    texts: List[Tuple[str, str]] = field(default_factory=list)  #: Label file and its image, empty if unknown.
     bare: List[str] = field(default_factory=list)  #: Images without a label file.
-    without_image: Examples = field(default_factory=Examples)  #: Label files that no image belongs to.
-    faults: Faults = field(default_factory=Faults)  #: What could not be listed.
-    missing: List[str] = field(default_factory=list)  #: What a list names and the disk lacks.
-    images: int = 0  #: How many there are.
-    #: Folder of images without label files -> a folder that has some, where ultralytics does not look, and how many.
+    without_image: Examples = field(default_factory=Examples)  #: Label files without an image.
+    faults: Faults = field(default_factory=Faults)  #: Folders and lists that could not be read.
+    missing: List[str] = field(default_factory=list)  #: Images that are listed but not on disk.
+    images: int = 0  #: Number of images.
+    #: Folder of images without label files -> a folder with label files that ultralytics does not search, their number.
     elsewhere: Dict[str, Tuple[str, int]] = field(default_factory=dict)
 
     def items(self) -> Iterator[TextItem]:
-        """What is to be read, label files first."""
+        """Yield the files to read, label files first."""
         number = -1
         for number, (text, image) in enumerate(self.texts):
             yield TextItem(number, text, image)
@@ -51,7 +51,7 @@ class Listing:
 
 
 def list_images(places: Sequence[str]) -> Listing:
-    """What belongs to folders of images, and to lists of them (.txt)."""
+    """List the images and label files of folders of images and of image lists (.txt)."""
     listing = Listing()
     for place in places:
         if FILES.is_folder(place):
@@ -67,7 +67,7 @@ def list_images(places: Sequence[str]) -> Listing:
 
 
 def _find_elsewhere(listing: Listing) -> None:
-    """Find the label files of bare images in the folders where people put them, and ultralytics does not look."""
+    """Find the label files of bare images in common folders that ultralytics does not search."""
     wanted: Dict[str, Set[str]] = {}
     for image in listing.bare:
         folder, name = os.path.split(image)
@@ -83,7 +83,11 @@ def _find_elsewhere(listing: Listing) -> None:
 
 
 def list_texts(root: str, images: Optional[str] = None) -> Listing:
-    """Pair the label files in a folder and those in it with their images, laid out alike in ``images`` if given."""
+    """Match the label files in a folder and its subfolders with their images.
+
+    Args:
+        images (str, optional): Folder of the images, with the same subfolders.
+    """
     listing = Listing()
     if not FILES.is_folder(root):
         listing.texts.append((root, ''))
@@ -99,7 +103,7 @@ def list_texts(root: str, images: Optional[str] = None) -> Listing:
             known = [name for name in found if is_image_name(name)]
             if known or (beside != folder and FILES.is_folder(beside)):
                 _pair(listing, beside, known, folder, names)
-            else:  # nobody knows where the images are
+            else:  # the folder of the images is unknown
                 listing.texts += [(join(folder, name), '') for name in sorted(_texts(names, set()))]
             visited.add(beside)
         elif any(map(is_image_name, names)) and label_folder(folder) != folder:
@@ -111,12 +115,12 @@ def list_texts(root: str, images: Optional[str] = None) -> Listing:
 
 
 def label_folder(folder: str) -> str:
-    """Where ultralytics looks for the label files of the images in a folder."""
+    """Return the folder where ultralytics looks for the label files of the images in a folder."""
     return _instead(folder, 'images', 'labels')
 
 
 def image_folder(folder: str) -> str:
-    """Where the images of the label files in a folder lie."""
+    """Return the folder of the images for the label files in a folder."""
     return _instead(folder, 'labels', 'images')
 
 
@@ -130,7 +134,7 @@ def _instead(folder: str, old: str, new: str) -> str:
 
 
 def _pair(listing: Listing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
-    """Adds the images of a folder with their label files, and the label files that are left."""
+    """Add the images of a folder with their label files, and the label files without an image."""
     stem_of = {name.rpartition('.')[0]: name for name in images}
     there = _texts(names, set(stem_of))
     for name in images:
@@ -146,7 +150,7 @@ def _pair(listing: Listing, folder: str, images: Sequence[str], texts: str, name
 
 
 def _texts(names: Sequence[str], stems: set) -> set:
-    """The labels among the names of a folder."""
+    """Return the label files among the names of a folder."""
     return {
         name
         for name in names
@@ -156,7 +160,7 @@ def _texts(names: Sequence[str], stems: set) -> set:
 
 
 def _list_file(listing: Listing, path: str) -> None:
-    """The images that a list names. As in ultralytics ``./`` is the folder of the list."""
+    """Add the images of an image list; as in ultralytics, ``./`` is the folder of the list."""
     try:
         with FILES.open(path) as file:
             lines = file.read(_LARGEST_LIST).decode('utf-8').splitlines()
@@ -179,7 +183,7 @@ def _list_file(listing: Listing, path: str) -> None:
             folder, name = os.path.split(image)
             by_folder.setdefault(folder, []).append(name)
     for folder, names in by_folder.items():
-        # A relative folder is that of the working directory; one beside the list is meant as often.
+        # A relative folder belongs to the working directory, but just as often to the folder of the list.
         places = [join(beside, folder)]
         if not (folder.startswith('.') or is_url(path)):
             places.insert(0, folder)
@@ -192,7 +196,7 @@ def _list_file(listing: Listing, path: str) -> None:
         listing.missing += [join(at, name) for name in names if name not in there]
         texts = label_folder(at)
         stems = {name.rpartition('.')[0] for name in listed}
-        # Of a folder that is split by lists the other label files belong to another list.
+        # In a folder split by lists, the other label files belong to another list.
         _pair(listing, at, listed, texts, [name for name in files_in(texts).names if name[:-4] in stems])
 
 

@@ -1,4 +1,4 @@
-"""The COCO file from which YOLO label files seem to be converted: it names the same objects."""
+"""The COCO file from which YOLO label files were probably converted: it contains the same objects."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from mmguard.labels.numbering import COCO_IDS
 from mmguard.tools.scan.annotations.coco_file import CocoFile, coco_files, read_coco
 from mmguard.tools.scan.faults import Faults
 
-#: (Place of the label file, label or id) -> how many.
+#: (Index of the label file, label or id) -> count.
 Pairs = CounterOf[Tuple[int, int]]
 
-#: Of the images with objects so many must be in the file, and so many of their objects.
+#: Minimum fraction of the rows whose image is in the file, and of the file's objects of these images that have a
+#: row.
 _SHARED, _SAME = 0.5, 0.99
-#: A larger file is not read for this.
+#: Maximum size of a file that is read for this, in bytes.
 _LARGEST = 1 << 27
 
 
 def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List[str], root: str) -> Optional[Original]:
-    """Return what a COCO file in or next to the data set counts otherwise; ``None``: both agree, or nothing fits.
+    """Return the different counts of a COCO file in or next to the data set; ``None`` if both agree or no file fits.
 
     Args:
         texts (list): (label file, image).
-        columns (ndarray): (N, C) rows of the label files; place of the file, line, label.
-        names (list[str]): Of the classes.
-        root (str): The folder of the data set.
+        columns (ndarray): (N, C) rows of the label files; index of the file, line, label.
+        names (list[str]): Class names.
+        root (str): Folder of the data set.
     """
     stems = {os.path.splitext(os.path.basename(text))[0]: number for number, (text, _) in enumerate(texts)}
     for file in [*coco_files(root), *coco_files(os.path.dirname(os.path.abspath(root)))] if names else ():
@@ -62,7 +63,7 @@ def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List
 
 
 def _count_ids(coco: CocoFile, images: Dict[int, int]) -> Pairs:
-    """Count the annotations by place of the label file and category id; crowds are not converted."""
+    """Count the annotations by index of the label file and category id, without crowds, which are not converted."""
     rows = coco.annotations
     wanted = np.isin(rows.image_id, list(images)) & ~rows.crowd
     return Counter((images[image], code) for image, code in zip(rows.image_id[wanted], rows.category_id[wanted]))

@@ -1,4 +1,4 @@
-"""The YOLO data sets that a target names, and the facts of their label files."""
+"""Scan of the YOLO data sets that a target names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from mmguard.tools.scan.yolo.settings import (
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, below, is_url, join
 
-#: Label files that make a task: a tenth of a millisecond each.
+#: Number of label files per task: one takes a tenth of a millisecond.
 _PER_TASK = 512
 
 
@@ -55,17 +55,17 @@ def scan_texts(
     mapper: Mapper = scan_here,
     on_files: Callable[[int], None] = lambda files: None,
 ) -> LabelFacts:
-    """Read the label files of a YOLO data set, and the heads of its images. Never raise for what they hold.
+    """Read the label files of a YOLO data set, and the headers of its images. Never raise because of their content.
 
     Returns:
-        LabelFacts: ``kind='instances'``; examples show fractions, as the label files do.
+        LabelFacts: ``kind='instances'``; examples show fractions as in the label files.
 
     Raises:
         ValueError: There is nothing to read.
     """
     found = _Found(listing, root)
     settings = TextSettings(declared.kpt_shape)
-    # The mappers hand over what they are given, and the settings know what to do with it.
+    # The mappers pass items through unchanged to the settings, which know their type.
     for result in mapper(in_chunks(listing.items(), lambda: _PER_TASK), settings):  # type: ignore[arg-type]
         read: TextsRead = result  # type: ignore[assignment]
         found.add(read)
@@ -89,7 +89,7 @@ def scan_texts(
 
 
 class _Found:
-    """What the tasks found, in the order in which the files are listed, whichever comes first."""
+    """Results of the tasks in the order of the listing, independent of their order of completion."""
 
     def __init__(self, listing: Listing, root: str) -> None:
         self.listing = listing
@@ -115,7 +115,7 @@ class _Found:
         return whole if (order[1:] > order[:-1]).all() else whole[order]
 
     def refuse(self, columns: np.ndarray, why: str) -> np.ndarray:
-        """Refuse all rows, which were read; return none."""
+        """Move all rows to the refused ones and return an empty array."""
         for row in columns:
             label, left, top, right, bottom = row[2:7]
             numbers = (label, (left + right) / 2, (top + bottom) / 2, right - left, bottom - top)
@@ -125,23 +125,23 @@ class _Found:
         return columns[:0]
 
     def short(self, path: str) -> str:
-        """A path relative to the root."""
+        """Return a path relative to the root."""
         return path[len(self._root) :] if path.startswith(self._root) else path
 
     def name(self, number: int, of_image: bool = False) -> str:
-        """The file of a place."""
+        """Return the name of the file with an index."""
         texts = self.listing.texts
         if number >= len(texts):
             return self.short(self.listing.bare[number - len(texts)])
         return self.short(texts[number][1 if of_image else 0])
 
     def lines(self, columns: np.ndarray, flags: np.ndarray) -> List[str]:
-        """``'labels/a.txt: line 3: 0 0.5 ...'`` of the first rows."""
+        """Return ``'labels/a.txt: line 3: 0 0.5 ...'`` of the first rows."""
         return [f'{self.name(int(row[0]))}: line {int(row[1])}: {_shown(row)}' for row in columns[flags][:NAMED]]
 
 
 def _has_class_last(columns: np.ndarray) -> bool:
-    """True if rows are two corners, or a box, in pixels and then a class: the last number has the fewest values."""
+    """Return True if rows are corners, or a box, in pixels and then a class: the last number has the fewest values."""
     if not len(columns) or (columns[:, 7] != BOX).any() or (columns[:, 8].astype(int) & IS_IN_PIXELS == 0).any():
         return False
     first, last = columns[:, 2], columns[:, 6] - columns[:, 4]
@@ -150,19 +150,19 @@ def _has_class_last(columns: np.ndarray) -> bool:
 
 
 def _shown(row: np.ndarray) -> str:
-    """A row as the class, and the two corners around it."""
+    """Return the class of a row and its two bounding corners as text."""
     corners = ', '.join(f'{number:.6g}' for number in row[3:7])
     return f'class {int(row[2])}, {corners}'
 
 
 def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: Optional[int]) -> LabelFacts:
-    """What is said of annotations in any format."""
+    """Return the facts that annotations of every format have."""
     label = columns[:, 2].astype(np.int64)
     classes = num_classes or declared.num_classes
     counted = classes is None
     if classes is None:
         classes = max(int(label.max(initial=0)) + 1, 1)
-    # Of a class that nobody names the number stands for it.
+    # A class without a name is named by its number.
     names = declared.names or [str(number) for number in range(min(classes, 1 << 16))]
     annotations = AnnotationFacts(format='yolo', labelled_by='class list', classes_counted=counted)
     annotations.categories = dict(enumerate(names))
@@ -183,7 +183,7 @@ def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: 
         shows_size=False,
     )
     facts = facts_of(table, classes, declared.names, annotations)
-    # These are about pixels: an edge of one is no fraction, and a box around everything is none of VOC's.
+    # These facts are about pixels and VOC: fractions have no one-pixel edge, and a full-image box is valid.
     annotations.inside_as, annotations.inside_unit, annotations.all_zero, annotations.inside_now = {}, 0, 0, 0
     left, top, right, bottom = table.corners.T
     low = ~beyond & ((left < -SLACK) | (top < -SLACK))
@@ -210,7 +210,7 @@ def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: 
 
 
 def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: LabelFacts) -> YoloFacts:
-    """What only this format has."""
+    """Return the facts that only YOLO labels have."""
     listing = found.listing
     widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
     boxes = widths == BOX
@@ -231,7 +231,7 @@ def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: L
     rows = [(at, line, why, row) for why, one in found.refused.items() for at, line, row in one.first]
     before: Counter = Counter()
     ranked = []
-    for at, line, why, row in sorted(rows):  # every label file once, before one of them takes all places
+    for at, line, why, row in sorted(rows):  # name every label file once before naming one twice
         ranked.append((before[at], at, line, f'{found.name(at)}: line {line}: {why}: {row}'))
         before[at] += 1
     named = [text for *_, text in sorted(ranked)[:NAMED]]
@@ -261,33 +261,33 @@ def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: L
 
 
 def _task_of(widths: np.ndarray, declared: Declared) -> str:
-    """What most rows are."""
+    """Return the task that most rows belong to."""
     if declared.kpt_shape is not None:
         return yolo.KEYPOINTS
     outlines = widths != BOX
     if 2 * int(outlines.sum()) <= len(widths):
         return yolo.BOXES
-    # An oriented box has four points, and so have all others of its set.
+    # Oriented boxes have four points in all rows of a data set.
     return yolo.CORNERS if (widths[outlines] == CORNERS).all() else yolo.OUTLINES
 
 
-#: So many folders, and files of each, are looked at before a target is said to be none.
+#: Number of folders, and of files in each, to look at before a target is rejected.
 _FOLDERS, _FILES = 50, 200
-#: Behind a URL: listings of that many are kept.
+#: The same for URLs: this many listings are cached.
 _FAR_FOLDERS = 8
 
 
 @dataclass
 class YoloSet:
-    """One data set."""
+    """One data set, not read yet."""
 
-    name: str  #: A split, or what the user named.
-    target: str  #: What the user named: a folder, a data.yaml, a list of images or a label file.
-    root: str  #: Files are named relative to it.
+    name: str  #: Name of the split, or the target.
+    target: str  #: Folder, data.yaml, list of images or label file given by the user.
+    root: str  #: Folder that file names are relative to.
     declared: Declared  #: Names, number of classes, keypoints.
-    places: Optional[List[str]] = None  #: Folders and lists of images. ``None``: what lies in the root.
-    images: Optional[str] = None  #: Folder of the images, where the user said so.
-    notes: List[str] = field(default_factory=list)  #: What the user should know of it.
+    places: Optional[List[str]] = None  #: Folders and lists of images; ``None``: the content of the root.
+    images: Optional[str] = None  #: Folder of the images, if given by the user.
+    notes: List[str] = field(default_factory=list)  #: Notes for the user.
 
     def listing(self) -> Listing:
         listing = list_texts(self.root, self.images) if self.places is None else list_images(self.places)
@@ -301,7 +301,7 @@ class YoloSet:
         mapper: Mapper = scan_here,
         on_files: Callable[[int], None] = lambda files: None,
     ) -> LabelFacts:
-        """Reads it, see :func:`scan_texts`."""
+        """Read the data set; see :func:`scan_texts`."""
         root = self.root if FILES.is_folder(self.root) else os.path.dirname(self.root)
         facts = scan_texts(self.listing(), self.declared, root, num_classes, mapper, on_files)
         assert facts.annotations is not None
@@ -310,7 +310,7 @@ class YoloSet:
 
 
 def is_yolo(target: str) -> bool:
-    """Whether a target is a data.yaml, a list of images, a label file, or a folder with the first or the last."""
+    """Return True if a target is a data.yaml, an image list, a label file, or a folder with the first or the last."""
     if FILES.is_folder(target):
         return bool(data_yaml_in(target)) or _has_texts(absolute(target))
     root = absolute(target)
@@ -320,7 +320,7 @@ def is_yolo(target: str) -> bool:
 
 
 def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
-    """Return the data sets of a YOLO target; none where its data.yaml names no images of these splits."""
+    """Return the data sets of a YOLO target; empty if its data.yaml has no images of these splits."""
     is_folder = FILES.is_folder(target)
     file = data_yaml_in(target) if is_folder else target if is_data_yaml(target) else ''
     if file:
@@ -363,7 +363,7 @@ def _declared_sets(target: str, declared: Declared, splits: Sequence[str]) -> Li
 
 
 def _place(declared: Declared, path: str) -> str:
-    """Where a folder or list of images lies; as ultralytics does, ``../`` is left out where it leads to nothing."""
+    """Return the path of a folder or list of images; like ultralytics, drop ``../`` if the path does not exist."""
     roots = (declared.root, os.path.dirname(absolute(declared.file)))
     ways = [path, path[3:]] if path.startswith('../') else [path]
     places = [absolute(join(root, way)) for root in roots for way in ways]
@@ -371,14 +371,14 @@ def _place(declared: Declared, path: str) -> str:
 
 
 def _has_texts(root: str) -> bool:
-    """Whether label files of rows lie in a folder, and no other labels."""
+    """Return True if a folder has label files of rows, and no other labels."""
     texts: List[str] = []
     for number, (folder, names, _) in enumerate(walk(root, lambda at, error: None)):
         beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}
         here = [name for name in names if name.endswith('.txt')]
         paired = [name for name in here if name[:-4] in beside]
         if beside and not paired and 'images' not in below(folder, root).replace(os.sep, '/').split('/'):
-            return False  # label maps, as far as anybody can tell
+            return False  # probably label maps
         texts += [join(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
         if number >= (_FAR_FOLDERS if is_url(root) else _FOLDERS) or len(texts) >= _FILES:
             break

@@ -1,4 +1,4 @@
-"""Label files of YOLO and their images: the rows as ultralytics reads them, and what a process needs to know."""
+"""Reading of YOLO label files and their images, with rows interpreted as in ultralytics, and the settings of a task."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from mmguard.tools.scan.yolo.listing import TextItem
 from mmguard.tools.storage.files import FILES, Files
 from mmguard.tools.storage.requests import ahead
 
-#: What ultralytics lets pass for rounding, on either side of [0, 1].
+#: Rounding that ultralytics tolerates on either side of [0, 1].
 SLACK = 0.01
-#: No fraction of an image: it was written in pixels.
+#: A coordinate above this is in pixels, not a fraction of the image.
 PIXELS = 2.0
-#: What a row shows beside its numbers, added up.
+#: Flags of a row, which are added up.
 IS_BEYOND, IS_IN_PIXELS = 1, 2
-#: Columns of a box, and of an oriented one: the class and two, or four, points.
+#: Number of columns of a box and of an oriented box: the class and two, or four, points.
 BOX, CORNERS = 5, 9
 _UTF16 = 'the label file is UTF-16: ultralytics reads no number there'
-#: From here on whole numbers are no longer exact.
+#: Floats represent integers exactly up to this.
 _LARGEST_ID = 2**53
 
-#: Of a row: place of its file, line, class, two corners, columns, what it shows.
+#: Index of the file, line, class, two corners, number of columns, flags.
 Row = Tuple[float, ...]
 COLUMNS = 9
 
 
 class TextRows(NamedTuple):
-    """What some label files hold."""
+    """Rows of label files."""
 
-    rows: List[Row]  #: The rows that can be read.
-    refused: Dict[str, Examples]  #: Why others cannot -> (place of the file, line, the row).
-    refused_in: Set[int]  #: The places of their files.
+    rows: List[Row]  #: Readable rows.
+    refused: Dict[str, Examples]  #: Reason why rows are refused -> (index of the file, line, the row).
+    refused_in: Set[int]  #: Indices of the files with refused rows.
 
 
 def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], into: TextRows) -> None:
-    """Read the rows of a label file; ``number`` is its place in the data set."""
+    """Read the rows of a label file; ``number`` is its index in the data set."""
     readable = as_utf8(text)
     for line, words in enumerate(map(bytes.split, readable.splitlines()), 1):
         if not words:
@@ -66,7 +66,7 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
 
 
 def as_utf8(text: bytes) -> bytes:
-    """A label file that is UTF-16, as Windows writes it, in UTF-8; any other as it is."""
+    """Return a UTF-16 label file, as written on Windows, in UTF-8; any other unchanged."""
     if text[:2] not in (b'\xff\xfe', b'\xfe\xff'):
         return text
     try:
@@ -82,7 +82,7 @@ def _no_number(first: bytes) -> str:
 
 
 def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
-    """Why a row cannot be read; empty where it can."""
+    """Return the reason why a row cannot be read; empty if it can."""
     width = len(values)
     if kpt_shape is not None:
         wanted = BOX + kpt_shape[0] * kpt_shape[1]
@@ -96,7 +96,7 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
         return 'the row has fewer than 5 columns'
     elif width % 2 == 0:
         return 'the number of columns is even: an outline has a class, and pairs of numbers'
-    # A sum is not finite where one of the numbers is not.
+    # A sum is not finite if one of the numbers is not.
     if not isfinite(sum(values)):
         return 'a number is nan or infinite'
     if values[0] % 1 or abs(values[0]) > _LARGEST_ID:
@@ -105,21 +105,21 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
 
 
 def _is_of_keypoints(values: List[float]) -> bool:
-    """True if a box and points follow the class; an outline has no coordinate of 2."""
+    """Return True if a box and points follow the class; an outline has no coordinate of 2."""
     seen, points = values[BOX + 2 :: 3], [*values[1:BOX], *values[BOX::3], *values[BOX + 1 :: 3]]
     whole = len(values) > BOX and (len(values) - BOX) % 3 == 0 and {2.0} <= set(seen) <= {0.0, 1.0, 2.0}
     return whole and min(points) >= -SLACK and max(points) <= 1 + SLACK
 
 
 def row_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Row:
-    """Return class, corners, columns and what it shows."""
+    """Return class, corners, number of columns and flags of a row."""
     label, width = values[0], len(values)
     if width == BOX or kpt_shape is not None:
         _, x, y, w, h = values[:BOX]
         corners = (x - w / 2, y - h / 2, x + w / 2, y + h / 2)
         points = values[1:]
         if kpt_shape is not None:
-            # Ultralytics looks at the points alone. A third number says whether a point is seen.
+            # Ultralytics checks only the points. A third number is the visibility of a point.
             keypoints = values[BOX:]
             points = [*values[1:BOX], *keypoints[0 :: kpt_shape[1]], *keypoints[1 :: kpt_shape[1]]]
     else:
@@ -134,36 +134,36 @@ def row_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Row:
 
 
 def as_columns(rows: List[Row]) -> np.ndarray:
-    """float64 (N, 9)."""
+    """Return rows as float64 (N, 9)."""
     return np.array(rows, float).reshape(-1, COLUMNS)
 
 
-#: Ultralytics takes no smaller ones.
+#: Minimum side in pixels: ultralytics rejects smaller images.
 SMALLEST = 10
 TOO_SMALL = f'cannot be trained on: an image below {SMALLEST} pixels'
 NO_END = 'is damaged: a JPEG without its end mark, which ultralytics writes anew, over the file'
 _DAMAGED = 'cannot be decoded'
 _START, _END = b'\xff\xd8', b'\xff\xd9'
-#: Segments of a JPEG that hold its size: all frames, but not what lies between their numbers.
+#: JPEG segments that contain the size: all frame markers, but not the other markers in their range.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _MOST_SEGMENTS = 1000
-#: MPO comes with JPEG: pillow knows no opener of that name.
+#: MPO is opened as JPEG: pillow has no separate format name for it.
 _FORMATS = ('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')
-#: A label file is a few kilobytes.
+#: A label file has a few kilobytes.
 _LARGEST = 64 << 20
 
 
 def image_faults(paths: Sequence[str]) -> Iterator[str]:
-    """Yield what is wrong with each image, all of them far or none; of far ones the next ones are on the way."""
+    """Yield the fault of each image; images are all remote or all local, and the next remote ones are prefetched."""
     if paths and FILES.is_far(paths[0]):
         return ahead(partial(_far_fault, path) for path in paths)
     return map(image_fault, paths)
 
 
 def image_fault(path: str) -> str:
-    """What is wrong with an image; empty: nothing that can be seen without decoding it.
+    """Return the fault of an image; empty if it looks valid without decoding it.
 
-    A JPEG is judged by its segments, other formats by pillow, where that is installed.
+    A JPEG is checked by its segments, other formats with pillow if it is installed.
     """
     try:
         with open_regular(path) as file:
@@ -177,7 +177,7 @@ def image_fault(path: str) -> str:
 
 
 def _side_of_jpeg(file: BinaryIO) -> Optional[int]:
-    """The shorter side, from the header; ``None`` where it is not as it should be, or of no JPEG."""
+    """Return the shorter side from the header; ``None`` if the header is invalid or not of a JPEG."""
     if file.read(2) != _START:
         return None
     for _ in range(_MOST_SEGMENTS):
@@ -192,7 +192,7 @@ def _side_of_jpeg(file: BinaryIO) -> Optional[int]:
 
 
 def _far_fault(path: str) -> str:
-    """As :func:`image_fault`, of the beginning of an image, and of the end of a JPEG."""
+    """Return :func:`image_fault` of a remote image from its beginning and, for a JPEG, its end."""
     content = FILES.content(path, most=HEAD)
     try:
         if content.error is not None:
@@ -224,31 +224,31 @@ def _fault_by_pillow(file: Union[str, BinaryIO], whole: bool = True) -> str:
                 side = min(image.size)
                 if whole:
                     image.verify()
-    except Exception:  # a damaged file raises what it likes
+    except Exception:  # decoders raise many types for a damaged file
         return _DAMAGED
     return TOO_SMALL if side < SMALLEST else ''
 
 
 class TextsRead(NamedTuple):
-    """What one task found."""
+    """Result of one task."""
 
-    items: int  #: How many it read.
+    items: int  #: Number of items.
     columns: np.ndarray  #: float64 (N, 9), the rows.
-    refused: Dict[str, Examples]  #: As in ``TextRows``.
+    refused: Dict[str, Examples]  #: See ``TextRows``.
     refused_in: Set[int]
-    faults: Dict[str, Examples]  #: What is wrong with a file -> (its place, whether it is the image).
-    faulty: Set[Tuple[int, bool]]  #: The same of every such file.
+    faults: Dict[str, Examples]  #: Fault of a file -> (index of the file, True for the image).
+    faulty: Set[Tuple[int, bool]]  #: (Index of the file, True for the image) of every such file.
 
 
 @dataclass(frozen=True)
 class TextSettings:
-    """What the engine hands to a process together with label files, as ``MapSettings`` with label maps."""
+    """Settings that the engine passes to a process together with label files, like ``MapSettings`` with label maps."""
 
-    kpt_shape: Optional[Tuple[int, int]] = None  #: As data.yaml says.
-    files: Files = field(default=FILES, compare=False, repr=False)  # it takes along what reads URLs elsewhere
+    kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.
+    files: Files = field(default=FILES, compare=False, repr=False)  # passes the URL readers on to the process
 
     def scan(self, items: List[TextItem]) -> TextsRead:
-        """One task: reads some label files, and looks at their images."""
+        """Read some label files and check their images, as one task."""
         found = TextRows([], {}, set())
         faults: Dict[str, Examples] = {}
         faulty: Set[Tuple[int, bool]] = set()
@@ -265,7 +265,7 @@ class TextSettings:
         return TextsRead(len(items), as_columns(found.rows), found.refused, found.refused_in, faults, faulty)
 
     def crashed(self, item: TextItem) -> TextsRead:
-        """Of a file that ended the process that read it."""
+        """Return the result for a file that crashed the process reading it."""
         one = Examples(NAMED)
         one.add((item.number, not item.path))
         return TextsRead(1, as_columns([]), {}, set(), {f'cannot be read: {CRASHES}': one}, set(one.first))

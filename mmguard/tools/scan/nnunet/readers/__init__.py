@@ -1,1 +1,1 @@
-"""Readers of volumes: what nnU-Net would see of a file, in one pass, in bounded memory where the form allows."""
+"""Readers of volumes that see a file as nnU-Net does, in one pass, and in bounded memory if the format allows it."""

@@ -1,4 +1,4 @@
-"""Which of nnU-Net's readers a data set gets, and ours for it."""
+"""Choice of nnU-Net's reader for a data set, and of the corresponding reader here."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.nnunet.readers.nifti import itk_header, open_nifti
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Geometry, Volume, blocks_of
 
-#: NaturalImage2DIO tells no spacing; this is what it says instead.
+#: Spacing reported by NaturalImage2DIO, whose files have none.
 _SPACING = (999.0, 1.0, 1.0)
 
 
 def open_flat(path: str) -> Volume:
-    """Opens a 2-D image: gray, RGB or RGBA.
+    """Open a 2-D image: gray, RGB or RGBA.
 
-    A palette is turned into its colours, as skimage does.
+    A palette is converted to its colors, as in skimage.
 
     Raises:
-        CannotRead: It is damaged, or has other channels.
+        CannotRead: The file is damaged or has other channels.
     """
     array = _pixels(path)
     if array.ndim == 3 and array.shape[-1] in (3, 4):
@@ -43,7 +43,7 @@ def _pixels(path: str) -> np.ndarray:
             warnings.simplefilter('ignore')  # of large or odd files
             with open_regular(path) as file, Image.open(file, formats=('PNG', 'BMP', 'JPEG')) as image:
                 return _as_skimage(image)
-    except Exception as error:  # a decoder fed with damaged bytes raises what it likes
+    except Exception as error:  # decoders raise many types for a damaged file
         raise _damaged(path, error) from error
 
 
@@ -51,7 +51,7 @@ def _as_skimage(image: Any) -> np.ndarray:
     if image.mode == 'P':
         image = image.convert('RGB')
     array = np.asarray(image)
-    # Cast, not viewed: True is a byte of 255 in pillow's arrays.
+    # Cast instead of a view: pillow stores True as a byte of 255.
     return array.astype(np.uint8) if array.dtype == np.bool_ else array
 
 
@@ -67,7 +67,7 @@ def _damaged(path: str, error: Exception) -> CannotRead:
     return CannotRead(fault_of(error, head[0] if head else b''), str(error)[:200])
 
 
-#: nnU-Net's readers in the order of its registry -> endings.
+#: nnU-Net's readers in the order of its registry -> file extensions.
 READERS: Dict[str, Tuple[str, ...]] = {
     'NaturalImage2DIO': ('.png', '.bmp', '.tif'),
     'SimpleITKIO': ('.nii.gz', '.nrrd', '.mha', '.gipl'),
@@ -76,14 +76,17 @@ READERS: Dict[str, Tuple[str, ...]] = {
     'NibabelIOWithReorient': ('.nii', '.nii.gz'),
 }
 NIFTI = ('.nii', '.nii.gz')
-#: Of NaturalImage2DIO those that are read here.
+#: Extensions of NaturalImage2DIO that are read here.
 FLAT = ('.png', '.bmp')
 
 
 def choose_reader(wanted: Optional[str], ending: str, example: Optional[str]) -> Tuple[str, List[str]]:
-    """Return nnU-Net's reader of a data set (empty: it has none for this ending), and what the user should know.
+    """Return nnU-Net's reader of a data set, empty if it has none for this extension, and notes for the user.
 
-    ``wanted`` is ``overwrite_image_reader_writer``, ``example`` the first image.
+    Args:
+        wanted (str, optional): ``overwrite_image_reader_writer`` of dataset.json.
+        ending (str): File extension.
+        example (str, optional): First image.
     """
     notes: List[str] = []
     if wanted == 'SimpleITKIOWithReorient':
@@ -103,18 +106,18 @@ def _can_read(name: str, example: Optional[str]) -> bool:
     try:
         itk_header(example)
     except CannotRead as error:
-        return 'orthonormal' not in error.fault  # what is damaged is damaged for every reader
-    except ImportError:  # said where the files are to be read
+        return 'orthonormal' not in error.fault  # a damaged file is damaged for every reader
+    except ImportError:  # reported when the files are read
         return True
     return True
 
 
 def open_volume(path: str, reader: str, stack: ExitStack) -> Volume:
-    """Open a volume as nnU-Net's reader would; ``stack`` closes the file when the voxels have been read.
+    """Open a volume with nnU-Net's reader; the caller closes ``stack``, and so the file, after reading the voxels.
 
     Raises:
-        CannotRead: It is damaged.
-        OSError: It cannot be opened.
+        CannotRead: The file is damaged.
+        OSError: The file cannot be opened.
     """
     if reader == 'NaturalImage2DIO':
         return open_flat(path)

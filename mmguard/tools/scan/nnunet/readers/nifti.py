@@ -1,4 +1,4 @@
-"""NIfTI: the header by nibabel, where it lies by the reader that nnU-Net would take, the voxels by ourselves."""
+"""NIfTI files: header read by nibabel, geometry by the reader that nnU-Net uses, voxels by this module."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from mmguard.files.regular import check_regular, open_regular
 from mmguard.tools.scan.faults import TOO_LARGE
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Content, Geometry, Volume, rows_at_once
 
-#: Size of a NIfTI header -> where its twelve numbers of the axes begin, and their type.
+#: Size of a NIfTI header -> offset and type of the twelve numbers of its axes.
 _AXES = {348: (280, 'f4'), 540: (400, 'f8')}
 
 
 def itk_header(path: str) -> Tuple[Tuple[int, ...], int, Geometry]:
-    """Return shape (channels, z, y, x), axes and geometry by the header.
+    """Return shape (channels, z, y, x), number of axes, and geometry of the header.
 
     Raises:
-        CannotRead: SimpleITK refuses the file, and so does nnU-Net.
+        CannotRead: SimpleITK, and therefore nnU-Net, refuses the file.
     """
     reader = _opened(path)
     if not np.linalg.det(np.reshape(reader.GetDirection(), (reader.GetDimension(), -1))):
-        # SimpleITK says so only when it reads the voxels.
+        # SimpleITK only reports this when reading the voxels.
         raise CannotRead('refused by SimpleITK', 'the axes in the header lie in one plane: their determinant is 0')
     return _read_header(reader)
 
@@ -36,7 +36,7 @@ def _opened(path: str) -> Any:
     SimpleITK.ProcessObject.GlobalWarningDisplayOff()
     reader = SimpleITK.ImageFileReader()
     if not path.isprintable() and any('\ud800' <= char <= '\udfff' for char in path):
-        # Given such a name it ends the process.
+        # Such a name crashes the process.
         raise CannotRead('refused by SimpleITK', 'its name is not UTF-8: rename it')
     check_regular(path)
     _check_axes(path)
@@ -49,12 +49,12 @@ def _opened(path: str) -> Any:
 
 
 def _check_axes(path: str) -> None:
-    """Refuses axes of a NIfTI that are not finite: SimpleITK may search for their rotation without end."""
+    """Refuse NIfTI axes that are not finite, because SimpleITK's search for their rotation may never end."""
     try:
         with open_regular(path) as file:
             head = Content(path, file).head(max(_AXES))
     except (CannotRead, OSError):
-        return  # SimpleITK says what is wrong
+        return  # SimpleITK reports the reason
     for order in '<>':
         (size,) = struct.unpack(f'{order}i', head[:4].ljust(4))
         if size in _AXES and len(head) >= size:
@@ -69,7 +69,7 @@ def _read_header(header: Any) -> Tuple[Tuple[int, ...], int, Geometry]:
     size, dimension = header.GetSize()[::-1], header.GetDimension()
     spacing = [abs(length) for length in header.GetSpacing()[::-1]]
     if dimension == 2:
-        # As nnU-Net: one slice, far from its neighbours.
+        # Same as nnU-Net: one slice, far from its neighbors.
         size, spacing = (1, *size), [max(spacing) * 999, *spacing]
     elif dimension > 3:
         spacing = spacing[1:]
@@ -86,7 +86,7 @@ def _refused(error: RuntimeError) -> CannotRead:
 
 
 _NIFTI_1, _NIFTI_2 = 348, 540
-#: A slice of more voxels is read line by line.
+#: A slice with more voxels is read line by line.
 LARGE_SLICE = 1 << 24
 
 
@@ -94,7 +94,7 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
     """Open a ``.nii`` or ``.nii.gz``; the file must stay open until the voxels are read.
 
     Raises:
-        CannotRead: It is damaged, or of a kind that this reader of nnU-Net refuses.
+        CannotRead: The file is damaged, or this reader of nnU-Net refuses its kind.
     """
     content = Content(path, file)
     nibabels = reader.startswith('Nibabel')
@@ -114,7 +114,7 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
         zooms = [float(zoom) for zoom in header.get_zooms()]
         begin = int(header.get_data_offset())
         affine = np.asarray(header.get_best_affine(), dtype=np.float64)
-    except Exception as error:  # nibabel raises many kinds on damaged headers
+    except Exception as error:  # nibabel raises many types for a damaged header
         raise CannotRead('damaged', f'header: {error}') from error
     if not shape or min(shape) < 1 or dtype.itemsize < 1 or begin < _NIFTI_1:
         raise CannotRead('damaged', f'header: shape {shape}, type {dtype}, voxels from byte {begin} on')
@@ -163,10 +163,10 @@ def _parse(head: bytes) -> Any:
 
 
 def _ask_nibabel(path: str, header: Any) -> None:
-    """Makes of the header what nibabel makes of it: small faults are set right in place.
+    """Correct small faults of the header in place, as nibabel does when loading it.
 
     Raises:
-        CannotRead: nibabel refuses the file, and so does nnU-Net.
+        CannotRead: nibabel, and therefore nnU-Net, refuses the file.
     """
     import nibabel
     from nibabel.imageglobals import logger
@@ -175,7 +175,7 @@ def _ask_nibabel(path: str, header: Any) -> None:
     try:
         nibabel.load(path)
         header.check_fix(logger)
-    except Exception as error:  # nibabel raises many kinds on damaged headers
+    except Exception as error:  # nibabel raises many types for a damaged header
         said = str(error).replace(path, os.path.basename(path))
         raise CannotRead('refused by nibabel', f'magic number {bytes(header["magic"])!r}: {said[:200]}') from error
     finally:
@@ -187,7 +187,7 @@ def _scaling(header: Any, nibabels: bool) -> Tuple[float, float]:
     slope, inter = 1.0 if slope is None else float(slope), 0.0 if inter is None else float(inter)
     tiny = float(np.finfo(np.float64).eps)
     if not nibabels and (abs(slope) <= tiny or (abs(slope - 1) <= tiny and abs(inter) <= tiny)):
-        return 1.0, 0.0  # ITK does not scale then
+        return 1.0, 0.0  # ITK does not scale in this case
     return slope, inter
 
 
@@ -215,7 +215,7 @@ def _three(shape: Tuple[int, ...]) -> Tuple[int, ...]:
 
 
 def _reoriented(shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray) -> Tuple[Tuple[int, ...], List[float]]:
-    """Axes in the order right, anterior, superior."""
+    """Return shape and zooms with axes in the order right, anterior, superior."""
     from nibabel.orientations import io_orientation
 
     axes = io_orientation(affine)[:, 0]

@@ -1,4 +1,4 @@
-"""A volume that is open, and the bytes of its file: each once, inflated where they are gzipped, checked to the end."""
+"""An open volume, and the content of its file: read once, decompressed if gzipped, verified to the end."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from mmguard.tools.scan.faults import EMPTY, NOT_A_FILE, TRUNCATED
 from mmguard.tools.scan.forms import can_hold
 
-#: Voxels that are looked at at once: about what fits the cache of a core.
+#: Number of voxels processed at once: about the size of a core's cache.
 BLOCK = 1 << 16
 
 
 class CannotRead(Exception):
-    """Why a volume cannot be read: in two or three words, with figures, and how many bytes of voxels are missing."""
+    """Failure to read a volume: reason in two or three words, details, and number of missing bytes of voxels."""
 
     def __init__(self, fault: str, detail: str = '', missing: int = 0) -> None:
         super().__init__(detail or fault)
@@ -28,35 +28,35 @@ class CannotRead(Exception):
 
 @dataclass
 class Geometry:
-    """Where the voxels lie, as nnU-Net's reader tells it."""
+    """Position of the voxels, as reported by nnU-Net's reader."""
 
     spacing: List[float] = field(default_factory=list)  #: Edge lengths of a voxel along z, y, x.
-    origin: List[float] = field(default_factory=list)  #: SimpleITK's; empty for other readers.
-    direction: List[float] = field(default_factory=list)  #: SimpleITK's matrix, row by row; empty for other readers.
-    affine: List[float] = field(default_factory=list)  #: nibabel's matrix, row by row; empty for other readers.
+    origin: List[float] = field(default_factory=list)  #: Origin of SimpleITK; empty for other readers.
+    direction: List[float] = field(default_factory=list)  #: Matrix of SimpleITK, row by row; empty for other readers.
+    affine: List[float] = field(default_factory=list)  #: Matrix of nibabel, row by row; empty for other readers.
 
 
 @dataclass
 class Volume:
-    """A file that was opened: its header is known, its voxels are still to come."""
+    """An opened file with its header read and its voxels not yet read."""
 
-    dtype: np.dtype  #: Of the voxels as stored.
-    shape: Tuple[int, ...]  #: (channels, z, y, x), as nnU-Net has it.
-    dimension: int  #: Axes of the file.
-    geometry: Geometry  #: Where it lies.
-    #: Yields arrays of (rows, voxels of a row) as stored, first to last; may be asked once. A row is a slice, or a line
-    #: of one that is large. Slices go along z, channel after channel. Raises ``CannotRead`` where the file ends too
-    #: early.
+    dtype: np.dtype  #: Type of the stored voxels.
+    shape: Tuple[int, ...]  #: (channels, z, y, x), nnU-Net's order.
+    dimension: int  #: Number of axes of the file.
+    geometry: Geometry  #: Position of its voxels.
+    #: Return an iterator over stored arrays of (rows, voxels of a row), first to last; may be called once. A row is a
+    #: slice, or a line of a large slice. Slices go along z, channel after channel. Raises ``CannotRead`` if the file is
+    #: truncated.
     blocks: Callable[[], Iterator[np.ndarray]]
-    #: Goes through the file without making arrays of it, for voxels whose values do not matter.
+    #: Verify the file without building arrays, for voxels whose values do not matter.
     check: Callable[[], None] = lambda: None
-    #: ``slope``, ``inter``: What nnU-Net reads is ``stored * slope + inter``.
+    #: ``slope``, ``inter``: nnU-Net reads ``stored * slope + inter``.
     slope: float = 1.0
     inter: float = 0.0
-    lines: int = 1  #: Rows of a slice.
-    form: str = ''  #: What about the form nnU-Net does not take; empty if nothing.
-    #: Why nnU-Net's reader refuses the file, where the voxels can be read all the same: to be reported unless they turn
-    #: out to be damaged, which says more.
+    lines: int = 1  #: Number of rows of a slice.
+    form: str = ''  #: Property of its form that nnU-Net does not accept; empty if accepted.
+    #: Reason why nnU-Net's reader refuses a file whose voxels can still be read. It is reported unless the voxels turn
+    #: out to be damaged, which is more specific.
     refusal: Optional[CannotRead] = None
 
     @property
@@ -65,12 +65,12 @@ class Volume:
 
 
 def rows_at_once(voxels: int) -> int:
-    """Rows per block."""
+    """Return the number of rows per block."""
     return max(1, BLOCK // max(1, voxels))
 
 
 def blocks_of(array: np.ndarray) -> Callable[[], Iterator[np.ndarray]]:
-    """Blocks of an array of shape (..., y, x) that is in memory."""
+    """Return a function that yields the blocks of an array of shape (..., y, x)."""
 
     def blocks() -> Iterator[np.ndarray]:
         voxels = int(array.shape[-1] * array.shape[-2])
@@ -84,17 +84,17 @@ def blocks_of(array: np.ndarray) -> Callable[[], Iterator[np.ndarray]]:
 
 _GZIP = b'\x1f\x8b'
 _GZIPPED = 31
-#: Bytes at once, stored and inflated: where zlib finds an error, it keeps back what it has inflated in that piece.
+#: Number of stored and decompressed bytes per step: on an error, zlib discards the output of the current step.
 _PIECE = 1 << 16
-#: Up to this size (bytes, inflated) libdeflate may inflate a file at once; larger ones go through zlib in pieces.
+#: Maximum size (stored and decompressed, in bytes) of a file for libdeflate; larger ones use zlib in steps.
 _AT_ONCE = 1 << 29
 
 
 class Content:
-    """The content of a file that was opened for reading bytes, at its beginning.
+    """Content of a file opened for reading bytes, positioned at its beginning.
 
     Raises:
-        CannotRead: It is empty or not a file.
+        CannotRead: The file is empty or not a regular file.
     """
 
     def __init__(self, path: str, file: IO[bytes]) -> None:
@@ -109,7 +109,7 @@ class Content:
         self.is_gzipped = self._first.startswith(_GZIP)
 
     def head(self, size: int) -> bytes:
-        """The first bytes, inflated; fewer where there are no more."""
+        """Return the first bytes, decompressed; fewer if the file is shorter."""
         if not self.is_gzipped:
             return self._first[:size]
         inflated, rest = b'', self._first
@@ -123,10 +123,10 @@ class Content:
         return inflated
 
     def check(self, begin: int, length: int) -> None:
-        """Check that all is there, gzip's checksum included.
+        """Check that the content is complete, including gzip's checksum.
 
         Raises:
-            CannotRead: It is not.
+            CannotRead: The content is incomplete or damaged.
         """
         self._check_size(begin, length)
         if self.is_gzipped and self._whole(begin + length) is None:
@@ -149,7 +149,7 @@ class Content:
             yield view[place : place + size]
 
     def _check_size(self, begin: int, length: int) -> None:
-        """Refuses what the file is too small for, before memory is taken for it."""
+        """Refuse a file that is too small for its content before memory is allocated."""
         missing = begin + length - self.size
         if not self.is_gzipped and missing > 0:
             raise CannotRead(TRUNCATED, '', min(missing, length))
@@ -157,9 +157,9 @@ class Content:
             raise CannotRead(TRUNCATED, f'{self.size:,} bytes cannot hold the {length:,} that its header promises')
 
     def _whole(self, length: int) -> Optional[Any]:
-        """All bytes; ``None`` where libdeflate is not to be had, or does not take the file.
+        """Return all bytes; ``None`` if libdeflate is not installed or rejects the file.
 
-        What it does not take goes through zlib, which can say what is wrong and where.
+        A rejected file is read with zlib, which reports the error and its place.
         """
         decode = gzip_decoder()
         if decode is None or length > _AT_ONCE or self.size > _AT_ONCE:
@@ -188,7 +188,7 @@ class Content:
                         block, filled = bytearray(min(size, left)), 0
         except zlib.error as error:
             said = str(error).split(': ')[-1]
-            if said.startswith('incorrect'):  # the checksum behind the voxels
+            if said.startswith('incorrect'):  # the checksum after the voxels
                 raise CannotRead('damaged', f'gzip: {said}: all voxels are there, not all are right') from error
             raise CannotRead('damaged', f'gzip: {said}', left) from error
         except EOFError as error:
@@ -203,7 +203,7 @@ class Content:
             piece = self._file.read(_PIECE)
 
     def _inflated(self) -> Iterator[bytes]:
-        """Goes on to the end of the file, because gzip's checksum stands there."""
+        """Yield the decompressed content up to the end of the file, which contains gzip's checksum."""
         member, piece = zlib.decompressobj(_GZIPPED), self._first
         while piece:
             yield member.decompress(piece, _PIECE)
@@ -211,7 +211,7 @@ class Content:
             if member.eof:
                 rest = member.unused_data or self._file.read(_PIECE)
                 if not rest.startswith(_GZIP):
-                    return  # whatever follows, gzip's readers leave it
+                    return  # readers of gzip ignore trailing data
                 member, piece = zlib.decompressobj(_GZIPPED), rest
             piece = piece or self._file.read(_PIECE)
         if not member.eof:
@@ -219,7 +219,7 @@ class Content:
 
 
 def gzip_decoder() -> Optional[Any]:
-    """libdeflate, more than twice as fast as zlib: in imagecodecs, which is there wherever nnU-Net is."""
+    """Return libdeflate's decoder, over twice as fast as zlib; ``None`` without imagecodecs, which nnU-Net needs."""
     try:
         from imagecodecs import gzip_decode
     except ImportError:
