@@ -5,7 +5,6 @@ They test properties of every valid training on small inputs, see ``docs/testing
 
 from __future__ import annotations
 
-import random
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.properties.alignment import describe_difference, draw_boxes, draw_field, fill_boxes
+from mmguard.properties.datasets import seed_all
 from mmguard.properties.scores import ROUNDING, find_raised_outputs, measure_ignored_share, tensors_in
 
 __all__ = [
@@ -57,7 +57,7 @@ def assert_moves_together(
         boxes = np.array(draw_boxes(rng, height, width), np.float32)
         figure = draw_field(rng, height, width) if labels == 'mask' else fill_boxes(boxes, height, width)
         image = np.where(figure > 0, 200, 50)[..., None].repeat(3, -1).astype(np.uint8)
-        _seed_all(seed)
+        seed_all(seed)
         moved, label = transform(image, figure * np.uint8(20) if labels == 'mask' else boxes)
         shown = _as_image(moved)
         drawn = np.asarray(label).squeeze() if labels == 'mask' else fill_boxes(label, *shown.shape[:2])
@@ -113,7 +113,7 @@ def label_to_output(
     rows: List[Tensor] = []
     for label in range(num_classes):
         inputs, target = make_batch(label)
-        _seed_all(0)
+        seed_all(0)
         returned = model(inputs)
         found = returned if scores is None else scores(returned)
         (gradient,) = torch.autograd.grad(loss(returned, target), found)
@@ -132,7 +132,7 @@ def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.
     names, reached = [], []
     for empty in (False, True):
         model.zero_grad(set_to_none=True)
-        _seed_all(0)
+        seed_all(0)
         losses = step(empty)
         names.append(list(losses))
         for name, loss in losses.items():
@@ -175,12 +175,9 @@ def assert_nnunet(trainer: Any, tries: int = 8) -> None:
     """
     manager, configuration = trainer.label_manager, trainer.configuration_manager
     rotation, dummy, initial, mirror = trainer.configure_rotation_dummyDA_mirroring_and_inital_patch_size()
+    sizes = (configuration.patch_size, rotation, trainer._get_deep_supervision_scales(), mirror, dummy)
     transforms = trainer.get_training_transforms(
-        configuration.patch_size,
-        rotation,
-        trainer._get_deep_supervision_scales(),
-        mirror,
-        dummy,
+        *sizes,
         use_mask_for_norm=configuration.use_mask_for_norm,
         is_cascaded=False,
         foreground_labels=manager.foreground_labels,
@@ -211,9 +208,8 @@ def assert_nnunet(trainer: Any, tries: int = 8) -> None:
         levels = found if isinstance(found, (list, tuple)) else [found]
         targets = [one.new_full((2, 1, *one.shape[2:]), label) for one in levels]
         if manager.has_regions:
-            targets = [
-                torch.zeros_like(one).index_fill(1, torch.tensor(label, device=one.device), 1.0) for one in levels
-            ]
+            index = torch.tensor(label, device=levels[0].device)
+            targets = [torch.zeros_like(one).index_fill(1, index, 1.0) for one in levels]
         value: Tensor = trainer.loss(found, targets if levels is found else targets[0])
         return value
 
@@ -233,9 +229,3 @@ def _as_image(value: Any) -> np.ndarray:
     image = np.asarray(value)
     is_first = image.ndim == 3 and image.shape[0] in (1, 3, 4) and image.shape[-1] not in (1, 3, 4)
     return image.transpose(1, 2, 0) if is_first else image
-
-
-def _seed_all(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed)

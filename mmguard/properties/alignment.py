@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+import base64
+import io
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 Box = Tuple[float, float, float, float]
 
-#: Longest side that is compared; larger arrays are thinned out.
+#: Longest side that is compared or shown; larger arrays are thinned out.
 LONGEST = 384
 #: Pixels (after thinning) by which a label may be off because of interpolation and rounding.
 TOLERANCE = 2
@@ -20,34 +22,8 @@ REACH = 0.3
 FLIPS: Dict[str, Tuple[int, ...]] = {'': (), 'left-right': (1,), 'top-bottom': (0,), 'by 180 degrees': (0, 1)}
 
 
-class Displacement(NamedTuple):
-    """Flip (of ``FLIPS``) and offset (pixels down, right) of an image, with the correlations there and without both."""
-
-    flip: str
-    offset: Tuple[int, int]
-    strength: float
-    at_rest: float
-
-    @property
-    def is_clear(self) -> bool:
-        """True if image and label were moved apart."""
-        return self.strength > CLEAR and self.strength > self.at_rest + GAP
-
-    @property
-    def is_known(self) -> bool:
-        """True if the figure can still be seen in the image."""
-        return max(self.strength, self.at_rest) > CLEAR
-
-    def __str__(self) -> str:
-        words = [f'flipped {self.flip}'] if self.flip else []
-        down, right = self.offset
-        if abs(down) > TOLERANCE or abs(right) > TOLERANCE:
-            words.append(f'shifted by {right} px to the right and {down} px down')
-        return ' and '.join(words) or 'not displaced'
-
-
-def displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarray] = None) -> Displacement:
-    """Find the flip and offset at which an image resembles a figure most.
+def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarray] = None) -> Optional[str]:
+    """Say how an image must be flipped and shifted to resemble a figure most.
 
     The sign of the correlation does not matter: Invert and Solarize turn it.
 
@@ -56,11 +32,14 @@ def displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarr
         figure (ndarray): The figure in the label, of shape (H, W).
         valid (ndarray, optional): Of shape (H, W): ``False`` where the label says nothing.
 
+    Returns:
+        str, optional: Empty: not displaced; ``None``: the figure cannot be seen in the image.
+
     Example:
         >>> field = draw_field(np.random.default_rng(0), 128, 128)
-        >>> str(displacement(field, field)), str(displacement(np.roll(field, 12, 1), field))
-        ('not displaced', 'shifted by -12 px to the right and 0 px down')
-        >>> str(displacement(field[:, ::-1], field))
+        >>> describe_displacement(field, field), describe_displacement(np.roll(field, 12, 1), field)
+        ('', 'shifted by -12 px to the right and 0 px down')
+        >>> describe_displacement(field[:, ::-1], field)
         'flipped left-right'
     """
     gray = image.astype(np.float64)
@@ -69,18 +48,20 @@ def displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarr
     gray, shown = gray[::thin, ::thin], figure.astype(np.float64)[::thin, ::thin]
     known = np.ones(gray.shape, bool) if valid is None else valid[::thin, ::thin]
     there = _subtract_mean(gray, known)
-    best = Displacement('', (0, 0), 0.0, 0.0)
-    at_rest = 0.0
+    best, words, at_rest = 0.0, '', 0.0
     for flip, axes in FLIPS.items():
         here = _subtract_mean(np.flip(shown, axes), np.flip(known, axes))
-        for offset, value in _peaks(there, here):
-            if not flip and max(map(abs, offset)) <= TOLERANCE:
+        for (down, right), value in _peaks(there, here):
+            is_shifted = max(abs(down), abs(right)) > TOLERANCE
+            if not flip and not is_shifted:
                 at_rest = max(at_rest, value)
-            elif value > best.strength:
-                best = Displacement(flip, (offset[0] * thin, offset[1] * thin), value, 0.0)
-    if best.strength > at_rest + GAP:
-        return best._replace(at_rest=at_rest)
-    return Displacement('', (0, 0), at_rest, at_rest)
+            elif value > best:
+                shift = f'shifted by {right * thin} px to the right and {down * thin} px down'
+                words = ' and '.join([f'flipped {flip}'] * bool(flip) + [shift] * is_shifted)
+                best = value
+    if best > at_rest + GAP:
+        return words if best > CLEAR else None
+    return '' if at_rest > CLEAR else None
 
 
 def _subtract_mean(values: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -115,13 +96,11 @@ def describe_difference(
     """
     if figure.shape != image.shape[:2]:
         return f'the image is {image.shape[:2]} and its {kind} {figure.shape}'
-    between = has_third_values(figure, ignored) if is_map else ()
+    between = find_third_values(figure, ignored) if is_map else ()
     if len(between) > 1:
         return f'the {kind} was interpolated: it holds values that it had not, as {", ".join(map(str, between[:4]))}'
-    found = displacement(image, figure, ~np.isin(figure, ignored) if is_map else None)
-    if not found.is_known:
-        return None
-    return f'the image is {found} against its {kind}' if found.is_clear else ''
+    found = describe_displacement(image, figure, ~np.isin(figure, ignored) if is_map else None)
+    return f'the image is {found} against its {kind}' if found else found
 
 
 def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
@@ -131,13 +110,13 @@ def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
     return np.kron(coarse, np.ones((cell, cell), bool))[:height, :width].astype(np.uint8)
 
 
-def has_third_values(label: np.ndarray, ignored: Sequence[int] = (255,)) -> Tuple[int, ...]:
+def find_third_values(label: np.ndarray, ignored: Sequence[int] = (255,)) -> Tuple[int, ...]:
     """Return the values between the two that were drawn; several such values come from an interpolation.
 
     Example:
-        >>> has_third_values(np.array([0, 0, 0, 18, 18, 18, 5, 9]))
+        >>> find_third_values(np.array([0, 0, 0, 18, 18, 18, 5, 9]))
         (5, 9)
-        >>> has_third_values(np.array([0, 0, 0, 18, 18, 18, 255]))
+        >>> find_third_values(np.array([0, 0, 0, 18, 18, 18, 255]))
         ()
     """
     values, counts = np.unique(label[~np.isin(label, ignored)], return_counts=True)
@@ -164,3 +143,25 @@ def fill_boxes(boxes: Any, height: int, width: int) -> np.ndarray:
     for x1, y1, x2, y2 in np.asarray(boxes, np.float64).reshape(-1, 4):
         figure[max(0, round(y1)) : max(0, round(y2)), max(0, round(x1)) : max(0, round(x2))] = 1
     return figure
+
+
+def encode_picture(values: np.ndarray, outlined: Optional[np.ndarray] = None) -> str:
+    """Return an array of shape (H, W) or (H, W, 3), scaled to 0..255, as a data URL of a PNG.
+
+    Args:
+        values (ndarray): Gray levels or colours.
+        outlined (ndarray, optional): Of shape (H, W): borders between its values are drawn over the picture.
+    """
+    from PIL import Image
+
+    thin = -(-max(values.shape[:2]) // LONGEST)
+    shown = values[::thin, ::thin].astype(np.float64)
+    shown = (shown - shown.min()) * 255 / max(float(np.ptp(shown)), 1e-12)
+    pixels = (shown if shown.ndim == 3 else shown[..., None].repeat(3, -1)).astype(np.uint8)
+    if outlined is not None and outlined.shape == values.shape[:2]:
+        outlined = outlined[::thin, ::thin].astype(np.int64)
+        rows, columns = np.diff(outlined, axis=0) != 0, np.diff(outlined, axis=1) != 0
+        pixels[1:][rows] = pixels[:, 1:][columns] = (255, 0, 170)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, 'PNG')
+    return f'data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}'

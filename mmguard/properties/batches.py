@@ -6,14 +6,15 @@ import contextlib
 import copy
 from typing import Any, ContextManager, Dict, FrozenSet, List, NamedTuple, Tuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from mmguard.config.changes import walk
 from mmguard.config.classes import name_of
-from mmguard.properties.program import Program, seed_all, total
+from mmguard.properties.datasets import seed_all
+from mmguard.properties.program import Program, total
 from mmguard.properties.result import Result, broken, holds, not_tested, setting
+from mmguard.properties.samples import label_map_of
 from mmguard.properties.worker import Failure
 
 #: Maximum size that is tried; larger batches do not behave differently.
@@ -32,7 +33,7 @@ class Reached(NamedTuple):
 
 def check_empty(program: Program) -> List[Result]:
     """Compare batches of which one image, and all images, have no target with an ordinary one."""
-    full = [program.plain_sample(seed, program.side()) for seed in (0, 1)]
+    full = program.plain_batch()
     empty = [_make_empty(program, seed) for seed in (0, 1)]
     usual = _reach(program, full)
     cases = (('one image without targets', [full[0], empty[1]]), ('no image with targets', empty))
@@ -48,11 +49,10 @@ def check_sizes(program: Program) -> List[Result]:
         try:
             with _autocast(program):
                 infinite = _reach(program, samples).infinite
+            problem = f'not finite: {", ".join(infinite)}' if infinite else ''
         except Exception as error:
-            results.append(broken(subject, str(Failure.describe(error)), dict(size=size)))
-        else:
-            bad = f'not finite: {", ".join(infinite)}'
-            results.append(broken(subject, bad, dict(size=size)) if infinite else holds(subject))
+            problem = str(Failure.describe(error))
+        results.append(broken(subject, problem, dict(size=size)) if problem else holds(subject))
     return results
 
 
@@ -60,7 +60,7 @@ def check_learning(program: Program) -> List[Result]:
     """Take some steps on one batch, and check that the loss falls and the predictions approach the labels."""
     model = program.model()
     state = copy.deepcopy(model.state_dict())
-    samples = [program.plain_sample(seed, program.side()) for seed in (0, 1)]
+    samples = program.plain_batch()
     optimizer = torch.optim.AdamW(model.parameters(), RATE)
     values: List[float] = []
     try:
@@ -112,13 +112,11 @@ def _autocast(program: Program) -> ContextManager[Any]:
 
 
 def _make_empty(program: Program, seed: int) -> Any:
-    side = program.side()
     if program.kind == 'pixels':
-        return program.pixels(np.full((side, side), program.ignore_index), seed)
-    sample = program.instances([], [], side, seed)
-    if 'gt_sem_seg' in sample['data_samples']:
-        for plane in sample['data_samples'].gt_sem_seg.values():
-            plane[:] = program.ignore_index
+        return program.pixels(program.ignore_index, program.side(), seed)
+    sample = program.instances([], [], program.side(), seed)
+    if program.has_label_map:
+        label_map_of(sample)[:] = program.ignore_index
     return sample
 
 

@@ -7,7 +7,6 @@ import os
 import pickle
 import time
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from mmguard.config.changes import walk
@@ -72,31 +71,23 @@ class Builder(Worker):
         }
         tried: List[str] = []
         doubts: List[str] = []
-        for part in PARTS:
-            if not keys & {*PARTS[part].keys, *_EVERYWHERE}:
+        for name, part in PARTS.items():
+            if not keys & {*part.keys, *_EVERYWHERE}:
                 continue
-            now, worked = self._compare_part(before, after, part)
+            for side in SIDES if part.has_sides else SIDES[:1]:
+                now = self.call(after, name, side, SHARE)
+                if now.failure is None:
+                    break
+                then = self.call(before, name, side)
+                if then.works or (then.value and now.failure.kind not in _INCOMPLETE):
+                    return Verdict(BROKEN, f'{name}: {now.failure}')
             if now.works:
-                tried.append(part)
-            elif worked:
-                return Verdict(BROKEN, f'{part}: {now.failure}')
+                tried.append(name)
             elif now.value != ABSENT:
-                doubts.append(f'{part}: {now.value or now.failure}')
+                doubts.append(f'{name}: {now.value or now.failure}')
         if doubts or not tried:
             return Verdict(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
         return Verdict(VERIFIED, parts=tuple(tried))
-
-    def _compare_part(self, before: ReadConfig, after: ReadConfig, part: str) -> Tuple[Reply, bool]:
-        """Return the result for a part after an edit, and True if it fails now but worked, or may have worked,
-        before."""
-        for side in SIDES if PARTS[part].has_sides else SIDES[:1]:
-            now = self.call(after, part, side, SHARE)
-            if now.failure is None:
-                break
-            then = self.call(before, part, side)
-            if then.works or (then.value and now.failure.kind not in _INCOMPLETE):
-                return now, True
-        return now, False
 
     def call(self, config: ReadConfig, part: str, side: int = SIDES[0], share: float = 1.0) -> Reply:
         """Build a part of a config and call it once; do not repeat a previous attempt.
@@ -156,7 +147,7 @@ def verifier_of(
 
 
 def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
-    """Build a part and call it once with images of this side; return the reason if it was not tried, empty if it works.
+    """Build a part and call it once; return the reason if it was not tried, empty if it works.
 
     Raises:
         Exception: Any exception of the program.
@@ -169,17 +160,15 @@ def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
     if not tree.get(PARTS[part].keys[0]):
         return ABSENT
     try:
-        PARTS[part].call(program_of(tree), side)
+        program = program_of(tree)
+        for split in PARTS[part].splits:
+            _check_size(program, split)
+        PARTS[part].call(program, side)
     except NoSamples:  # an edit must not leave out all of them
         raise
     except Unavailable as reason:
         return str(reason)
     return ''
-
-
-def _load(split: str, program: Any, _: int) -> None:
-    _check_size(program, split)
-    program.load(split, BATCH)
 
 
 def _check_size(program: Any, split: str) -> None:
@@ -197,7 +186,6 @@ def _train(program: Any, side: int) -> None:
     from mmguard.properties.program import total
     from mmguard.properties.samples import labels_of, shrink
 
-    _check_size(program, 'train')
     try:
         samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]
         problem: Exception = ValueError('the pipeline leaves no sample with an image')
@@ -212,7 +200,6 @@ def _train(program: Any, side: int) -> None:
     outside = [label for label in sorted(labels) if space and not space.is_valid(label) and label != void]
     if outside:
         raise ValueError(f'no output of {space.place} for the labels {outside[:8]}')
-
     batch = [shrink(sample, side) for sample in samples[:BATCH]]
     batches = [(batch * BATCH)[:BATCH]] if batch else []  # BatchNorm needs two
     if labels.difference(*(labels_of(sample, kind) for sample in batch)):
@@ -222,11 +209,6 @@ def _train(program: Any, side: int) -> None:
             loss = total(program.losses(batch, side))
         if not torch.isfinite(loss):
             raise ValueError(f'the loss is {float(loss)}')
-
-
-def _measure(program: Any, _: int) -> None:
-    _check_size(program, 'val')
-    program.metrics('val')
 
 
 def _predict(program: Any, side: int) -> None:
@@ -241,6 +223,19 @@ def _predict(program: Any, side: int) -> None:
         model.train()
 
 
+def _measure(program: Any, _: int) -> None:
+    """Give the true labels to the metrics as predictions."""
+    from mmguard.properties.evaluation import check_marks
+
+    results = check_marks(program)
+    for result in results:
+        if result.outcome == 'broken':
+            raise ValueError(str(result))
+    for result in results:
+        if result.outcome == 'not tested':
+            raise Unavailable(str(result))
+
+
 def _make_hooks(program: Any, _: int) -> None:
     from mmengine.registry import HOOKS
 
@@ -251,10 +246,11 @@ def _make_hooks(program: Any, _: int) -> None:
 
 
 class Part(NamedTuple):
-    """A part of a program: the config keys that it is built from, the call, and True if the call takes images."""
+    """A part of a program: its config keys, the call, the splits whose files it reads, and True if it takes images."""
 
     keys: Tuple[str, ...]
     call: Callable[[Any, int], Any]
+    splits: Tuple[str, ...] = ()
     has_sides: bool = False
 
 
@@ -262,11 +258,11 @@ class Part(NamedTuple):
 PARTS: Dict[str, Part] = {
     'data sets': Part(('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p, _: p.construct_datasets()),
     'hooks': Part(('custom_hooks',), _make_hooks),
-    'training data': Part(('train_dataloader',), partial(_load, 'train')),
-    'model': Part(('model', 'data_preprocessor'), lambda program, _: program.model()),
-    'losses': Part(('model', 'data_preprocessor', 'train_dataloader'), _train, has_sides=True),
+    'training data': Part(('train_dataloader',), lambda p, _: p.load('train', BATCH), ('train',)),
+    'model': Part(('model', 'data_preprocessor'), lambda p, _: p.model()),
+    'losses': Part(('model', 'data_preprocessor', 'train_dataloader'), _train, ('train',), True),
     'predictions': Part(('model', 'data_preprocessor'), _predict, has_sides=True),
-    'validation data': Part(('val_dataloader',), partial(_load, 'val')),
-    'metrics': Part(('val_evaluator', 'val_dataloader'), _measure),
-    'test data': Part(('test_dataloader',), partial(_load, 'test')),
+    'validation data': Part(('val_dataloader',), lambda p, _: p.load('val', BATCH), ('val',)),
+    'metrics': Part(('val_evaluator', 'val_dataloader'), _measure, ('val',)),
+    'test data': Part(('test_dataloader',), lambda p, _: p.load('test', BATCH), ('test',)),
 }

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from mmengine.registry import MODELS
 from torch import Tensor
 
-from mmguard.config.changes import join_path, walk
-from mmguard.properties.label_outputs import choose_classes
-from mmguard.properties.program import SIDES, Program, spread
+from mmguard.config.changes import walk
+from mmguard.properties.program import ANNOTATED, SIDES, Program, walk_objects
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
+from mmguard.properties.samples import label_map_of
 from mmguard.properties.scores import Call, recorded
 from mmguard.properties.worker import Failure
 
@@ -27,16 +27,16 @@ def check_weights(program: Program) -> List[Result]:
     modules = dict(program.model().named_modules())
     results, weighted = [], {}
     for path, node in walk(program.config.model):
-        name = join_path(path).replace('[', '.').replace(']', '')
         if isinstance(node.get('class_weight'), (list, tuple, str)):
-            place = next((place for place in (name, f'{name}.0') if place in modules), None)
-            if place is None:
-                results.append(not_tested(name, 'the model has no module of this name'))
-            else:
+            name = '.'.join(map(str, path))
+            place = name if name in modules else f'{name}.0'
+            if place in modules:
                 weighted[place] = node
+            else:
+                results.append(not_tested(name, 'the model has no module of this name'))
     if not weighted and not results:
         raise Unavailable('no loss has class weights')
-    classes = choose_classes(program.num_classes)
+    classes = program.some_classes()
     try:
         side = program.side()
     except Unavailable:  # the losses fail, perhaps because of the weights
@@ -144,7 +144,7 @@ def _judge_weights(place: str, node: Any, module: Any, called: Optional[LossCall
 def check_averages(program: Program) -> List[Result]:
     """Compare the loss of a half-ignored batch with that of its valid half; count the ignored pixels of the data."""
     results = _check_crowds(program) if program.kind == 'instances' else []
-    if 'gt_sem_seg' in program.template()['data_samples']:
+    if program.has_label_map:
         results += _check_pixels(program)
     if not results:
         raise Unavailable('no loss takes scores and a label map, and no assigner looks at ignored boxes')
@@ -158,12 +158,9 @@ def _check_pixels(program: Program) -> List[Result]:
         if 'loss' in name and type(module).forward is not torch.nn.Module.forward and not list(module.children())
     }
     side = program.side()
-    samples = [program.plain_sample(seed, side) for seed in (0, 1)]
-    for sample in samples:
-        next(iter(sample['data_samples'].gt_sem_seg.values()))[..., : side // 2] = program.ignore_index
     ignored = None
     results = []
-    for name, called in _record(program, modules, samples).items():
+    for name, called in _record(program, modules, program.half_ignored(side)).items():
         is_map = called.scores.dim() == 4 and bool((called.labels == program.ignore_index).any())
         if called.call.output is None or not is_map:
             continue
@@ -184,17 +181,14 @@ def _check_pixels(program: Program) -> List[Result]:
 
 def _measure_ignored(program: Program) -> float:
     """Return the share of ignored pixels in a few samples of the training."""
-    maps = [
-        next(iter(sample['data_samples'].gt_sem_seg.values()))
-        for sample in program.load('train', program.samples)
-        if sample is not None
-    ]
+    maps = [label_map_of(sample) for sample in program.load('train', program.samples) if sample is not None]
     return float(torch.cat([(one == program.ignore_index).flatten() for one in maps]).float().mean()) if maps else 0.0
 
 
 def _check_crowds(program: Program) -> List[Result]:
     """Report how crowds are used: anchors in them train as background unless the assigner ignores them."""
-    crowds = sum(_count_ignored(leaf) for leaf in program.leaves('train'))
+    objects = [one for leaf in program.leaves('train') for one in walk_objects(leaf, ANNOTATED)]
+    crowds = sum(bool(one.get('ignore_flag')) for one in objects)
     results = []
     for name, module in program.model().named_modules():
         for assigner in (getattr(module, 'assigner', None), getattr(module, 'bbox_assigner', None)):
@@ -204,8 +198,3 @@ def _check_crowds(program: Program) -> List[Result]:
                 if asked is not None:
                     results.append(setting(name, words) if crowds and asked <= 0 else holds(name))
     return results
-
-
-def _count_ignored(leaf: Any) -> int:
-    infos: Iterator[Any] = (leaf.get_data_info(index) for index in spread(len(leaf), 1000))
-    return sum(bool(one.get('ignore_flag')) for info in infos for one in info.get('instances') or ())

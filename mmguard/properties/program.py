@@ -5,28 +5,14 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-import random
 import sys
 import time
 from functools import wraps
-from typing import (
-    Any,
-    Callable,
-    ContextManager,
-    Dict,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-    TypeVar,
-    cast,
-)
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple, TypeVar, cast
 
 import numpy as np
 import torch
-from mmengine.config import Config, ConfigDict
+from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.logging import MessageHub
 from mmengine.model import revert_sync_batchnorm
@@ -42,18 +28,19 @@ from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig, import_scope
 from mmguard.labels.heads import from_model
-from mmguard.labels.spaces import LabelSpaces
+from mmguard.labels.spaces import VOID, LabelSpaces
 from mmguard.losses.guard_model import guard_model
 from mmguard.properties.alignment import Box
+from mmguard.properties.datasets import innermost, seed_all, spread
 from mmguard.properties.result import NoSamples, Unavailable
-from mmguard.properties.samples import make_instances, make_template
+from mmguard.properties.samples import label_map_of, make_instances, make_template
 
 #: Sides of images that are tried, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
 #: Number of annotations of a training set whose labels are collected.
 ANNOTATED = 1000
-#: Value of ignored pixels where no head says so.
-VOID = 255
+#: Classes that properties ask, at most.
+ASKED = 6
 
 Made = TypeVar('Made')
 
@@ -85,9 +72,6 @@ class Program:
         tree (dict): Config as plain dicts, lists and values.
         device (str): Device of the model.
         samples (int): Number of samples of each data set that properties may load.
-
-    Attributes:
-        framework (str): ``'mmseg'`` or ``'mmdet'``.
     """
 
     def __init__(self, tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> None:
@@ -100,9 +84,12 @@ class Program:
         for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
             hub.update_info(name, value)  # schedules of losses and preprocessors ask a runner for it
         self.config = Config(copy.deepcopy(dict(tree)))
-        self._import_modules()
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
+        if self.config.get('custom_imports'):
+            import_modules_from_strings(**self.config.custom_imports)
+        import_scope(self.config)
         self.read = ReadConfig(name_types(self.config.to_dict()))
-        self.framework = self.read.framework
         self.guards = any(
             name_of(hook.get('type')) == 'LabelGuardHook' and hook.get('guard')
             for hook in self.config.get('custom_hooks') or ()
@@ -113,19 +100,9 @@ class Program:
             guard_pipelines(guarded, from_config(self.read))
             self.config = Config(guarded)
 
-    def _import_modules(self) -> None:
-        if os.getcwd() not in sys.path:
-            sys.path.append(os.getcwd())
-        if self.config.get('custom_imports'):
-            import_modules_from_strings(**self.config.custom_imports)
-        import_scope(self.config)
-
-    def scope(self) -> ContextManager[None]:
+    def scope(self) -> Any:
         """Look up types without a scope as a training would."""
-        scope: ContextManager[None] = DefaultScope.overwrite_default_scope(
-            self.config.get('default_scope') or 'mmengine'
-        )
-        return scope
+        return DefaultScope.overwrite_default_scope(self.config.get('default_scope') or 'mmengine')
 
     def seconds_left(self) -> float:
         """Return the remaining seconds of the current property."""
@@ -185,11 +162,9 @@ class Program:
         except ImportError:  # a step of the pipeline needs a missing package
             dataset = self._construct_dataset('train', {'pipeline'}, pipeline=[])
         for leaf in innermost(dataset):
-            for number in spread(len(leaf), ANNOTATED if hasattr(leaf, 'get_data_info') else 0):
-                instances = leaf.get_data_info(number).get('instances') or ()
-                found.update(
-                    one['bbox_label'] for one in instances if 'bbox_label' in one and not one.get('ignore_flag')
-                )
+            for one in walk_objects(leaf, ANNOTATED):
+                if 'bbox_label' in one and not one.get('ignore_flag'):
+                    found.add(one['bbox_label'])
         return found
 
     # ---- the model
@@ -218,18 +193,21 @@ class Program:
     def class_names(self) -> Tuple[str, ...]:
         """Return the class names of the training set; empty if the data set is missing."""
         try:
-            names = (getattr(self.dataset('train'), 'metainfo', None) or {}).get('classes')
+            return names_of(self.dataset('train'))
         except Exception:
             return ()
-        return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
 
     @property
     def num_classes(self) -> int:
         """Number of classes of the labels that the heads take."""
-        space = self.spaces().pixels if self.kind == 'pixels' else self.spaces().instances
+        space = self.spaces().get(self.kind)
         if space is None:
             raise Unavailable('no head says how many classes it has')
         return space.num_classes
+
+    def some_classes(self) -> List[int]:
+        """Choose classes: the first, the last, and some between."""
+        return sorted(set(np.linspace(0, self.num_classes - 1, ASKED).round().astype(int).tolist()))
 
     @property
     def ignore_index(self) -> int:
@@ -247,6 +225,11 @@ class Program:
         """``'pixels'`` or ``'instances'``: the labels that the first sample carries."""
         return 'instances' if hasattr(self.template()['data_samples'], 'gt_instances') else 'pixels'
 
+    @property
+    def has_label_map(self) -> bool:
+        """True if the samples carry a label map, with or without instances."""
+        return 'gt_sem_seg' in self.template()['data_samples']
+
     # ---- batches
 
     @once
@@ -256,7 +239,7 @@ class Program:
             sample = next(filter(None, self.load('train', 1)), None)
         except Exception:
             sample = None
-        sample = make_template(self.read, self.framework) if sample is None else sample
+        sample = make_template(self.read) if sample is None else sample
         if not isinstance(sample, dict) or not torch.is_tensor(sample.get('inputs')) or sample['inputs'].dim() != 3:
             raise Unavailable('a sample is not one image with its labels')
         labels = sample.get('data_samples')
@@ -267,10 +250,10 @@ class Program:
     @once
     def side(self) -> int:
         """Return the smallest side of images on which the model gives a finite loss."""
-        problem: Optional[Exception] = None
-        for side in SIDES.get(self.framework, SIDES['mmdet']):
+        problem = None
+        for side in SIDES.get(self.read.framework, SIDES['mmdet']):
             try:
-                losses = self.losses([self.plain_sample(seed, side) for seed in (0, 1)], side)
+                losses = self.losses(self.plain_batch(side), side)
                 if all(bool(torch.isfinite(loss).all()) for loss in losses.values()):
                     return side
             except Exception as error:
@@ -280,16 +263,28 @@ class Program:
     def plain_sample(self, seed: int, side: int) -> Any:
         """Return an ordinary sample of the kind that the model trains on."""
         if self.kind == 'pixels':
-            blocks = np.random.default_rng(seed).integers(0, self.num_classes, (8, 8))
-            return self.pixels(np.kron(blocks, np.ones((side // 8, side // 8), blocks.dtype)), seed)
+            return self.pixels(np.random.default_rng(seed).integers(0, self.num_classes, (8, 8)), side, seed)
         third = side / 3
         boxes = [(4.0, 4.0, third, third + 8), (side / 2, side / 2 - 6, side - 4.0, side - 8.0)]
         return self.instances(boxes, [0, self.num_classes - 1], side, seed)
 
-    def pixels(self, label: np.ndarray, seed: int = 0) -> Any:
-        """Return a packed sample with this label map."""
-        sample = self._blank(label.shape[0], seed)
-        sample['data_samples'].gt_sem_seg.data = torch.as_tensor(label.astype(np.int64))[None]
+    def plain_batch(self, side: int = 0) -> List[Any]:
+        """Return two ordinary samples."""
+        return [self.plain_sample(seed, side or self.side()) for seed in (0, 1)]
+
+    def half_ignored(self, side: int) -> List[Any]:
+        """Return two ordinary samples whose label maps say nothing in their left half."""
+        samples = self.plain_batch(side)
+        for sample in samples:
+            label_map_of(sample)[..., : side // 2] = self.ignore_index
+        return samples
+
+    def pixels(self, labels: Any, side: int, seed: int = 0) -> Any:
+        """Return a packed sample with a label map of one label, or of n x n blocks of labels."""
+        sample = self._blank(side, seed)
+        blocks = np.atleast_2d(labels).astype(np.int64)
+        label_map = np.kron(blocks, np.ones((side // len(blocks),) * 2, np.int64))
+        sample['data_samples'].gt_sem_seg.data = torch.as_tensor(label_map)[None]
         return sample
 
     def instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
@@ -305,13 +300,10 @@ class Program:
         """Return packed samples that hold these labels, or as many of them as fit, together."""
         if self.kind == 'pixels':
             blocks = np.resize([labels[n] for n in spread(len(labels), 256)], (16, 16))
-            return [
-                self.pixels(np.kron(blocks, np.ones((side // 16, side // 16), blocks.dtype)), n) for n in range(number)
-            ]
+            return [self.pixels(blocks, side, n) for n in range(number)]
         cell = side / 4
-        boxes = [
-            (x * cell + 2, y * cell + 2, (x + 1) * cell - 2, (y + 1) * cell - 2) for y in range(4) for x in range(4)
-        ]
+        corners = [(x * cell + 2, y * cell + 2) for y in range(4) for x in range(4)]
+        boxes = [(x, y, x + cell - 4, y + cell - 4) for x, y in corners]
         chosen = [*labels[-1:], *(labels[n] for n in spread(len(labels) - 1, 16 * number - 1))]
         parts = [chosen[n::number] for n in range(number)]
         return [self.instances(boxes[: len(part)], part, side, n) for n, part in enumerate(parts)]
@@ -321,27 +313,19 @@ class Program:
         known = template['data_samples']
         channels = template['inputs'].shape[0]
         noise = np.random.default_rng(seed).integers(0, 256, (channels, side, side), dtype=np.uint8)
-        fresh = type(known)()
-        shape = (side, side)
-        fresh.set_metainfo(
-            {
-                **known.metainfo,
-                **dict(img_shape=shape, ori_shape=shape, pad_shape=shape, batch_input_shape=shape),
-                **dict(scale_factor=(1.0, 1.0), flip=False, flip_direction=None),
-            }
-        )
+        fresh = type(known)(metainfo=known.metainfo)
+        fresh.set_metainfo(dict.fromkeys(('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape'), (side, side)))
+        fresh.set_metainfo(dict(scale_factor=(1.0, 1.0), flip=False, flip_direction=None))
         for name, value in known.items():
             if isinstance(value, PixelData):
-                planes = {
-                    key: torch.zeros((*plane.shape[:-2], side, side), dtype=plane.dtype) for key, plane in value.items()
-                }
+                planes = {key: plane.new_zeros((*plane.shape[:-2], side, side)) for key, plane in value.items()}
                 setattr(fresh, name, PixelData(metainfo=value.metainfo, **planes))
             elif name not in ('gt_instances', 'ignored_instances'):
                 setattr(fresh, name, copy.deepcopy(value))
         sample = {name: copy.deepcopy(value) for name, value in template.items() if name != 'inputs'}
         return {**sample, 'inputs': torch.as_tensor(noise), 'data_samples': fresh}
 
-    def batch(self, samples: Sequence[Any], side: Optional[int] = None) -> Any:
+    def batch(self, samples: Sequence[Any], side: int = 0) -> Any:
         """Return the input of the model for packed samples, with its preprocessor set to small images."""
         preprocessor = self.model().data_preprocessor
         side = side or self.side()
@@ -351,30 +335,31 @@ class Program:
         with self.scope():
             return preprocessor(pseudo_collate([copy.deepcopy(sample) for sample in samples]), True)
 
-    def losses(self, samples: Sequence[Any], side: Optional[int] = None, seed: int = 0) -> Dict[str, Tensor]:
+    def losses(self, samples: Sequence[Any], side: int = 0) -> Dict[str, Tensor]:
         """Return the losses of a batch by name, those of several levels added up."""
         data = self.batch(samples, side)
         with self.scope():
-            seed_all(seed)
+            seed_all(0)
             found = self.model()(**data, mode='loss')
+        levels = {name: [loss] if torch.is_tensor(loss) else loss for name, loss in found.items()}
         return {
-            name: loss.sum() if torch.is_tensor(loss) else sum((one.sum() for one in loss), torch.zeros(()))
-            for name, loss in found.items()
-            if torch.is_tensor(loss) or (isinstance(loss, (list, tuple)) and all(map(torch.is_tensor, loss)))
+            name: sum((one.sum() for one in several), torch.zeros(()))
+            for name, several in levels.items()
+            if isinstance(several, (list, tuple)) and all(map(torch.is_tensor, several))
         }
 
     # ---- evaluation
 
     @once
-    def metrics(self, split: str) -> List[Any]:
-        """Build the metrics of a split."""
-        node = self.config.get(f'{split}_evaluator')
+    def metrics(self) -> List[Any]:
+        """Build the metrics of the validation."""
+        node = self.config.get('val_evaluator')
         if not node:
-            raise Unavailable(f'the config has no {split}_evaluator')
-        nodes = node if isinstance(node, (list, tuple)) else node.get('metrics', [node])
-        built = [METRICS.build(copy.deepcopy(one)) for one in (nodes if isinstance(nodes, (list, tuple)) else [nodes])]
+            raise Unavailable('the config has no val_evaluator')
+        nodes = node.get('metrics', node) if isinstance(node, dict) else node
+        built = [METRICS.build(copy.deepcopy(one)) for one in ([nodes] if isinstance(nodes, dict) else nodes)]
         for metric in built:
-            metric.dataset_meta = getattr(self.dataset(split), 'metainfo', None)
+            metric.dataset_meta = getattr(self.dataset('val'), 'metainfo', None)
         return built
 
 
@@ -396,41 +381,27 @@ def total(losses: Mapping[str, Tensor]) -> Tensor:
     return sum((loss for name, loss in losses.items() if 'loss' in name), torch.zeros(()))
 
 
-def seed_all(seed: int) -> None:
-    """Set the seeds of what transforms and models draw from."""
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed)
+def names_of(dataset: Any) -> Tuple[str, ...]:
+    """Return what a data set calls its classes; empty where it does not say it."""
+    names = (getattr(dataset, 'metainfo', None) or {}).get('classes')
+    return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
 
 
-def spread(length: int, most: int) -> List[int]:
-    """Return up to ``most`` indices, spread evenly from the first one on.
-
-    Example:
-        >>> spread(10, 3)
-        [0, 3, 6]
-    """
-    return [number * length // most for number in range(most)] if length > most else list(range(length))
+def walk_objects(leaf: Any, most: int) -> Iterator[Dict[str, Any]]:
+    """Walk the objects in the annotations of up to ``most`` samples; no pipeline is run."""
+    for index in spread(len(leaf), most if hasattr(leaf, 'get_data_info') else 0):
+        yield from leaf.get_data_info(index).get('instances') or ()
 
 
-def innermost(dataset: Any) -> List[Any]:
-    """Return the data sets inside of all wrappers."""
-    if hasattr(dataset, 'datasets'):
-        return [leaf for inner in dataset.datasets for leaf in innermost(inner)]
-    return innermost(dataset.dataset) if hasattr(dataset, 'dataset') else [dataset]
-
-
-def drop_pretrained(node: Any) -> Any:
+def drop_pretrained(model: Any) -> Any:
     """Copy a model's config without the keys that load weights from a file or from the network."""
-    if isinstance(node, dict):
-        kept = {key: drop_pretrained(value) for key, value in node.items()}
+    kept = copy.deepcopy(model)
+    for _, node in walk(kept):
         for key in ('pretrained', 'teacher_ckpt'):
-            if isinstance(kept.get(key), str):
-                kept[key] = None
-        entries = kept.get('init_cfg')
+            if isinstance(node.get(key), str):
+                node[key] = None
+        entries = node.get('init_cfg')
         if isinstance(entries, (dict, list, tuple)):
-            one_or_more = [entries] if isinstance(entries, dict) else entries
-            left = [entry for entry in one_or_more if name_of(entry.get('type')) != 'Pretrained']
-            kept['init_cfg'] = left or None
-        return ConfigDict(kept) if isinstance(node, ConfigDict) else kept
-    return type(node)(map(drop_pretrained, node)) if type(node) in (list, tuple) else copy.deepcopy(node)
+            listed = [entries] if isinstance(entries, dict) else entries
+            node['init_cfg'] = [entry for entry in listed if name_of(entry.get('type')) != 'Pretrained'] or None
+    return kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Dict, Sequence, Set, Tuple
+from typing import Any, Dict, Sequence, Set
 
 import numpy as np
 import torch
@@ -11,41 +11,41 @@ from mmengine.structures import InstanceData, PixelData
 from torch import Tensor
 
 from mmguard.config.read import ReadConfig
-from mmguard.properties.alignment import Box
+from mmguard.properties.alignment import Box, fill_boxes
 from mmguard.properties.result import Unavailable
 
 
-def make_template(read: ReadConfig, framework: str) -> Any:
+def make_template(read: ReadConfig) -> Any:
     """Return a packed sample with the fields that the training pipeline of a config asks for."""
     text = repr(read.data.get('train_dataloader'))
     meta = dict(img_path='image.png', img_id=0, img_shape=(64, 64), ori_shape=(64, 64), scale_factor=(1.0, 1.0))
-    if framework == 'mmseg':
+    plane = torch.zeros((1, 64, 64), dtype=torch.int64)
+    labels: Any
+    if read.framework == 'mmseg':
         from mmseg.structures import SegDataSample
 
-        labels = SegDataSample(metainfo=meta)
-        plane = torch.zeros((1, 64, 64), dtype=torch.int64)
-        labels.gt_sem_seg = PixelData(data=plane)
+        labels = SegDataSample(metainfo=meta, gt_sem_seg=PixelData(data=plane))
         if 'GenerateEdge' in text:
             labels.gt_edge_map = PixelData(data=plane.clone())
-        return {'inputs': torch.zeros((3, 64, 64), dtype=torch.uint8), 'data_samples': labels}
-    if framework != 'mmdet':
-        raise Unavailable('samples are made for MMSegmentation and MMDetection only, and the data are not here')
-    from mmdet.structures import DetDataSample
-    from mmdet.structures.mask import BitmapMasks
+    elif read.framework == 'mmdet':
+        from mmdet.structures import DetDataSample
+        from mmdet.structures.mask import BitmapMasks
 
-    found = DetDataSample(metainfo=meta)
-    found.gt_instances = InstanceData(bboxes=torch.zeros((0, 4)), labels=torch.zeros(0, dtype=torch.int64))
-    found.ignored_instances = InstanceData(bboxes=torch.zeros((0, 4)), labels=torch.zeros(0, dtype=torch.int64))
-    is_panoptic = 'LoadPanopticAnnotations' in text
-    if "'with_mask': True" in text or is_panoptic:
-        found.gt_instances.masks = BitmapMasks([], 64, 64)
-        found.ignored_instances.masks = BitmapMasks([], 64, 64)
-    if "'with_seg': True" in text or is_panoptic:
-        found.gt_sem_seg = PixelData(sem_seg=torch.zeros((1, 64, 64), dtype=torch.int64))
-    if 'LoadProposals' in text:
-        found.proposals = InstanceData(bboxes=torch.tensor([[4.0, 4.0, 40.0, 40.0], [20.0, 8.0, 60.0, 60.0]]))
-        found.proposals.scores = torch.ones(2)
-    return {'inputs': torch.zeros((3, 64, 64), dtype=torch.uint8), 'data_samples': found}
+        is_panoptic = 'LoadPanopticAnnotations' in text
+        fields: Dict[str, Any] = dict(bboxes=torch.zeros((0, 4)), labels=torch.zeros(0, dtype=torch.int64))
+        if "'with_mask': True" in text or is_panoptic:
+            fields['masks'] = BitmapMasks([], 64, 64)
+        labels = DetDataSample(
+            metainfo=meta, gt_instances=InstanceData(**fields), ignored_instances=InstanceData(**fields)
+        )
+        if "'with_seg': True" in text or is_panoptic:
+            labels.gt_sem_seg = PixelData(sem_seg=plane)
+        if 'LoadProposals' in text:
+            boxes = torch.tensor([[4.0, 4.0, 40.0, 40.0], [20.0, 8.0, 60.0, 60.0]])
+            labels.proposals = InstanceData(bboxes=boxes, scores=torch.ones(2))
+    else:
+        raise Unavailable('samples are made for MMSegmentation and MMDetection only, and the data are not here')
+    return {'inputs': torch.zeros((3, 64, 64), dtype=torch.uint8), 'data_samples': labels}
 
 
 def make_instances(known: Any, boxes: Sequence[Box], labels: Sequence[int], side: int) -> Any:
@@ -69,13 +69,16 @@ def make_instances(known: Any, boxes: Sequence[Box], labels: Sequence[int], side
 
 def make_masks(known: Any, boxes: Sequence[Box], height: int, width: int) -> Any:
     """Return masks of the inside of boxes, of the class of known ones."""
-    if hasattr(known, 'masks') and type(known).__name__ == 'PolygonMasks':
-        outlines = [[np.array([x1, y1, x2, y1, x2, y2, x1, y2], np.float32)] for x1, y1, x2, y2 in boxes]
-        return type(known)(outlines, height, width)
-    planes = np.zeros((len(boxes), height, width), np.uint8)
-    for plane, (x1, y1, x2, y2) in zip(planes, boxes):
-        plane[round(y1) : round(y2), round(x1) : round(x2)] = 1
-    return type(known)(planes, height, width)
+    masks: Any = [fill_boxes([box], height, width) for box in boxes]
+    if type(known).__name__ == 'PolygonMasks':
+        masks = [[np.array([x1, y1, x2, y1, x2, y2, x1, y2], np.float32)] for x1, y1, x2, y2 in boxes]
+    return type(known)(masks, height, width)
+
+
+def label_map_of(sample: Any) -> Tensor:
+    """Return the label map of a packed sample, of shape (1, H, W), whatever the framework calls it."""
+    plane: Tensor = next(iter(sample['data_samples'].gt_sem_seg.values()))
+    return plane
 
 
 def labels_of(sample: Any, kind: str) -> Set[int]:
@@ -83,37 +86,29 @@ def labels_of(sample: Any, kind: str) -> Set[int]:
     labels = sample['data_samples']
     if kind == 'instances':
         return set(labels.gt_instances.labels.tolist()) if 'labels' in labels.get('gt_instances', {}) else set()
-    return {label for plane in labels.gt_sem_seg.values() for label in torch.unique(plane).tolist()}
+    return set(torch.unique(label_map_of(sample)).tolist())
 
 
 def shrink(sample: Any, side: int) -> Any:
     """Resize a packed sample until its longer side is at most ``side``; smaller ones stay as they are."""
-    inputs = sample['inputs']
-    height, width = inputs.shape[-2:]
+    height, width = sample['inputs'].shape[-2:]
     factor = side / max(height, width)
     if factor >= 1:
         return sample
     size = (max(1, round(height * factor)), max(1, round(width * factor)))
+    rows, columns = (torch.arange(new) * old // new for new, old in zip(size, (height, width)))
     labels = copy.deepcopy(sample['data_samples'])
-    for value in labels.all_values():
+    for name, value in labels.items():
         if isinstance(value, PixelData):
-            planes = {key: _resize(plane, size) for key, plane in value.items()}
-            for key in list(planes):
-                delattr(value, key)
-            for key, plane in planes.items():
-                setattr(value, key, plane)
+            planes = {key: plane[..., rows, :][..., columns] for key, plane in value.items()}
+            setattr(labels, name, PixelData(metainfo=value.metainfo, **planes))
         elif isinstance(value, InstanceData):
             if 'bboxes' in value:
                 scaled = value.bboxes if torch.is_tensor(value.bboxes) else value.bboxes.tensor
                 scaled *= torch.tensor([size[1] / width, size[0] / height] * 2)
             if 'masks' in value and hasattr(value.masks, 'resize'):
                 value.masks = value.masks.resize(size)
-    shapes = {key: size for key in ('img_shape', 'pad_shape', 'batch_input_shape') if key in labels.metainfo}
-    labels.set_metainfo(shapes)
-    return {**sample, 'inputs': _resize(inputs, size), 'data_samples': labels}
-
-
-def _resize(plane: Tensor, size: Tuple[int, int]) -> Tensor:
-    rows = torch.arange(size[0]) * plane.shape[-2] // size[0]
-    columns = torch.arange(size[1]) * plane.shape[-1] // size[1]
-    return plane[..., rows, :][..., columns]
+    labels.set_metainfo(
+        {key: size for key in ('img_shape', 'pad_shape', 'batch_input_shape') if key in labels.metainfo}
+    )
+    return {**sample, 'inputs': sample['inputs'][..., rows, :][..., columns], 'data_samples': labels}

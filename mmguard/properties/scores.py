@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
@@ -78,34 +78,30 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any], side: int = 0) -> List[Trained]:
-    """Return the scores of heads that the losses of a batch train directly."""
-    with recorded(heads) as calls:
-        losses = program.losses(samples, side or None)
-    seen = [(call.name, tensor) for call in calls for tensor in tensors_in(call.output)]
-    return list(find_trained_scores(seen, losses))
-
-
-def find_trained_scores(seen: Sequence[Tuple[str, Tensor]], losses: Mapping[str, Tensor]) -> Iterator[Trained]:
-    """Yield what each loss trains directly: a tensor on which no other tensor depends that the loss reaches later.
+    """Return what each loss of a batch trains directly: no other tensor depends on it that the loss reaches later.
 
     If a head computes its features from earlier scores (OCRNet, PointRend, K-Net), their gradient tells nothing about
-    the loss. ``seen`` holds the names of heads with a tensor each, in the order in which they were returned.
+    the loss.
     """
+    with recorded(heads) as calls:
+        losses = program.losses(samples, side)
+    seen = [(call.name, tensor) for call in calls for tensor in tensors_in(call.output)]
     tensors = [(name, tensor) for name, tensor in seen if tensor.requires_grad and tensor.dim() > 1]
-    feeds = {}
-    for term, loss in losses.items():
-        if not loss.requires_grad or not tensors:
+    feeds = lru_cache(maxsize=None)(lambda n, later: _hangs_on(tensors[later][1], tensors[n][1]))
+    found = []
+    for term, loss in losses.items() if tensors else ():
+        if not loss.requires_grad:
             continue
         gradients = torch.autograd.grad(loss, [tensor for _, tensor in tensors], retain_graph=True, allow_unused=True)
         reached = [n for n, gradient in enumerate(gradients) if gradient is not None and bool(gradient.any())]
         for place, n in enumerate(reached):
-            name, tensor = tensors[n]
-            for later in reached[place + 1 :]:
-                if (n, later) not in feeds:
-                    feeds[n, later] = _hangs_on(tensors[later][1], tensor)
-            if not any(feeds[n, later] for later in reached[place + 1 :]):
+            if not any(feeds(n, later) for later in reached[place + 1 :]):
+                name, tensor = tensors[n]
                 number = sum(other == name for other, _ in tensors[:n])
-                yield Trained(name, number, term, tensor.detach(), gradients[n])  # without the graph, which is large
+                found.append(
+                    Trained(name, number, term, tensor.detach(), gradients[n])
+                )  # without the graph: it is large
+    return found
 
 
 def _hangs_on(output: Tensor, tensor: Tensor) -> bool:

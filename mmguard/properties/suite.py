@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import importlib
-import pickle
 import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
-from mmguard.properties.result import OUTCOMES, Result, not_tested, worst
+from mmguard.properties.result import OUTCOMES, Result, Unavailable, not_tested
 from mmguard.properties.worker import Failure, Worker
 
 #: Name, as ``--only`` takes it -> what tests it, and what must hold.
 PROPERTIES: Dict[str, Tuple[str, str]] = {
-    'move-together': ('moves_together.check', 'image and label move together'),
-    'samples-survive': ('samples_survive.check', 'every sample survives'),
-    'labels-reach-outputs': ('label_outputs.check', 'each label reaches its output'),
-    'ignored-weigh-nothing': ('ignored_elements.check', 'ignored elements weigh nothing'),
+    'move-together': ('pipelines.check_moves', 'image and label move together'),
+    'samples-survive': ('pipelines.check_samples', 'every sample survives'),
+    'labels-reach-outputs': ('gradients.check_outputs', 'each label reaches its output'),
+    'ignored-weigh-nothing': ('gradients.check_ignored', 'ignored elements weigh nothing'),
     'averages': ('loss_terms.check_averages', 'averages leave ignored elements out'),
     'class-weights': ('loss_terms.check_weights', 'class weights act on their own class'),
-    'same-labels': ('same_labels.check', 'training and validation see the same labels'),
+    'same-labels': ('evaluation.check_labels', 'training and validation see the same labels'),
     'empty-batch': ('batches.check_empty', 'an empty batch is a batch'),
     'loader-batches': ('batches.check_sizes', 'the batches that the loader can deliver'),
-    'full-marks': ('full_marks.check', 'the evaluator gives full marks to the truth'),
+    'full-marks': ('evaluation.check_marks', 'the evaluator gives full marks to the truth'),
     'learns-one-batch': ('batches.check_learning', 'it can learn one batch'),
 }
 #: The one that takes long: only where it is asked for.
@@ -58,30 +57,21 @@ def run_property(
         results = [not_tested('', f'the program {reply.failure}')]
     else:
         results = sorted((Result(*one) for one in reply.value), key=lambda one: OUTCOMES.index(one.outcome))
-    return Tested(name, summary, worst(results), results, time.monotonic() - began)
-
-
-# ---- in the process
-
-
-_programs: Dict[bytes, Any] = {}
+    return Tested(name, summary, results[0].outcome if results else 'not tested', results, time.monotonic() - began)
 
 
 def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, seconds: float) -> List[Result]:
-    from mmguard.properties.program import Program
-    from mmguard.properties.result import Unavailable
+    """Test a property: in the process of the program."""
+    from mmguard.properties.program import program_of
 
-    key = pickle.dumps((tree, device))
+    module, _, function = test.partition('.')
     try:
-        if key not in _programs:
-            _programs.clear()
-            _programs[key] = Program(tree, device, samples)
+        program = program_of(tree, device, samples)
         # What a property leaves is killed with its process: it ends by itself before.
-        _programs[key].ends = time.monotonic() + 0.7 * seconds
-        module, _, function = test.partition('.')
-        found: List[Result] = getattr(importlib.import_module(f'mmguard.properties.{module}'), function)(_programs[key])
+        program.ends = time.monotonic() + 0.7 * seconds
+        found: List[Result] = getattr(importlib.import_module(f'mmguard.properties.{module}'), function)(program)
+        return found
     except Unavailable as reason:
-        found = [not_tested('', str(reason))]
+        return [not_tested('', str(reason))]
     except Exception as error:
-        found = [not_tested('', str(Failure.describe(error)))]
-    return [result._replace(data=dict(result.data)) for result in found]
+        return [not_tested('', str(Failure.describe(error)))]

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 import traceback
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, TypeVar
+from typing import Any, Callable, List, NamedTuple, Optional, Set, TypeVar
 
 from mmguard.text import describe_error
 
@@ -67,13 +67,11 @@ class Failure(NamedTuple):
     @classmethod
     def describe(cls, error: BaseException) -> Failure:
         """Describe an exception, with its last line that is not in an installed package."""
-        own = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)]
-        place = f'{own[-1].filename}:{own[-1].lineno}' if own else ''
+        place = ''
+        for frame in traceback.extract_tb(error.__traceback__):
+            if 'site-packages' not in frame.filename and not frame.filename.startswith(('<', _HERE)):
+                place = f'{frame.filename}:{frame.lineno}'
         return cls(type(error).__name__, describe_error(error), place)
-
-
-def _is_own(file: str) -> bool:
-    return 'site-packages' not in file and not file.startswith(('<', _HERE))
 
 
 class Worker:
@@ -187,11 +185,9 @@ def _serve(connection: Any, ours: Any, folder: str) -> None:
             request = connection.recv_bytes()
         except (EOFError, OSError):
             return
-        answer: Dict[str, Any]
         try:
             function, args = pickle.loads(request)
-            answer = {'value': function(*args)}
-            data = json.dumps(answer)
+            data = json.dumps({'value': function(*args)})
         except BaseException as error:  # also SystemExit: it is raised by the user's program
             data = json.dumps({'failure': Failure.describe(error)})
         connection.send_bytes(data.encode())

@@ -68,13 +68,6 @@ def build_dataset(config: Any, split: str = 'train') -> Any:
     return built
 
 
-def seed_all(seed: int) -> None:
-    """Seed everything that random transforms draw from."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)
-
-
 def random_state() -> Tuple[Any, ...]:
     """Return what random transforms draw from, to tell whether anything was drawn."""
     return random.getstate(), pickle.dumps(np.random.get_state()), torch.get_rng_state().numpy().tobytes()
@@ -156,13 +149,6 @@ class Samples:
             info = sample.info
             for path in (str(info[key]) for key in _PATHS if info.get(key)):
                 self._by_name.setdefault(parts_of(path)[-1], []).append((path, sample))
-
-
-def innermost(dataset: Any) -> List[Any]:
-    """Return the data sets inside all wrappers."""
-    if hasattr(dataset, 'datasets'):
-        return [leaf for inner in dataset.datasets for leaf in innermost(inner)]
-    return innermost(dataset.dataset) if hasattr(dataset, 'dataset') else [dataset]
 
 
 def _holders(dataset: Any) -> Iterator[Tuple[Any, int]]:

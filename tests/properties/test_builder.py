@@ -234,3 +234,13 @@ def test_what_cannot_be_built_is_not_verified(builder):
 def test_what_is_no_part_is_not_verified(builder):
     verdict = verdict_on(builder, tree_of(FCN), ('log_level', 'ERROR'))
     assert verdict.state == NOT_VERIFIED
+
+
+@pytest.mark.parametrize('changes', [('iou_metrics', ['mIuO']), ('ignore_index', 'x'), ('type', 'NoSuchMetric')])
+def test_metrics_are_called(builder, changes):
+    key, value = changes
+    assert verdict_on(builder, tree_of(FCN), (f'val_evaluator.{key}', value)).state == BROKEN
+
+
+def test_a_right_edit_of_a_metric_is_verified(builder):
+    assert verdict_on(builder, tree_of(FCN), ('val_evaluator.iou_metrics', ['mIoU', 'mDice'])).state == VERIFIED

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from contextlib import redirect_stdout
-from typing import Any, Iterator, List
+from typing import Any, List
 
 from mmguard.tools.arguments import add_run_code, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
@@ -65,8 +65,11 @@ def run(args: argparse.Namespace) -> int:
     asked = args.only or [name for name in PROPERTIES if name != OVERFIT]
     names = [name for name in PROPERTIES if name in asked or (args.overfit and name == OVERFIT)]
     tested: List[Tested] = []
+    ends = time.monotonic() + args.seconds
     with Worker() as worker:
-        for name, seconds in _shares(names, args.seconds):
+        for number, name in enumerate(names):
+            # An equal share of the remaining time, except for the first, which builds most.
+            seconds = max(_LEAST, 2 * (ends - time.monotonic()) / (len(names) - number + 1))
             with console.status(f'{PROPERTIES[name][1]} (at most {seconds:.0f} s)'):
                 found = run_property(worker, config.written, name, seconds, args.samples, args.device)
             tested.append(found)
@@ -77,13 +80,3 @@ def run(args: argparse.Namespace) -> int:
     if args.html is not None:
         write_output(args.html, as_page(args.config, tested).encode('utf-8'))
     return FOUND if any(one.outcome == 'broken' for one in tested) else CLEAN
-
-
-def _shares(names: List[str], seconds: float) -> Iterator[Any]:
-    """Yield each property with its time: an equal share of the remaining time, except for the first, which builds
-    most."""
-    ends = time.monotonic() + seconds
-    for number, name in enumerate(names):
-        left = ends - time.monotonic()
-        share = 2 * left / (len(names) - number + 1)
-        yield name, max(_LEAST, share)

@@ -51,17 +51,12 @@ def show_total(console: Any, tested: Sequence[Tested]) -> None:
 
 def as_json(config: str, tested: Sequence[Tested]) -> Dict[str, Any]:
     """Return the results as plain data for programs, without pictures."""
-    properties: List[Dict[str, Any]] = [
-        {
-            **one._asdict(),
-            'seconds': round(one.seconds, 2),
-            'results': [
-                {**found._asdict(), 'data': {key: value for key, value in found.data.items() if key != 'picture'}}
-                for found in one.results
-            ],
-        }
-        for one in tested
-    ]
+    properties: List[Dict[str, Any]] = []
+    for one in tested:
+        results = [found._asdict() for found in one.results]
+        for result in results:
+            result['data'] = {key: value for key, value in result['data'].items() if key != 'picture'}
+        properties.append({**one._asdict(), 'seconds': round(one.seconds, 2), 'results': results})
     return {'mmguard': __version__, 'config': config, 'properties': properties}
 
 

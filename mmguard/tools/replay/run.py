@@ -26,6 +26,7 @@ from mmguard.hooks.discovery import class_names_of, rules_in
 from mmguard.labels.heads import from_model
 from mmguard.labels.space import LabelSpace
 from mmguard.log.flight_record import Flight
+from mmguard.properties.datasets import seed_all
 from mmguard.text import quantity
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 from mmguard.tools.replay.network import build_model, describe_raised, run_sample
@@ -45,7 +46,7 @@ from mmguard.tools.replay.outcome import (
     load_record,
     read_batches,
 )
-from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, load_config, seed_all
+from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, load_config
 from mmguard.tools.trace.snapshot import of_annotations, take
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Iterator, List, Optional, Set
 
 from mmguard.errors import CannotRun
+from mmguard.properties.datasets import innermost, seed_all
 from mmguard.text import describe_error
-from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, innermost, random_state, seed_all
+from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, random_state
 from mmguard.tools.trace.changes import Change, changes, map_faults
 from mmguard.tools.trace.snapshot import Fault, Recorder, Run, Snapshot, Step, take
 

@@ -1,0 +1,99 @@
+"""Data sets: what is inside of their wrappers, and the steps of their pipelines, watched while samples are loaded."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from typing import Any, Callable, Iterator, List
+
+import numpy as np
+import torch
+
+#: Called after a step with its name and what it left; returns what the next one gets.
+OnStep = Callable[[str, Any], Any]
+
+
+def seed_all(seed: int) -> None:
+    """Set the seeds of what transforms and models draw from."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+def spread(length: int, most: int) -> List[int]:
+    """Return up to ``most`` indices, spread evenly from the first one on.
+
+    Example:
+        >>> spread(10, 3)
+        [0, 3, 6]
+    """
+    return [number * length // most for number in range(most)] if length > most else list(range(length))
+
+
+def walk_datasets(dataset: Any) -> Iterator[Any]:
+    """Walk a data set and what it wraps."""
+    yield dataset
+    for inner in getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]:
+        if inner is not None:
+            yield from walk_datasets(inner)
+
+
+def innermost(dataset: Any) -> List[Any]:
+    """Return the data sets inside of all wrappers."""
+    return [one for one in walk_datasets(dataset) if not hasattr(one, 'datasets') and not hasattr(one, 'dataset')]
+
+
+class _Step:
+    """Transform that reports what it left, and its name where it raises; in all else it is the transform."""
+
+    def __init__(self, transform: Any, on_step: OnStep, failed: List[str]) -> None:
+        self._transform = transform
+        self._on_step = on_step
+        self._failed = failed
+
+    def __call__(self, results: Any) -> Any:
+        name = type(self._transform).__name__
+        try:
+            results = self._transform(results)
+        except Exception:
+            self._failed.append(name)
+            raise
+        return self._on_step(name, results)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith('__'):
+            raise AttributeError(name)
+        return getattr(self._transform, name)
+
+
+@contextlib.contextmanager
+def watched_steps(dataset: Any, on_step: OnStep) -> Iterator[List[str]]:
+    """Watch all steps of a data set and of what it wraps; afterwards they are as before.
+
+    Args:
+        dataset (Dataset): Wrappers included.
+        on_step (callable): Called after each step, with its name and what it left.
+
+    Yields:
+        list[str]: the names of the steps that raised, the innermost first.
+    """
+    failed: List[str] = []
+    with contextlib.ExitStack() as undo:
+
+        def watch(owner: Any, name: str) -> None:
+            """Put watched steps into the list of transforms that an attribute holds."""
+            held: Any = getattr(owner, name, None)
+            if isinstance(getattr(held, 'transforms', None), list):
+                watch(held, 'transforms')
+            elif isinstance(held, list) and all(map(callable, held)):
+                for transform in held:
+                    for inner in ('transforms', 'pre_transform'):
+                        if inner in getattr(transform, '__dict__', ()):
+                            watch(transform, inner)
+                undo.callback(setattr, owner, name, held)
+                # RandomChoice holds lists of Compose, which are steps of their own.
+                setattr(owner, name, [_Step(one, on_step, failed) for one in held])
+
+        for holder in walk_datasets(dataset):
+            watch(holder, 'pipeline')
+        yield failed

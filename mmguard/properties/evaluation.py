@@ -1,0 +1,293 @@
+"""Evaluation: training and validation see the same labels, and the evaluator gives full marks to the truth."""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+
+import numpy as np
+import torch
+from mmengine.structures import InstanceData, PixelData
+from PIL import Image
+
+from mmguard.labels.spaces import VOID
+from mmguard.properties.datasets import seed_all, spread
+from mmguard.properties.pipelines import look
+from mmguard.properties.program import Program, names_of
+from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
+from mmguard.properties.worker import Failure
+
+#: Label files whose values are taken, and how many values are tried.
+FILES, VALUES = 6, 24
+#: Side of the images that are written for it.
+SIDE = 256
+#: Draws of random steps.
+TRIES = 3
+#: Detections per image that COCO counts.
+MOST_DETECTIONS = 100
+#: Metrics whose full marks are known (subclasses, too) -> the marks, and the ends of the names of values.
+MARKS: Dict[str, Tuple[float, Sequence[str]]] = {
+    'IoUMetric': (100.0, ('aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore')),
+    'CocoMetric': (1.0, ('bbox_mAP', 'segm_mAP')),
+    'VOCMetric': (1.0, ('mAP',)),
+}
+
+#: Gives a sample predictions that are the truth of its files.
+Predict = Callable[[Any, Dict[str, Any]], None]
+
+
+def check_labels(program: Program) -> List[Result]:
+    """Compare class names, and what becomes of each value, in the data sets of both splits."""
+    train, val = program.leaves('train'), program.leaves('val')
+    results = []
+    for number, one in enumerate(train):
+        for other in val:
+            subject = type(one).__name__ if len(train) == 1 else f'{type(one).__name__} {number}'
+            differing = _compare_names(names_of(one), names_of(other), 'in the training', 'in the validation')
+            results += [broken(f'{subject}, class names', differing)] if differing else []
+            values = sorted(_values_of(one) | _values_of(other))[:VALUES]
+            if values:
+                results.append(_compare_values(program, subject, one, other, values))
+            elif not differing:
+                results.append(_compare_categories(subject, one, other))
+    return results
+
+
+def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there: str) -> str:
+    """Say which is the first label with two names; empty: no label has two, or one side has no names."""
+    if not ours or not theirs or tuple(ours) == tuple(theirs):
+        return ''
+    at = next((n for n, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), min(len(ours), len(theirs)))
+    names = [one[at] if at < len(one) else 'no class' for one in (ours, theirs)]
+    return f'label {at} is {names[0]} {here} and {names[1]} {there}'
+
+
+def _compare_categories(subject: str, train: Any, val: Any) -> Result:
+    """Compare names of categories -> labels, where the data sets say them."""
+    ours, theirs = _labels_by_name(train), _labels_by_name(val)
+    common = sorted(set(ours) & set(theirs))
+    if not common:
+        return not_tested(subject, 'its data sets do not say which category gets which label')
+    for name in common:
+        if ours[name] != theirs[name]:
+            evidence = f'{name} is label {ours[name]} in the training and label {theirs[name]} in the validation'
+            return broken(subject, evidence)
+    return holds(subject, '', dict(categories=len(common)))
+
+
+def _labels_by_name(dataset: Any) -> Dict[str, int]:
+    """Return the label of each category of a COCO file by its name in the file."""
+    api: Any = getattr(dataset, 'coco', None)
+    labels = getattr(dataset, 'cat2label', None)
+    if isinstance(labels, dict) and hasattr(api, 'cats'):
+        return {str(api.cats[number]['name']): label for number, label in labels.items() if number in api.cats}
+    return {name: label for label, name in enumerate(names_of(dataset))}
+
+
+def _read_label_file(info: Dict[str, Any]) -> Optional[np.ndarray]:
+    """Return the values of the label map of a sample; ``None`` where it is not an image of one channel, 8 bits deep."""
+    path = info.get('seg_map_path')
+    if not isinstance(path, str) or not os.path.isfile(path) or not path.endswith('.png'):
+        return None
+    with Image.open(path) as image:
+        return np.asarray(image) if image.mode in ('L', 'P') else None
+
+
+def _values_of(dataset: Any) -> Set[int]:
+    maps = [_read_label_file(dataset.get_data_info(index)) for index in spread(len(dataset), FILES)]
+    return {value for one in maps if one is not None for value in np.unique(one).tolist()}
+
+
+def _compare_values(program: Program, subject: str, train: Any, val: Any, values: List[int]) -> Result:
+    known: Dict[int, Tuple[int, int]] = {}
+    for value in values:
+        ours, theirs = (_label_for(program, dataset, value) for dataset in (train, val))
+        if ours is not None and theirs is not None:
+            known[value] = ours, theirs
+        if program.seconds_left() < 0:
+            break
+    if not known:
+        return not_tested(subject, 'its pipelines do not load a label map of one value')
+    data = dict(labels={str(value): list(pair) for value, pair in known.items()})
+    words = [
+        'value {} is {} in the training and {} in the validation'.format(
+            value, *('ignored' if label == VOID else f'label {label}' for label in pair)
+        )
+        for value, pair in known.items()
+        if pair[0] != pair[1]
+    ]
+    if words:
+        return broken(subject, '; '.join(words[:3]), data)
+    ignored = [value for value, pair in known.items() if pair[0] == VOID != value]
+    unused = [one for label, one in enumerate(names_of(train)) if label not in {pair[0] for pair in known.values()}]
+    if ignored and unused and len(set(known) - {VOID}) == len(names_of(train)):
+        return setting(subject, f'value {ignored[0]} is ignored, and no value becomes {unused[0]}', data)
+    return holds(subject, '', data)
+
+
+def _label_for(program: Program, dataset: Any, value: int) -> Optional[int]:
+    """Return what a pipeline makes of a label map of one value; ``None`` where it does not load it."""
+    with tempfile.TemporaryDirectory() as folder, program.scope():
+        image, label = os.path.join(folder, 'image.png'), os.path.join(folder, 'label.png')
+        noise = np.random.default_rng(0).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
+        Image.fromarray(noise).save(image)
+        Image.fromarray(np.full((SIDE, SIDE), value, np.uint8)).save(label)
+        for seed in range(TRIES):
+            info = copy.deepcopy(dataset.get_data_info(0))
+            info.update(img_path=image, seg_map_path=label, sample_idx=0)
+            seed_all(seed)
+            try:
+                seen = look('', dataset.pipeline(info))
+            except Exception:  # another property names it
+                return None
+            if seen and 'label map' in seen[0].figures:
+                found = seen[0].figures['label map']
+                values, counts = np.unique(found[found != VOID], return_counts=True)
+                return int(values[counts.argmax()]) if len(values) else VOID
+    return None
+
+
+def check_marks(program: Program) -> List[Result]:
+    """Give each metric of the validation the truth as predictions; compare its class names with the data set's."""
+    metrics = program.metrics()
+    return [result for metric in metrics for result in (*_check_names(metric), _check_metric(program, metric))]
+
+
+def _check_metric(program: Program, metric: Any) -> Result:
+    name = type(metric).__name__
+    known = [MARKS[base.__name__] for base in type(metric).__mro__ if base.__name__ in MARKS]
+    dataset = program.dataset('val')
+    leaf, *others = program.leaves('val')
+    if not known:
+        return not_tested(name, 'it is not known what its full marks are')
+    if others or getattr(metric, 'format_only', False):
+        return not_tested(name, 'several data sets are evaluated' if others else 'it writes files only (format_only)')
+    full, keys = known[0]
+    with_masks = 'segm' in (getattr(metric, 'metrics', None) or ())
+    predict = _predict_pixels(program) if 'mIoU' in keys else _predict_instances(program, leaf, with_masks)
+    given, reason = [], 'no sample has labels'
+    for index in spread(len(dataset), program.samples):
+        with program.scope():
+            sample = dataset[index]['data_samples']
+        try:
+            predict(sample, leaf.get_data_info(index))
+            given.append(sample)
+        except Unavailable as error:
+            reason = str(error)
+    if not given:
+        return not_tested(name, reason)
+    if getattr(metric, '_coco_api', None) is not None:
+        metric.img_ids = [sample.metainfo['img_id'] for sample in given]
+        unknown = [number for number in metric.img_ids if number not in metric._coco_api.imgs]
+        if unknown:
+            return broken(name, f'image {unknown[0]} of the data set is not in its file')
+    try:
+        with program.scope():
+            metric.process({}, [sample.to_dict() for sample in given])
+            values = metric.evaluate(len(given))
+    except ImportError:
+        raise
+    except Exception as error:
+        return broken(name, f'fails on the truth: {Failure.describe(error)}')
+    marks = {key: float(value) for key, value in values.items() if key.split('/')[-1] in keys}
+    marks = {key: value for key, value in marks.items() if np.isfinite(value) and value >= 0}
+    if not marks:
+        return not_tested(name, f'it gives none of {", ".join(keys)}')
+    data = dict(samples=len(given), values=marks)
+    low = [f'{key} {value:g}' for key, value in marks.items() if value < full - 1e-3]
+    return broken(name, f'gives the truth {", ".join(low)} of {full:g}', data) if low else holds(name, '', data)
+
+
+def _predict_pixels(program: Program) -> Predict:
+    """Predict the label maps of the files, labelled as the training labels them."""
+    label_for = lru_cache(maxsize=None)(lambda value: _label_for(program, program.leaves('train')[0], value))
+
+    def predict(sample: Any, info: Dict[str, Any]) -> None:
+        raw = _read_label_file(info)
+        if raw is None:
+            raise Unavailable('its label files are not here, or not PNG of one channel')
+        truth = np.full(raw.shape, VOID, np.int64)
+        for value in np.unique(raw).tolist():
+            label = label_for(value)
+            if label is None:
+                raise Unavailable('the training does not load a label map of one value')
+            truth[raw == value] = label
+        label_map = sample.gt_sem_seg.data.squeeze().numpy()
+        if label_map.shape != truth.shape:
+            raise Unavailable(f'the validation evaluates at {label_map.shape}, not at the size of the file')
+        # What the training ignores no model can learn: another property compares the two.
+        truth = np.where(truth == VOID, np.where(label_map == VOID, 0, label_map), truth)
+        sample.pred_sem_seg = PixelData(data=torch.as_tensor(truth)[None])
+
+    return predict
+
+
+def _predict_instances(program: Program, leaf: Any, with_masks: bool) -> Predict:
+    """Predict the annotated objects, with the labels that the training gives their categories."""
+    labels = _labels_by_name(program.leaves('train')[0])
+    names_here = {label: name for name, label in _labels_by_name(leaf).items()}
+
+    def predict(sample: Any, info: Dict[str, Any]) -> None:
+        objects = [one for one in info.get('instances') or () if not one.get('ignore_flag')]
+        boxes = np.array([one['bbox'] for one in objects], np.float64).reshape(-1, 4)
+        if len(boxes) > MOST_DETECTIONS or (boxes[:, 2:] - boxes[:, :2] < 1).any():
+            raise Unavailable('every image has more objects than are counted, or boxes below one pixel')
+        names = [names_here.get(one['bbox_label'], '') for one in objects]
+        if any(name not in labels for name in names):
+            raise Unavailable('the training does not know its categories')
+        found = InstanceData(
+            bboxes=torch.as_tensor(boxes, dtype=torch.float32),
+            labels=torch.tensor([labels[name] for name in names], dtype=torch.int64),
+            scores=torch.ones(len(objects)),
+        )
+        if with_masks:
+            size = sample.metainfo['ori_shape'][:2]
+            planes = [_decode_mask(one.get('mask'), *size) for one in objects]
+            found.masks = torch.stack(planes) if planes else torch.zeros((0, *size), dtype=torch.bool)
+        sample.pred_instances = found
+
+    return predict
+
+
+def _decode_mask(outline: Any, height: int, width: int) -> torch.Tensor:
+    from pycocotools import mask as coco_mask
+
+    if outline is None:
+        raise Unavailable('its objects have no masks')
+    if isinstance(outline, list):
+        outline = coco_mask.merge(coco_mask.frPyObjects(outline, height, width))
+    elif isinstance(outline.get('counts'), list):
+        outline = coco_mask.frPyObjects(outline, height, width)
+    return torch.as_tensor(coco_mask.decode(outline), dtype=torch.bool)
+
+
+def _check_names(metric: Any) -> List[Result]:
+    """Compare class names in a metric, or in its file, with the data set's: marks stay full under a swap."""
+    names = tuple(map(str, (metric.dataset_meta or {}).get('classes') or ()))
+    subject, results = f'{type(metric).__name__}, class names', []
+    for where, theirs in _name_lists(metric, names):
+        words = _compare_names(names, theirs, 'in the data set', where)
+        missing = [name for name in names if name not in theirs]
+        if missing:
+            words = f'no {", ".join(missing[:5])} {where}: later labels are counted for other classes'
+        results += [broken(subject, words)] if words else []
+    return results
+
+
+def _name_lists(metric: Any, names: Tuple[str, ...]) -> List[Tuple[str, Tuple[str, ...]]]:
+    """Return the lists of class names that a metric holds, each with where it is."""
+    lists = []
+    for key, value in vars(metric).items():
+        cats = getattr(value, 'cats', None)
+        if isinstance(cats, dict) and cats and names:
+            try:
+                ids = value.get_cat_ids(cat_names=names)
+            except TypeError:  # LVIS takes all
+                ids = value.get_cat_ids()
+            lists.append(('in its file', tuple(str(cats[number]['name']) for number in ids)))
+        elif isinstance(value, (list, tuple)) and len(set(names) & set(map(str, value))) > len(names) / 2:
+            lists.append((f'in its {key}', tuple(map(str, value))))
+    return lists

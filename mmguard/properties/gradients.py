@@ -1,0 +1,213 @@
+"""Gradients of scores: each label raises its own output and no other, and ignored elements weigh nothing."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from mmguard.properties.alignment import encode_picture
+from mmguard.properties.program import Program
+from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
+from mmguard.properties.samples import make_instances
+from mmguard.properties.scores import (
+    ROUNDING,
+    find_pixel_heads,
+    find_raised_outputs,
+    is_score_map,
+    measure_ignored_share,
+    train_on,
+)
+from mmguard.properties.worker import Failure
+
+
+def check_outputs(program: Program) -> List[Result]:
+    """Train on each of a few classes, and see which output the gradient raises."""
+    names = program.class_names()
+    results = _check_names(names, program.num_classes) + _check_things(program)
+    classes = program.some_classes()
+    if len(classes) < 2:
+        raise Unavailable('there is one class only')
+    tables = _sum_gradients(program, classes, 0)
+    found = {place: find_raised_outputs(table) for place, table in tables.items()}
+    if any(output not in (None, label) for one in found.values() for label, output in zip(classes, one)):
+        again = _sum_gradients(program, classes, 1)  # another image, to be sure
+        for place, one in found.items():
+            other = find_raised_outputs(again[place]) if place in again else []
+            found[place] = [output if output in other[n : n + 1] else None for n, output in enumerate(one)]
+    if not found:
+        raise Unavailable('no head returns a score per class that its classification losses train')
+    return results + [_judge_outputs(place, dict(zip(classes, found[place])), names, tables[place]) for place in found]
+
+
+def _judge_outputs(place: str, outputs: Dict[int, Optional[int]], names: Tuple[str, ...], gradients: Tensor) -> Result:
+    """Compare the outputs that labels reached with the labels."""
+    wrong = {label: output for label, output in outputs.items() if output is not None and output != label}
+    data: Dict[str, Any] = dict(outputs={str(label): output for label, output in outputs.items()})
+    if not wrong:
+        is_clear = set(outputs.values()) != {None}
+        return holds(place, '', data) if is_clear else not_tested(place, 'no label raises one output clearly')
+
+    def describe(label: int) -> str:
+        return f'{label} ({names[label]})' if label < len(names) else str(label)
+
+    words = ', '.join(f'label {describe(label)} trains output {describe(output)}' for label, output in wrong.items())
+    data['picture'] = encode_picture((gradients.mean(0) - gradients).cpu().numpy())
+    return broken(place, words, data)
+
+
+def _sum_gradients(program: Program, classes: List[int], seed: int) -> Dict[str, Tensor]:
+    """Return the gradient of the outputs (columns) of each tensor of scores for each class (rows)."""
+    side = program.side()
+    rows: Dict[str, List[Tensor]] = {}
+    if program.kind == 'pixels':
+        heads = find_pixel_heads(program)
+    else:
+        modules = program.model().named_modules()
+        heads = {name: one for name, one in modules if name and getattr(one, 'num_classes', 0) == program.num_classes}
+    box = (side * 0.25, side * 0.3, side * 0.75, side * 0.7)
+    for label in classes:
+        if program.kind == 'pixels':  # two, for BatchNorm after a global pooling
+            samples = [program.pixels(label, side, 2 * seed + number) for number in (0, 1)]
+        else:
+            samples = [program.instances([box], [label], side, seed)]
+        for one in train_on(program, heads, samples):
+            is_map = program.kind == 'pixels' and is_score_map(one.scores, heads[one.head], 2)
+            summed = _sum_outputs(program, one.gradient, heads[one.head], is_map)
+            if summed is not None and ('cls' in one.loss or is_map):
+                rows.setdefault(f'{one.head}[{one.number}], {one.loss}', []).append(summed)
+    tables = {place: torch.stack(found) for place, found in rows.items() if len(found) == len(classes)}
+    return {place: table for place, table in tables.items() if bool(table.any())}
+
+
+def _sum_outputs(program: Program, gradient: Tensor, head: Any, is_map: bool) -> Optional[Tensor]:
+    """Sum up what a gradient raises, by output; ``None`` where the scores have no axis of outputs."""
+    gradient = gradient.clamp(max=0)  # what it lowers differs with the anchors that are chosen
+    classes = program.num_classes
+    outputs = getattr(head, 'cls_out_channels', classes)
+    outputs = outputs if isinstance(outputs, int) else classes
+    shape = gradient.shape
+    if is_map:
+        return gradient.sum((0, 2, 3)) if shape[1] == classes > 1 else None
+    if len(shape) == 4 and program.kind == 'instances' and shape[0] == 1 and shape[1] % outputs == 0:
+        return gradient.sum((0, 2, 3)).reshape(-1, outputs).sum(0)  # (N, anchors x classes, H, W)
+    has_outputs = len(shape) in (2, 3, 4) and shape[-1] in (outputs, classes, classes + 1)
+    return gradient.flatten(0, -2).sum(0) if has_outputs else None
+
+
+def _check_names(names: Tuple[str, ...], outputs: int) -> List[Result]:
+    counts = f'the data set names {len(names)} classes, the heads have {outputs}'
+    if len(names) > outputs:
+        return [broken('class names', f'{counts}: no output for {", ".join(names[outputs : outputs + 5])}')]
+    if names and len(names) < outputs:
+        return [setting('class names', f'{counts}: the last ones are never trained')]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    return [broken('class names', f'several labels have one name: {", ".join(twice[:5])}')] if twice else []
+
+
+def _check_things(program: Program) -> List[Result]:
+    """Compare the number of things of panoptic heads, their first labels, with the order of the class names."""
+    try:
+        known = program.dataset('train').metainfo
+    except Exception:  # the data are not here
+        known = (program.dataset_config('train') or {}).get('metainfo') or {}
+    names, things = known.get('classes') or (), set(known.get('thing_classes') or ())
+    results = []
+    for name, head in program.model().named_modules():
+        number = getattr(head, 'num_things_classes', 0)
+        wrong = [label for label, one in enumerate(names) if (one in things) != (label < number)]
+        if name and things and number and wrong:
+            words = f'label {wrong[0]} ({names[wrong[0]]}) is {"a thing" if names[wrong[0]] in things else "stuff"}'
+            words += f', but the head takes labels 0..{number - 1} for things'
+            results.append(broken(f'{name}, class names', words))
+    return results
+
+
+def check_ignored(program: Program) -> List[Result]:
+    """Ignore the left half of images, and look at the gradients of the scores there, loss by loss."""
+    results = _check_boxes(program) if program.kind == 'instances' else []
+    heads = find_pixel_heads(program) if program.has_label_map else {}
+    if not heads and not results:
+        raise Unavailable('no head has a score for each class and pixel, and no assigner ignores (ignore_iof_thr)')
+    found: Dict[str, Result] = {}
+    for factor in (1, 2, 4) if heads else ():
+        for result in _check_pixels(program, heads, factor):
+            if result.subject not in found or found[result.subject].outcome == 'not tested':
+                found[result.subject] = result
+        if found and all(result.outcome != 'not tested' for result in found.values()):
+            break
+    if not found and not results:
+        raise Unavailable('no loss trains a score for each class and pixel')
+    return [*results, *found.values()]
+
+
+def _check_pixels(program: Program, heads: Dict[str, Any], factor: int) -> List[Result]:
+    side = factor * program.side()
+    samples = program.half_ignored(side)
+    try:
+        trained = train_on(program, heads, samples, side)
+    except Exception as error:
+        if factor > 1:
+            return []  # larger than the model was tried with
+        return [broken('the losses', f'fail where pixels are ignored: {Failure.describe(error)}')]
+    results = []
+    for one in trained:
+        head = heads[one.head]
+        is_mask = program.kind == 'pixels' and one.scores.dim() > 3 and ('mask' in one.loss or 'dice' in one.loss)
+        if not is_score_map(one.scores, head, len(samples)) and not is_mask:
+            continue
+        subject, ignored = f'{one.head}, {one.loss}', getattr(head, 'ignore_index', program.ignore_index)
+        share = measure_ignored_share(one.gradient)
+        if ignored != program.ignore_index:
+            results.append(not_tested(subject, f'this head ignores {ignored}, the first one {program.ignore_index}'))
+        elif share < 0:
+            results.append(not_tested(subject, f'its scores are too coarse ({tuple(one.scores.shape[-2:])})'))
+        else:
+            results.append(_judge_share(subject, 'under ignored pixels', share, one.gradient))
+    return results
+
+
+def _judge_share(subject: str, where: str, share: float, gradient: Tensor) -> Result:
+    if share <= ROUNDING:
+        return holds(subject)
+    picture = encode_picture(gradient.abs().flatten(0, -3).sum(0).cpu().numpy())
+    evidence = f'scores {where} have up to {share:.2g} times the gradient of the others'
+    return broken(subject, evidence, dict(share=share, picture=picture))
+
+
+def _check_boxes(program: Program) -> List[Result]:
+    """Ignore a box that covers the left half, for heads on anchors whose assigner is asked to ignore."""
+    heads = {
+        name: module
+        for name, module in program.model().named_modules()
+        if hasattr(module, 'prior_generator') and getattr(getattr(module, 'assigner', None), 'ignore_iof_thr', -1) > 0
+    }
+    if not heads:
+        return []
+    plain, ignoring = (_train_levels(program, heads, is_ignored) for is_ignored in (False, True))
+    results = []
+    for subject, gradient in ignoring.items():
+        height, width = gradient.shape[-2:]
+        inside = (..., slice(height // 8, -(height // 8) or None), slice(width // 8, width * 3 // 8))
+        if not bool(plain[subject][inside].any()):
+            results.append(not_tested(subject, 'it trains nothing there, ignored or not'))
+        else:
+            share = float(gradient[inside].abs().max() / gradient.abs().max().clamp(min=1e-30))
+            results.append(_judge_share(subject, 'in an ignored box', share, gradient))
+    return results
+
+
+def _train_levels(program: Program, heads: Dict[str, Any], is_ignored: bool) -> Dict[str, Tensor]:
+    """Return the gradients of the scores of the finest level, where anchors are smaller than the box."""
+    side = 2 * program.side()
+    box = (side * 0.6, side * 0.3, side * 0.9, side * 0.7)
+    samples = [program.instances([box], [0], side, seed) for seed in (0, 1)]
+    for sample in samples if is_ignored else ():
+        labels = sample['data_samples']
+        labels.ignored_instances = make_instances(labels.gt_instances, [(0, 0, side / 2, side)], [0], side)
+    return {
+        f'{one.head}, {one.loss}': one.gradient
+        for one in train_on(program, heads, samples, side)
+        if 'cls' in one.loss and one.scores.dim() == 4 and one.number == 0
+    }

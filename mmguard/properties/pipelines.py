@@ -1,0 +1,249 @@
+"""Pipelines: image and label move together through every step, and every sample survives."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+import torch
+from mmengine.dataset import pseudo_collate
+from mmengine.registry import MODELS
+
+from mmguard.properties.alignment import describe_difference, draw_boxes, draw_field, encode_picture, fill_boxes
+from mmguard.properties.datasets import seed_all, spread, watched_steps
+from mmguard.properties.program import Program
+from mmguard.properties.result import Result, Unavailable, broken, holds, setting
+from mmguard.properties.samples import label_map_of, make_masks
+from mmguard.properties.worker import Failure
+
+#: Gray levels of what is drawn and of what is around it.
+BRIGHT, DARK = 200, 50
+#: Key of results whose image and labels were drawn.
+_DRAWN = 'mmguard_drawn'
+#: Kind of label that is a label map.
+_MAP = 'label map'
+#: Times that samples are loaded, at least: random steps draw again each time.
+DRAWN_LOADS = 8
+#: Times that each sample of the training is loaded: random steps may drop it now and then.
+LOADS = 5
+#: Data sets above this length are not listed a second time to see what was filtered out.
+LISTED = 20_000
+
+
+class Seen(NamedTuple):
+    """Image of shape (H, W, C) after a step, and kind of label -> what it shows there, of shape (H, W)."""
+
+    step: str
+    image: np.ndarray
+    figures: Dict[str, np.ndarray]
+
+
+def check_moves(program: Program) -> List[Result]:
+    """Draw the same figure into images and labels after loading; look for it after each step."""
+    dataset = program.dataset('train')
+    tries = max(DRAWN_LOADS, program.samples)
+    indices = spread(len(dataset), tries)
+    wrong: Dict[str, Result] = {}
+    known: Counter = Counter()
+    for number in range(tries):
+        steps = _trace(program, dataset, indices[number % len(indices)], number)
+        for kind in steps[-1].figures if steps else ():
+            found = _judge(kind, [seen for seen in steps if kind in seen.figures], program.ignore_values())
+            if found is not None:
+                known[kind] += 1
+                if found.outcome == 'broken':
+                    wrong.setdefault(kind, found)
+        if program.seconds_left() < 0:
+            break
+    if not known:
+        raise Unavailable('no step loads an image with its labels, or nothing of the figure was left in the image')
+    return [wrong.get(kind) or holds(kind, '', dict(tries=count)) for kind, count in known.items()]
+
+
+def _trace(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
+    """Load a sample with a figure drawn into it, and return image and labels after each step."""
+    rng, highest = np.random.default_rng(seed), max(1, len(program.class_names()) - 1)
+    steps: List[Seen] = []
+
+    def on_step(name: str, results: Any) -> Any:
+        if _draw(results, rng, min(highest, 254)) or steps:
+            steps.extend(look(name, results))
+        return results
+
+    with program.scope(), watched_steps(dataset, on_step):
+        seed_all(seed)
+        try:
+            sample = dataset[index]
+        except Exception:  # another property names it
+            return []
+    final = look('the pipeline', sample)
+    return [*steps, *final, *_run_preprocessor(program, sample)] if final else []
+
+
+def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
+    """Draw a figure in place of an image and its labels, as soon as both are loaded. Returns True if it did."""
+    if not isinstance(results, dict) or results.get(_DRAWN) or not isinstance(results.get('img'), np.ndarray):
+        return False
+    image, label = results['img'], results.get('gt_seg_map')
+    if image.ndim not in (2, 3) or all(results.get(name) is None for name in ('gt_seg_map', 'gt_bboxes', 'gt_masks')):
+        return False
+    height, width = image.shape[:2]
+    if label is not None and label.shape[:2] != (height, width):
+        return False  # as in tests, where only the image was resized
+    if 'gt_bboxes' in results:
+        boxes = draw_boxes(rng, height, width)
+        figure = fill_boxes(boxes, height, width)
+        tensor, known = torch.tensor(boxes, dtype=torch.float32), results['gt_bboxes']
+        if hasattr(known, 'tensor') and known.tensor.shape[-1] != 4:
+            return False
+        is_typed = torch.is_tensor(known) or hasattr(known, 'tensor')
+        results['gt_bboxes'] = type(known)(tensor) if is_typed else tensor.numpy()
+        results['gt_bboxes_labels'] = np.zeros(len(boxes), np.int64)
+        if 'gt_ignore_flags' in results:
+            results['gt_ignore_flags'] = np.zeros(len(boxes), bool)
+        if results.get('gt_masks') is not None:
+            results['gt_masks'] = make_masks(results['gt_masks'], boxes, height, width)
+    else:
+        figure = draw_field(rng, height, width)
+    if label is not None:
+        results['gt_seg_map'] = figure.astype(label.dtype) * highest
+    shown = np.where(figure > 0, BRIGHT, DARK) + rng.integers(-12, 13, figure.shape)
+    shown = shown[..., None] if image.ndim == 3 else shown
+    results['img'] = np.broadcast_to(shown, image.shape).astype(image.dtype)
+    results[_DRAWN] = True
+    return True
+
+
+def look(step: str, results: Any) -> List[Seen]:
+    """Return image and labels of a sample, packed or not; an empty list where it has none."""
+    if not isinstance(results, dict):
+        return []
+    image, label, instances = results.get('img'), results.get('gt_seg_map'), {}  # type: Any, Any, Any
+    if torch.is_tensor(results.get('inputs')) and results['inputs'].dim() == 3:
+        image = results['inputs'].permute(1, 2, 0).cpu().numpy()
+        packed: Any = results.get('data_samples') or {}
+        instances = packed.gt_instances if 'gt_instances' in packed else {}
+        if 'gt_sem_seg' in packed:
+            label = label_map_of(results).squeeze().cpu().numpy()
+    if not isinstance(image, np.ndarray) or image.ndim not in (2, 3):
+        return []
+    boxes = instances.get('bboxes', results.get('gt_bboxes'))
+    masks = instances.get('masks', results.get('gt_masks'))
+    figures: Dict[str, np.ndarray] = {}
+    if isinstance(label, np.ndarray) and label.ndim == 2:
+        figures[_MAP] = label
+    if boxes is not None and len(boxes):
+        figures['boxes'] = fill_boxes(getattr(boxes, 'tensor', boxes), *image.shape[:2])
+    if masks is not None and len(masks):
+        figures['masks'] = (masks.to_ndarray() if hasattr(masks, 'to_ndarray') else np.asarray(masks)).max(0)
+    return [Seen(step, image, figures)] if figures else []
+
+
+def _run_preprocessor(program: Program, sample: Any) -> List[Seen]:
+    """Return image and labels after the model's preprocessor, which may resize batches."""
+    node = (program.config.get('model') or {}).get('data_preprocessor') or program.config.get('data_preprocessor')
+    try:
+        with program.scope():
+            preprocessor = MODELS.build(node)
+            batch = preprocessor(pseudo_collate([sample]), True)
+        packed = {'inputs': batch['inputs'][0], 'data_samples': batch['data_samples'][0]}
+    except Exception:  # it may need a whole model
+        return []
+    return look(type(preprocessor).__name__, packed)
+
+
+def _judge(kind: str, steps: List[Seen], ignored: Tuple[int, ...]) -> Optional[Result]:
+    """Compare image and label at the end; where they differ, name the first step after which they stay different."""
+    named = None
+    for seen in reversed(steps):
+        found = describe_difference(seen.image, seen.figures[kind], kind, kind == _MAP, ignored)
+        if not found:  # before it, steps may have moved one that a later one moved back
+            break
+        named, words = seen, found
+    if named is None:
+        return None if found is None else holds(kind)
+    data = dict(step=named.step, picture=encode_picture(named.image, named.figures[kind]))
+    return broken(f'{kind}, {named.step}', f'after this step {words}', data)
+
+
+def check_samples(program: Program) -> List[Result]:
+    """Load samples of the training several times, those of the validation once."""
+    results = []
+    for split, loads in (('train', LOADS), ('val', 1)):
+        try:
+            leaves = program.leaves(split)
+        except Exception:
+            if split == 'train':
+                raise
+            continue
+        for leaf in leaves:
+            if not hasattr(leaf, 'prepare_data') or not hasattr(leaf, 'get_data_info'):
+                raise Unavailable(f'{type(leaf).__name__} is not a data set of MMEngine')
+            subject = f'{split} ({type(leaf).__name__})'
+            found = _describe_filtered(leaf, subject) + _load_leaf(program, leaf, subject, loads)
+            results += found or [holds(subject, '', dict(samples=min(len(leaf), program.samples)))]
+    return results
+
+
+def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Result]:
+    dropped: Counter = Counter()
+    left: List[str] = []
+    loads = 0
+
+    def on_step(name: str, found: Any) -> Any:
+        left.extend([name] * (found is None))
+        return found
+
+    for index in spread(len(leaf), program.samples):
+        asked = leaf.get_data_info(index)
+        file = os.path.basename(str(asked.get('img_path') or asked.get('img_id') or 'a sample'))
+        drops: Counter = Counter()
+        for seed in range(tries):
+            left.clear()
+            with program.scope(), watched_steps(leaf, on_step) as failed:
+                seed_all(seed)
+                try:
+                    sample = leaf.prepare_data(index)
+                except Exception as error:
+                    step = (failed or ['the data set'])[0]
+                    return [broken(f'{subject}, {step}', f'{file}: {Failure.describe(error)}', dict(step=step))]
+            loads += 1
+            if sample is None:
+                drops[(left or ['the data set'])[0]] += 1
+            elif _is_other(asked, sample):
+                return [broken(subject, f'{file} was asked for, another image was returned')]
+            if program.seconds_left() < 0:
+                break
+        if sum(drops.values()) == tries > 1:
+            ((step, _),) = drops.most_common(1)
+            evidence = f'{file} was dropped in {tries} of {tries} loads: it is never trained on'
+            return [broken(f'{subject}, {step}', evidence, dict(step=step))]
+        dropped.update(drops)
+        if program.seconds_left() < 0:
+            break
+    blame = broken if tries == 1 else setting
+    return [
+        blame(f'{subject}, {step}', f'drops a sample in {count} of {loads} loads', dict(step=step))
+        for step, count in dropped.items()
+    ]
+
+
+def _is_other(asked: Dict[str, Any], sample: Any) -> bool:
+    labels = sample.get('data_samples') if isinstance(sample, dict) else None
+    known = getattr(labels, 'metainfo', None) or {}
+    names = [name for name in ('img_id', 'img_path') if name in asked and name in known]
+    return bool(names) and all(str(asked[name]) != str(known[name]) for name in names)
+
+
+def _describe_filtered(leaf: Any, subject: str) -> List[Result]:
+    """Say how many samples filter_cfg leaves out."""
+    if not getattr(leaf, 'filter_cfg', None) or getattr(leaf, 'test_mode', False) or len(leaf) > LISTED:
+        return []
+    try:
+        listed = len(leaf.load_data_list())
+    except Exception:  # its annotations may not be read twice
+        return []
+    words = f'leaves out {listed - len(leaf):,} of {listed:,} images'
+    return [setting(f'{subject}, filter_cfg', words)] if listed > len(leaf) else []
