@@ -76,11 +76,11 @@ class CountsFromOne(DataRule):
             yield from renumber(facts, table, SAFE if clear else ASKS, question)
 
     def _count_all(self, facts: Facts, most: int) -> Iterator[Edit]:
-        """Subtract 1 from 1..most, and count as many classes, where none of them is missing."""
+        """Yield edits that subtract 1 from 1..most and count as many classes, if none of them is missing."""
         labels, ids = facts.labels, ids_of(dict.fromkeys(list_stored_values(facts), 1))
         if labels is None or not set(range(1, most + 1)) <= ids:
             return
-        question = f'Are all of 1 to {most} classes ({most} classes, 0 is none)?'
+        question = f'Are all of 1 to {most} classes, {most} in all?'
         counted = facts._replace(labels=replace(labels, num_classes=most))
         for edit in renumber(counted, {value: value - 1 for value in sorted(ids) if 0 < value <= most}, ASKS, question):
             title = f'Subtract 1 from every label, and count {most} classes.'

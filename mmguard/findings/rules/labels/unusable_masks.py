@@ -14,7 +14,7 @@ from mmguard.findings.views import annotations_of, listing
 from mmguard.text import quantity
 
 #: Of COCO.
-MISSING = 'there is no mask'
+MISSING = 'the mask is missing'
 #: Share of annotations without a mask from which on the set holds boxes, not slips.
 _BOXES_ONLY = 0.9
 #: Of COCO panoptic.
