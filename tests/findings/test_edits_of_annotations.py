@@ -348,6 +348,8 @@ def write_volumes(root: Path, edit: Edit) -> None:
         ((1, 2, 3), LIVER, 'MG185', {'class 3': 3}),
         ((1, 4), LIVER, 'MG185', dict(label_map={4: 2})),
         ((1, 4), {'background': 0, 'liver': 1, 'tumor': 4}, 'MG181', dict(tumor=2)),
+        ((1, 4), {'0': 'background', '1': 'liver', '4': 'tumor'}, 'MG181', dict(tumor=2, label_map={4: 2})),
+        ((1, 3), {'bone': 1, 'skin': 3}, 'MG181', dict(background=0, skin=2, label_map={3: 2})),
         ((1, 2), LIVER, 'MG183', dict(numTraining=3)),
     ],
 )

@@ -59,10 +59,15 @@ class CountsFromOne(DataRule):
             ids = ids_of(trained(labels)) | ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 if value <= labels.num_classes else void for value in ids if value}
             question = f'Are only 1 to {labels.num_classes} classes, and all values above them void?'
-            counted = list(self._count_all(facts, most))
-            more = f'Subtract 1 and write num_classes={most} if all of 1 to {most} are classes.' if counted else ''
+            every = {value: value - 1 for value in range(1, most + 1)}
+            more = f'Subtract 1 and write num_classes={most} if all of 1 to {most} are classes.'
+            more = more if every.keys() <= ids else ''
             yield from (replace(edit, if_not=more) for edit in renumber(facts, table, ASKS, question))
-            yield from counted
+            counted = facts._replace(labels=replace(labels, num_classes=most))
+            question = f'Are all of 1 to {most} classes, {most} in all?'
+            for edit in renumber(counted, every, ASKS, question) if more else ():
+                title = f'Subtract 1 from every label, and count {most} classes.'
+                yield both(edit, more_classes(facts, most, question), title)
         elif facts.config is None:
             ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 for value in ids if 0 < value <= most}
@@ -74,17 +79,6 @@ class CountsFromOne(DataRule):
             # Where the config must say the same of all splits.
             table = {value: value - 1 for value in ids_of(trained(labels)) if value}
             yield from renumber(facts, table, SAFE if clear else ASKS, question)
-
-    def _count_all(self, facts: Facts, most: int) -> Iterator[Edit]:
-        """Subtract 1 from 1..most, and count as many classes, where none of them is missing."""
-        labels, ids = facts.labels, ids_of(dict.fromkeys(list_stored_values(facts), 1))
-        if labels is None or not set(range(1, most + 1)) <= ids:
-            return
-        question = f'Are all of 1 to {most} classes ({most} classes, 0 is none)?'
-        counted = facts._replace(labels=replace(labels, num_classes=most))
-        for edit in renumber(counted, {value: value - 1 for value in sorted(ids) if 0 < value <= most}, ASKS, question):
-            title = f'Subtract 1 from every label, and count {most} classes.'
-            yield both(edit, more_classes(facts, most, question), title)
 
     def _drop_first(self, facts: Facts) -> Iterator[Edit]:
         """Leave out a category 0 without annotations, or count it, where category ids are labels."""

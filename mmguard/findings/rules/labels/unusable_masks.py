@@ -14,7 +14,7 @@ from mmguard.findings.views import annotations_of, listing
 from mmguard.text import quantity
 
 #: Of COCO.
-MISSING = 'there is no mask'
+MISSING = 'the mask is missing'
 #: Share of annotations without a mask from which on the set holds boxes, not slips.
 _BOXES_ONLY = 0.9
 #: Of COCO panoptic.
@@ -62,15 +62,11 @@ class UnusableMasks(DataRule):
             yield from rewrite(self, facts, 'Leave these masks out.', ASKS, question)
         if found is None or found.mask_faults.get(MISSING, 0) < _BOXES_ONLY * max(found.annotations, 1):
             return
-        yield Edit(
-            'Train a detector of boxes: Faster R-CNN instead of Mask R-CNN.',
-            ASKS,
-            'Are boxes all that you want to predict?',
-            tuple(_leave_masks_out(facts.config)) if facts.config is not None else (),
-            () if facts.config is not None else (('masks', False),),
-            lines=() if facts.config is not None else ('with_mask=False, and a model without mask_head',),
-            if_not='Draw or export the masks of all objects, as polygons or RLE.',
-        )
+        changes = () if facts.config is None else tuple(_leave_masks_out(facts.config))
+        options, lines = ((('masks', False),), ('with_mask=False, no mask_head',)) if facts.config is None else ((), ())
+        title, question = 'Train a detector of boxes: Faster R-CNN instead of Mask R-CNN.', 'Do you want only boxes?'
+        other = 'Draw or export the masks of all objects, as polygons or RLE.'
+        yield Edit(title, ASKS, question, changes, options, lines=lines, if_not=other)
 
     def severity_of(self, facts: LabelFacts) -> str:
         return WARNING if set(annotations_of(facts).mask_faults) <= {SHORT, THIN, AREA, NO_PIXEL} else ERROR

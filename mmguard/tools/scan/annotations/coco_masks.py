@@ -11,7 +11,7 @@ import numpy as np
 #: Faults of a mask by code, 0 for none. The first fault found is reported.
 MASK_FAULTS = (
     '',
-    'there is no mask',
+    'the mask is missing',
     'neither polygons nor an RLE of "size" and "counts"',
     'a polygon is no list of finite numbers',
     'a polygon has fewer than 6 numbers, or an odd count',

@@ -82,24 +82,19 @@ class LabelList(DeclaredCause):
         number = {old: new for new, old in enumerate(ordered)}
         names = {('background' if value == 0 else name): number[value] for name, value in known.items()}
         labels = as_written(facts.labels, names)
-        lines = [f'"labels": {json.dumps(labels, ensure_ascii=False)}']
-        questions = ['Is 0 the background?'] if asks_zero else []
-        if set(held) <= set(number.values()):  # the label files have no gap
-            new = [value for value in held if value not in values]
-            questions += [
-                f'Is {value} in the label files {next(n for n in names if names[n] == value)}?' for value in new
-            ]
-            title = 'Correct the labels in dataset.json; the label files stay as they are.'
-            yield rewrite_volumes(facts.labels, title, ' '.join(questions), lines, {'labels': labels})
-            return
-        pairs = {old: new for old, new in number.items() if old != new}
-        slips = {value: number[near] for value, near in slips_of(facts.labels, held).items() if near in number}
-        pairs.update(slips)
-        title = 'Number the labels without a gap, in dataset.json and in all label files.'
-        questions = [*(f'Is {value} a slip of {ordered[new]}?' for value, new in slips.items()), *questions]
-        lines = [*lines, *renumbering(pairs)]
-        label_map = tuple(pairs.items())
-        yield rewrite_volumes(facts.labels, title, ' '.join(questions), lines, {'labels': labels}, label_map=label_map)
+        if held and set(held) <= set(number.values()):  # the label files have no gap
+            pairs, called = {}, {label: name for name, label in names.items()}
+            asked = [f'Is {value} in the label files {called[value]}?' for value in held if value not in values]
+        else:
+            slips = {value: number[near] for value, near in slips_of(facts.labels, held).items() if near in number}
+            pairs = {**{old: new for old, new in number.items() if old != new}, **slips}
+            asked = [f'Is {value} a slip of {ordered[new]}?' for value, new in slips.items()]
+        asked += ['Is 0 the background?'] if asks_zero else []
+        title = 'Correct the labels in dataset.json; the label files stay as they are.'
+        title = 'Number the labels without a gap, in dataset.json and in all label files.' if pairs else title
+        lines = (f'"labels": {json.dumps(labels, ensure_ascii=False)}', *renumbering(pairs))
+        files = {'label_map': tuple(pairs.items())} if pairs else {}
+        yield rewrite_volumes(facts.labels, title, ' '.join(asked), lines, {'labels': labels}, **files)
 
     def describe(self, facts: LabelFacts) -> dict:
         return {'faults': '; '.join(self.texts(facts)[:2])}
