@@ -378,8 +378,7 @@ class _Open:
         return None
 
     def _more_words(self, text: str) -> bool:
-        """Add a line to a message; return ``False`` if the message ended before it, at blank lines or at something
-        else."""
+        """Add a line to a message; return ``False`` if the message ended before it."""
         if self.is_joined:
             return not text.strip() or self.lines < _MESSAGE_LINES
         if not text.strip():
