@@ -113,8 +113,8 @@ MAPS: List[Seen] = [
         'a CMYK image',
         {'a.tif': image(BLOCKS * 60, 'TIFF', 'CMYK')},
         'scan . --num-classes 5',
-        1,
-        ['MG132', 'CMYK'],
+        2,
+        ['CMYK'],
         ['PIL'],
     )
 ]

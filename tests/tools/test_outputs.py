@@ -130,7 +130,7 @@ def test_every_output_of_every_command_is_known() -> None:
     written = {'json', 'html', 'journal', 'out'}
     found: List[str] = []
     for name in COMMANDS:
-        actions = commands.choices[name]._actions
+        actions = commands.choices[name.replace('_', '-')]._actions
         options = {action.dest for action in actions if action.metavar in ('FILE', 'OUT', 'DIR')}
         found += sorted(f'{name} {option}' for option in options - written)
     assert sorted(found) == ['apply images', 'replay weights', 'scan images']  # which are read

@@ -46,7 +46,7 @@ def other_spaces(read: ReadConfig, results: List[SetResult]) -> List[str]:
     said = from_config(read)
     found = []
     for result in results:
-        space = said.of(result.facts.kind)
+        space = said.get(result.facts.kind)
         if space is not None and result.facts.num_classes != space.num_classes:
             found.append(f'scan of {result.name} takes {result.facts.num_classes} classes, {space.place} has {space}')
         if space is not None and result.facts.kind == 'pixels' and result.facts.ignore_index != space.ignore_index:
@@ -83,7 +83,7 @@ def _has_guard(read: ReadConfig, kind: str) -> bool:
 
 def _guards(read: ReadConfig, said: LabelSpaces) -> Iterator[Tuple[str, int, Any]]:
     for kind, guard in _guard_nodes(guard_tree(read.data).tree):
-        space = said.of(kind)
+        space = said.get(kind)
         if not _has_guard(read, kind) and (space is None or guard['num_classes'] != space.num_classes):
             yield kind, guard['num_classes'], space
 

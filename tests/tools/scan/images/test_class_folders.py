@@ -104,7 +104,7 @@ def test_what_is_no_class_folder(tmp_path: Path) -> None:
     maps = picture('P', 'PNG')
     gray = make(tmp_path / 'gray/train', 'aachen', 'ulm', content=picture('L', 'PNG'), ending='png')
     drawn = io.BytesIO()
-    Image.fromarray(np.array([[[0, 0, 0], [90, 1, 3]]], np.uint8)).save(drawn, 'PNG')
+    Image.fromarray(np.array([[[0, 0, 0], [90, 1, 3]]] * 2, np.uint8)).save(drawn, 'PNG')
     colour = make(tmp_path / 'colour', 'aachen', 'ulm', content=drawn.getvalue(), ending='png')
     pairs = make(tmp_path / 'pairs', 'images')
     make(pairs, 'masks', content=maps, ending='png')
