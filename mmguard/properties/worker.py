@@ -259,7 +259,8 @@ _made: Set[str] = set()
 def _keep_files(event: str, args: Any) -> None:
     """Refuse to remove, replace or change files that the program did not make: some metrics empty their folder."""
     if event == 'open':
-        if isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR):
+        # Where a folder is opened for writing, it is for a file without a name.
+        if isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR) and not os.path.isdir(args[0]):
             _change(args[0])
     elif event == 'os.mkdir':
         if not os.path.lexists(args[0]):
