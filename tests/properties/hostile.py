@@ -118,6 +118,7 @@ def empty(path):
 
 
 CHANGES = {
+    'nameless': lambda path: tempfile.TemporaryFile(dir=os.path.dirname(path)).close(),
     'empty': empty,
     'move': lambda path: os.rename(path, f'{path}.old'),
     'remove': os.remove,

@@ -161,6 +161,11 @@ def test_files_that_were_there_stay(change, tmp_path, builder):
     assert builder.call(config_with('Changes', change=change), 'training data').works
 
 
+def test_a_file_without_a_name_changes_nothing(tmp_path, builder):
+    assert builder.call(config_with('Changes', change='nameless', path=str(tmp_path / 'any')), 'training data').works
+    assert os.listdir(tmp_path) == []
+
+
 def test_the_line_of_the_user_is_named(builder):
     failure = builder.call(config_with('EndsTheProgram'), 'training data').failure
     assert os.path.basename(failure.place).startswith('hostile.py:')
