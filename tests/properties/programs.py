@@ -7,7 +7,7 @@ import json
 import os
 import os.path as osp
 import tempfile
-from typing import Any, Dict, Iterator, Sequence
+from typing import Any, Dict, Sequence
 
 import numpy as np
 from mmengine.config import Config
@@ -15,6 +15,8 @@ from PIL import Image
 from small_det_runs import make_coco
 from small_runs import write_pair
 from this_stack import base_line
+
+from mmguard.config.changes import walk
 
 #: Pixels; Cityscapes' proportions.
 HEIGHT, WIDTH = 96, 192
@@ -32,37 +34,27 @@ def tree_of(name: str) -> Dict[str, Any]:
         _point_to_maps(config, num_classes_of(config), reduced)
     else:
         for split in ('train', 'val', 'test'):
-            for node in nodes_of(config[f'{split}_dataloader']):
+            for _, node in walk(config[f'{split}_dataloader']):
                 if 'ann_file' in node:
                     node['data_root'] = coco_root()
                 if 'proposal_file' in node:
                     node['proposal_file'] = None
-            for node in nodes_of(config.get(f'{split}_evaluator')):
+            for _, node in walk(config.get(f'{split}_evaluator')):
                 if 'ann_file' in node:
                     node['ann_file'] = osp.join(coco_root(), 'annotations', 'instances_val2017.json')
     return config.to_dict()
-
-
-def nodes_of(tree: Any) -> Iterator[Dict[str, Any]]:
-    """Walk every dict in a config."""
-    if isinstance(tree, dict):
-        yield tree
-        tree = list(tree.values())
-    if isinstance(tree, (list, tuple)):
-        for part in tree:
-            yield from nodes_of(part)
 
 
 def num_classes_of(config: Any) -> int:
     """Return the number of classes of the last decode head."""
     heads = config.model.decode_head
     last = heads[-1] if isinstance(heads, (list, tuple)) else heads
-    return next(node['num_classes'] for node in nodes_of(last) if 'num_classes' in node)
+    return next(node['num_classes'] for _, node in walk(last) if 'num_classes' in node)
 
 
 def _point_to_maps(config: Any, num_classes: int, reduced: bool) -> None:
     for split in ('train', 'val', 'test'):
-        for node in nodes_of(config[f'{split}_dataloader']):
+        for _, node in walk(config[f'{split}_dataloader']):
             if 'data_prefix' in node:
                 node.update(
                     type='BaseSegDataset',

@@ -13,13 +13,11 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.rules.run import RUN_RULES
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
-from mmguard.labels.instances import describe_reasons
-from mmguard.labels.tally import Tally
 from mmguard.log.flight_record import KILLED as WAS_KILLED
 from mmguard.log.flight_record import RUNNING, Flight, FlightBatch, read_flight
 from mmguard.log.lines import Unread, read_logs, sum_lines
 from mmguard.log.run_files import LoggedRun, NotALog, find_run, read_run
-from mmguard.text import quantity, shorten_list
+from mmguard.text import shorten_list
 from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.mode_report import ModeReport, mode_reports
 
@@ -121,21 +119,6 @@ def _order(rank: RankCrash) -> Tuple[int, str, int]:
     flight = rank.flight
     raised = flight.reason == 'exception' and not is_of_another_rank(rank.error)
     return 0 if raised else 1 if flight.reason == WAS_KILLED else 2, flight.time, flight.rank
-
-
-def described(batch: FlightBatch) -> List[Tuple[str, str]]:
-    """Return file -> what guards found in it, as text; empty if nothing."""
-    return [
-        (sample.source, '; '.join(_words(kind, tally) for kind, tally in sample.invalid.items()))
-        for sample in batch.samples
-    ]
-
-
-def _words(kind: str, tally: Tally) -> str:
-    changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
-    amount = ', '.join(f'{quantity(count, kind[:-1])} {change}' for count, change in changes if count)
-    reasons = describe_reasons(tally)
-    return f'{amount}: {reasons}' if reasons else amount
 
 
 def run_findings(report: RunReport) -> List[Finding]:
