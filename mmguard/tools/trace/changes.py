@@ -383,6 +383,6 @@ def _reason(after: Snapshot, instance: Instance) -> str:
     if tally is None:
         return after.step
     if instance.label in tally.values:
-        return f'{after.step} (label {instance.label} is no class)'
+        return f'{after.step} (label {instance.label} is not a class)'
     boxes = describe_boxes(tally.reasons)
     return f'{after.step} ({", ".join(boxes)})' if boxes else after.step

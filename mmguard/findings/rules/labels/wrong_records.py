@@ -18,7 +18,9 @@ WHOLE_FILE = (
     'is nested',
     'is damaged',
     'ends in the middle',
-    'is no ',
+    'is not XML',
+    'is not JSON',
+    'is not a file of',
     'is larger',
     'declares an XML entity',
     'the list of images',
@@ -28,6 +30,8 @@ WHOLE_FILE = (
     'data sets of type',
 )
 NO_FOLDER = 'there is no such folder of images'
+#: Beginnings of faults of folders that are the classes.
+CLASS_FOLDERS = ('a hidden folder', 'the class folders', 'there are fewer class folders')
 
 
 class WrongRecords(DataRule):
@@ -64,7 +68,7 @@ class WrongRecords(DataRule):
         return super().find_superseded(facts) if self._is_about_folders(facts) else ()
 
     def _is_about_folders(self, facts: LabelFacts) -> bool:
-        return any('folder' in reason for reason in self._reasons(facts))
+        return any(reason.startswith(CLASS_FOLDERS) for reason in self._reasons(facts))
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and annotations_of(facts.labels).format == 'coco':

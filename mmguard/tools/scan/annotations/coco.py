@@ -235,7 +235,7 @@ def _describe_categories(
         if isinstance(number, int) and code != ABSENT:
             annotations.categories[number] = name
         else:
-            what = 'a category has no id' if code == ABSENT else 'the id of a category is no whole number'
+            what = 'a category has no id' if code == ABSENT else 'the id of a category is not a whole number'
             faults.add(
                 what,
                 f'{source}: {shorten(name)}' if code == ABSENT else f'{source}: {shorten(number)}, {shorten(name)}',

@@ -225,7 +225,7 @@ def _add_categories(coco: CocoFile, batch: Batch, faults: Faults, source: str) -
     for number, record in enumerate(batch.records, batch.first):
         where = f'{source}: categories[{number}]'
         if not isinstance(record, dict):
-            faults.add('a category is no object', f'{where} is {shorten(record)}')
+            faults.add('a category is not an object', f'{where} is {shorten(record)}')
             continue
         name = record.get('name')
         if not isinstance(name, str):

@@ -13,7 +13,7 @@ MASK_FAULTS = (
     '',
     'the mask is missing',
     'neither polygons nor an RLE of "size" and "counts"',
-    'a polygon is no list of finite numbers',
+    'a polygon is not a list of finite numbers',
     'a polygon has fewer than 6 numbers, or an odd count',
     'a polygon reaches far beyond the image',
     'the size of an RLE is not that of the image',

@@ -189,7 +189,7 @@ def plain_columns(
     for number, record in enumerate(records, first):
         where = f'{source}: annotations[{number}]'
         if not isinstance(record, dict):
-            faults.add('an annotation is no object', f'{where} is {shorten(record)}')
+            faults.add('an annotation is not an object', f'{where} is {shorten(record)}')
             continue
         for part in _segments(record, where, faults):
             row = (
@@ -221,11 +221,11 @@ def _segments(record: Dict[str, Any], where: str, faults: Faults) -> List[Dict[s
     if segments is None:
         return [record]
     if not isinstance(segments, list):
-        faults.add('segments_info is no list', f'{where}: {shorten(segments)}')
+        faults.add('segments_info is not a list', f'{where}: {shorten(segments)}')
         return []
     objects = [segment for segment in segments if isinstance(segment, dict)]
     if len(objects) < len(segments):
-        faults.add('segments_info holds what is no object', where)
+        faults.add('segments_info holds something that is not an object', where)
     return objects
 
 
@@ -250,7 +250,7 @@ def _number(record: Dict[str, Any], key: str, where: str, faults: Faults) -> flo
         return NO_NUMBER
     number = _float(value)
     if number is None:
-        faults.add(f'{key} is no number', f'{where}: {shorten(value)}')
+        faults.add(f'{key} is not a number', f'{where}: {shorten(value)}')
         return NO_NUMBER
     return number
 
@@ -289,7 +289,7 @@ def add_plain_images(
     """Append untyped JSON images; record a fault for each that cannot be an image."""
     for number, record in enumerate(records, first):
         if not isinstance(record, dict):
-            faults.add('an image is no object', f'{source}: images[{number}] is {shorten(record)}')
+            faults.add('an image is not an object', f'{source}: images[{number}] is {shorten(record)}')
             continue
         where = f'{source}: images[{number}]'
         name, url = (_name(record, key, where, faults) for key in ('file_name', 'coco_url'))
@@ -306,7 +306,7 @@ def _file(name: str, url: str, by_url: bool) -> str:
 def _name(record: Dict[str, Any], key: str, where: str, faults: Faults) -> str:
     value = record.get(key)
     if value is not None and not isinstance(value, str):
-        faults.add(f'{key} is no text', f'{where}: {shorten(value)}')
+        faults.add(f'{key} is not a string', f'{where}: {shorten(value)}')
     elif value is not None and not is_writable(value):
         faults.add(f'{key} holds half of a character: no file can have that name', f'{where}: {shorten(value)}')
     return value if isinstance(value, str) else ''

@@ -91,7 +91,7 @@ def _of_lines(dataset: Any, faults: Faults) -> Iterator[Labelled]:
         try:
             yield Labelled(f'{name}: line {number}: {line.strip()}', _joined(dataset, image), [int(label)])
         except ValueError:
-            what = f'the label is no whole number: {shorten(label)}' if blank else 'a line is not `file label`'
+            what = f'the label is not a whole number: {shorten(label)}' if blank else 'a line is not `file label`'
             faults.add(what, f'{name}: line {number}')
 
 
@@ -110,7 +110,7 @@ def _of_list(dataset: Any, faults: Faults) -> Iterator[Labelled]:
         try:
             labels = [int(one) for one in (label if hasattr(label, '__len__') else [label])]
         except (TypeError, ValueError):
-            faults.add(f'gt_label is no whole number: {shorten(label)}', place)
+            faults.add(f'gt_label is not a whole number: {shorten(label)}', place)
             continue
         yield Labelled(f'{place}: {", ".join(map(str, labels))}', path, labels)
 

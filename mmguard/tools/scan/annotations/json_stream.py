@@ -115,7 +115,7 @@ class Stream:
             else:
                 value = self._value()
                 if key in self._types:
-                    self._warn(f'"{key}" is no list but {shorten(value)}', self._here())
+                    self._warn(f'"{key}" is not a list but {shorten(value)}', self._here())
                     yield Batch(key, 0, [], False)
             mark = self._peek()
             self._pos += 1

@@ -60,7 +60,7 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
     (record,) = content
     if not isinstance(record, dict) or not isinstance(record.get('shapes'), list):
         if not is_of_others(record):
-            faults.add('is no file of Labelme: it has no list "shapes"', source)
+            faults.add('is not a file of Labelme: it has no list "shapes"', source)
         return None
     image, data = record.get('imagePath'), record.get('imageData')
     if not isinstance(image, str) or not image or '\0' in image or not is_writable(image):
@@ -95,7 +95,9 @@ def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, flo
         return None
     if all(type(side) is int and 1 <= side <= 1 << 24 for side in (height, width)):
         return float(height), float(width)
-    faults.add('imageHeight or imageWidth is no whole number above 0', f'{source}: {shorten(height)}, {shorten(width)}')
+    faults.add(
+        'imageHeight or imageWidth is not a whole number above 0', f'{source}: {shorten(height)}, {shorten(width)}'
+    )
     return None
 
 
@@ -103,7 +105,7 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
     """Parse a record of ``shapes``; return ``None`` if it cannot be used."""
     where = f'{source}: shapes[{place}]'
     if not isinstance(record, dict):
-        faults.add('a shape is no object', f'{where} is {shorten(record)}')
+        faults.add('a shape is not an object', f'{where} is {shorten(record)}')
         return None
     label, kind, group = _label_of(record.get('label'), where, faults), record.get('shape_type'), record.get('group_id')
     kind = 'polygon' if kind is None else kind
@@ -173,7 +175,7 @@ def _read_json(path: str, source: str, faults: Faults) -> Optional[Tuple[Any]]:
     except RecursionError:
         faults.add('is nested too deeply', source)
     except ValueError as error:
-        faults.add('is no JSON, or damaged', f'{source}: {str(error)[:120]}')
+        faults.add('is not JSON, or is damaged', f'{source}: {str(error)[:120]}')
     return None
 
 
@@ -183,7 +185,7 @@ def _label_of(value: Any, where: str, faults: Faults) -> Optional[str]:
         faults.add('a shape has no label', where)
         return None
     if not isinstance(value, str) or not is_writable(value):
-        faults.add('the label of a shape is no text', f'{where}: {shorten(value)}')
+        faults.add('the label of a shape is not a string', f'{where}: {shorten(value)}')
         return None
     return value
 

@@ -50,7 +50,7 @@ def scan_openimages(
             corners = tuple(float(row[side]) for side in (_LEFT, _TOP, _RIGHT, _BOTTOM))
         except ValueError:
             faults.add(
-                'a corner is no number: mmdet stops here',
+                'a corner is not a number: mmdet stops here',
                 f'{source}: row {number}: {shorten(row[_LEFT : _BOTTOM + 1])}',
             )
             corners = (NO_NUMBER,) * 4
@@ -78,7 +78,7 @@ def _check_flags(row: Sequence[str], where: str, faults: Faults) -> None:
         try:
             int(flag)
         except ValueError:
-            faults.add('a flag (IsOccluded, ...) is no whole number: mmdet stops here', f'{where}: {shorten(flag)}')
+            faults.add('a flag (IsOccluded, ...) is not a whole number: mmdet stops here', f'{where}: {shorten(flag)}')
 
 
 def _rows(path: str, columns: int, faults: Faults, headers: int = 0) -> Iterator[Tuple[int, List[str]]]:

@@ -113,7 +113,9 @@ def _add(record: Dict[str, Any], images: List[_Image], faults: Faults, where: st
         if type(number) is int and 0 < number < _LARGEST:
             found.append((number, min(max(area, -_FAR), _FAR) if isinstance(area, (int, float)) else math.nan))
         else:
-            faults.add('the id of a segment is no whole number between 1 and 16777215', f'{where}: {shorten(number)}')
+            faults.add(
+                'the id of a segment is not a whole number between 1 and 16777215', f'{where}: {shorten(number)}'
+            )
     images.append(_Image(name, record.get('image_id'), found))
 
 

@@ -77,7 +77,7 @@ def _parse(parser: expat.XMLParserType, text: bytes, source: str, faults: Faults
     try:
         parser.Parse(text, True)
     except expat.ExpatError as error:
-        faults.add('is no XML, or damaged', f'{source}: {error}')
+        faults.add('is not XML, or is damaged', f'{source}: {error}')
     except _EntityError:
         faults.add('declares an XML entity: not read, it may be hostile', source)
     except (ValueError, LookupError) as error:  # LookupError: unknown encoding
@@ -158,7 +158,7 @@ def _size(found: Dict[str, str], source: str, faults: Faults) -> Tuple[float, fl
         try:
             sides.append(float(int(text or '')))  # same as mmdet, where '640.0' raises a ValueError
         except (ValueError, OverflowError):
-            what = f'the size has no {side}' if text is None else f'the {side} is no whole number: mmdet stops here'
+            what = f'the size has no {side}' if text is None else f'the {side} is not a whole number: mmdet stops here'
             faults.add(what, source if text is None else f'{source}: {shorten(text)}')
             sides.append(NO_NUMBER)
     return sides[0], sides[1]
@@ -172,7 +172,7 @@ def _object(found: Dict[str, str], number: int, source: str, faults: Faults) -> 
     try:
         difficult = int(found.get('difficult', '0')) != 0
     except ValueError:
-        faults.add('difficult is no whole number: mmdet stops here', f'{where}: {shorten(found["difficult"])}')
+        faults.add('difficult is not a whole number: mmdet stops here', f'{where}: {shorten(found["difficult"])}')
         difficult = False
     return VocObject(found['name'], difficult, _corners(found, where, faults))
 
@@ -187,7 +187,7 @@ def _corners(found: Dict[str, str], where: str, faults: Faults) -> Tuple[float, 
         try:
             number = float(text)
         except ValueError:
-            what = 'is no number' if text.strip() else 'is missing'
+            what = 'is not a number' if text.strip() else 'is missing'
             faults.add(f'{side} {what}: mmdet stops here', f'{where}: {shorten(text)}' if text else where)
             return (NO_NUMBER,) * 4
         # int() truncates, but raises for NaN and infinity, where mmdet stops.

@@ -180,7 +180,7 @@ class Judge:
         named = ', '.join(f'{value} ({broken[value]:,})' for value in shown)
         more = f' and {len(broken) - len(shown):,} more values' if len(broken) > len(shown) else ''
         where = self._slices(label, [FRACTIONS])
-        said = f'{label.fractions:,} voxels are no integers: {named}{more}'
+        said = f'{label.fractions:,} voxels are not integers: {named}{more}'
         if where:
             said += f'; {where[FRACTIONS]}'
         if label.scaling:

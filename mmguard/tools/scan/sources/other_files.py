@@ -71,7 +71,7 @@ def words_of_json(file: str, ended_early: bool = False) -> str:
     if not head.startswith('{'):
         return ''
     if 'shapes' in keys:
-        return 'It looks like a file of Labelme, but "shapes" is no list'
+        return 'It looks like a file of Labelme, but "shapes" is not a list'
     if {'images', 'annotations', 'categories'} & set(keys):
         return '' if ended_early else 'It is a COCO file without images, annotations and categories'
     return f'It is no COCO file: {"its keys are " + ", ".join(keys[:6]) if keys else "it is an empty object"}'

@@ -78,7 +78,7 @@ def as_utf8(text: bytes) -> bytes:
 def _no_number(first: bytes) -> str:
     if first.startswith(b'\xef\xbb\xbf'):
         return 'the label file begins with a byte order mark: ultralytics reads no number there'
-    return 'something in the row is no number'
+    return 'a value in the row is not a number'
 
 
 def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
@@ -100,7 +100,7 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
     if not isfinite(sum(values)):
         return 'a number is nan or infinite'
     if values[0] % 1 or abs(values[0]) > _LARGEST_ID:
-        return 'the class id is no whole number'
+        return 'the class id is not a whole number'
     return ''
 
 
