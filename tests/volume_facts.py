@@ -82,7 +82,7 @@ VOLUME_EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     ),
     'MG186': lambda: _one(
         kinds.FRACTIONS,
-        '1,203 voxels are no integers: 0.9998 (1,203); slices 12-30 (most in 20: 99)',
+        '1,203 voxels are not integers: 0.9998 (1,203); slices 12-30 (most in 20: 99)',
         voxels=1203,
         values={'0.9998': 1203},
     ),
