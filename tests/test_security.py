@@ -243,7 +243,7 @@ def check_data_set(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     data = {'type': 'EvilDataset', 'img_suffix': '.png', 'metainfo': {'classes': ['a', 'b', 'c']}, 'pipeline': []}
     data['data_prefix'] = {'img_path': str(folder / 'maps'), 'seg_map_path': str(folder / 'maps')}
     config = f"default_scope = 'mmseg'\nmodel = {MODEL!r}\ntrain_dataloader = dict(dataset={data!r})\n"
-    record = {'format': 1, 'batches': [{'iter': 1, 'samples': [{'path': 'a.png'}]}]}
+    record = '{"format": 2, "capacity": 9}\n{"iter": 1, "samples": [{"path": "a.png"}]}\n'
     write(folder, evil_code_py=module, maps__a_png=png(), flight_jsonl=record)
     write(folder, config_py=f"custom_imports = dict(imports=['evil_code'])\n{config}")
     for words in (['scan', 'config.py'], ['trace', 'config.py'], ['replay', 'config.py', 'flight.jsonl']):

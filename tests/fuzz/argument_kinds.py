@@ -14,7 +14,7 @@ from config_kinds import python_text, segmentation, segmentation_data
 from kinds import Files, Kind
 from label_kinds import BLOCKS, image
 from mutations import NUMBERS, Random, damaged_json, damaged_text, odd_text
-from run_kinds import crash_file
+from run_kinds import flight_record
 
 #: Words that no process is ever given: an argument ends at a zero byte.
 _LONGEST = 5000
@@ -70,7 +70,7 @@ def _files() -> Files:
         'train.json': (json.dumps(coco()).encode(), ()),
         'maps/a.png': (image(BLOCKS, 'PNG'), ()),
         **{name: (content, ()) for name, content in segmentation_data().items()},
-        'crash.json': (crash_file(), ()),
+        'crash.json': (flight_record(), ()),
         'config.py': (python_text(segmentation()), ()),
     }
 

@@ -168,10 +168,9 @@ def _lines(**more: Any) -> bytes:
 
 
 def _crash(**more: Any) -> bytes:
-    batches = [dict(iter=1, samples=[dict(path='a.png', source='a.png')], losses=None)]
-    return json.dumps(
-        {**dict(format=1, batches=batches, reason='exception', rank=0, iter=1, time='t'), **more}
-    ).encode()
+    batches = more.pop('batches', [dict(iter=1, samples=[dict(path='a.png', source='a.png')])])
+    lines = [dict(format=2, capacity=9), *batches, {**dict(reason='exception', rank=0, iter=1, time='t'), **more}]
+    return b''.join(json.dumps(line).encode() + b'\n' for line in lines)
 
 
 _PAGE = 'report . --html {out}/page.html --json {out}/report.json'
@@ -180,7 +179,7 @@ _PAGE = 'report . --html {out}/page.html --json {out}/report.json'
 def _run(name: str, words: Sequence[str] = (), code: int = 1, **files: bytes) -> Seen:
     ends = {
         'log': 'label_guard.jsonl',
-        'crash': 'label_guard_crash.json',
+        'crash': 'label_guard_flight.jsonl',
         'record': 'label_guard.json',
         'config': 'config.py',
     }
@@ -188,7 +187,7 @@ def _run(name: str, words: Sequence[str] = (), code: int = 1, **files: bytes) ->
 
 
 def _samples(tallies: Any) -> bytes:
-    return _crash(batches=[dict(iter=1, samples=[dict(source='a', tallies=tallies)], losses=None)])
+    return _crash(batches=[dict(iter=1, samples=[dict(source='a', tallies=tallies)])])
 
 
 _PIXELS = dict(skipped=1, remapped=0, total=5, values={'a': 1}, reasons={})
@@ -213,7 +212,7 @@ RUNS: List[Seen] = [
     _run('a count that is a text', crash=_samples(dict(pixels={**_PIXELS, 'values': {}, 'skipped': 'x'}))),
     _run('an ignored label as a text', log=_lines(), config=_HEAD.format("19, ignore_index='x'").encode()),
     _run('a list of ignored labels', log=_lines(), config=_HEAD.format('19, ignore_index=[255]').encode()),
-    _run('a deep record', code=2, crash=b'{"format": 1, "batches": ' + b'[' * 100_000 + b']' * 100_000 + b'}'),
+    _run('a deep record', code=2, crash=b'[' * 100_000 + b']' * 100_000),
     _run('colours as a batch', crash=_crash(batches=['\x1b[31mRED\x1b]0;pwn\x07'])),
     _run(
         'colours as a message',
@@ -230,7 +229,7 @@ RUNS.append(
         'a deep record, replayed',
         {
             'config.py': _CONFIG,
-            'crash.json': b'{"format": 1, "batches": ' + b'[' * 100_000 + b']' * 100_000 + b'}',
+            'crash.json': b'[' * 100_000 + b']' * 100_000,
             **segmentation_data(),
         },
         'replay config.py crash.json --no-forward',

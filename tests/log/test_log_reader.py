@@ -73,7 +73,7 @@ def test_a_flight_record_means_those_of_all_ranks_alone(run: Path, named: str) -
     assert found.crash_alone
 
 
-@pytest.mark.parametrize('text', [FLIGHT, FLIGHT.splitlines()[0], '{"format": 1,\n "batches": []}'])
+@pytest.mark.parametrize('text', [FLIGHT, FLIGHT.splitlines()[0]])
 def test_a_flight_record_of_any_name_is_known_by_what_it_says(tmp_path: Path, text: str) -> None:
     make(tmp_path, sent_by_mail__json=text)
     assert names(find_run(tmp_path / 'sent_by_mail.json').crashes) == ['sent_by_mail.json']

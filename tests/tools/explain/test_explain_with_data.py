@@ -273,18 +273,17 @@ IndexError: Target 255 is out of bounds.
 
 
 def flight(folder: Path, rank: int, error: str) -> None:
-    record = dict(
-        format=1,
-        rank=rank,
+    end = dict(
         reason='exception',
         time='2026-01-01T12:00:00',
         iter=3,
         epoch=1,
         exception=dict(type=error, message='Target 255 is out of bounds.', traceback=OF_A_FLIGHT),
-        batches=[],
     )
     name = 'label_guard_flight.jsonl' if rank == 0 else f'label_guard_flight.rank{rank}.jsonl'
-    (folder / name).write_text(json.dumps(record))
+    (folder / name).write_text(
+        ''.join(f'{json.dumps(line)}\n' for line in (dict(format=2, rank=rank, capacity=9), end))
+    )
 
 
 @pytest.mark.parametrize('command', ['report', 'explain'])

@@ -142,9 +142,9 @@ def test_the_flight_record_alone_shows_no_mode(tmp_path: Path, capsys: Any) -> N
 def test_hostile_text_stays_text_on_the_page(tmp_path: Path, capsys: Any) -> None:
     evil = '<script>alert(1)</script>\x1b[31m'
     error = dict(type='Error', message=evil, traceback=f'  File "{evil}", line 3, in f\n')
-    batch = {'iter': 1, 'samples': [dict(source=evil, path=evil)], 'losses': {evil: 1.0}}
-    record = dict(format=FORMAT, reason='exception', time=evil, rank=0, iter=1, exception=error, batches=[batch])
-    (tmp_path / 'label_guard_flight.jsonl').write_text(json.dumps(record))
+    lines = [{'format': FORMAT, 'capacity': 9}, {'iter': 1, 'samples': [dict(source=evil, path=evil)]},
+             {'losses': {evil: 1.0}}, dict(reason='exception', time=evil, exception=error)]  # fmt: skip
+    (tmp_path / 'label_guard_flight.jsonl').write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
     assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 1
     page = (tmp_path / 'page.html').read_text()
     assert page.count('<script') == 1
@@ -155,20 +155,18 @@ def test_hostile_text_stays_text_on_the_page(tmp_path: Path, capsys: Any) -> Non
 @pytest.mark.parametrize(
     ('text', 'places'),
     [
-        ('{"format": 1, "rank": 1, "batches": [3]}', ['batches[0]']),
-        ('{"format": 1, "rank": 1, "batches": [{"samples": [{}], "losses": {"loss": []}}]}', ['losses: loss: ']),
-        ('{"format": 1, "rank": 1, "batches": [{}]}', ['batches[0]', "'samples'"]),
-        ('{"format": 1, "rank": 1e999, "batches": []}', ['rank: Infinity']),
+        ('{"format": 2, "rank": 1, "capacity": 9}\n3\n', ['jsonl:2']),
+        ('{"format": 2, "rank": 1e999, "capacity": 9}\n', ['rank: Infinity']),
         (
-            '{"format": 1, "rank": 1, "batches": [{"samples": [{"tallies": {"pixels": {"values": {"a": 1}}}}]}]}',
+            '{"format": 2, "rank": 1, "capacity": 9}\n{"samples": [{"tallies": {"pixels": {"values": {"a": 1}}}}]}\n',
             ['values: "a"'],
         ),
-        ('{"format": 99, "batches": []}', ['99']),
+        ('{"format": 99, "capacity": 9}\n', ['99']),
         ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": 3}\n', ['jsonl:2', 'samples: 3']),
         ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": [{}]}\n{"losses": 3}\n', ['jsonl:3', 'losses']),
         ('{"format": 2, "rank": -1, "capacity": 9}\n', ['rank: -1']),
-        ('{"batches": ', []),
-        ('{"format": 1, "batches": %s' % ('[' * 100_000), []),
+        ('{"capacity": ', []),
+        ('{"format": 2, "capacity": %s' % ('[' * 100_000), []),
     ],
 )
 def test_a_damaged_record_is_named_and_hides_no_other(tmp_path: Path, capsys: Any, text: str, places: Any) -> None:
