@@ -287,16 +287,6 @@ def check_data(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert not mark.exists()
 
 
-@line('class weights in pickles')
-def check_pickles(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    for value in (Calling(mark), [Calling(mark)], np.ones(2), int):
-        with pytest.raises(plain_data.RefusedName):
-            plain_data.load_plain_pickle(pickle.dumps(value))
-    assert not mark.exists()
-    plain = {'a': [1, 2.5, ('b', None)]}
-    assert plain_data.load_plain_pickle(pickle.dumps(plain)) == plain
-
-
 @line('checkpoints (`replay --weights`)')
 def check_checkpoints(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     pytest.importorskip('mmengine')
@@ -478,18 +468,15 @@ def check_image(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert count_unreadable(scan_facts('maps', folder, '--num-classes', 3)) == 1
 
 
-@line('YAML, JSON of settings, pickles')
+@line('YAML, JSON of settings')
 def check_spread(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert f'{plain_data.LARGEST:,} values' in row
     assert f'{plain_data.DEEPEST} levels' in row
-    part = [1]
     doubled = 'a0: &a0 [1]\n' + ''.join(f'a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n' for n in range(1, 30))
     deep = '[' * (plain_data.DEEPEST + 1) + ']' * (plain_data.DEEPEST + 1)
     for text, ending in ((doubled, '.yaml'), (deep, '.yaml'), (deep, '.json')):
         with pytest.raises(plain_data.NotPlain):
             plain_data.parse_data(text, ending)
-    with pytest.raises(pickle.UnpicklingError):
-        plain_data.load_plain_pickle(pickle.dumps([part, part]))
 
 
 @line('texts of a data set')
