@@ -69,7 +69,7 @@ class CaseLog:
         self._limiter = RateLimiter()
         self._hinted = False
 
-    def start_anew(self) -> None:
+    def rename_earlier(self) -> None:
         """Rename the files of an earlier training in this folder to ``label_guard.jsonl.old``."""
         for path in self._log.paths:
             try:

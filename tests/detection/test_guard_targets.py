@@ -337,7 +337,7 @@ def test_in_the_workers_of_a_data_loader() -> None:
 
 
 def test_it_warns_where_nobody_takes_the_tally(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, '_offending_batches', 0)
+    monkeypatch.setattr(messages, '_batches', {})
     batch = [target([1]), target([600, 1, 600], image_id=42)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')

@@ -18,7 +18,8 @@ from torch import nn
 from window_stats import make_stats
 
 from mmguard import GuardInstanceLabels, GuardSegLabels, Tally
-from mmguard.hooks.warnings import assigners_of, describe_background, describe_mixing, start_warnings, warnings_of
+from mmguard.hooks.discovery import assigners_of
+from mmguard.hooks.warnings import describe_background, describe_mixing, start_warnings, warnings_of
 from mmguard.log.statistics import group_tallies
 
 pytest.importorskip('mmdet')

@@ -16,6 +16,7 @@ from window_stats import make_stats
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.space import LabelRule
 from mmguard.labels.tally import Tally
+from mmguard.log import run_log
 from mmguard.log.loop_stats import LoopStats
 from mmguard.log.run_files import read_run
 from mmguard.log.run_log import RunRecord
@@ -107,10 +108,11 @@ def test_loops_of_a_mode_add_up_and_files_count_once(tmp_path: Path) -> None:
     assert totals.kinds['pixels'] == Tally(600, 7, 0, {11: 7})
 
 
-def test_a_running_loop_is_written_once_per_period(tmp_path: Path) -> None:
+def test_a_running_loop_is_written_once_per_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / 'label_guard.json'
-    often, seldom = RunRecord(str(path), every=0), RunRecord(str(tmp_path / 'other.json'), every=1000)
-    for record in (often, seldom):
+    often, seldom = RunRecord(str(path)), RunRecord(str(tmp_path / 'other.json'))
+    for record, seconds in ((often, 0.0), (seldom, 1000.0)):
+        monkeypatch.setattr(run_log, 'EVERY', seconds)
         running = LoopStats()
         record.begin('train', running, {})
         running.pending = make_stats(1, pixels=Tally(50))
@@ -142,7 +144,7 @@ def test_what_is_no_record_is_replaced(tmp_path: Path, content: bytes) -> None:
 
 def test_a_disk_that_cannot_be_written_is_reported_not_raised(tmp_path: Path) -> None:
     (tmp_path / 'file').write_text('')
-    record = RunRecord(str(tmp_path / 'file' / 'label_guard.json'), every=0)
+    record = RunRecord(str(tmp_path / 'file' / 'label_guard.json'))
     record.begin('train', LoopStats())
     record.see('train', {'iter': 1})
     record.end('train')
