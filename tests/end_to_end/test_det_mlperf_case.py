@@ -130,14 +130,6 @@ def test_an_image_of_invalid_instances_alone_stays_usable(bench: Bench, on_inval
     assert any(value.abs().max() > 0 for value in alone.gradients.values())
 
 
-@pytest.mark.slow
-def test_without_any_valid_instance_mmdet_trains_ignore_regions_as_background(bench: Bench) -> None:
-    """A limit that the guard inherits: the assigner looks at ignore regions only beside an object."""
-    ignored, dropped = (guard(bench.batch((ALL_INVALID,)), on_invalid) for on_invalid in BY_HAND)
-    assert len(ignored[0]['data_samples'].ignored_instances) == 2
-    assert one_step(bench.guarded, ignored).distance(one_step(bench.guarded, dropped)) == 0
-
-
 def class_bias(step: Any) -> torch.Tensor:
     """The gradient of each class' bias, over the 9 anchors of a place: below 0, the class is wanted somewhere."""
     return step.gradients['bbox_head.retina_cls.bias'].reshape(9, NUM_CLASSES)

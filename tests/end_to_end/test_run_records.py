@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import os.path as osp
 import uuid
 from collections import Counter
@@ -13,17 +12,15 @@ from typing import Any, Dict, List
 
 import numpy as np
 import pytest
-from mmcv.transforms import BaseTransform
 from mmengine.config import Config, ConfigDict
 from mmengine.registry import LOOPS
 from mmengine.runner import ValLoop
 from mmseg.models import EncoderDecoder
-from mmseg.registry import MODELS, TRANSFORMS
+from mmseg.registry import MODELS
 from small_det_runs import MAKERS, faults_in, leaf_datasets, small_config
 from small_runs import (
     GUARD,
     LOAD,
-    META_KEYS,
     NUM_CLASSES,
     PACK,
     SIZE,
@@ -74,15 +71,6 @@ def test_totals_are_those_of_all_iterations(cityscapes: str, work_dir: str) -> N
     (spaces,) = modes['train']['losses'].values()
     assert spaces == [dict(kind='pixels', num_classes=NUM_CLASSES, ignore_index=255)]
     assert modes['val']['losses'] == {}
-
-
-@pytest.mark.slow
-def test_what_only_the_loss_saw_is_there(cityscapes: str, work_dir: str) -> None:
-    modes = train(tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK])).modes
-    (count,) = modes['train']['totals']['losses'].values()
-    skipped = sum(sample['skipped'] for sample in expected_samples(cityscapes, 'gtFine/train'))
-    assert count == dict(seen=TRAIN_IMAGES * SIZE**2, skipped=skipped, remapped=0)
-    assert modes['train']['guards'] == []
 
 
 @pytest.mark.slow
@@ -182,63 +170,12 @@ def losses(config: Config) -> List[float]:
 
 
 @pytest.mark.slow
-def test_two_guards_train_as_one_does(clean_cityscapes: str, work_dir: str) -> None:
-    label_map = {4: 5, 5: 4, 6: 7, 7: 8}
-    pack = {**PACK, 'meta_keys': (*META_KEYS, 'label_guard')}
-    once = losses(config_of(clean_cityscapes, work_dir, pack, 1, label_map=label_map))
-    twice = losses(config_of(clean_cityscapes, work_dir, pack, 2, label_map=label_map))
-    without = losses(config_of(clean_cityscapes, work_dir, pack, 1))
-    assert twice == once != without
-
-
-@pytest.mark.slow
 def test_a_run_whose_second_guard_cannot_see_it_does_not_begin(clean_cityscapes: str, work_dir: str) -> None:
     runner = runner_of(config_of(clean_cityscapes, work_dir, PACK, 2, label_map={4: 5, 5: 4}))
     with pytest.raises(LabelGuardError, match="'label_guard'"):
         runner.train()
     # A map that changes nothing the second time may stand in both.
     assert losses(config_of(clean_cityscapes, work_dir, PACK, 2, label_map={4: 5}))
-
-
-SKIPPED = [0]
-
-
-@TRANSFORMS.register_module(force=True)
-class _NoiseOf16Bits(BaseTransform):
-    """Replaces the label map; in the process that trains, so that what it made can be counted."""
-
-    def __init__(self) -> None:
-        self._numbers = np.random.default_rng(0)
-
-    def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        noise = self._numbers.integers(0, 1 << 16, results['gt_seg_map'].shape, dtype=np.int64)
-        SKIPPED[0] += int(((noise >= NUM_CLASSES) & (noise != 255)).sum())
-        results['gt_seg_map'] = noise
-        return results
-
-
-@pytest.mark.slow
-def test_noise_of_16_bits_as_labels(cityscapes: str, work_dir: str) -> None:
-    iterations = 40
-    pipeline = [*LOAD, dict(type='_NoiseOf16Bits'), PACK, GUARD]
-    config = tiny_config(cityscapes, work_dir, iters=iterations, pipeline=pipeline)
-    config.train_dataloader.batch_size = 8
-    config.train_dataloader.num_workers = 0
-    config.custom_hooks[0].max_log_mb = 0.1
-    SKIPPED[0] = 0
-    run = train(config)
-    path = osp.join(run.log_dir, 'label_guard.jsonl')
-    assert osp.getsize(path) < 0.11 * 2**20
-    with open(path, encoding='utf-8') as file:
-        *lines, last = map(json.loads, file)
-    assert 0 < len(lines) < iterations
-    assert last.keys() == {'note'}
-    assert sum(path in text for text in run.warnings) == 1
-    pixels = run.modes['train']['totals']['pixels']
-    assert pixels['total'] == iterations * 8 * SIZE**2
-    assert pixels['skipped'] == SKIPPED[0]
-    assert len(pixels['values']) == 32
-    assert sum(pixels['values'].values()) + pixels['other_values'] == pixels['skipped']
 
 
 @pytest.fixture

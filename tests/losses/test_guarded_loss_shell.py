@@ -126,6 +126,8 @@ def test_attributes_are_those_of_the_wrapped_loss() -> None:
     ohem = GuardedLoss(OhemCrossEntropy(loss_name='loss_hard', loss_weight=0.4))
     assert (ohem.loss_name, ohem.loss_weight, ohem.ignore_label) == ('loss_hard', 0.4, 255)
     assert getattr(ohem, 'use_sigmoid', 'none') == 'none'
+    ohem.loss_weight, ohem.ignore_index = 0.1, 3  # by a schedule; the loss has no ignore_index of its own
+    assert (ohem.loss.loss_weight, ohem.ignore_index, ohem.loss.ignore_label) == (0.1, 3, 255)
     with pytest.raises(AttributeError, match='use_sigmoid'):
         ohem.use_sigmoid  # noqa: B018
 
