@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any, List
@@ -153,13 +152,6 @@ def test_a_disk_that_cannot_be_written_is_reported_not_raised(tmp_path: Path) ->
     record = RunRecord(str(tmp_path / 'label_guard.json'))
     assert record.write() is True
     assert record.error is None
-
-
-def test_names_of_any_bytes(tmp_path: Path) -> None:
-    path = tmp_path / 'label_guard.json'
-    name = os.fsdecode(b'stra\xdfe')
-    RunRecord(str(path)).begin('train', LoopStats(), {'data_roots': [name]})
-    assert runs(path)[0]['modes']['train']['data_roots'] == [name]
 
 
 LOGGED = Stats(

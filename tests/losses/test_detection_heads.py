@@ -52,39 +52,6 @@ def test_clean_labels_give_the_stock_head(name: str) -> None:
             torch.testing.assert_close(buffer, buffers[stock_name])
 
 
-#: What stock does today with a label above the classes, on the CPU; on a GPU an IndexError is a device-side assert.
-FAILS = {
-    'RetinaHead, FocalLoss': RuntimeError,
-    'FCOSHead, FocalLoss': RuntimeError,
-    'FCOSHead, FocalCustomLoss': RuntimeError,
-    'Shared2FCBBoxHead, softmax': IndexError,
-    'Shared2FCBBoxHead, SeesawLoss': IndexError,
-    'Shared2FCBBoxHead, EQLV2Loss': IndexError,
-    'Shared2FCBBoxHead, CrossEntropyCustomLoss': IndexError,
-}
-TRAINS_AS_BACKGROUND = ('RetinaHead, GHMC', 'GFLHead, QualityFocalLoss', 'RPNHead, sigmoid')
-
-
-@pytest.mark.parametrize('name', FAILS)
-def test_stock_fails_on_a_label_above_the_classes(name: str) -> None:
-    bare, _ = pair_of(name)
-    with pytest.raises(FAILS[name]):
-        trained(bare, name, data_for(name, INVALID))
-
-
-@pytest.mark.parametrize('name', TRAINS_AS_BACKGROUND)
-def test_stock_trains_a_label_above_the_classes_as_background(name: str) -> None:
-    """To it the box might as well carry the label of the background."""
-    bare, guarded = pair_of(name)
-    background = trained(bare, name, data_for(name, CLASSES))
-    bare, _ = pair_of(name)
-    losses, grads = trained(bare, name, data_for(name, INVALID))
-    torch.testing.assert_close(losses, background[0])
-    torch.testing.assert_close(grads, background[1])
-    ours, _ = trained(guarded, name, data_for(name, INVALID))
-    assert any((ours[what] - losses[what]).abs() > 1e-3 for what in losses if '_cls' in what)
-
-
 @pytest.mark.parametrize('name', [name for name in HEADS if not name.startswith('DETR')])
 def test_the_guarded_head_leaves_the_elements_of_that_label_out(name: str) -> None:
     """Each call equals a stock call with those elements deleted, and taken out of the factor."""
