@@ -18,7 +18,10 @@ PACKAGES: Dict[str, Tuple[List[str], List[str]]] = {
         ['mmguard/functional/*'],
         [
             'tests/functional',
-            *[f'tests/nn/test_{name}.py' for name in ('check_target', 'counts', 'torch_modules', 'torch_deletion')],
+            *[
+                f'tests/nn/test_{name}.py'
+                for name in ('check_target', 'loss_counts', 'torch_modules', 'torch_deletion', 'torch_parity')
+            ],
             *[
                 f'tests/losses/test_{name}.py'
                 for name in ('cross_entropy_modes', 'cross_entropy_module', 'guarded_loss')
