@@ -110,13 +110,6 @@ def test_valid_targets_are_given_back_themselves() -> None:
     assert not any(tallies)
 
 
-def test_an_image_without_fault_keeps_its_own_dict() -> None:
-    batch = [target([0, 9]), target([1])]
-    guarded, _ = guard_targets(batch, 5, return_tally=True)
-    assert guarded[1] is batch[1]
-    assert guarded[0]['size'] is batch[0]['size']
-
-
 @pytest.mark.parametrize(
     ('box_format', 'unusable'),
     [
@@ -402,7 +395,3 @@ ROTATED = {**LABELS_ONLY, 'boxes': torch.zeros(1, 5)}
 def test_wrong_arguments_are_reported(targets: Any, arguments: Dict[str, Any], error: type, refuses: Any) -> None:
     with refuses(error, match=next(iter(arguments), None)):
         guard_targets(targets, 5, **arguments)
-
-
-def test_boxes_of_five_numbers_pass() -> None:
-    assert guard_targets([ROTATED, ROTATED], 5) == [ROTATED, ROTATED]
