@@ -177,26 +177,11 @@ def run(**modes: Any) -> Any:
     return dict(world_size=2, modes=modes)
 
 
-def test_the_guard_says_what_is_valid(tmp_path: Path) -> None:
-    train = read(tmp_path / 'r.json', run(train=mode())).modes['train']
-    space = train.spaces.pixels
-    assert (space.num_classes, space.ignore_index, space.label_map) == (5, 250, {7: 0})
-    assert (train.spaces.names, train.data_roots) == (('a',), ['/d'])
-
-
 def test_without_a_guard_of_the_kind_the_loss_that_met_others_does(tmp_path: Path) -> None:
     train = read(tmp_path / 'r.json', run(train=mode())).modes['train']
     assert train.spaces.instances.num_classes == 3
     train.totals.losses['h.loss'] = Tally(9)
     assert train.spaces.instances is None
-
-
-@pytest.mark.parametrize(('kind', 'pixels', 'instances'), [('pixels', 133, None), ('instances', None, 133)])
-def test_a_loss_says_which_kind_it_is_about(tmp_path: Path, kind: str, pixels: int, instances: int) -> None:
-    losses = {'h.loss': [dict(kind=kind, num_classes=133, ignore_index=None)]}
-    train = read(tmp_path / 'r.json', run(train=mode(guards=[], losses=losses))).modes['train']
-    found = (train.spaces.pixels, train.spaces.instances)
-    assert tuple(space and space.num_classes for space in found) == (pixels, instances)
 
 
 def test_runs_in_one_folder_add_up(tmp_path: Path) -> None:
@@ -233,12 +218,6 @@ def test_a_damaged_run_is_named_and_hides_no_other(tmp_path: Path, damaged: Any,
     (problem,) = found.problems
     assert 'r.json: runs[0]' in problem
     assert place in problem
-
-
-@pytest.mark.parametrize('junk', [5, {'a': 0}, {'7': None}])
-def test_a_label_map_that_is_none_is_empty(tmp_path: Path, junk: Any) -> None:
-    found = read(tmp_path / 'r.json', run(train=mode(guards=[dict(GUARD, label_map=junk)])))
-    assert not found.modes['train'].spaces.pixels.label_map
 
 
 @pytest.mark.parametrize('text', ['{"format": 1', '[' * 100_000, '{"format": 9, "runs": []}', '{"format": 1}'])
