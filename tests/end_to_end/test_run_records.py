@@ -12,14 +12,10 @@ from typing import Any, Dict, List
 
 import numpy as np
 import pytest
-from mmengine.config import Config, ConfigDict
+from mmengine.config import Config
 from mmengine.registry import LOOPS
 from mmengine.runner import ValLoop
-from mmseg.models import EncoderDecoder
-from mmseg.registry import MODELS
-from small_det_runs import MAKERS, faults_in, leaf_datasets, small_config
 from small_runs import (
-    GUARD,
     LOAD,
     NUM_CLASSES,
     PACK,
@@ -81,47 +77,6 @@ def test_a_training_that_dies_has_not_ended(cityscapes: str, work_dir: str) -> N
     with pytest.raises(FloatingPointError):
         run.train()
     assert run.modes['train']['ended'] is False
-
-
-UNGUARDED = dict(type='CrossEntropyLoss')
-
-
-@MODELS.register_module(force=True)
-class _OneBranch(EncoderDecoder):
-    """Trains on the branch ``sup`` of a batch."""
-
-    def forward(self, inputs: Any, data_samples: Any = None, mode: str = 'tensor') -> Any:
-        return super().forward(inputs['sup'], data_samples['sup'], mode)
-
-
-@pytest.mark.slow
-def test_a_guard_in_a_branch_is_found(cityscapes: str, work_dir: str) -> None:
-    branches = dict(type='mmdet.MultiBranch', branch_field=['sup'], sup=[PACK, GUARD])
-    config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, branches])
-    config.model.type = '_OneBranch'
-    config.model.decode_head.loss_decode = UNGUARDED
-    config.model.data_preprocessor = dict(
-        type='mmdet.MultiBranchDataPreprocessor', data_preprocessor=config.model.data_preprocessor
-    )
-    run = train(config)
-    assert [guard['num_classes'] for guard in run.modes['train']['guards']] == [NUM_CLASSES]
-    found = [sample for line in run.lines() for sample in line['samples']]
-    assert found == [sample for sample in expected_samples(cityscapes, 'gtFine/train') if sample['skipped']]
-
-
-@pytest.mark.slow
-def test_a_guard_in_test_time_augmentation_is_found_once(cityscapes: str, work_dir: str) -> None:
-    config = tiny_config(cityscapes, work_dir)
-    flips = [dict(type='RandomFlip', prob=0.0), dict(type='RandomFlip', prob=1.0)]
-    add_loop(config, 'test', [LOAD[0], dict(type='TestTimeAug', transforms=[flips, [LOAD[1]], [PACK], [GUARD]])])
-    config.model = ConfigDict(type='SegTTAModel', module=config.model)
-    run = Run(config).test()
-    assert [guard['num_classes'] for guard in run.modes['test']['guards']] == [NUM_CLASSES]
-    # Each view of an image has its labels; they count once.
-    found = [sample for line in run.lines('test') for sample in line['samples']]
-    assert found == [sample for sample in expected_samples(cityscapes, 'gtFine/val') if sample['skipped']]
-    totals = run.modes['test']['totals']
-    assert (totals['pixels']['total'], totals['files']) == (VAL_IMAGES * SIZE**2, VAL_IMAGES)
 
 
 #: Twice is not once.
@@ -226,18 +181,6 @@ def test_one_root_in_several_data_sets_is_left_out_of_the_names(roots: List[str]
     config.train_dataloader.dataset = both(config.train_dataloader.dataset, [roots[1], roots[1] + '/'])
     found = {osp.relpath(path, roots[1]): pixels for path, pixels in planted(roots[1], 'gtFine/train').items()}
     assert named(train(config)) == found
-
-
-@pytest.mark.slow
-def test_two_roots_of_boxes(tmp_path: Path) -> None:
-    clean = MAKERS['mask_rcnn'](str(tmp_path / 'first'), faults=())
-    faulty = MAKERS['mask_rcnn'](str(tmp_path / 'second'))
-    config = small_config('mask_rcnn', clean, str(tmp_path), epochs=2)
-    (dataset,) = leaf_datasets(config.train_dataloader.dataset)
-    config.train_dataloader.dataset = both(dataset, [clean, faulty])
-    run = train(config)
-    expected = {osp.join(faulty, fault.source) for fault in faults_in('mask_rcnn', faulty, 'train')}
-    assert named(run).keys() == expected
 
 
 @LOOPS.register_module()

@@ -13,7 +13,7 @@ from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.optim import OptimWrapper
 from mmengine.registry import FUNCTIONS, OPTIM_WRAPPERS
-from small_runs import GUARD, LOAD, PACK, Run, add_loop, dataset_config, expected_samples, shrink, tiny_config, train
+from small_runs import GUARD, LOAD, PACK, Run, add_loop, expected_samples, shrink, tiny_config, train
 
 from mmguard import LabelGuardError
 from mmguard.compat.stack import config_file
@@ -119,19 +119,6 @@ def test_three_lines_and_guarded_losses_keep_the_same_run_alive(cityscapes: str,
         assert counts['0'] == counts['1'] == skipped
         assert counts['2'] == 0  # the edge map holds 0 and 1 alone
         assert counts['3'] <= skipped  # it sees the labels near the predicted edges
-
-
-def test_the_guard_before_generate_edge_draws_no_edges_around_invalid_pixels(cityscapes: str) -> None:
-    from mmseg.registry import DATASETS
-    from small_runs import GUARD, LOAD, PACK
-
-    def edges(*steps: dict) -> int:
-        pipeline = [*LOAD, *steps, PACK]
-        dataset = DATASETS.build(dict(dataset_config(cityscapes, 'train', pipeline), _scope_='mmseg'))
-        return int(dataset[3]['data_samples'].gt_edge_map.data.sum())
-
-    edge = dict(type='GenerateEdge', edge_width=4)
-    assert edges(GUARD, edge) < edges(edge)
 
 
 #: Share of skipped pixels after each of the first four iterations: 77, 252, 63 and 161 of 8192 each.
