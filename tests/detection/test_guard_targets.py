@@ -42,7 +42,6 @@ def target(labels: List[int], boxes: Optional[List[List[float]]] = None, image_i
 
 
 PER_INSTANCE = ('boxes', 'labels', 'masks', 'keypoints', 'area', 'iscrowd', 'track_ids', 'names', 'polygons')
-PER_IMAGE = ('image_id', 'orig_size', 'size', 'file_name', 'flipped')
 
 
 def picked(one: Dict[str, Any], rows: List[int]) -> Dict[str, Any]:
