@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import pickle
@@ -103,6 +104,10 @@ class Program:
     def scope(self) -> Any:
         """Look up types without a scope as a training would."""
         return DefaultScope.overwrite_default_scope(self.config.get('default_scope') or 'mmengine')
+
+    def forget(self, *names: str) -> None:
+        """Build the model, the metrics or other parts again when they are asked for."""
+        self.made = {key: made for key, made in self.made.items() if key[0] not in names}
 
     def seconds_left(self) -> float:
         """Return the remaining seconds of the current property."""
@@ -350,17 +355,28 @@ class Program:
 
     # ---- evaluation
 
-    @once
-    def metrics(self) -> List[Any]:
-        """Build the metrics of the validation."""
+    def metric_nodes(self) -> List[Any]:
+        """Return the configs of the metrics of the validation."""
         node = self.config.get('val_evaluator')
         if not node:
             raise Unavailable('the config has no val_evaluator')
         nodes = node.get('metrics', node) if isinstance(node, dict) else node
-        built = [METRICS.build(copy.deepcopy(one)) for one in ([nodes] if isinstance(nodes, dict) else nodes)]
-        for metric in built:
-            metric.dataset_meta = getattr(self.dataset('val'), 'metainfo', None)
-        return built
+        return [nodes] if isinstance(nodes, dict) else list(nodes)
+
+    @once
+    def metric(self, number: int) -> Any:
+        """Build a metric of the validation."""
+        metric = METRICS.build(copy.deepcopy(self.metric_nodes()[number]))
+        metric.dataset_meta = getattr(self.dataset('val'), 'metainfo', None)
+        return metric
+
+
+def build_parts(program: Program) -> List[Any]:
+    """Build the data sets and the model, and find the smallest images that it takes."""
+    for build in (lambda: program.dataset('train'), program.side, lambda: program.dataset('val')):
+        with contextlib.suppress(Exception):
+            build()
+    return []
 
 
 _programs: Dict[bytes, Program] = {}

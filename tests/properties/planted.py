@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os.path as osp
+import time
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -9,7 +12,8 @@ from mmcv.transforms import BaseTransform
 from mmdet.models import DINOHead, FCNMaskHead, FCOSHead, RetinaHead, Shared2FCBBoxHead
 from mmdet.registry import MODELS as DET_MODELS
 from mmdet.registry import TRANSFORMS as DET_TRANSFORMS
-from mmengine.registry import TRANSFORMS
+from mmengine.dataset import BaseDataset
+from mmengine.registry import DATASETS, TRANSFORMS
 from mmseg.datasets.transforms import LoadAnnotations
 from mmseg.evaluation import IoUMetric
 from mmseg.models import FCNHead
@@ -66,6 +70,23 @@ class CropImageOnly(BaseTransform):
         height, width = results['img'].shape[:2]
         crop = results['img'][height // 8 : -(height // 8), width // 8 : -(width // 8)]
         results['img'] = cv2.resize(crop, (width, height))
+        return results
+
+
+@DATASETS.register_module()
+class PersonSet(BaseDataset):
+    """Persons with keypoints, as of COCO, without a pipeline of mmdet."""
+
+    def load_data_list(self):
+        points = [[[20.0 + 4 * number, 30.0 + number, 2.0] for number in range(17)]]
+        instances = [dict(bbox=[10, 10, 90, 60], bbox_label=0, keypoints=points)]
+        return [dict(img_path=osp.join(self.data_root, 'img', f'{n}.png'), instances=instances) for n in range(3)]
+
+
+@TRANSFORMS.register_module()
+class FlipPointsOnly(BaseTransform):
+    def transform(self, results):
+        results['gt_keypoints'][..., 0] = results['img'].shape[1] - results['gt_keypoints'][..., 0]
         return results
 
 
@@ -257,6 +278,19 @@ class MetricWithItsOwnShift(IoUMetric):
             data = sample['gt_sem_seg']['data']
             sample['gt_sem_seg']['data'] = torch.where(data == 255, data, (data + 1) % 19)
         super().process(batch, samples)
+
+
+@METRICS.register_module()
+class Sleeps(IoUMetric):
+    """Takes its time, or the processor's."""
+
+    def __init__(self, busy, **kwargs):
+        super().__init__(**kwargs)
+        self.busy = busy
+
+    def process(self, batch, samples):
+        while True:
+            time.sleep(0 if self.busy else 1)
 
 
 @METRICS.register_module()

@@ -97,7 +97,9 @@ def test_a_reply_that_is_not_one(message, then, kind):
     with Worker() as worker:
         assert worker.ask(os.getpid, seconds=100).value
         began = time.monotonic()
-        reply = worker.ask(call_part, config_with('Replies', message=message, then=then).written, 'training data', 64, seconds=20)
+        reply = worker.ask(
+            call_part, config_with('Replies', message=message, then=then).written, 'training data', 64, seconds=20
+        )
         assert reply.failure.kind == kind
         assert time.monotonic() - began < 30
         assert worker.ask(os.getpid, seconds=100).value

@@ -11,8 +11,8 @@ from typing import Any, List
 from mmguard.tools.arguments import add_run_code, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
-#: Minimum number of seconds for a property.
-_LEAST = 5.0
+#: Share of the time that building the program may take.
+_BUILT = 0.5
 
 
 def add_to(commands: Any) -> None:
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
-    from mmguard.properties.suite import OVERFIT, PROPERTIES, Tested, run_property
+    from mmguard.properties.suite import OVERFIT, PROPERTIES, Tested, build_program, run_property
     from mmguard.properties.worker import Worker
     from mmguard.tools.console import Console
     from mmguard.tools.dry_run.render import as_json, as_page, show, show_total
@@ -67,9 +67,11 @@ def run(args: argparse.Namespace) -> int:
     tested: List[Tested] = []
     ends = time.monotonic() + args.seconds
     with Worker() as worker:
+        with console.status('building the program'):
+            build_program(worker, config.written, _BUILT * args.seconds, args.samples, args.device)
         for number, name in enumerate(names):
-            # An equal share of the remaining time, except for the first, which builds most.
-            seconds = max(_LEAST, 2 * (ends - time.monotonic()) / (len(names) - number + 1))
+            # An equal share of the remaining time, so that none takes the time of the others.
+            seconds = (ends - time.monotonic()) / (len(names) - number)
             with console.status(f'{PROPERTIES[name][1]} (at most {seconds:.0f} s)'):
                 found = run_property(worker, config.written, name, seconds, args.samples, args.device)
             tested.append(found)
