@@ -39,7 +39,7 @@ def check_weights(program: Program) -> List[Result]:
     classes = program.some_classes()
     try:
         side = program.side()
-    except Unavailable:  # the losses fail, perhaps because of the weights
+    except Exception:  # the losses fail, perhaps because of the weights
         side = SIDES['mmdet'][0]
     try:
         calls = _record(program, {place: modules[place] for place in weighted}, program.samples_of(classes, side, 2))
@@ -54,8 +54,7 @@ def check_weights(program: Program) -> List[Result]:
 
 
 def _grow_weights(program: Program) -> None:
-    """Build a program with one more entry in all class weights; raise :class:`Unavailable` if it does not train,
-    either."""
+    """Build a program with one more entry in all class weights; raise its exception if it does not train, either."""
     tree = program.config.to_dict()
     for _, node in walk(tree['model']):
         if isinstance(node.get('class_weight'), (list, tuple)):

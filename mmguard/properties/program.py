@@ -254,16 +254,16 @@ class Program:
 
     @once
     def side(self) -> int:
-        """Return the smallest side of images on which the model gives a finite loss."""
-        problem = None
+        """Return the smallest side of images on which the model gives a finite loss; raise its first exception."""
+        problems: List[Exception] = []
         for side in SIDES.get(self.read.framework, SIDES['mmdet']):
             try:
                 losses = self.losses(self.plain_batch(side), side)
                 if all(bool(torch.isfinite(loss).all()) for loss in losses.values()):
                     return side
             except Exception as error:
-                problem = problem or error
-        raise Unavailable(f'the model gives no finite loss for a small batch: {problem}')
+                problems.append(error)
+        raise problems[0] if problems else ValueError('the losses of a small batch are not finite')
 
     def plain_sample(self, seed: int, side: int) -> Any:
         """Return an ordinary sample of the kind that the model trains on."""

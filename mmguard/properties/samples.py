@@ -87,28 +87,3 @@ def labels_of(sample: Any, kind: str) -> Set[int]:
     if kind == 'instances':
         return set(labels.gt_instances.labels.tolist()) if 'labels' in labels.get('gt_instances', {}) else set()
     return set(torch.unique(label_map_of(sample)).tolist())
-
-
-def shrink(sample: Any, side: int) -> Any:
-    """Resize a packed sample until its longer side is at most ``side``; smaller ones stay as they are."""
-    height, width = sample['inputs'].shape[-2:]
-    factor = side / max(height, width)
-    if factor >= 1:
-        return sample
-    size = (max(1, round(height * factor)), max(1, round(width * factor)))
-    rows, columns = (torch.arange(new) * old // new for new, old in zip(size, (height, width)))
-    labels = copy.deepcopy(sample['data_samples'])
-    for name, value in labels.items():
-        if isinstance(value, PixelData):
-            planes = {key: plane[..., rows, :][..., columns] for key, plane in value.items()}
-            setattr(labels, name, PixelData(metainfo=value.metainfo, **planes))
-        elif isinstance(value, InstanceData):
-            if 'bboxes' in value:
-                scaled = value.bboxes if torch.is_tensor(value.bboxes) else value.bboxes.tensor
-                scaled *= torch.tensor([size[1] / width, size[0] / height] * 2)
-            if 'masks' in value and hasattr(value.masks, 'resize'):
-                value.masks = value.masks.resize(size)
-    labels.set_metainfo(
-        {key: size for key in ('img_shape', 'pad_shape', 'batch_input_shape') if key in labels.metainfo}
-    )
-    return {**sample, 'inputs': sample['inputs'][..., rows, :][..., columns], 'data_samples': labels}

@@ -98,7 +98,7 @@ def test_a_reply_that_is_not_one(message, then, kind):
         assert worker.ask(os.getpid, seconds=100).value
         began = time.monotonic()
         reply = worker.ask(
-            call_part, config_with('Replies', message=message, then=then).written, 'training data', 64, seconds=20
+            call_part, config_with('Replies', message=message, then=then).written, 'training data', seconds=20
         )
         assert reply.failure.kind == kind
         assert time.monotonic() - began < 30
