@@ -37,8 +37,8 @@ PER_INSTANCE = 1000
 class Marks(NamedTuple):
     """Full marks of a metric, the ends of the names of its values, and the package that it needs."""
 
-    full: float
-    keys: Sequence[str]
+    full: float = 1.0
+    keys: Sequence[str] = ()
     package: str = ''
 
 
@@ -56,19 +56,21 @@ Predict = Callable[[Any, Dict[str, Any]], None]
 
 
 def check_labels(program: Program) -> List[Result]:
-    """Compare class names, and what becomes of each value, in the data sets of both splits."""
-    train, val = program.leaves('train'), program.leaves('val')
-    results = []
+    """Compare class names, and the labels of values or categories, in the data sets of both splits."""
+    train, results = program.leaves('train'), []
     for number, one in enumerate(train):
-        for other in val:
-            subject = type(one).__name__ if len(train) == 1 else f'{type(one).__name__} {number}'
+        subject = type(one).__name__ if len(train) == 1 else f'{type(one).__name__} {number}'
+        for other in program.leaves('val'):
             differing = _compare_names(names_of(one), names_of(other), 'in the training', 'in the validation')
             results += [broken(f'{subject}, class names', differing)] if differing else []
             values = sorted(_values_of(one) | _values_of(other))[:VALUES]
             if values:
-                results.append(_compare_values(program, subject, one, other, values))
+                results.append(_judge_labels(subject, _map_values(program, one, other, values), names_of(one)))
             elif not differing:
-                results.append(_compare_categories(subject, one, other))
+                ours, theirs = _labels_by_name(one), _labels_by_name(other)
+                results.append(
+                    _judge_labels(subject, {name: (ours[name], theirs[name]) for name in ours if name in theirs})
+                )
     return results
 
 
@@ -81,17 +83,26 @@ def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there:
     return f'label {at} is {names[0]} {here} and {names[1]} {there}'
 
 
-def _compare_categories(subject: str, train: Any, val: Any) -> Result:
-    """Compare names of categories -> labels, where the data sets say them."""
-    ours, theirs = _labels_by_name(train), _labels_by_name(val)
-    common = sorted(set(ours) & set(theirs))
-    if not common:
-        return not_tested(subject, 'its data sets do not say which category gets which label')
-    for name in common:
-        if ours[name] != theirs[name]:
-            evidence = f'{name} is label {ours[name]} in the training and label {theirs[name]} in the validation'
-            return broken(subject, evidence)
-    return holds(subject, '', dict(categories=len(common)))
+def _judge_labels(subject: str, known: Dict[str, Tuple[int, int]], names: Sequence[str] = ()) -> Result:
+    """Compare the labels that values or categories get in the training and in the validation."""
+    if not known:
+        return not_tested(subject, 'both data sets say the label of no category, and load no label map of one value')
+    data = dict(labels={value: list(pair) for value, pair in known.items()})
+    words = [
+        '{} is {} in the training and {} in the validation'.format(
+            value, *('ignored' if label == VOID else f'label {label}' for label in pair)
+        )
+        for value, pair in known.items()
+        if pair[0] != pair[1]
+    ]
+    if words:
+        return broken(subject, '; '.join(words[:3]), data)
+    meant = {value: pair[0] for value, pair in known.items() if value != f'value {VOID}'}
+    ignored = [value for value, label in meant.items() if label == VOID]
+    unused = [name for label, name in enumerate(names) if label not in meant.values()]
+    if ignored and unused and len(meant) == len(names):
+        return setting(subject, f'{ignored[0]} is ignored, and no value becomes {unused[0]}', data)
+    return holds(subject, '', data)
 
 
 def _labels_by_name(dataset: Any) -> Dict[str, int]:
@@ -126,31 +137,16 @@ def _values_of(dataset: Any) -> Set[int]:
     return {int(value) for one in maps if one is not None for value in np.unique(one)}
 
 
-def _compare_values(program: Program, subject: str, train: Any, val: Any, values: List[int]) -> Result:
-    known: Dict[int, Tuple[int, int]] = {}
+def _map_values(program: Program, train: Any, val: Any, values: List[int]) -> Dict[str, Tuple[int, int]]:
+    """Return the label that both pipelines make of each value, as far as there is time."""
+    known: Dict[str, Tuple[int, int]] = {}
     for value in values:
         ours, theirs = (_label_for(program, dataset, value) for dataset in (train, val))
         if ours is not None and theirs is not None:
-            known[value] = ours, theirs
+            known[f'value {value}'] = ours, theirs
         if program.seconds_left() < 0:
             break
-    if not known:
-        return not_tested(subject, 'its pipelines do not load a label map of one value')
-    data = dict(labels={str(value): list(pair) for value, pair in known.items()})
-    words = [
-        'value {} is {} in the training and {} in the validation'.format(
-            value, *('ignored' if label == VOID else f'label {label}' for label in pair)
-        )
-        for value, pair in known.items()
-        if pair[0] != pair[1]
-    ]
-    if words:
-        return broken(subject, '; '.join(words[:3]), data)
-    ignored = [value for value, pair in known.items() if pair[0] == VOID != value]
-    unused = [one for label, one in enumerate(names_of(train)) if label not in {pair[0] for pair in known.values()}]
-    if ignored and unused and len(set(known) - {VOID}) == len(names_of(train)):
-        return setting(subject, f'value {ignored[0]} is ignored, and no value becomes {unused[0]}', data)
-    return holds(subject, '', data)
+    return known
 
 
 def _label_for(program: Program, dataset: Any, value: int) -> Optional[int]:
@@ -186,43 +182,40 @@ def check_marks(program: Program) -> List[Result]:
     results: List[Result] = []
     for number, node in enumerate(program.metric_nodes()):
         cls = class_of(node['type'], 'METRICS', str(program.config.get('default_scope') or ''))
-        known = [MARKS[base.__name__] for base in getattr(cls, '__mro__', ()) if base.__name__ in MARKS]
-        package = known[0].package if known else ''
-        if package and find_spec(package) is None:
-            results.append(not_tested(name_of(node['type']), f'{package} is not installed'))
-            continue
-        metric = program.metric(number)
-        results += [*_check_names(metric), _check_metric(program, metric, *known[:1])]
+        marks = next((MARKS[base.__name__] for base in getattr(cls, '__mro__', ()) if base.__name__ in MARKS), Marks())
+        try:
+            if marks.package and find_spec(marks.package) is None:
+                raise Unavailable(f'{marks.package} is not installed')
+            results += _check_names(program.metric(number))
+            results.append(_check_metric(program, program.metric(number), marks))
+        except Unavailable as reason:
+            results.append(not_tested(name_of(node['type']), str(reason)))
     return results
 
 
-def _check_metric(program: Program, metric: Any, best: Optional[Marks] = None) -> Result:
-    name = type(metric).__name__
-    dataset = program.dataset('val')
-    leaf, *others = program.leaves('val')
-    if best is None:
-        return not_tested(name, 'it is not known what its full marks are')
+def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
+    name, dataset, (leaf, *others) = type(metric).__name__, program.dataset('val'), program.leaves('val')
+    if not marks.keys:
+        raise Unavailable('it is not known what its full marks are')
     if others or getattr(metric, 'format_only', False):
-        return not_tested(name, 'several data sets are evaluated' if others else 'it writes files only (format_only)')
-    full, keys, _ = best
-    with_masks = 'segm' in (getattr(metric, 'metrics', None) or ())
-    if 'mIoU' in keys:
-        predict = _predict_pixels(program)
-    elif 'PQ' in keys:
+        raise Unavailable('several data sets are evaluated' if others else 'it writes files only (format_only)')
+    if 'mIoU' in marks.keys:
+        predict = _predict_pixels(program, leaf)
+    elif 'PQ' in marks.keys:
         predict = _predict_panoptic(program, leaf)
     else:
-        predict = _predict_instances(program, leaf, with_masks)
-    given, reason = [], 'no sample has labels'
+        predict = _predict_instances(program, leaf, 'segm' in (getattr(metric, 'metrics', None) or ()))
+    given, problem = [], Unavailable('no sample has labels')
     for index in spread(len(dataset), program.samples):
         with program.scope():
             sample = dataset[index]['data_samples']
         try:
             predict(sample, leaf.get_data_info(index))
             given.append(sample)
-        except Unavailable as error:
-            reason = str(error)
+        except Unavailable as reason:
+            problem = reason
     if not given:
-        return not_tested(name, reason)
+        raise problem
     api = getattr(metric, '_coco_api', None) or getattr(metric, '_lvis_api', None)
     if api is not None:
         metric.img_ids = [sample.metainfo['img_id'] for sample in given]
@@ -237,21 +230,21 @@ def _check_metric(program: Program, metric: Any, best: Optional[Marks] = None) -
         raise
     except Exception as error:
         return broken(name, f'fails on the truth: {Failure.describe(error)}')
-    marks = {key: float(value) for key, value in values.items() if key.split('/')[-1] in keys}
-    marks = {key: value for key, value in marks.items() if np.isfinite(value) and value >= 0}
-    if not marks:
-        return not_tested(name, f'it gives none of {", ".join(keys)}')
-    data = dict(samples=len(given), values=marks)
-    low = [f'{key} {value:g}' for key, value in marks.items() if value < full - 1e-3]
-    return broken(name, f'gives the truth {", ".join(low)} of {full:g}', data) if low else holds(name, '', data)
+    found = {key: float(value) for key, value in values.items() if key.split('/')[-1] in marks.keys}
+    found = {key: value for key, value in found.items() if np.isfinite(value) and value >= 0}
+    if not found:
+        raise Unavailable(f'it gives none of {", ".join(marks.keys)}')
+    low = ', '.join(f'{key} {value:g}' for key, value in found.items() if value < marks.full - 1e-3)
+    data = dict(samples=len(given), values=found)
+    return broken(name, f'gives the truth {low} of {marks.full:g}', data) if low else holds(name, '', data)
 
 
-def _predict_pixels(program: Program) -> Predict:
+def _predict_pixels(program: Program, leaf: Any) -> Predict:
     """Predict the label maps of the files, labelled as the training labels them."""
     label_for = lru_cache(maxsize=None)(lambda value: _label_for(program, program.leaves('train')[0], value))
 
     def predict(sample: Any, info: Dict[str, Any]) -> None:
-        raw = _read_label_file(program.leaves('val')[0], info)
+        raw = _read_label_file(leaf, info)
         if raw is None:
             raise Unavailable('its label files are not here, or not images of one channel')
         truth = np.full(raw.shape, VOID, np.int64)
