@@ -16,9 +16,9 @@ from PIL import Image
 
 from mmguard.config.classes import class_of, name_of
 from mmguard.labels.spaces import VOID
-from mmguard.properties.datasets import seed_all, spread
+from mmguard.properties.datasets import names_of, seed_all, spread
 from mmguard.properties.pipelines import look
-from mmguard.properties.program import Program, names_of
+from mmguard.properties.program import Program
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.worker import Failure
 
@@ -115,7 +115,7 @@ def _labels_by_name(dataset: Any) -> Dict[str, int]:
 
 
 def _read_label_file(dataset: Any, info: Dict[str, Any]) -> Optional[np.ndarray]:
-    """Return the values of the label map of a sample; ``None`` if it is not a local image of one channel."""
+    """Return the values of the label map of a sample; ``None`` if it is missing or has several channels."""
     path = info.get('seg_map_path')
     return _decode(dataset, path) if isinstance(path, str) and os.path.isfile(path) else None
 
@@ -127,7 +127,7 @@ def _decode(dataset: Any, path: str) -> Optional[np.ndarray]:
     steps = [step for step in getattr(dataset.pipeline, 'transforms', ()) if hasattr(step, 'imdecode_backend')]
     try:
         values = mmcv.imread(path, 'unchanged', backend=steps[-1].imdecode_backend if steps else 'pillow')
-    except Exception:  # it is no image, or a package is missing
+    except Exception:  # not an image, or a package is missing
         return None
     return values if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in 'biu' else None
 
@@ -263,7 +263,7 @@ def _predict_pixels(program: Program, leaf: Any) -> Predict:
     return predict
 
 
-def _trained_labels(program: Program, leaf: Any) -> Callable[[Sequence[int]], List[int]]:
+def _translate_labels(program: Program, leaf: Any) -> Callable[[Sequence[int]], List[int]]:
     """Return a function from labels of a data set to those that the training gives their categories."""
     labels = _labels_by_name(program.leaves('train')[0])
     names_here = {label: name for name, label in _labels_by_name(leaf).items()}
@@ -279,7 +279,7 @@ def _trained_labels(program: Program, leaf: Any) -> Callable[[Sequence[int]], Li
 
 def _predict_panoptic(program: Program, leaf: Any) -> Predict:
     """Predict the segments of the file, with the labels that the training gives their categories."""
-    find_labels = _trained_labels(program, leaf)
+    find_labels = _translate_labels(program, leaf)
 
     def predict(sample: Any, info: Dict[str, Any]) -> None:
         segments = info.get('segments_info') or ()
@@ -297,7 +297,7 @@ def _predict_panoptic(program: Program, leaf: Any) -> Predict:
 
 def _predict_instances(program: Program, leaf: Any, with_masks: bool) -> Predict:
     """Predict the annotated objects, with the labels that the training gives their categories."""
-    find_labels = _trained_labels(program, leaf)
+    find_labels = _translate_labels(program, leaf)
 
     def predict(sample: Any, info: Dict[str, Any]) -> None:
         objects = [one for one in info.get('instances') or () if not one.get('ignore_flag')]

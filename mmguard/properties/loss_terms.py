@@ -10,7 +10,8 @@ from mmengine.registry import MODELS
 from torch import Tensor
 
 from mmguard.config.changes import walk
-from mmguard.properties.program import ANNOTATED, SIDES, Program, walk_objects
+from mmguard.properties.datasets import walk_objects
+from mmguard.properties.program import ANNOTATED, SIDES, Program
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.samples import label_map_of
 from mmguard.properties.scores import Call, recorded

@@ -20,8 +20,8 @@ from mmguard.properties.alignment import (
     fill_boxes,
     fill_dots,
 )
-from mmguard.properties.datasets import seed_all, spread, watched_steps
-from mmguard.properties.program import Program, walk_objects
+from mmguard.properties.datasets import seed_all, spread, walk_objects, watched_steps
+from mmguard.properties.program import Program
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.samples import label_map_of, make_masks
 from mmguard.properties.worker import Failure

@@ -9,7 +9,7 @@ import pickle
 import sys
 import time
 from functools import wraps
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple, TypeVar, cast
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Set, Tuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -18,7 +18,6 @@ from mmengine.dataset import pseudo_collate
 from mmengine.logging import MessageHub
 from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import DATASETS, METRICS, MODELS, DefaultScope
-from mmengine.structures import PixelData
 from mmengine.utils import import_modules_from_strings
 from torch import Tensor
 
@@ -32,9 +31,9 @@ from mmguard.labels.heads import from_model
 from mmguard.labels.spaces import VOID, LabelSpaces
 from mmguard.losses.guard_model import guard_model
 from mmguard.properties.alignment import Box
-from mmguard.properties.datasets import innermost, seed_all, spread
+from mmguard.properties.datasets import innermost, names_of, seed_all, spread, walk_objects
 from mmguard.properties.result import NoSamples, Unavailable
-from mmguard.properties.samples import label_map_of, make_instances, make_template
+from mmguard.properties.samples import label_map_of, make_blank, make_instances, make_template
 
 #: Sides of images that are tried, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
@@ -286,7 +285,7 @@ class Program:
 
     def pixels(self, labels: Any, side: int, seed: int = 0) -> Any:
         """Return a packed sample with a label map of one label, or of n x n blocks of labels."""
-        sample = self._blank(side, seed)
+        sample = make_blank(self.template(), side, seed)
         blocks = np.atleast_2d(labels).astype(np.int64)
         label_map = np.kron(blocks, np.ones((side // len(blocks),) * 2, np.int64))
         sample['data_samples'].gt_sem_seg.data = torch.as_tensor(label_map)[None]
@@ -294,7 +293,7 @@ class Program:
 
     def instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
         """Return a packed sample with these boxes and, if the model trains on them, masks of their inside."""
-        sample = self._blank(side, seed)
+        sample = make_blank(self.template(), side, seed)
         known = self.template()['data_samples']
         sample['data_samples'].gt_instances = make_instances(known.gt_instances, boxes, labels, side)
         if 'ignored_instances' in known:
@@ -312,23 +311,6 @@ class Program:
         chosen = [*labels[-1:], *(labels[n] for n in spread(len(labels) - 1, 16 * number - 1))]
         parts = [chosen[n::number] for n in range(number)]
         return [self.instances(boxes[: len(part)], part, side, n) for n, part in enumerate(parts)]
-
-    def _blank(self, side: int, seed: int) -> Any:
-        template = self.template()
-        known = template['data_samples']
-        channels = template['inputs'].shape[0]
-        noise = np.random.default_rng(seed).integers(0, 256, (channels, side, side), dtype=np.uint8)
-        fresh = type(known)(metainfo=known.metainfo)
-        fresh.set_metainfo(dict.fromkeys(('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape'), (side, side)))
-        fresh.set_metainfo(dict(scale_factor=(1.0, 1.0), flip=False, flip_direction=None))
-        for name, value in known.items():
-            if isinstance(value, PixelData):
-                planes = {key: plane.new_zeros((*plane.shape[:-2], side, side)) for key, plane in value.items()}
-                setattr(fresh, name, PixelData(metainfo=value.metainfo, **planes))
-            elif name not in ('gt_instances', 'ignored_instances'):
-                setattr(fresh, name, copy.deepcopy(value))
-        sample = {name: copy.deepcopy(value) for name, value in template.items() if name != 'inputs'}
-        return {**sample, 'inputs': torch.as_tensor(noise), 'data_samples': fresh}
 
     def batch(self, samples: Sequence[Any], side: int = 0) -> Any:
         """Return the input of the model for packed samples, with its preprocessor set to small images."""
@@ -395,18 +377,6 @@ def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -
 def total(losses: Mapping[str, Tensor]) -> Tensor:
     """Return the sum of the losses, as a training minimizes it."""
     return sum((loss for name, loss in losses.items() if 'loss' in name), torch.zeros(()))
-
-
-def names_of(dataset: Any) -> Tuple[str, ...]:
-    """Return what a data set calls its classes; empty where it does not say it."""
-    names = (getattr(dataset, 'metainfo', None) or {}).get('classes')
-    return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
-
-
-def walk_objects(leaf: Any, most: int) -> Iterator[Dict[str, Any]]:
-    """Walk the objects in the annotations of up to ``most`` samples; no pipeline is run."""
-    for index in spread(len(leaf), most if hasattr(leaf, 'get_data_info') else 0):
-        yield from leaf.get_data_info(index).get('instances') or ()
 
 
 def drop_pretrained(model: Any) -> Any:
