@@ -178,8 +178,8 @@ def _train(program: Any) -> None:
     """Train the model on all labels that the data hold."""
     import torch
 
-    from mmguard.properties.program import total
     from mmguard.properties.samples import labels_of
+    from mmguard.properties.scores import total
 
     problem: Exception = ValueError('the pipeline leaves no sample with labels')
     samples: List[Any] = []

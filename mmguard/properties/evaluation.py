@@ -224,6 +224,7 @@ def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
             return broken(name, f'image {unknown[0]} of the data set is not in its file')
     try:
         with program.scope():
+            metric.results = []  # of an attempt whose time was up
             metric.process({}, [sample.to_dict() for sample in given])
             values = metric.evaluate(len(given))
     except ImportError:

@@ -104,10 +104,6 @@ class Program:
         """Look up types without a scope as a training would."""
         return DefaultScope.overwrite_default_scope(self.config.get('default_scope') or 'mmengine')
 
-    def forget(self, *names: str) -> None:
-        """Build the model, the metrics or other parts again when they are asked for."""
-        self.made = {key: made for key, made in self.made.items() if key[0] not in names}
-
     def seconds_left(self) -> float:
         """Return the remaining seconds of the current property."""
         return self.ends - time.monotonic()
@@ -372,11 +368,6 @@ def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -
             _programs.pop(next(iter(_programs)))
         _programs[key] = Program(tree, device, samples)
     return _programs[key]
-
-
-def total(losses: Mapping[str, Tensor]) -> Tensor:
-    """Return the sum of the losses, as a training minimizes it."""
-    return sum((loss for name, loss in losses.items() if 'loss' in name), torch.zeros(()))
 
 
 def drop_pretrained(model: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from mmguard.properties.result import OUTCOMES, Result, Unavailable, not_tested
 from mmguard.properties.worker import Failure, OutOfTime, Worker, time_limit
@@ -27,6 +27,10 @@ PROPERTIES: Dict[str, Tuple[str, str]] = {
 OVERFIT = 'learns-one-batch'
 
 
+#: Share of the time that building the program may take.
+BUILT = 0.5
+
+
 class Tested(NamedTuple):
     """Record of a property: the worst outcome, and a result for each part that it is about, the broken ones first."""
 
@@ -35,6 +39,11 @@ class Tested(NamedTuple):
     outcome: str
     results: List[Result]
     seconds: float
+
+    @property
+    def is_late(self) -> bool:
+        """True if there was not enough time."""
+        return any(one.data.get('reason') == 'time' for one in self.results)
 
 
 def run_property(
@@ -57,9 +66,26 @@ def run_property(
     return Tested(name, summary, results[0].outcome if results else 'not tested', results, time.monotonic() - began)
 
 
-def build_program(worker: Worker, tree: Mapping[str, Any], seconds: float, samples: int, device: str) -> None:
-    """Build what all properties need; what fails here is named by the properties that need it."""
-    _ask(worker, dict(tree), 'program.build_parts', samples, device, seconds)
+def run_properties(
+    worker: Worker, tree: Mapping[str, Any], names: Sequence[str], seconds: float, samples: int = 8, device: str = 'cpu'
+) -> Iterator[Tested]:
+    """Test properties in equal shares of the time, so that none takes the time of the others.
+
+    The program is built first. Properties whose time is up are tested once more, in the time that is left at the end.
+    """
+    ends = time.monotonic() + seconds
+    _ask(worker, dict(tree), 'program.build_parts', samples, device, BUILT * seconds)
+    late: List[str] = []
+    for number, name in enumerate(names):
+        share = (ends - time.monotonic()) / (len(names) - number)
+        tested = run_property(worker, tree, name, share, samples, device)
+        if tested.is_late:
+            late.append(name)
+        else:
+            yield tested
+    for number, name in enumerate(late):
+        share = (ends - time.monotonic()) / (len(late) - number)
+        yield run_property(worker, tree, name, share, samples, device)
 
 
 def _ask(worker: Worker, tree: Dict[str, Any], test: str, samples: int, device: str, seconds: float) -> List[Result]:
@@ -81,7 +107,6 @@ def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, ends: 
 
     module, _, function = test.partition('.')
     left = ends - time.monotonic()
-    program = None
     try:
         with time_limit(0.85 * left):
             program = program_of(tree, device, samples)
@@ -90,8 +115,6 @@ def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, ends: 
             found: List[Result] = check(program)
             return found
     except OutOfTime:
-        if program is not None:
-            program.forget('model', 'metric')  # it may have left them half-way
         return [_out_of_time(left)]
     except Unavailable as reason:
         return [not_tested('', str(reason))]
