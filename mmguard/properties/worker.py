@@ -26,9 +26,12 @@ MEMORY, LONGEST = 8 << 30, 64 << 20
 #: Environment of the process: model hubs are not contacted.
 _ENVIRONMENT = {'HF_HUB_OFFLINE': '1', 'TRANSFORMERS_OFFLINE': '1', 'HF_DATASETS_OFFLINE': '1'}
 #: Folders of code that is not the user's: mmguard's own, which calls the program, and the standard library.
-_OTHERS = (
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-    *(sysconfig.get_path(name) for name in ('stdlib', 'platstdlib')),
+_OTHERS = tuple(
+    os.path.join(folder, '')
+    for folder in (
+        os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+        *(sysconfig.get_path(name) for name in ('stdlib', 'platstdlib')),
+    )
 )
 #: Constants of Linux: flags of unshare(2), and the option of prctl(2) that makes a process the parent of its orphans.
 _NEW_USER, _NEW_NETWORK, _SUBREAPER, _SIGNAL_AT_END = 0x10000000, 0x40000000, 36, 1

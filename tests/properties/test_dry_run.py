@@ -199,6 +199,14 @@ def test_losses_called_by_themselves(worker, name, loss, outcome):
     assert run_property(worker, tree, name, 200).outcome == outcome
 
 
+@pytest.mark.parametrize(('size', 'tried'), [(3, 3), (8, 4)])
+def test_larger_batches_are_tried_with_fewer_images(size, tried, worker):
+    tree = tree_of(FCN)
+    tree['train_dataloader']['batch_size'] = size
+    (found,) = run_property(worker, tree, 'loader-batches', 200).results
+    assert (found.outcome, found.data) == ('holds', dict(size=size, tried=tried))
+
+
 @pytest.mark.parametrize('words', [['--only', 'no-such'], ['--seconds', '0'], ['--samples', 'many']])
 def test_misuse(words):
     with pytest.raises(SystemExit, match='2'):
