@@ -58,8 +58,8 @@ REVIEWED: Dict[Tuple[str, str], Tuple[str, str]] = {
     ('pidnet', 'ignored-weigh-nothing'): ('the losses', _WEIGHTS),
     ('pidnet', 'empty-batch'): ('targets', _WEIGHTS),
     ('ddrnet', 'empty-batch'): ('no image', 'OHEM returns a constant without a graph where all pixels are ignored'),
-    ('maskformer', 'ignored-weigh-nothing'): ('mask', _MASKS),
-    ('mask2former', 'ignored-weigh-nothing'): ('mask', _MASKS),
+    ('maskformer', 'ignored-weigh-nothing'): ('decode_head', _MASKS),
+    ('mask2former', 'ignored-weigh-nothing'): ('decode_head', _MASKS),
 }
 
 
