@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from contextlib import redirect_stdout
 from typing import Any, List
 
 from mmguard.tools.arguments import add_run_code, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
-
-#: Minimum number of seconds for a property.
-_LEAST = 5.0
 
 
 def add_to(commands: Any) -> None:
@@ -50,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
-    from mmguard.properties.suite import OVERFIT, PROPERTIES, Tested, run_property
+    from mmguard.properties.suite import OVERFIT, PROPERTIES, Tested, run_properties
     from mmguard.properties.worker import Worker
     from mmguard.tools.console import Console
     from mmguard.tools.dry_run.render import as_json, as_page, show, show_total
@@ -65,15 +61,13 @@ def run(args: argparse.Namespace) -> int:
     asked = args.only or [name for name in PROPERTIES if name != OVERFIT]
     names = [name for name in PROPERTIES if name in asked or (args.overfit and name == OVERFIT)]
     tested: List[Tested] = []
-    ends = time.monotonic() + args.seconds
     with Worker() as worker:
-        for number, name in enumerate(names):
-            # An equal share of the remaining time, except for the first, which builds most.
-            seconds = max(_LEAST, 2 * (ends - time.monotonic()) / (len(names) - number + 1))
-            with console.status(f'{PROPERTIES[name][1]} (at most {seconds:.0f} s)'):
-                found = run_property(worker, config.written, name, seconds, args.samples, args.device)
-            tested.append(found)
-            show(console, found)
+        found = run_properties(worker, config.written, names, args.seconds, args.samples, args.device)
+        with console.status(f'{len(names)} properties (at most {args.seconds} s)'):
+            for one in found:
+                tested.append(one)
+                show(console, one)
+    tested.sort(key=lambda one: names.index(one.name))
     show_total(console, tested)
     if args.json is not None:
         write_json(args.json, as_json(args.config, tested))
