@@ -84,16 +84,13 @@ ORDER: Tuple[str, ...] = (
     'MG240',
     'MG215',
     'MG216',
-    'MG222',
     'MG251',
     'MG223',
     'MG252',
     'MG253',
     'MG225',
     'MG226',
-    'MG228',
     'MG229',
-    'MG245',
     'MG233',
     'MG230',
     'MG243',
@@ -112,7 +109,6 @@ ORDER: Tuple[str, ...] = (
     'MG169',
     # On request: what only an invalid label would bring out.
     'MG218',
-    'MG219',
     'MG220',
     # Volumes.
     'MG180',  # without a dataset.json nothing is known
@@ -192,7 +188,6 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG174': ('MG146',),
     'MG209': ('MG208',),
     'MG250': ('MG252',),
-    'MG254': ('MG222',),
     'MG240': ('MG102', 'MG107', 'MG215'),
     'MG215': ('MG102', 'MG107'),
     'MG251': ('MG223',),

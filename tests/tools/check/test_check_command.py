@@ -59,7 +59,7 @@ def test_select_ignore_and_all(tmp_path, capsys):
     assert main(['check', file, '--all']) == 1
     out = capsys.readouterr().out
     assert out.index('MG214') < out.index('MG218')  # errors first
-    assert main(['check', file, '--select', 'MG2', '--ignore', 'MG214,MG218,MG219,MG220']) == 0
+    assert main(['check', file, '--select', 'MG2', '--ignore', 'MG214,MG220']) == 0
 
 
 def test_json_to_a_file_and_to_standard_output(wrong, tmp_path, capsys):
@@ -132,11 +132,7 @@ def test_an_unknown_type_is_no_exception(tmp_path):
 
 
 def test_codes_may_be_beginnings():
-    assert {rule.code for rule in chosen_rules(['MG21'], ['MG218'])} == {f'MG21{i}' for i in range(10)} - {
-        'MG213',
-        'MG217',
-        'MG218',
-    }
+    assert {rule.code for rule in chosen_rules(['MG21'], ['MG215'])} == {'MG210', 'MG211', 'MG212', 'MG214'}
     assert chosen_rules(everything=True) != chosen_rules()
 
 

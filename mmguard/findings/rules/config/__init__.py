@@ -16,15 +16,11 @@ from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
 from mmguard.findings.rules.config.guard_report_missing import GuardReportMissing
 from mmguard.findings.rules.config.guards_unheard import GuardsUnheard
 from mmguard.findings.rules.config.head_num_classes import HeadNumClasses
-from mmguard.findings.rules.config.ignored_as_background import IgnoredAsBackground
 from mmguard.findings.rules.config.ignored_class import IgnoredClass
 from mmguard.findings.rules.config.ignored_in_loss import IgnoredInLoss
 from mmguard.findings.rules.config.ignored_labels_agree import IgnoredLabelsAgree
-from mmguard.findings.rules.config.label_indexed_early import LabelIndexedEarly
 from mmguard.findings.rules.config.label_map_range import LabelMapRange
-from mmguard.findings.rules.config.loss_num_classes import LossNumClasses
 from mmguard.findings.rules.config.metric_annotations import MetricAnnotations
-from mmguard.findings.rules.config.missing_input import MissingInput
 from mmguard.findings.rules.config.negative_crop import NegativeCrop
 from mmguard.findings.rules.config.negative_ignore_index import NegativeIgnoreIndex
 from mmguard.findings.rules.config.old_style import OldStyle
@@ -67,19 +63,15 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     OneChannelSoftmax,
     NegativeIgnoreIndex,
     UnguardedOhem,
-    LabelIndexedEarly,
     UnguardedLosses,
     NegativeCrop,
-    IgnoredAsBackground,
     GuardMisplaced,
     GuardReportMissing,
     GuardsUnheard,
     BaseHooksReplaced,
     GuardNumClasses,
     UnusedParameters,
-    LossNumClasses,
     MetricAnnotations,
-    MissingInput,
     UnguardedEvaluation,
     IgnoredInLoss,
 ]
