@@ -83,7 +83,6 @@ ORDER: Tuple[str, ...] = (
     'MG214',
     'MG240',
     'MG215',
-    'MG216',
     'MG251',
     'MG223',
     'MG252',
@@ -108,7 +107,6 @@ ORDER: Tuple[str, ...] = (
     'MG107',
     'MG169',
     # On request: what only an invalid label would bring out.
-    'MG218',
     'MG220',
     # Volumes.
     'MG180',  # without a dataset.json nothing is known

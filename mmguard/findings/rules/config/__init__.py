@@ -22,7 +22,6 @@ from mmguard.findings.rules.config.ignored_labels_agree import IgnoredLabelsAgre
 from mmguard.findings.rules.config.label_map_range import LabelMapRange
 from mmguard.findings.rules.config.metric_annotations import MetricAnnotations
 from mmguard.findings.rules.config.negative_crop import NegativeCrop
-from mmguard.findings.rules.config.negative_ignore_index import NegativeIgnoreIndex
 from mmguard.findings.rules.config.old_style import OldStyle
 from mmguard.findings.rules.config.one_channel import OneChannelSoftmax
 from mmguard.findings.rules.config.own_line_fails import OwnLineFails
@@ -32,11 +31,10 @@ from mmguard.findings.rules.config.sampler_one_channel import SamplerOneChannel
 from mmguard.findings.rules.config.shift_and_map import ShiftAndMap
 from mmguard.findings.rules.config.split_classes import SplitClasses
 from mmguard.findings.rules.config.unguarded_evaluation import UnguardedEvaluation
-from mmguard.findings.rules.config.unguarded_losses import UnguardedLosses, UnguardedOhem
+from mmguard.findings.rules.config.unguarded_losses import UnguardedLosses
 from mmguard.findings.rules.config.unused_parameters import UnusedParameters
 from mmguard.findings.rules.config.weighted_ignored import WeightedIgnored
-from mmguard.findings.rules.config.wrapper_metainfo import WrapperMetainfo
-from mmguard.findings.rules.config.wrapper_pipeline import WrapperPipeline
+from mmguard.findings.rules.config.wrappers import WrapperMetainfo, WrapperPipeline
 from mmguard.findings.rules.config.wrong_type import WrongType
 
 #: Causes before what follows from them: a class list that does not arrive also makes every head wrong.
@@ -61,8 +59,6 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     WeightedIgnored,
     SamplerOneChannel,
     OneChannelSoftmax,
-    NegativeIgnoreIndex,
-    UnguardedOhem,
     UnguardedLosses,
     NegativeCrop,
     GuardMisplaced,

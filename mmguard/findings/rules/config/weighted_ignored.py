@@ -1,24 +1,28 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Iterator
 
 from mmguard.compat.stack import weighs_ignored_labels
 from mmguard.config.ignored import find_ignored_labels
 from mmguard.config.losses import class_weights, find_ignore_index, find_weighted_cross_entropies
 from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import Edit, config_lines
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
-from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import guard_losses
+from mmguard.findings.rule import ConfigRule, Example, Facts
+from mmguard.findings.usual_edits import guard_losses, set_ignore_index
 from mmguard.findings.views import is_whole, trained
 
 
 class WeightedIgnored(ConfigRule):
-    """A look-up of class_weight[255] (F1); in onedl's fork a mask that does not fit (F3)."""
+    """A look-up of class_weight[255] (F1) or class_weight[-1] (F2); in onedl's fork a mask that does not fit (F3)."""
 
     code = 'MG214'
-    aliases = ('MG110',)
-    summary = "MMSegmentation's CrossEntropyLoss with class_weight fails at the first ignored pixel."
+    aliases = ('MG110', 'MG139', 'MG216')
+    summary = (
+        "MMSegmentation's CrossEntropyLoss with class_weight fails at the first ignored pixel, or averages wrongly."
+    )
     title = 'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails. The labels are right.'
     title_filled = (
         'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails; {place} fills with {ignored}, '
@@ -28,11 +32,17 @@ class WeightedIgnored(ConfigRule):
         "With avg_non_ignore=True the loss of onedl's mmseg masks the class weights with a shape that does not fit, "
         'and the run ends. The labels are right.'
     )
+    title_negative = (
+        'class_weight[{ignored}] of {place}, the weight of a real class, is added to the denominator for every ignored '
+        'pixel: the loss is too small.'
+    )
     why = (
         'To average, it looks up class_weight[label] for every pixel, the ignored ones (255) included: IndexError, on '
         'a GPU a device-side assert whose trace often points at accuracy(). Your labels are right, and '
-        'avg_non_ignore=True does not help: the look-up comes first. The onedl fork looks up none of the ignored ones, '
-        'but with avg_non_ignore=True its mask does not fit, and any label map ends the run.'
+        'avg_non_ignore=True does not help: the look-up comes first. ignore_index=-1, the workaround that circulates, '
+        'counts the weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in '
+        'our case). The onedl fork looks up none of the ignored ones, but with avg_non_ignore=True its mask does not '
+        'fit, and any label map ends the run.'
     )
     example = Example(
         wrong="dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0])",
@@ -41,7 +51,8 @@ class WeightedIgnored(ConfigRule):
     limits = 'A run in which no pixel is ignored, not even as padding, does not fail.'
     advice = (
         "Write type='GuardedCrossEntropyLoss' with the same arguments, and custom_imports = dict(imports=['mmguard'], "
-        'allow_failed_imports=False). The labels need no change: ignored pixels belong there.'
+        'allow_failed_imports=False); an ignore_index below 0 becomes 255 again. The labels need no change: ignored '
+        'pixels belong there.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -52,6 +63,11 @@ class WeightedIgnored(ConfigRule):
             if not weighs_ignored_labels():
                 if loss.get('avg_non_ignore', False):
                     yield self.report_at(place, weights, title=self.title_onedl, edits=ways)
+                continue
+            head = loss.owner
+            if ignored is not None and head is not None and -(length or 1) <= ignored < 0:
+                words, ways = dict(ignored=ignored, place=loss.path), [_guard_all(config)]
+                yield self.report_at(head.at('ignore_index'), ignored, words, self.title_negative, edits=ways)
                 continue
             if ignored is None or (length is not None and -length <= ignored < length):
                 continue
@@ -64,6 +80,14 @@ class WeightedIgnored(ConfigRule):
             return POSSIBLE  # what is invalid may have ended it as well
         # Where no file holds one, padding brings some.
         return PROVEN if is_whole(labels) and labels.ignore_index in trained(labels) else LIKELY
+
+
+def _guard_all(config: ReadConfig) -> Edit:
+    """Guard the losses of every head at once: what is ignored must be one label."""
+    weighted = [loss.path for loss in find_weighted_cross_entropies(config)]
+    swap = guard_losses(config, weighted, 'Guard the loss, and ignore 255 again.')
+    ignored = set_ignore_index(Facts(config=config), 255).config
+    return replace(swap, config=(*ignored, *swap.config), lines=(*config_lines(ignored), *swap.lines))
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:
