@@ -16,8 +16,7 @@ from mmguard.config.losses import class_weights
 from mmguard.config.parts import Part
 from mmguard.findings.config_facts import facts_of_config
 from mmguard.findings.engine import diagnose
-from mmguard.findings.rules.config.class_weight_length import ClassWeightLength
-from mmguard.findings.rules.config.weighted_ignored import WeightedIgnored
+from mmguard.findings.rules.config.class_weights import ClassWeightLength, WeightedIgnored
 
 pytest.importorskip('mmseg')
 

@@ -1,4 +1,4 @@
-"""The rules about a run and its ranks. One rule, one file; adding one touches this list alone.
+"""The rules about a run and its ranks. Adding one touches this list.
 
 Imports what findings may; no rules but its own.
 """
@@ -6,12 +6,8 @@ Imports what findings may; no rules but its own.
 from typing import List, Type
 
 from mmguard.findings.rule import RunRule
-from mmguard.findings.rules.run.losses_filled import LossesFilled
-from mmguard.findings.rules.run.rank_absent import RankAbsent
-from mmguard.findings.rules.run.rank_killed import RankKilled
-from mmguard.findings.rules.run.rank_stood_still import RankStoodStill
-from mmguard.findings.rules.run.skipped_collective import SkippedCollective
-from mmguard.findings.rules.run.unused_parameters_seen import UnusedParametersSeen
+from mmguard.findings.rules.run.gradients import LossesFilled, UnusedParametersSeen
+from mmguard.findings.rules.run.ranks import RankAbsent, RankKilled, RankStoodStill, SkippedCollective
 
 #: Causes before what follows from them.
 RUN_RULES: List[Type[RunRule]] = [
