@@ -135,13 +135,10 @@ ORDER: Tuple[str, ...] = (
     # What is installed: one package twice or too few before packages that do not fit.
     'MG502',
     'MG503',
-    'MG504',
     'MG505',
     'MG507',
     'MG508',
     'MG506',
-    'MG509',
-    'MG512',
     *VERDICTS,
 )
 

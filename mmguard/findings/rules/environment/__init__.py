@@ -8,22 +8,18 @@ from typing import List, Type
 from mmguard.findings.rule import EnvironmentRule
 from mmguard.findings.rules.environment.packages import (
     CannotImport,
-    FilesMissing,
     MixedStacks,
-    NotInstalled,
+    PackageMissing,
     SeveralDistributions,
 )
-from mmguard.findings.rules.environment.versions import CompiledOps, MmcvNotAccepted, NotTogether, OlderThanTried
+from mmguard.findings.rules.environment.versions import UnfitMmcv, UnfitVersions
 
 #: Causes before what follows from them.
 ENVIRONMENT_RULES: List[Type[EnvironmentRule]] = [
     MixedStacks,
     SeveralDistributions,
-    FilesMissing,
-    NotInstalled,
-    NotTogether,
-    MmcvNotAccepted,
+    PackageMissing,
+    UnfitVersions,
+    UnfitMmcv,
     CannotImport,
-    CompiledOps,
-    OlderThanTried,
 ]

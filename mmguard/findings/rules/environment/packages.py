@@ -96,18 +96,23 @@ class SeveralDistributions(EnvironmentRule):
             yield self.report(evidence, words, severity=severity, edits=ways, places=(line_of(module),))
 
 
-class FilesMissing(EnvironmentRule):
-    """A package that pip lists and Python does not find."""
+class PackageMissing(EnvironmentRule):
+    """A package that another one needs, or that pip lists, and Python does not find."""
 
-    code = 'MG504'
-    summary = 'A package is installed, but its files are missing.'
-    title = '{name} is installed, but its files are missing.'
-    why = 'Its import fails, and pip install says "Requirement already satisfied".'
-    example = Example(wrong='pip install PACKAGE', right='pip install --force-reinstall --no-deps PACKAGE')
-    limits = 'A package whose files are only in part missing is seen when its import fails (MG506).'
+    code = 'MG505'
+    aliases = ('MG504',)
+    summary = 'A package is missing.'
+    title = 'A required package is missing: {module} (needed by {needing}).'
+    title_files = '{name} is installed, but its files are missing.'
+    why = (
+        'mmguard needs torch and numpy, mmseg and mmdet need mmengine and mmcv: their import fails. Where only the '
+        'files are missing, pip install says "Requirement already satisfied".'
+    )
+    example = Example(wrong='pip install mmsegmentation', right='pip install mmsegmentation mmengine; mim install mmcv')
+    limits = 'Which other packages a framework needs, and files that are missing in part, its import shows (MG506).'
     advice = (
-        'Reinstall it with --force-reinstall. If its version is not available, make a new environment with versions '
-        'that docs/stacks.md lists.'
+        'Install it from the stack that is installed, with --force-reinstall where pip lists it. If no version fits, '
+        'make a new environment with versions that docs/stacks.md lists.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
@@ -116,35 +121,16 @@ class FilesMissing(EnvironmentRule):
                 command = f'pip install --force-reinstall --no-deps {name}=={version}'
                 edit = Edit(f'Reinstall {name}.', SAFE, environment=((name, version),), commands=(command,))
                 evidence, places = f'{name} {version}, and no module {module}', (line_of(module),)
-                yield self.report(evidence, dict(name=name), edits=[edit], places=places)
-
-
-class NotInstalled(EnvironmentRule):
-    """A missing package that another one needs."""
-
-    code = 'MG505'
-    summary = 'A required package is missing.'
-    title = 'A required package is missing: {module} (needed by {needing}).'
-    why = 'mmguard needs torch and numpy, mmseg and mmdet need mmengine and mmcv: their import fails.'
-    example = Example(wrong='pip install mmsegmentation', right='pip install mmsegmentation mmengine; mim install mmcv')
-    limits = 'It looks for torch, numpy, mmengine and mmcv; what else a framework needs, its import says (MG506).'
-    advice = (
-        'Install it from the stack that is installed. If no version fits, make a new environment with versions that '
-        'docs/stacks.md lists.'
-    )
-
-    def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
+                yield self.report(evidence, dict(name=name), self.title_files, edits=[edit], places=places)
         for module in ('torch', 'numpy', 'mmengine', 'mmcv'):
             if module not in environment.missing or environment.find_installed(module):
                 continue
             needed, severity = _find_needing(module, environment.missing)
             if needed is not None:
-                evidence, words, ways = (
-                    f'no module {module}',
-                    dict(module=module, needing=needed),
-                    _ways(module, environment),
+                words, ways = dict(module=module, needing=needed), list(_ways(module, environment))
+                yield self.report(
+                    f'no module {module}', words, severity=severity, edits=ways, places=(line_of(module),)
                 )
-                yield self.report(evidence, words, severity=severity, edits=list(ways), places=(line_of(module),))
 
 
 def _find_needing(module: str, missing: List[str]) -> Tuple[Optional[str], str]:
