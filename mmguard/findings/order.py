@@ -93,6 +93,17 @@ ORDER: Tuple[str, ...] = (
     'MG233',
     'MG230',
     'MG243',
+    # Volumes.
+    'MG180',  # without a dataset.json nothing is known
+    'MG181',
+    'MG182',
+    'MG196',
+    'MG192',
+    'MG186',
+    'MG185',
+    'MG188',
+    'MG187',
+    'MG193',
     # What can be said of labels where none of the above explains them.
     'MG102',
     'MG105',
@@ -108,23 +119,6 @@ ORDER: Tuple[str, ...] = (
     'MG169',
     # On request: what only an invalid label would bring out.
     'MG220',
-    # Volumes.
-    'MG180',  # without a dataset.json nothing is known
-    'MG181',
-    'MG182',
-    'MG196',
-    'MG192',
-    'MG186',
-    'MG191',
-    'MG185',
-    'MG184',
-    'MG188',
-    'MG189',
-    'MG187',
-    'MG183',
-    'MG190',
-    'MG193',
-    'MG194',
     # A run and its ranks: the rank that ended before those that waited for it.
     'MG301',
     'MG302',
@@ -190,8 +184,8 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG102': ('MG107',),
     'MG104': ('MG107', 'MG116'),
     'MG105': ('MG107',),
-    'MG196': ('MG194',),
-    'MG185': ('MG194',),
+    'MG196': ('MG135',),
+    'MG185': ('MG135',),
     'MG301': ('MG304', 'MG456', 'MG458'),
     'MG304': ('MG303', 'MG452', 'MG453', 'MG454'),
     'MG303': ('MG454', 'MG456'),

@@ -7,6 +7,7 @@ from typing import Any, Dict, List
 
 import pytest
 from example_facts import EXAMPLES, detection, even, instances, pixels, segmentation
+from volume_facts import OTHER_VOLUMES
 
 from mmguard.findings import RULES, Finding, LabelFacts, diagnose
 from mmguard.findings.facts import ConfigFacts
@@ -135,6 +136,7 @@ def test_a_missing_label_file_is_not_called_unreadable() -> None:
         (instances({}, 3, {'images': 9, 'small_images': 9, 'annotations': 12}), 'MG145'),
         (instances({}, 1, {'format': 'voc', 'left_out_names': {'person': 9}}, class_names=['Person']), 'MG140'),
         (instances(even(0), 1, config=ConfigFacts('mmdet', dataset_classes={'train': list('person')})), 'MG140'),
+        *((facts, code) for code, facts in OTHER_VOLUMES),
     ],
 )  # fmt: skip
 def test_the_same_causes_in_other_shapes(facts: LabelFacts, code: str) -> None:

@@ -15,8 +15,9 @@ class OnlyOneClass(DataRule):
     """All valid pixels have the same label, or named classes of objects have none."""
 
     code = 'MG135'
+    aliases = ('MG194',)
     shows_values = False
-    kinds = ('pixels', 'instances')
+    kinds = ('pixels', 'instances', 'voxels')
     severity = 'warning'
     needs = ('histogram',)
     summary = 'Only one class occurs in all files, or classes of the list never do.'
@@ -31,8 +32,8 @@ class OnlyOneClass(DataRule):
     advice = (
         'Compare the count of each class with that in the source of the labels, and with that after each step of the '
         'pipeline, `mmguard trace CONFIG`. Usual reasons: ToTensor on a mask, 16 bits read as 8, the foreground stored '
-        'as the ignored value, ids renumbered by a converter. If the classes really have no label, nothing is learnt '
-        'of them: take them from the list.'
+        'as the ignored value, ids renumbered by a converter, cases that were not copied. If the classes really have '
+        'no label, nothing is learnt of them: take them from the list.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -43,7 +44,7 @@ class OnlyOneClass(DataRule):
         return LIKELY if len(ids_of(maps_of(facts).raw)) > 1 or facts.files >= ENOUGH_FILES else None
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return INFO if self._never(facts) else self.severity
+        return INFO if self._never(facts) and facts.kind == 'instances' else self.severity
 
     def choose_title(self, facts: LabelFacts) -> str:
         return self.title_never if self._never(facts) else self.title
@@ -55,14 +56,16 @@ class OnlyOneClass(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         if self._never(facts):
-            return f'{sum(trained(facts).values()):,} instances of {len(self._classes(facts))} classes'
+            return f'{sum(trained(facts).values()):,} {facts.kind} of {len(self._classes(facts))} classes'
         return f'values as stored: {listing(sorted(stored(facts)))}; as trained: {listing(sorted(trained(facts)))}'
 
     def _classes(self, facts: LabelFacts) -> set:
         return ids_of(trained(facts)) - {facts.ignore_index}
 
     def _never(self, facts: LabelFacts) -> List[int]:
-        """List the named classes without an object in training."""
+        """List the named classes without an object in training, and those that no volume holds."""
+        if facts.volumes is not None:
+            return facts.volumes.never
         names = facts.class_names
         if facts.kind == 'pixels' or not names or len(names) != facts.num_classes or not is_trained_on(facts):
             return []

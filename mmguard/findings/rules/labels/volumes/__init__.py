@@ -6,36 +6,28 @@ Imports what findings may; no rules but its own.
 from typing import List, Type
 
 from mmguard.findings.rule import DataRule
-from mmguard.findings.rules.labels.volumes.dataset_json import DatasetJson, LabelList, RegionList, TrainingCount
-from mmguard.findings.rules.labels.volumes.grids_differ import OrientationsDiffer, ShapesDiffer, SpacingsDiffer
-from mmguard.findings.rules.labels.volumes.incomplete_cases import IncompleteCases
-from mmguard.findings.rules.labels.volumes.nothing_labelled import ClassNeverSeen, NothingLabelled
+from mmguard.findings.rules.labels.volumes.dataset_json import DatasetJson, LabelList, RegionList
 from mmguard.findings.rules.labels.volumes.unexpected_values import UnexpectedValues
 from mmguard.findings.rules.labels.volumes.volume_files import (
     FractionalValues,
+    GridsDiffer,
     ImagesAsLabels,
     NotFinite,
-    UnfitForm,
-    UnreadableVolumes,
+    NothingLabelled,
+    UnusableVolumes,
+    VolumesFine,
 )
-from mmguard.findings.rules.labels.volumes.volumes_fine import VolumesFine
 
 VOLUME_RULES: List[Type[DataRule]] = [
     DatasetJson,
     LabelList,
     RegionList,
-    TrainingCount,
-    IncompleteCases,
     UnexpectedValues,
     FractionalValues,
     NotFinite,
-    ShapesDiffer,
-    SpacingsDiffer,
-    OrientationsDiffer,
-    UnfitForm,
-    UnreadableVolumes,
+    GridsDiffer,
+    UnusableVolumes,
     NothingLabelled,
-    ClassNeverSeen,
     VolumesFine,
     ImagesAsLabels,
 ]

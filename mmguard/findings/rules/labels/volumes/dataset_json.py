@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import Iterator, List, Set
+from typing import Iterator, List, Optional, Set
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
@@ -24,7 +24,8 @@ class DatasetJson(DeclaredCause):
     """A dataset.json that lacks what nnU-Net needs, or has it in another form."""
 
     code = 'MG180'
-    kind = 'keys'
+    aliases = ('MG183',)
+    declared = ('keys', 'count')
     summary = 'The dataset.json is not as nnU-Net v2 reads it.'
     why = 'nnU-Net stops before it looks at a single case, or takes other files than you think.'
     example = Example(
@@ -34,22 +35,31 @@ class DatasetJson(DeclaredCause):
     limits = 'It checks the keys that planning and training read, not those of your own tools.'
     advice = (
         'Complete it: `"channel_names": {{"0": "CT"}}, "labels": {{"background": 0, "liver": 1}}, "numTraining": '
-        '{cases}, "file_ending": "{ending}"`. If the data set is of nnU-Net v1, convert it: '
-        '`nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`; one of the Decathlon: '
-        '`nnUNetv2_convert_MSD_dataset -i FOLDER`.'
+        '{cases}, "file_ending": "{ending}"`; if there are more cases, copy those that are missing. If the data set is '
+        'of nnU-Net v1, convert it: `nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`; one of the '
+        'Decathlon: `nnUNetv2_convert_MSD_dataset -i FOLDER`.'
     )
 
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        certainty = super().certainty(facts)
+        return LIKELY if certainty and not volumes_of(facts).declared.get('keys') else certainty
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is not None and volumes_of(facts.labels).declared.get('count'):
+            cases = volumes_of(facts.labels).cases
+            title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
+            yield rewrite_volumes(facts.labels, title, 'Are all cases there?', lines, {'numTraining': cases})
+
     def describe(self, facts: LabelFacts) -> dict:
-        volumes = facts.volumes
-        ending = volumes.file_ending if volumes and volumes.file_ending.startswith('.') else '.nii.gz'
-        return {'cases': volumes.cases if volumes else 0, 'ending': ending}
+        ending = volumes_of(facts).file_ending
+        return {'cases': volumes_of(facts).cases, 'ending': ending if ending.startswith('.') else '.nii.gz'}
 
 
 class LabelList(DeclaredCause):
     """Labels in dataset.json that nnU-Net refuses."""
 
     code = 'MG181'
-    kind = 'labels'
+    declared = ('labels',)
     summary = 'The labels in dataset.json are not as nnU-Net v2 reads them.'
     title = 'nnU-Net refuses the labels in dataset.json: {faults}.'
     why = 'nnU-Net uses a label as the index of an output channel: a gap has no channel, and it refuses to plan.'
@@ -121,7 +131,7 @@ class RegionList(DeclaredCause):
     """Regions in dataset.json without the order in which they are written."""
 
     code = 'MG182'
-    kind = 'regions'
+    declared = ('regions',)
     summary = 'Regions are declared, but regions_class_order does not fit them.'
     why = 'Region-based training predicts overlapping regions; the order says which label each writes, largest first.'
     example = Example(
@@ -151,29 +161,3 @@ class RegionList(DeclaredCause):
         lines = (f'"regions_class_order": {order}',)
         title = 'Set the order of the regions.'
         yield rewrite_volumes(facts.labels, title, question, lines, {'regions_class_order': order})
-
-
-class TrainingCount(DeclaredCause):
-    """numTraining that is not the number of cases."""
-
-    code = 'MG183'
-    kind = 'count'
-    usual_certainty = LIKELY
-    summary = 'The numTraining in dataset.json is not the number of cases.'
-    title = 'The numTraining in dataset.json is not the number of cases, {cases}.'
-    why = 'nnU-Net stops; and often cases are missing because a copy was cut short.'
-    example = Example(
-        wrong='"numTraining": 21 with 20 cases',
-        right='"numTraining": 20',
-    )
-    limits = 'Which of the two is wrong, the number or the folder, it does not know.'
-    advice = 'If all cases are there, write `"numTraining": {cases}`. If not, copy the missing ones.'
-
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None:
-            cases = volumes_of(facts.labels).cases
-            title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
-            yield rewrite_volumes(facts.labels, title, 'Are all cases there?', lines, {'numTraining': cases})
-
-    def describe(self, facts: LabelFacts) -> dict:
-        return {'cases': volumes_of(facts).cases}
