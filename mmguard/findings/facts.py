@@ -138,7 +138,10 @@ class AnnotationFacts:
         inside_unit (int): Boxes whose numbers are all in [0, 1], as if divided by the size of the image.
         sizes_compared (int): Images whose size was compared with that in the annotations.
         size_mismatches (list[tuple]): Image, its (height, width) on disk, that in the annotations.
-        masks_read (bool): True if masks were checked.
+        masks_read (bool, optional): True if masks were checked; ``None`` where nothing has to ask for it.
+        names_from (str): What names the categories: ``'categories'`` (a list in the file), ``'objects'`` (VOC), or
+            ``''``, where the list of classes is given.
+        counts_from_one (bool): True if corners are pixels counted from 1 (VOC).
         mask_faults (dict[str, int]): Fault of masks that were read -> annotations that a loader does not leave out, one
             fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
@@ -190,7 +193,9 @@ class AnnotationFacts:
     inside_unit: int = 0
     sizes_compared: int = 0
     size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
-    masks_read: bool = False
+    masks_read: Optional[bool] = None
+    names_from: str = 'categories'
+    counts_from_one: bool = False
     mask_faults: Dict[str, int] = field(default_factory=dict)
     mask_examples: Dict[str, List[str]] = field(default_factory=dict)
     yolo: Optional[YoloFacts] = None

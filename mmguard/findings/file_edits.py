@@ -135,6 +135,6 @@ def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Ed
         return
     if not are_many(boxes, found):
         yield from rewrite(rule, facts, title, SAFE)
-    elif boxes == found.all_zero and found.format in JSON:
+    elif boxes == found.all_zero:
         question = 'Do the boxes 0, 0, 0, 0 mean that nothing is in the image?'
         yield from rewrite(rule, facts, title, ASKS, question)

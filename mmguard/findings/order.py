@@ -14,12 +14,11 @@ VERDICTS = ('MG195', 'MG100')
 ORDER: Tuple[str, ...] = (
     # The files are not label maps of the kind that the loader expects: nothing that it reads is a label.
     'MG131',  # images where labels should be
-    'MG151',  # the loader stretches few bits to 8
     'MG123',  # fractions, truncated to 0
+    'MG122',  # other bits than 8
     'MG120',  # colours
     'MG103',  # 0 and 255, drawn to be looked at
     'MG121',  # palette files whose colours are read
-    'MG122',  # 16 bits, read as 8
     'MG137',  # instance ids
     # Labels are moved on their way: the values in the files are right.
     'MG124',  # reduce_zero_label takes a class away
@@ -29,8 +28,6 @@ ORDER: Tuple[str, ...] = (
     'MG203',  # the list does not reach the data set
     'MG162',  # looked up by the ids of COCO
     'MG140',  # names that the annotations lack
-    'MG145',  # too small: every image is filtered out
-    'MG173',  # boxes as fractions
     'MG149',  # annotations of categories without a name
     'MG138',  # category ids as labels
     'MG178',  # the loader of the config reads other labels than the files hold
@@ -140,12 +137,11 @@ ORDER: Tuple[str, ...] = (
 #: each other. MG4xx are errors that a log shows. Where the facts decide, ``DataRule.find_superseded`` is shorter.
 SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG131': ('MG102', 'MG106', 'MG107', 'MG116', 'MG120', 'MG121', 'MG122', 'MG125', 'MG130', 'MG135', 'MG136'),
-    'MG151': ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125'),
     'MG123': ('MG107', 'MG122', 'MG135'),
     'MG120': ('MG101', 'MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136'),
     'MG103': ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135', 'MG243'),
     'MG121': ('MG106', 'MG107', 'MG116', 'MG125'),
-    'MG122': ('MG106', 'MG107', 'MG116', 'MG125', 'MG137'),
+    'MG122': ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG137'),
     'MG137': ('MG106', 'MG107', 'MG138'),
     'MG124': ('MG128', 'MG135', 'MG243'),
     'MG212': ('MG102', 'MG107'),
@@ -153,10 +149,9 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG203': ('MG102', 'MG107', 'MG108', 'MG140', 'MG154', 'MG201', 'MG202', 'MG204'),
     'MG162': ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174'),
     'MG140': ('MG146', 'MG154', 'MG160', 'MG174', 'MG201', 'MG202', 'MG204'),
-    'MG173': ('MG109', 'MG146', 'MG152', 'MG174', 'MG130'),
     'MG138': ('MG102', 'MG107', 'MG115', 'MG116'),
     'MG160': ('MG102', 'MG107', 'MG108', 'MG115', 'MG201', 'MG202'),
-    'MG172': ('MG109', 'MG146', 'MG152'),
+    'MG172': ('MG109', 'MG130', 'MG146', 'MG152', 'MG174'),
     'MG149': ('MG102', 'MG107', 'MG115', 'MG116', 'MG127'),
     'MG176': ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161'),
     'MG118': ('MG102', 'MG107', 'MG116'),

@@ -133,7 +133,9 @@ def test_a_missing_label_file_is_not_called_unreadable() -> None:
                     config=ConfigFacts('mmseg', reduce_zero_label={'train': True})), 'MG124'),
         # annotations
         (instances(even(0, 1), 3, config=detection(6, 'person')), 'MG140'),
-        (instances({}, 3, {'images': 9, 'small_images': 9, 'annotations': 12}), 'MG145'),
+        (instances({}, 3, {'images': 9, 'small_images': 9, 'annotations': 12}), 'MG174'),
+        (instances(even(0, 1, 2), 3, {'inside_unit': 15_000}), 'MG172'),
+        (pixels(even(0, 1, 2), 3, trained=even(0, 17, 34), maps={'loaded_otherwise': {'scaled': 200}}), 'MG122'),
         (instances({}, 1, {'format': 'voc', 'left_out_names': {'person': 9}}, class_names=['Person']), 'MG140'),
         (instances(even(0), 1, config=ConfigFacts('mmdet', dataset_classes={'train': list('person')})), 'MG140'),
         *((facts, code) for code, facts in OTHER_VOLUMES),

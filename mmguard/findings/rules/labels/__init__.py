@@ -8,13 +8,12 @@ from typing import List, Type
 from mmguard.findings.rule import Rule
 from mmguard.findings.rules.labels.background_listed import BackgroundListed
 from mmguard.findings.rules.labels.binary_mask import BinaryMask
-from mmguard.findings.rules.labels.boxes_as_corners import BoxesAsCorners
+from mmguard.findings.rules.labels.boxes_as_corners import BoxesInAnotherForm
 from mmguard.findings.rules.labels.boxes_beyond_image import BoxesBeyondImage
 from mmguard.findings.rules.labels.categories_left_out import CategoriesLeftOut
 from mmguard.findings.rules.labels.coco_ids_looked_up import CocoIdsLookedUp
 from mmguard.findings.rules.labels.counts_from_one import CountsFromOne
 from mmguard.findings.rules.labels.duplicate_ids import DuplicateIds
-from mmguard.findings.rules.labels.filtered_by_size import FilteredBySize
 from mmguard.findings.rules.labels.folders_swapped import FoldersSwapped
 from mmguard.findings.rules.labels.fractions import Fractions
 from mmguard.findings.rules.labels.gaps_in_ids import GapsInIds
@@ -30,7 +29,6 @@ from mmguard.findings.rules.labels.missing_images import MissingImages
 from mmguard.findings.rules.labels.more_classes_than_head import MoreClassesThanHead
 from mmguard.findings.rules.labels.names_not_in_file import NamesNotInFile
 from mmguard.findings.rules.labels.no_usable_instance import NoUsableInstance
-from mmguard.findings.rules.labels.normalised_boxes import NormalisedBoxes
 from mmguard.findings.rules.labels.nothing_to_train_on import NothingToTrainOn
 from mmguard.findings.rules.labels.one_too_many import OneTooMany
 from mmguard.findings.rules.labels.only_one_class import OnlyOneClass
@@ -46,7 +44,6 @@ from mmguard.findings.rules.labels.shifted_void import ShiftedVoid
 from mmguard.findings.rules.labels.size_mismatch import SizeMismatch
 from mmguard.findings.rules.labels.stored_as_colours import StoredAsColours
 from mmguard.findings.rules.labels.stray_value import StrayValue
-from mmguard.findings.rules.labels.stretched_bits import StretchedBits
 from mmguard.findings.rules.labels.unnamed_categories import UnnamedCategories
 from mmguard.findings.rules.labels.unpaired_files import UnpairedFiles
 from mmguard.findings.rules.labels.unreadable_files import UnreadableFiles
@@ -54,7 +51,7 @@ from mmguard.findings.rules.labels.unusable_boxes import UnusableBoxes
 from mmguard.findings.rules.labels.unusable_masks import UnusableMasks
 from mmguard.findings.rules.labels.void_not_ignored import VoidNotIgnored
 from mmguard.findings.rules.labels.volumes import VOLUME_RULES
-from mmguard.findings.rules.labels.wider_than_8_bits import WiderThanEightBits
+from mmguard.findings.rules.labels.wider_than_8_bits import NotEightBits
 from mmguard.findings.rules.labels.wrong_records import WrongRecords
 from mmguard.findings.rules.labels.yolo import YOLO_RULES
 
@@ -76,7 +73,7 @@ DATA_RULES: List[Type[Rule]] = [
     AdeNotReduced,
     StoredAsColours,
     PaletteReadAsColours,
-    WiderThanEightBits,
+    NotEightBits,
     Fractions,
     ReduceZeroHidesClass,
     ScaledGray,
@@ -94,12 +91,10 @@ DATA_RULES: List[Type[Rule]] = [
     IdsAsLabels,
     NamesNotInFile,
     OrderDiffers,
-    FilteredBySize,
     ImagesWithoutTarget,
     DuplicateIds,
     UnnamedCategories,
     MissingImages,
-    StretchedBits,
     BoxesBeyondImage,
     RecordsWithoutKey,
     CategoriesLeftOut,
@@ -107,8 +102,7 @@ DATA_RULES: List[Type[Rule]] = [
     OutputsNeverTrained,
     CocoIdsLookedUp,
     *YOLO_RULES,
-    BoxesAsCorners,
-    NormalisedBoxes,
+    BoxesInAnotherForm,
     NoUsableInstance,
     WrongRecords,
     LoaderDiffers,

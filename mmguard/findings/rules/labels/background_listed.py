@@ -93,7 +93,7 @@ def _places(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
 
 def _categories(labels: LabelFacts) -> List[Tuple[int, str]]:
     found = annotations_of(labels)
-    if found.format != 'coco':
+    if found.names_from != 'categories':
         return []
     # Where ids are labels, 0 costs an output and nothing else; in torchvision it is the background.
     free = {0} if found.labelled_by == 'category id' and not found.instances_of.get('0') else set()

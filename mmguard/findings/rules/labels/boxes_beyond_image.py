@@ -75,4 +75,4 @@ class BoxesBeyondImage(DataRule):
 
     def _shows_minus_one(self, found: AnnotationFacts) -> bool:
         """Return True if -1 is all that is seen below 0, in a format from which 1 is subtracted."""
-        return found.format == 'voc' and bool(found.negative_boxes) and not found.below_minus_one
+        return found.counts_from_one and bool(found.negative_boxes) and not found.below_minus_one

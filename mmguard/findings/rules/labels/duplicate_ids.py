@@ -18,9 +18,8 @@ class DuplicateIds(DataRule):
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
-    summary = 'Duplicate ids in the annotation file.'
+    summary = 'Images, annotations or categories are listed twice.'
     title_names = 'Categories with different ids share a name.'
-    title_labelme = 'Two JSON files of Labelme name the same image.'
     why = 'COCO looks up by id: the later one wins, the other is never read, and the evaluation counts wrongly.'
     example = Example(wrong='"images": [{"id": 1}, {"id": 1}]', right='"images": [{"id": 1}, {"id": 2}]')
     limits = 'A merged file does not say to which of two images with one id an annotation belongs.'
@@ -38,7 +37,7 @@ class DuplicateIds(DataRule):
         return LIKELY if self._parts(facts) else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None or annotations_of(facts.labels).format == 'labelme':
+        if facts.labels is None:
             return
         found = annotations_of(facts.labels)
         if found.duplicate_names and not found.duplicate_category_ids:
@@ -57,9 +56,7 @@ class DuplicateIds(DataRule):
 
     def choose_title(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        if found.duplicate_names and len(self._parts(facts)) == 1:
-            return self.title_names
-        return self.title_labelme if found.format == 'labelme' else self.summary
+        return self.title_names if found.duplicate_names and len(self._parts(facts)) == 1 else self.summary
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join(self._parts(facts))

@@ -80,9 +80,9 @@ def _means(facts: LabelFacts) -> Iterator[str]:
     asked = f', {quantity(loader.files, "sample")} of the built data set' if loader.files else ''
     yield f'checked: {read} read{objects if found.images else ""}{asked}'
     left = [] if knows_classes(facts) else ['the class range']
-    is_coco = found.format == 'coco'
-    left += ['masks (--masks)'] if found.images and is_coco and not found.masks_read else []
-    compared = maps_of(facts).image_forms or found.sizes_compared or (found.images and not is_coco) or facts.loader
+    lists_images = found.names_from == 'categories'
+    left += ['masks (--masks)'] if found.images and found.masks_read is False else []
+    compared = maps_of(facts).image_forms or found.sizes_compared or (found.images and not lists_images) or facts.loader
     left += [] if compared else ['the images (--images DIR)']
     if loader.unknown or not loader.files:
         left.append(f'what the loader makes of them{f" ({loader.unknown})" if loader.unknown else ""}')

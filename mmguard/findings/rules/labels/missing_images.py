@@ -69,7 +69,7 @@ class MissingImages(DataRule):
             for folder in _folders_with(found.missing_files[0], root):
                 changes = ((dataset.at('data_prefix'), {**prefix, key: folder}),)
                 yield Edit('Set the folder of the images.', SAFE, config=changes)
-        if found.format == 'coco' and len(folders) == 1 and isinstance(folders[0], str):
+        if found.names_from == 'categories' and len(folders) == 1 and isinstance(folders[0], str):
             what = 'Write the names of the images there into file_name, and leave out the entries without an image.'
             question = f'Are all images that you have in {folders[0]}?'
             yield from rewrite(self, facts, what, ASKS, question, images=folders[0])

@@ -20,8 +20,6 @@ from mmguard.findings.views import (
 )
 from mmguard.text import shorten
 
-FORMATS = ('coco', 'voc')
-
 
 class NamesNotInFile(DataRule):
     """Class names of the config that the annotation file does not know."""
@@ -89,7 +87,7 @@ class NamesNotInFile(DataRule):
         else:
             meant, known = self._match_names(labels), self._names_in_file(labels)
             written = [meant.get(name) or name for name in names]
-            if annotations_of(labels).format == 'coco' or not meant:
+            if annotations_of(labels).names_from == 'categories' or not meant:
                 chosen = set(written)
                 written = [name for name in known if name in chosen] if meant else self._names_of_split(facts) or known
             certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
@@ -108,7 +106,7 @@ class NamesNotInFile(DataRule):
 
     def _names_in_file(self, facts: LabelFacts) -> List[str]:
         found = annotations_of(facts)
-        if found.format != 'voc':
+        if found.names_from != 'objects':
             return [str(name) for name in found.categories.values()]
         # XML files have no list of categories: what they name, they know.
         named = [name for name, number in found.instances_of.items() if number]
@@ -118,13 +116,13 @@ class NamesNotInFile(DataRule):
         """Return the names without a category, of the list that lacks most, and that list."""
         known = self._names_in_file(facts)
         found = annotations_of(facts)
-        if found.format not in FORMATS or not known:
+        if not found.names_from or not known:
             return [], []
         lists = [facts.class_names] if facts.class_names else list(class_lists(facts).values())
         there = set(known)
         lacks = [([str(name) for name in names if name not in there], list(map(str, names))) for names in lists]
         missing, names = max(lacks, key=lambda pair: len(pair[0]) / len(pair[1]), default=([], []))
-        if found.format == 'voc' and len(missing) < len(names):
+        if found.names_from == 'objects' and len(missing) < len(names):
             # A class may be missing in a small set of XML files; a name that is left out and nearly its own may not.
             left_out = list(found.left_out_names)
             alike = {normalize_name(name) for name in left_out}
@@ -166,7 +164,12 @@ class NamesNotInFile(DataRule):
         missing, names = self._missing(facts)
         known = self._names_in_file(facts)
         counted = any(normalize_name(name) in map(normalize_name, BACKGROUND) for name in missing)
-        return bool(known) and set(known) <= set(names) and annotations_of(facts).format == 'coco' and not counted
+        return (
+            bool(known)
+            and set(known) <= set(names)
+            and annotations_of(facts).names_from == 'categories'
+            and not counted
+        )
 
     def _is_of_the_type(self, facts: LabelFacts) -> bool:
         """True if the names come with the type of the data set, because the config gives none."""

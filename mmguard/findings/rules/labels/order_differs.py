@@ -89,7 +89,7 @@ class OrderDiffers(DataRule):
     def _find_displaced(self, facts: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
         """Return the path of the classes, these, and the same in the order of the file."""
         found = annotations_of(facts)
-        if found.format != 'coco' or not has_config(facts):
+        if found.names_from != 'categories' or not has_config(facts):
             return None
         known = [str(name) for name in annotations_of(facts).categories.values()]
         if annotations_of(facts).labelled_by == 'class list':
@@ -116,7 +116,12 @@ def is_part_of_a_list(facts: LabelFacts) -> bool:
     """True if the ids of a file, which its framework renumbers, are some of those that num_classes counts."""
     found = annotations_of(facts)
     ids = sorted(found.categories)
-    if found.format != 'coco' or found.labelled_by != 'file order' or found.classes_counted or has_config(facts):
+    if (
+        found.names_from != 'categories'
+        or found.labelled_by != 'file order'
+        or found.classes_counted
+        or has_config(facts)
+    ):
         return False
     is_own_list = any(ids == list(range(first, first + len(ids))) for first in (0, 1))
     return not is_own_list and len(ids) < facts.num_classes and 0 < max(ids, default=0) <= facts.num_classes

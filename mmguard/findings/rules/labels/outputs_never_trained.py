@@ -41,7 +41,7 @@ class OutputsNeverTrained(DataRule):
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         found, needed = annotations_of(facts), self._count_needed(facts)
-        if found.format != 'coco' or found.classes_counted or has_config(facts) or not found.categories:
+        if found.names_from != 'categories' or found.classes_counted or has_config(facts) or not found.categories:
             return None
         enough = max(needed, max(found.categories) + 1) if found.labelled_by == 'unknown' else needed
         more = facts.num_classes - enough

@@ -36,7 +36,7 @@ class RecordsWithoutKey(DataRule):
         return LIKELY if annotations_of(facts).without_key else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None and annotations_of(facts.labels).format == 'coco':
+        if facts.labels is not None:
             yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).', SAFE)
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:

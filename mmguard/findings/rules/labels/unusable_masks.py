@@ -57,7 +57,7 @@ class UnusableMasks(DataRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         found = annotations_of(facts.labels) if facts.labels is not None else None
-        if found is not None and found.format == 'labelme' and THIN not in found.mask_faults:
+        if found is not None and not found.names_from and THIN not in found.mask_faults:
             question = 'May these shapes go, with their objects?'
             yield from rewrite(self, facts, 'Leave these masks out.', ASKS, question)
         if found is None or found.mask_faults.get(MISSING, 0) < _BOXES_ONLY * max(found.annotations, 1):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, Optional
+from typing import Dict, Iterator, Optional, Sequence
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
@@ -9,25 +9,31 @@ from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.known_sets import CITYSCAPES_TRAIN_IDS, set_of_numbers
 from mmguard.findings.map_edits import convert_files, list_stored_values
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import VOID, as_map, find_files_named, has_config, listing, maps_of
+from mmguard.findings.views import VOID, as_map, find_files_named, has_config, listing, maps_of, stored, trained
 
 #: All bits of 16.
 WHITE = 65535
 WIDE = ('gray16', 'gray32')
 
 
-class WiderThanEightBits(DataRule):
-    """Label files of 16 bits or more."""
+class NotEightBits(DataRule):
+    """Label files of 16 bits or more, and PNGs of 1, 2 or 4 bits."""
 
     code = 'MG122'
+    aliases = ('MG151',)
     needs = ('maps',)
-    summary = 'Label files have 16 bits or more; a reader of 8 bits sees other labels.'
-    why = "mmseg's loader keeps the value modulo 256 (261 becomes 5), OpenCV's default divides by 256 (1 becomes 0)."
+    summary = 'Label files have more bits than 8, or fewer; loaders change their values.'
+    title = 'Label files have 16 bits or more; a reader of 8 bits sees other labels.'
+    title_few = 'Label files have fewer than 8 bits: the loader stretches their values over 0 to 255.'
+    why = (
+        "Of 16 bits mmseg's loader keeps the value modulo 256 (261 becomes 5), OpenCV's default divides by 256 (1 "
+        'becomes 0). Of 4 bits class 1 becomes 17, of 2 bits 85, of 1 bit 255, which is ignored.'
+    )
     example = Example(
         wrong='Image.fromarray(label.astype(np.uint16)).save(path)',
         right='Image.fromarray(label.astype(np.uint8)).save(path)',
     )
-    limits = 'What other loaders make of such files is not known.'
+    limits = 'It knows how mmseg and OpenCV load such files; other loaders are not known.'
     advice = (
         'Look up what the values count, and save class indices 0..{last} with 8 bits: '
         '`Image.fromarray(label.astype(np.uint8)).save(path)`. Values below 0 ("no data" of a GIS) become {void}, the '
@@ -35,9 +41,19 @@ class WiderThanEightBits(DataRule):
         'a number: use the semantic files. More than 255 classes need a loader of your own.'
     )
 
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
+        follow = super().find_superseded(facts)
+        return follow if self._is_stretched(facts) else [code for code in follow if code not in ('MG103', 'MG121')]
+
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title_few if self._is_stretched(facts) else self.title
+
+    def _is_stretched(self, facts: LabelFacts) -> bool:
+        return bool(maps_of(facts).loaded_otherwise.get('scaled'))
+
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         maps = maps_of(facts)
-        if maps.loaded_otherwise.get('wrapped'):
+        if maps.loaded_otherwise.get('wrapped') or self._is_stretched(facts):
             return PROVEN
         if not any(maps.forms.get(form) for form in WIDE):
             return None
@@ -56,7 +72,9 @@ class WiderThanEightBits(DataRule):
         void = 255 if labels.ignore_index is None else labels.ignore_index
         negative = [value for value in values if value < 0]
         title = 'Rewrite the files with 8 bits.'
-        if values == [0, WHITE]:
+        if self._is_stretched(labels):
+            yield from convert_files(facts, title, SAFE)
+        elif values == [0, WHITE]:
             yield from convert_files(facts, title, ASKS, 'Is white the object?', label_map={WHITE: 1})
         elif negative and values[-1] <= 255:
             question = f'Is {listing(negative)} your void ("no data") value?'
@@ -94,6 +112,9 @@ class WiderThanEightBits(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         maps = maps_of(facts)
         texts = [f'{maps.forms[form]:,} files of {form[4:]} bits' for form in WIDE if maps.forms.get(form)]
+        if self._is_stretched(facts):
+            before, after = listing(sorted(stored(facts))), listing(sorted(trained(facts)))
+            return f'{maps.loaded_otherwise["scaled"]:,} files; values as stored: {before}; as loaded: {after}'
         wide = {value: value % 256 for value in sorted(maps.raw) if value > 255}
         if wide:
             texts.append(f'as stored, and as loaded: {as_map(wide, 6)}')

@@ -71,13 +71,13 @@ class WrongRecords(DataRule):
         return any(reason.startswith(CLASS_FOLDERS) for reason in self._reasons(facts))
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None and annotations_of(facts.labels).format == 'coco':
+        names_from = '' if facts.labels is None else annotations_of(facts.labels).names_from
+        if names_from == 'categories':
             title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out the other records.'
             yield from rewrite(self, facts, title, SAFE)
-        if facts.labels is None or annotations_of(facts.labels).format != 'labelme':
-            return
-        question = 'May the shapes that cannot be read go, with their objects?'
-        yield from rewrite(self, facts, 'Leave them out.', ASKS, question)
+        elif not names_from:
+            question = 'May the records that cannot be read go, with their objects?'
+            yield from rewrite(self, facts, 'Leave them out.', ASKS, question)
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         reasons = self._reasons(facts)

@@ -64,7 +64,8 @@ def scan_voc_files(
 ) -> LabelFacts:
     """Read the listed files as :func:`scan_voc` does; their images are in ``within``, by default in ``root``."""
     faults = Faults() if faults is None else faults
-    annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
+    annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list', names_from='objects')
+    annotations.counts_from_one = True
     read: List[Tuple[VocImage, VocFile]] = []
     xml = partial(read_regular, most=LARGEST)
     for image, text in zip(listed, FILES.readers([join(root, image.xml) for image in listed], xml)):

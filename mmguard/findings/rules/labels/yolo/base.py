@@ -21,7 +21,7 @@ def yolo_of(facts: LabelFacts) -> YoloFacts:
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
     """Leave out the rows of a class that does not exist, where the labels are YOLO label files."""
     labels = facts.labels
-    if labels is not None and annotations_of(labels).format == 'yolo':
+    if labels is not None and annotations_of(labels).yolo is not None:
         question = question or f'May the objects of class {listing(sorted(labels.values))} go?'
         yield from rewrite(rule, facts, 'Leave these rows out.', ASKS, question, num_classes=labels.num_classes)
 
@@ -29,7 +29,7 @@ def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
 def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
     """Take one from every class id, where the labels are YOLO label files."""
     labels = facts.labels
-    if labels is not None and annotations_of(labels).format == 'yolo':
+    if labels is not None and annotations_of(labels).yolo is not None:
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
         question = 'Is the first name that of label 1?'
         yield from rewrite(rule, facts, 'Subtract 1 from every class.', ASKS, question, label_map=table)
