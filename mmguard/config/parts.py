@@ -58,7 +58,7 @@ class Part:
         """Its class; ``None`` if that is not known."""
         return class_of(self.config.get('type'), self.registry, self.scope)
 
-    def at(self, key: str) -> str:
+    def place(self, key: str) -> str:
         """Return the path of an argument."""
         return f'{self.path}.{key}'
 
@@ -191,7 +191,7 @@ def _unwrap(value: Any, path: str, scope: str, split: str, owner: Optional[Part]
     if bool(inner_keys) == wrappers:
         yield part
     for key in inner_keys:
-        yield from _unwrap(value[key], part.at(key), scope, split, part, wrappers)
+        yield from _unwrap(value[key], part.place(key), scope, split, part, wrappers)
 
 
 def classes_of(dataset: Part) -> Optional[List[str]]:
@@ -246,7 +246,7 @@ def _read_classes(dataset: Part) -> Any:
 def classes_path(dataset: Part) -> str:
     """Return the place of a data set's classes: in the config, or in its class."""
     if says_classes(dataset):
-        return dataset.at('classes' if dataset.is_old or 'classes' in dataset.config else 'metainfo.classes')
+        return dataset.place('classes' if dataset.is_old or 'classes' in dataset.config else 'metainfo.classes')
     return f'{dataset.path} ({dataset.name}.METAINFO)'
 
 
@@ -267,7 +267,7 @@ def pipelines(config: ReadConfig) -> List[List[Part]]:
             found.append(
                 [
                     Part(path, part, scope_of(part['type'], dataset.scope), 'TRANSFORMS', dataset, dataset.split)
-                    for path, part in walk(pipeline, dataset.at('pipeline'))
+                    for path, part in walk(pipeline, dataset.place('pipeline'))
                     if 'type' in part
                 ]
             )

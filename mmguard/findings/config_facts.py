@@ -36,7 +36,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
     for loss in losses(read):
         weights = class_weights(loss)
         if weights.values and len(weights.values) == weights.length:
-            facts.class_weights[loss.at('class_weight')] = weights.values
+            facts.class_weights[loss.place('class_weight')] = weights.values
     facts.heads = {head.path: head.name for head in heads(read) if head.key != HEAD_MODULE}
     facts.losses = {loss.path: loss.name for loss in losses(read)}
     for dataset in sets:
@@ -52,7 +52,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
     for part in sets + [t for t in transforms(read) if t.says('reduce_zero_label')]:
         value = part.get('reduce_zero_label')
         if isinstance(value, bool):
-            facts.reduce_zero_label[part.at('reduce_zero_label')] = value
+            facts.reduce_zero_label[part.place('reduce_zero_label')] = value
     for dataset in sets:
         if dataset.split in ('train', '') and not facts.label_map:
             facts.label_map = label_map_of(dataset)

@@ -13,7 +13,7 @@ from mmguard.findings import RULES, Finding, LabelFacts, diagnose
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.rule import Facts
 from mmguard.findings.rules.labels import DATA_RULES
-from mmguard.findings.rules.labels.binary_mask import BinaryMask
+from mmguard.findings.rules.labels.gray import BinaryMask
 
 FIRST = {code: diagnose(example())[0] for code, example in EXAMPLES.items()}
 

@@ -48,8 +48,8 @@ class ClassList(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for dataset in datasets(config):
-            metainfo, at = dataset.config.get('metainfo'), dataset.at('metainfo')
-            given, place = dataset.config.get('classes'), dataset.at('classes')
+            metainfo, at = dataset.config.get('metainfo'), dataset.place('metainfo')
+            given, place = dataset.config.get('classes'), dataset.place('classes')
             if given is not None and dataset.cls is not None and not dataset.is_old:
                 ways = _write_list(config, 'Move the classes to metainfo.', f'{at}.classes', given, place)
                 yield self.report_at(place, given, dict(kind=dataset.name), self.title_argument, edits=ways)
@@ -99,7 +99,7 @@ def _drop_palette(config: ReadConfig, dataset: Part, names: int) -> Edit:
     certain = all(count.value == names for count in counts(config))
     return propose(
         'Drop the palette: colours are then made up.',
-        (dataset.at('metainfo.palette'), REMOVED if own else []),
+        (dataset.place('metainfo.palette'), REMOVED if own else []),
         question='' if certain else f'Does the list name every class, {names}?',
         if_not='' if certain else 'Complete the list.',
     )
@@ -159,7 +159,7 @@ class ForeignClasses(ConfigRule):
                     if_not=f'List a choice of the names of {dataset.name}, or set the file names by hand.',
                 )
                 words = dict(kind=dataset.name, names=listing(foreign, 5))
-                yield self.report_at(dataset.at('metainfo.classes'), names, words, edits=[edit])
+                yield self.report_at(dataset.place('metainfo.classes'), names, words, edits=[edit])
 
 
 class SplitClasses(ConfigRule):

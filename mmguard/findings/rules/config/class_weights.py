@@ -22,7 +22,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import guard_losses, propose, set_ignore_index
-from mmguard.findings.views import is_whole, trained
+from mmguard.findings.views import count_trained, is_whole
 from mmguard.text import quantity
 
 
@@ -49,7 +49,7 @@ class ClassWeightLength(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for loss in losses(config):
-            path, given, weights = loss.at('class_weight'), loss.config.get('class_weight'), class_weights(loss)
+            path, given, weights = loss.place('class_weight'), loss.config.get('class_weight'), class_weights(loss)
             if weights.problem:
                 words = dict(problem=weights.problem)
                 yield self.report_at(path, given, words, self.title_unreadable, WARNING)
@@ -60,7 +60,7 @@ class ClassWeightLength(ConfigRule):
             if head is not None and head.name == 'DETRHead' and loss.key == 'loss_cls':
                 edit = propose(
                     'Write a number for all classes, and one for "no object".',
-                    *((path, 1.0), (loss.at('bg_cls_weight'), 0.1)),
+                    *((path, 1.0), (loss.place('bg_cls_weight'), 0.1)),
                     question='May all classes weigh the same?',
                     if_not='Take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',
                 )
@@ -72,14 +72,14 @@ class ClassWeightLength(ConfigRule):
         new, follows = fit_weights(() if isinstance(given, str) else given, expected, extra)
         edit = propose(
             'Write as many weights as the head needs.',
-            (loss.at('class_weight'), new),
+            (loss.place('class_weight'), new),
             question='' if follows else 'Are these the weights that you want?',
             lines=(f'class_weight={format_weights(new)} at {loss.path}',),
             if_not='' if follows else 'Write the weight of each class.',
         )
         head = loss.owner.name if loss.owner else 'the head'
         words = dict(length=quantity(length, 'entry'), head=head, expected=expected, extra=extra)
-        return self.report_at(loss.at('class_weight'), given, words, edits=[edit])
+        return self.report_at(loss.place('class_weight'), given, words, edits=[edit])
 
 
 class WeightedIgnored(ConfigRule):
@@ -124,7 +124,7 @@ class WeightedIgnored(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for loss in find_weighted_cross_entropies(config):
-            place, weights = loss.at('class_weight'), loss.config['class_weight']
+            place, weights = loss.place('class_weight'), loss.config['class_weight']
             ways = [guard_losses(config, [loss.path])]
             ignored, length = find_ignore_index(loss), class_weights(loss).length
             if not weighs_ignored_labels():
@@ -134,7 +134,7 @@ class WeightedIgnored(ConfigRule):
             head = loss.owner
             if ignored is not None and head is not None and -(length or 1) <= ignored < 0:
                 words, ways = dict(ignored=ignored, place=loss.path), [_guard_all(config)]
-                yield self.report_at(head.at('ignore_index'), ignored, words, self.title_negative, edits=ways)
+                yield self.report_at(head.place('ignore_index'), ignored, words, self.title_negative, edits=ways)
                 continue
             if ignored is None or (length is not None and -length <= ignored < length):
                 continue
@@ -146,7 +146,7 @@ class WeightedIgnored(ConfigRule):
         if labels.values:
             return POSSIBLE  # what is invalid may have ended it as well
         # Where no file holds one, padding brings some.
-        return PROVEN if is_whole(labels) and labels.ignore_index in trained(labels) else LIKELY
+        return PROVEN if is_whole(labels) and labels.ignore_index in count_trained(labels) else LIKELY
 
 
 def _guard_all(config: ReadConfig) -> Edit:

@@ -54,10 +54,12 @@ class GuardMisplaced(ConfigRule):
                     space = from_config(config).get(GUARDS[wanted])
                     classes = guard.config.get('num_classes') if space is None else space.num_classes
                     edit = propose(
-                        'Write the guard of this task.', (guard.at('type'), wanted), (guard.at('num_classes'), classes)
+                        'Write the guard of this task.',
+                        (guard.place('type'), wanted),
+                        (guard.place('num_classes'), classes),
                     )
                     words = dict(guard=guard.name, pack=pack.name, wanted=wanted)
-                    yield self.report_at(guard.at('type'), guard.name, words, self.title_kind, edits=[edit])
+                    yield self.report_at(guard.place('type'), guard.name, words, self.title_kind, edits=[edit])
                 elif _is_before_labels(steps, guard):
                     ways = [] if pack is None else [_move(steps, guard, pack)]
                     yield self.report_at(guard.path, guard.config, dict(guard=guard.name), edits=ways)
@@ -106,7 +108,7 @@ class GuardReportMissing(ConfigRule):
             pack = next((t for t in pipeline if t.name.startswith('Pack')), None)
             if pack is None or not any(pipeline.index(guard) < pipeline.index(pack) for guard in guards):
                 continue
-            place, keys, first = pack.at('meta_keys'), pack.get('meta_keys'), guards[0]
+            place, keys, first = pack.place('meta_keys'), pack.get('meta_keys'), guards[0]
             if isinstance(keys, (list, tuple)) and 'label_guard' not in keys:
                 line = f"meta_keys=({', '.join(map(repr, keys))}, 'label_guard') at {pack.path}"
                 edit = propose('Let the counts through.', (place, (*keys, 'label_guard')), lines=(line,))
@@ -130,7 +132,7 @@ class GuardNumClasses(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for guard, number, (space, *heads) in misfits(config):
-            place, given = guard.at('num_classes'), guard.config['num_classes']
+            place, given = guard.place('num_classes'), guard.config['num_classes']
             numbers = sorted({head.num_classes for head in heads})
             several, noun = ' or '.join(map(str, numbers)), plural(numbers[-1], 'class')
             words = dict(given=given, numbers=several, noun=noun, place=space.place)
@@ -163,7 +165,7 @@ class GuardsUnheard(ConfigRule):
             edit = propose('Add LabelGuardHook to the hooks.', *add_reporting(config))
             yield self.report_at('custom_hooks', names, words, edits=[edit])
         elif hook is not None and not guards and not hook.config.get('guard') and from_config(config).to_dict():
-            edit = propose('Let the hook guard the run.', (hook.at('guard'), True))
+            edit = propose('Let the hook guard the run.', (hook.place('guard'), True))
             yield self.report_at(hook.path, hook.config, title=self.title_hook, edits=[edit])
 
 
@@ -187,7 +189,7 @@ class UnguardedEvaluation(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for found in find_unguarded_evaluation(config):
-            place, names = found.dataset.at('pipeline'), [transform.name for transform in found.pipeline]
+            place, names = found.dataset.place('pipeline'), [transform.name for transform in found.pipeline]
             ways = [guard_pipelines(config, [found.pipeline], found.guard)]
             yield self.report_at(place, names, dict(metric=found.metric.name), edits=ways)
 
@@ -235,4 +237,4 @@ class UnguardedLosses(ConfigRule):
                 continue
             title = self.title_ohem if loss.name == 'OhemCrossEntropy' else ''
             ways = [guard_losses(config, [loss.path])]
-            yield self.report_at(loss.at('type'), loss.config['type'], dict(loss=loss.name), title, edits=ways)
+            yield self.report_at(loss.place('type'), loss.config['type'], dict(loss=loss.name), title, edits=ways)

@@ -15,7 +15,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import as_code, propose, set_ignore_index
-from mmguard.findings.views import is_trained_on, knows_classes, share, stored
+from mmguard.findings.views import count_stored, has_num_classes, is_trained_on, share
 from mmguard.text import quantity
 
 
@@ -131,7 +131,7 @@ class IgnoredClass(ConfigRule):
     def find(self, facts: Facts) -> Iterator[Finding]:
         yield from super().find(facts)
         labels = facts.labels
-        if facts.config is None and labels is not None and labels.kind == 'pixels' and knows_classes(labels):
+        if facts.config is None and labels is not None and labels.kind == 'pixels' and has_num_classes(labels):
             ignored = labels.ignore_index
             if ignored is not None and 0 <= ignored < labels.num_classes:
                 found = self._inside('ignore_index', ignored, labels.num_classes)
@@ -188,7 +188,7 @@ class IgnoredInLoss(ConfigRule):
             evidence = f'{found.evidence}; {100 * part:.3g} % of the pixels are {void}'
             yield replace(found, evidence=evidence)
         # What a shift or a map ignores was chosen; where a guard ignores invalid pixels, they count as ignored ones.
-        part = share(min(ignored, stored(labels).get(void, 0)) + sum(labels.values.values()), labels.total)
+        part = share(min(ignored, count_stored(labels).get(void, 0)) + sum(labels.values.values()), labels.total)
         if part >= MANY_AVERAGED:
             yield from self._find_averages(config, f'{100 * part:.3g} %')
 
@@ -196,7 +196,7 @@ class IgnoredInLoss(ConfigRule):
         found = [loss for loss in losses(config) if _averages_all(loss)]
         if not found:
             return
-        places = [loss.at('avg_non_ignore') for loss in found]
+        places = [loss.place('avg_non_ignore') for loss in found]
         way = propose(
             'Average over the pixels that are not ignored.',
             *((place, True) for place in places),
@@ -216,7 +216,7 @@ class IgnoredInLoss(ConfigRule):
                 continue
             words = dict(loss=loss.name, place=loss.path, how=TRAINS_ON[loss.name])
             ways = list(_tversky(loss, loss.owner, outer))
-            yield self.report_at(loss.at('type'), loss.config['type'], words, edits=ways)
+            yield self.report_at(loss.place('type'), loss.config['type'], words, edits=ways)
 
 
 def _averages_all(loss: Part) -> bool:

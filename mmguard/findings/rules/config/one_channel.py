@@ -47,7 +47,7 @@ class OneChannelSoftmax(ConfigRule):
             assert head is not None  # one_channel_softmax looks only at losses of heads
             key = 'out_channels' if head.config.get('out_channels') == 1 else 'num_classes'
             words = dict(loss=loss.name, place=loss.path)
-            yield self.report_at(head.at(key), output_channels(head), words, edits=ways)
+            yield self.report_at(head.place(key), output_channels(head), words, edits=ways)
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         yield from super().find(facts)
@@ -68,13 +68,13 @@ def _ways(config: ReadConfig) -> List[Edit]:
     heads = list({loss.owner.path: loss.owner for loss in found if loss.owner is not None}.values())
     # Another head that has its sigmoid counts the same classes.
     ones = [count.head for count in counts(config) if count.kind == 'all' and count.value == 1]
-    number = tuple((head.at('num_classes'), 2) for head in ones)
-    single = tuple((head.at('out_channels'), 1) for head in ones)
-    sigmoids = tuple((loss.at('use_sigmoid'), True) for loss in found)
+    number = tuple((head.place('num_classes'), 2) for head in ones)
+    single = tuple((head.place('out_channels'), 1) for head in ones)
+    sigmoids = tuple((loss.place('use_sigmoid'), True) for loss in found)
     one = propose('Use one channel, with a sigmoid in the loss.', *number, *single, *sigmoids)
     bare = {head.path for head in heads}
-    kept = tuple((head.at('out_channels'), 1) for head in ones if head.path not in bare)
-    gone = tuple((head.at('out_channels'), REMOVED) for head in heads if head.says('out_channels'))
+    kept = tuple((head.place('out_channels'), 1) for head in ones if head.path not in bare)
+    gone = tuple((head.place('out_channels'), REMOVED) for head in heads if head.says('out_channels'))
     two = propose('Use two channels, one per class.', *number, *kept, *gone)
     has_ohem = any(loss.name == 'OhemCrossEntropy' for loss in found)
     ways = [two] if has_ohem else [two, one] if number else [one, two]
@@ -114,13 +114,13 @@ class SamplerOneChannel(ConfigRule):
             sampler = head.config.get('sampler')
             if not isinstance(sampler, dict) or output_channels(head) != 1:
                 continue
-            part = Part(head.at('sampler'), sampler, head.scope, owner=head)
+            part = Part(head.place('sampler'), sampler, head.scope, owner=head)
             if part.name == 'OHEMPixelSampler' and part.get('thresh') is not None:
                 words, ways = (
                     dict(place=part.path, head=head.name),
                     list(_offer_channels(config, head, part)),
                 )
-                yield self.report_at(part.at('thresh'), part.get('thresh'), words, edits=ways)
+                yield self.report_at(part.place('thresh'), part.get('thresh'), words, edits=ways)
 
 
 def _offer_channels(config: ReadConfig, head: Part, sampler: Part) -> Iterator[Edit]:
@@ -129,10 +129,10 @@ def _offer_channels(config: ReadConfig, head: Part, sampler: Part) -> Iterator[E
     crossed = [loss for loss in losses if loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss')]
     if losses != crossed:
         return
-    number = () if head.config.get('num_classes') == 2 else ((head.at('num_classes'), 2),)
-    single = ((head.at('out_channels'), 1),) if number else ()
-    sigmoid = tuple((loss.at('use_sigmoid'), True) for loss in losses if is_softmax(loss))
+    number = () if head.config.get('num_classes') == 2 else ((head.place('num_classes'), 2),)
+    single = ((head.place('out_channels'), 1),) if number else ()
+    sigmoid = tuple((loss.place('use_sigmoid'), True) for loss in losses if is_softmax(loss))
     yield propose(f'Take the sampler out of {head.path}.', (sampler.path, REMOVED), *number, *single, *sigmoid)
-    gone = ((head.at('out_channels'), REMOVED),) if head.says('out_channels') else ()
-    softmax = tuple((loss.at('use_sigmoid'), False) for loss in losses)
+    gone = ((head.place('out_channels'), REMOVED),) if head.says('out_channels') else ()
+    softmax = tuple((loss.place('use_sigmoid'), False) for loss in losses)
     yield propose('Keep the sampler, and use two channels, one per class.', *number, *gone, *softmax)

@@ -70,7 +70,7 @@ class OwnLineFails(ConfigRule):
         return self.report_at(place, names, words, self.title_import, edits=[edit])
 
     def _unknown(self, part: Part) -> Finding:
-        name, path = find_similar_name(part), part.at('type')
+        name, path = find_similar_name(part), part.place('type')
         ways = [propose('Correct the name.', (path, name))] if name else []
         title = self.title_misspelt if name else self.title_unknown
         return self.report_at(path, part.name, dict(part=part.name, name=name), title, edits=ways)

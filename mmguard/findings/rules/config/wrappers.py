@@ -40,7 +40,7 @@ class WrapperMetainfo(ConfigRule):
                 value = wrapper.config.get(key)
                 if value is not None:
                     words = dict(kind=wrapper.name, place=wrapper.path, key=key)
-                    yield self.report_at(wrapper.at(key), value, words, edits=_move_inside(config, wrapper, key))
+                    yield self.report_at(wrapper.place(key), value, words, edits=_move_inside(config, wrapper, key))
 
 
 def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
@@ -50,13 +50,13 @@ def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
     inner = [dataset for dataset in datasets(config) if dataset.path.startswith(wrapper.path)]
     other = any(says_classes(dataset) and classes_of(dataset) != list(metainfo.get('classes', ())) for dataset in inner)
     changes: Changes = tuple(
-        (dataset.at('metainfo'), {**(dataset.config.get('metainfo') or {}), **metainfo}) for dataset in inner
+        (dataset.place('metainfo'), {**(dataset.config.get('metainfo') or {}), **metainfo}) for dataset in inner
     )
     if wrapper.is_old:
-        changes = tuple((dataset.at('classes'), tuple(metainfo['classes'])) for dataset in inner)
+        changes = tuple((dataset.place('classes'), tuple(metainfo['classes'])) for dataset in inner)
     title = 'Move the classes into the wrapped data sets.'
     asks = dict(question='Is the list of the wrapper the right one?', if_not='Remove it from the wrapper.')
-    move = propose(title, (wrapper.at(key), REMOVED), *changes, **(asks if other else {}))
+    move = propose(title, (wrapper.place(key), REMOVED), *changes, **(asks if other else {}))
     return move_class_list(config, move, metainfo.get('classes'))
 
 
@@ -81,8 +81,8 @@ class WrapperPipeline(ConfigRule):
             pipeline = wrapper.config.get('pipeline')
             if pipeline is None or wrapper.cls is None or takes(wrapper.cls, 'pipeline'):
                 continue
-            inner = [one.at('pipeline') for one in datasets(config) if _is_inside(one, wrapper)]
-            words, place = dict(kind=wrapper.name, places=listing(inner)), wrapper.at('pipeline')
+            inner = [one.place('pipeline') for one in datasets(config) if _is_inside(one, wrapper)]
+            words, place = dict(kind=wrapper.name, places=listing(inner)), wrapper.place('pipeline')
             changes = ((place, REMOVED), *((one, pipeline) for one in inner))
             line = f'pipeline of {wrapper.path} at {listing(inner)}'
             edit = propose('Move the pipeline into the data sets.', *changes, lines=(line,))

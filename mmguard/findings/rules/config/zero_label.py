@@ -42,10 +42,12 @@ class ReduceZeroLabelTwice(ConfigRule):
                 dataset, shift = loader.owner, loader.config.get('reduce_zero_label')
                 of_data = None if dataset is None else dataset.get('reduce_zero_label')
                 if isinstance(shift, bool) and isinstance(of_data, bool) and shift != of_data and dataset is not None:
-                    said, place = dataset.says('reduce_zero_label'), dataset.at('reduce_zero_label')
+                    said, place = dataset.says('reduce_zero_label'), dataset.place('reduce_zero_label')
                     there = f'{of_data}' if said else f'{of_data} (the default of {dataset.name})'
                     words, ways = dict(here=shift, there=there, place=place), _both(config, of_data if said else shift)
-                    yield self.report_at(loader.at('reduce_zero_label'), shift, words, self.title_loader, edits=ways)
+                    yield self.report_at(
+                        loader.place('reduce_zero_label'), shift, words, self.title_loader, edits=ways
+                    )
         if config.scope != 'mmseg':
             return
         first = None
@@ -56,9 +58,9 @@ class ReduceZeroLabelTwice(ConfigRule):
             first = first or (dataset if dataset.split == 'train' else None)
             if first is None or first.name != dataset.name or shift == first.get('reduce_zero_label'):
                 continue
-            there, place = first.get('reduce_zero_label'), first.at('reduce_zero_label')
+            there, place = first.get('reduce_zero_label'), first.place('reduce_zero_label')
             words, ways = dict(here=shift, there=there, place=place), _both(config, there is True)
-            yield self.report_at(dataset.at('reduce_zero_label'), shift, words, edits=ways)
+            yield self.report_at(dataset.place('reduce_zero_label'), shift, words, edits=ways)
 
 
 def _both(config: ReadConfig, likelier: bool) -> List[Edit]:
@@ -97,7 +99,7 @@ class ReducedBackground(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for dataset in datasets(config):
-            names, place = classes_of(dataset), dataset.at('reduce_zero_label')
+            names, place = classes_of(dataset), dataset.place('reduce_zero_label')
             if not names or _fits_its_files(dataset, names[0]) or dataset.get('reduce_zero_label') is not True:
                 continue
             if names[0].strip().strip('_').lower().replace(' ', '_') in BACKGROUND:
@@ -157,7 +159,7 @@ class ShiftAndMap(ConfigRule):
             shifts_first = not mmseg.partition(' ')[2].startswith('0.')
             words = dict(kind=dataset.name, mmseg=mmseg)
             title, severity = (self.title_right, INFO) if shifts_first else (self.title, ERROR)
-            yield self.report_at(dataset.at('reduce_zero_label'), True, words, title, severity)
+            yield self.report_at(dataset.place('reduce_zero_label'), True, words, title, severity)
 
 
 def _find_installed() -> str:

@@ -75,7 +75,7 @@ class UnfitMmcv(EnvironmentRule):
     limits = 'An mmcv within the limits that the frameworks state may still fail, as ops for another GPU do.'
     advice = (
         'Reinstall mmcv within the limits that are shown: mim takes the wheel for the installed torch, or compiles it, '
-        'which takes minutes. If there is none, or the frameworks have no version in common, make a new environment '
+        'which takes minutes. Without a wheel, or a version that all frameworks accept, make a new environment '
         'with versions that docs/stacks.md lists.'
     )
 

@@ -91,10 +91,10 @@ def _leave_masks_out(config: ReadConfig) -> Iterator[Tuple[str, Any]]:
     """Yield the changes that make Mask R-CNN, and what is built like it, a detector of boxes."""
     for step in transforms(config):
         if step.config.get('with_mask') is True:
-            yield step.at('with_mask'), False
+            yield step.place('with_mask'), False
     for path, part in walk(config.data.get('model'), 'model'):
         if path.endswith('roi_head'):
             yield from ((f'{path}.{key}', REMOVED) for key in ('mask_head', 'mask_roi_extractor') if key in part)
     for metric in metrics(config):
         if 'segm' in (metric.config.get('metric') or ()):
-            yield metric.at('metric'), 'bbox'
+            yield metric.place('metric'), 'bbox'

@@ -179,7 +179,7 @@ def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', xml_folder or root)
         return []
     if not stems:
-        faults.add('there is no XML file', os.path.join(root, xml_folder))
+        faults.add('the folder holds no XML file', os.path.join(root, xml_folder))
     return images_of_list(stems, '', image_folder, xml_folder, xml_folder or root, faults)
 
 

@@ -84,11 +84,11 @@ def test_an_image_taken_for_a_label_is_reported_in_bounded_words(tmp_path: Path)
     image = np.arange(960, dtype=np.int16).reshape(12, 10, 8) - 400
     save(root / 'labelsTr' / 'case_000.nii.gz', image)
     facts = facts_of(root)
-    [fault] = facts.volumes.of('intensities')
+    [fault] = facts.volumes.find_faults('intensities')
     assert fault.voxels == 960
     assert '256' in fault.detail
     assert len(fault.detail) < 200
-    assert facts.volumes.of('unexpected') == []
+    assert facts.volumes.find_faults('unexpected') == []
     assert facts.histogram == {}, 'intensities are no labels'
 
 

@@ -90,7 +90,7 @@ class VolumeCause(DataRule):
         return self.usual_certainty if self.faults(facts) else None
 
     def faults(self, facts: LabelFacts) -> List[CaseFault]:
-        return volumes_of(facts).of(*self.shown_by)
+        return volumes_of(facts).find_faults(*self.shown_by)
 
     def files(self, facts: LabelFacts) -> List[str]:
         return list(dict.fromkeys(fault.file for fault in self.faults(facts)))

@@ -1,4 +1,4 @@
-"""Faults of the files of volumes, one by one, and the verdict that there are none."""
+"""Faults of the files of volumes, one by one, and the verdict where nothing is wrong."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class GridsDiffer(VolumeCause):
         return WARNING if self._is_of_places(facts) else ERROR
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'what': listing(kind for kind in self.shown_by if volumes_of(facts).of(kind))}
+        return {'what': listing(kind for kind in self.shown_by if volumes_of(facts).find_faults(kind))}
 
     def _is_of_places(self, facts: LabelFacts) -> bool:
-        return not volumes_of(facts).of(SHAPE, SPACING)
+        return not volumes_of(facts).find_faults(SHAPE, SPACING)
 
 
 class UnusableVolumes(VolumeCause):

@@ -1,3 +1,5 @@
+"""Labels that reduce_zero_label hides, or that a label map names from before it."""
+
 from __future__ import annotations
 
 from typing import Dict, Iterator, Optional
@@ -9,7 +11,20 @@ from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import list_stored_values, more_classes
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import both, reduce_zero_label
-from mmguard.findings.views import VOID, config_of, ids_of, is_whole, maps_of, number_of, share, subtracts_one, trained
+from mmguard.findings.views import (
+    MOST,
+    VOID,
+    as_map,
+    certainty_of_share,
+    config_of,
+    count_trained,
+    ids_of,
+    is_whole,
+    maps_of,
+    number_of,
+    share,
+    subtracts_one,
+)
 
 #: A share of 0 beyond this is a background that somebody drew on purpose.
 MUCH = 0.4
@@ -52,7 +67,7 @@ class ReduceZeroHidesClass(DataRule):
                 return PROVEN
             return LIKELY if self._share_drawn(facts) >= MUCH else None
         if is_whole(facts):
-            if facts.num_classes - 1 in trained(facts) or facts.values:
+            if facts.num_classes - 1 in count_trained(facts) or facts.values:
                 return None
             return PROVEN if background else LIKELY if self._share_drawn(facts) >= MUCH else None
         return LIKELY if background and tuple(names) != LOVEDA and not facts.values else None
@@ -100,7 +115,7 @@ class ReduceZeroHidesClass(DataRule):
         if raw or is_whole(facts):
             texts.append(f'{100 * self._share_of_zero(facts):.3g} % of the pixels are 0 and ignored')
             last = facts.num_classes - 1
-            if is_whole(facts) and last not in trained(facts):
+            if is_whole(facts) and last not in count_trained(facts):
                 texts.append(f'the last class, {last}, never occurs in training')
         return '; '.join(texts)
 
@@ -115,6 +130,48 @@ class ReduceZeroHidesClass(DataRule):
         raw = maps_of(facts).raw
         if raw:
             return share(raw.get(0, 0), sum(raw.values()))
-        counts = trained(facts)
+        counts = count_trained(facts)
         ignored = 255 if facts.ignore_index is None else facts.ignore_index
         return share(counts.get(ignored, 0), sum(counts.values()))
+
+
+class LabelMapBeforeShift(DataRule):
+    """A label_map of raw values, where mmseg maps after it subtracted 1."""
+
+    code = 'MG126'
+    needs = ('config',)
+    summary = 'label_map names raw values, but reduce_zero_label subtracts 1 before the map is applied.'
+    why = 'Every entry of the map meets the neighbour of the value that it was written for.'
+    example = Example(wrong='reduce_zero_label=True, label_map={7: 0}', right='label_map={6: 0}  # 7 is 6 then')
+    limits = 'A map whose keys also fit the shifted values is not seen.'
+    advice = (
+        'Write the map for the shifted values, `label_map={shifted}`, or `reduce_zero_label=False` and map 0 to the '
+        'ignored label, too. If the config has no map, the data set class makes one from its class list: leave '
+        'out that list, or the shift.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        keys = set(config_of(facts).label_map)
+        if not keys or not subtracts_one(facts):
+            return None
+        displaced = sum(count for value, count in facts.values.items() if value + 1 in keys and value not in keys)
+        part = share(displaced, sum(facts.values.values()))
+        raw = ids_of(maps_of(facts).raw)
+        unreached = {key for key in keys if key in raw and key + 1 not in raw and key != 0}
+        return certainty_of_share(part) if part > MOST or not unreached or not keys <= raw else LIKELY
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        if labels is None or facts.config is not None:
+            return  # the data set's class makes the map
+        label_map = config_of(labels).label_map
+        shifted = tuple(sorted((key - 1, label) for key, label in label_map.items() if key > 0))
+        lines = (f'label_map={as_map(dict(shifted))}',)
+        yield Edit('Write the map for the shifted values.', SAFE, options=(('label_map', shifted),), lines=lines)
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        label_map = config_of(facts).label_map
+        return {'shifted': as_map({key - 1: label for key, label in label_map.items() if key > 0}, 8)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return f'label_map={as_map(config_of(facts).label_map, 8)}, ' + (facts.evidence or 'reduce_zero_label=True')
