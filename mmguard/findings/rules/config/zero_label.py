@@ -45,9 +45,7 @@ class ReduceZeroLabelTwice(ConfigRule):
                     said, place = dataset.says('reduce_zero_label'), dataset.place('reduce_zero_label')
                     there = f'{of_data}' if said else f'{of_data} (the default of {dataset.name})'
                     words, ways = dict(here=shift, there=there, place=place), _both(config, of_data if said else shift)
-                    yield self.report_at(
-                        loader.place('reduce_zero_label'), shift, words, self.title_loader, edits=ways
-                    )
+                    yield self.report_at(loader.place('reduce_zero_label'), shift, words, self.title_loader, edits=ways)
         if config.scope != 'mmseg':
             return
         first = None

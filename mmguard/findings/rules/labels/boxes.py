@@ -8,8 +8,8 @@ from typing import Dict, Iterator, List, Optional, Sequence
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import corrections, describe_format, rewrite
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, certainty_of_share, listing, share
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.text import quantity
@@ -49,10 +49,9 @@ class UnusableBoxes(DataRule):
         boxes = sum(self._boxes(facts).values())
         return certainty_of_share(share(boxes, sum(facts.reasons.values())))
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None:
-            boxes = sum(self._boxes(facts.labels).values())
-            yield from corrections(self, facts, boxes, 'Leave these boxes out.')
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        boxes = sum(self._boxes(labels).values())
+        yield from corrections(self, facts, boxes, 'Leave these boxes out.')
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'number': f'{sum(self._boxes(facts).values()):,}'}
@@ -76,13 +75,10 @@ MANY = 0.01
 _COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: of VOC the reader subtracts 1, as mmdet does.'
 
 
-class BoxesBeyondImage(DataRule):
+class BoxesBeyondImage(AnnotationRule):
     """Boxes that begin below 0 or end outside the image."""
 
     code = 'MG152'
-    shows_values = False
-    kinds = ('pixels', 'instances')
-    needs = ('annotations',)
     severity = 'warning'
     summary = 'Boxes reach beyond the image.'
     title = 'Boxes reach beyond the image: {which}.'
@@ -103,10 +99,8 @@ class BoxesBeyondImage(DataRule):
         found = annotations_of(facts)
         return LIKELY if found.negative_boxes or share(found.over_edge, found.annotations) >= MANY else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
-            return
-        found = annotations_of(facts.labels)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        found = annotations_of(labels)
         if self._shows_minus_one(found):
             for edit in rewrite(self, facts, 'Move these boxes to the edge of the image.', SAFE):
                 yield replace(edit, notes=(*edit.notes, _COUNTED_FROM_ZERO))
@@ -147,14 +141,12 @@ ORDERS = {'corners': 'x1, y1, x2, y2', 'rows': 'y1, x1, y2, x2'}
 FRACTIONS = 'fractions'
 
 
-class BoxesInAnotherForm(DataRule):
+class BoxesInAnotherForm(AnnotationRule):
     """Two corners where COCO has x, y, width, height; boxes divided by the size of their image."""
 
     code = 'MG172'
     aliases = ('MG173',)
-    shows_values = False
     kinds = ('instances',)
-    needs = ('annotations',)
     summary = 'The boxes are written in another form: as two corners, or as fractions of the image.'
     title = 'bbox seems to hold two corners ({corners}); COCO wants x, y, width, height.'
     title_fractions = 'The boxes are fractions of the image, in [0, 1], but {format} stores pixels.'
@@ -183,10 +175,10 @@ class BoxesInAnotherForm(DataRule):
     def choose_title(self, facts: LabelFacts) -> str:
         return self.title_fractions if self._form(facts) == FRACTIONS else self.title
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        form = '' if facts.labels is None else self._form(facts.labels)
-        if form == FRACTIONS and facts.labels is not None:
-            is_sure = annotations_of(facts.labels).counts_from_one
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        form = self._form(labels)
+        if form == FRACTIONS:
+            is_sure = annotations_of(labels).counts_from_one
             corner = '' if is_sure else 'Are the first two numbers the upper left corner (not the centre, as in YOLO)?'
             title = 'Multiply the boxes by width and height of the image.'
             yield from rewrite(self, facts, title, SAFE if is_sure else ASKS, corner, boxes=FRACTIONS)

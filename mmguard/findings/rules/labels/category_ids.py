@@ -12,7 +12,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.rules.labels.yolo import yolo_of
 from mmguard.findings.views import (
     annotations_of,
@@ -93,11 +93,11 @@ class IdsAsLabels(DataRule):
             return self.title_no_class
         return self.title if facts.values else self.title_needed
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None or annotations_of(facts.labels).classes_counted:
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if annotations_of(labels).classes_counted:
             return  # how many classes the model has decides what is wrong
-        is_unknown = annotations_of(facts.labels).labelled_by == 'unknown'
-        yield from self._fit_ids(facts, facts.labels, _ASKED if is_unknown else '')
+        is_unknown = annotations_of(labels).labelled_by == 'unknown'
+        yield from self._fit_ids(facts, labels, _ASKED if is_unknown else '')
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
             question = f'Are positions the labels ({framework_titles(POSITIONS)})?'
@@ -165,13 +165,11 @@ class IdsAsLabels(DataRule):
         return 0 in facts.values and annotations_of(facts).min_label > 0
 
 
-class CocoIdsLookedUp(DataRule):
+class CocoIdsLookedUp(AnnotationRule):
     """``remap_mscoco_category: True`` over categories of other data than COCO."""
 
     code = 'MG162'
-    shows_values = False
     kinds = ('instances',)
-    needs = ('annotations',)
     looks_at = ('labels', 'config')
     summary = 'Labels are looked up in the table of the 80 ids of COCO, but the file has other categories.'
     title_converted = 'The label files name other classes than {source}, which has the same images and objects.'
@@ -211,13 +209,13 @@ class CocoIdsLookedUp(DataRule):
             return None
         return PROVEN if self._unknown(facts) or facts.values else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None or yolo_of(facts.labels).original is not None:
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if yolo_of(labels).original is not None:
             return
-        enough = max(annotations_of(facts.labels).categories, default=0) + 1
+        enough = max(annotations_of(labels).categories, default=0) + 1
         options: List[Tuple[str, Any]] = [('labels', IDS)]
         lines = ['remap_mscoco_category: False']
-        if enough != facts.labels.num_classes:
+        if enough != labels.num_classes:
             options.append(('num_classes', enough))
             lines.append(f'num_classes: {enough}')
         title = 'Train on the ids of the file, with as many outputs as the highest id, and one more.'
@@ -244,13 +242,10 @@ class CocoIdsLookedUp(DataRule):
         return {i: found.instances_of.get(str(i), 0) for i in found.categories if i not in COCO_IDS}
 
 
-class OrderDiffers(DataRule):
+class OrderDiffers(AnnotationRule):
     """The classes of the config in another order than the categories of the file."""
 
     code = 'MG141'
-    shows_values = False
-    kinds = ('pixels', 'instances')
-    needs = ('annotations',)
     summary = 'The classes of the config are in another order than the categories of the file.'
     title_texts = (
         'The file lists its category ids sorted as texts, {ids}: their places differ from their order as numbers.'
@@ -274,8 +269,8 @@ class OrderDiffers(DataRule):
         'one: int(one["id"]))`. If you train without mmdet, say with what: `--framework NAME`.'
     )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        displaced = None if facts.labels is None else self._find_displaced(facts.labels)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        displaced = self._find_displaced(labels)
         if displaced is None or facts.config is None:
             return
         _, names, ordered = displaced

@@ -14,7 +14,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit, format_value
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
-from mmguard.findings.rule import DataRule, Example, Facts, Rule
+from mmguard.findings.rule import AnnotationRule, Example, Facts, Rule
 from mmguard.findings.views import (
     annotations_of,
     class_lists,
@@ -28,13 +28,10 @@ from mmguard.findings.views import (
 from mmguard.text import quantity, shorten
 
 
-class NamesNotInFile(DataRule):
+class NamesNotInFile(AnnotationRule):
     """Class names of the config that the annotation file does not know."""
 
     code = 'MG140'
-    shows_values = False
-    kinds = ('pixels', 'instances')
-    needs = ('annotations',)
     summary = 'Class names of the config that the annotations do not have.'
     title = 'The config names classes that the annotations do not have: {missing}.'
     title_string = 'classes is a string, {shown}: every letter of it counts as a class.'
@@ -75,9 +72,8 @@ class NamesNotInFile(DataRule):
             'shown': shorten(''.join(self._spelt(facts))),
         }
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None or facts.config is None:
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if facts.config is None:
             return
         missing, names = self._missing(labels)
         if self._spelt(labels):
@@ -190,13 +186,10 @@ class NamesNotInFile(DataRule):
         return 'METAINFO' in path
 
 
-class CategoriesLeftOut(DataRule):
+class CategoriesLeftOut(AnnotationRule):
     """Categories of the file that the class list does not name."""
 
     code = 'MG154'
-    shows_values = False
-    kinds = ('pixels', 'instances')
-    needs = ('annotations',)
     severity = 'warning'
     summary = 'Annotations are left out because the class list does not name their category.'
     title = 'Annotations are left out: the class list does not name {names}.'
@@ -215,17 +208,14 @@ class CategoriesLeftOut(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return POSSIBLE if self._names(facts) else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None:
-            slips = self._slips(facts.labels)
-            if slips:
-                asked = (
-                    f'Is it a slip: {listing(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
-                )
-                yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
-        if facts.labels is not None and facts.config is not None and not self._are_chosen(facts.config, facts.labels):
-            question = f'Are {listing(map(repr, self._names(facts.labels)))} to be learnt, too?'
-            edit = learn(facts, self._all(facts.labels), ASKS, question)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        slips = self._slips(labels)
+        if slips:
+            asked = f'Is it a slip: {listing(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
+            yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
+        if facts.config is not None and not self._are_chosen(facts.config, labels):
+            question = f'Are {listing(map(repr, self._names(labels)))} to be learnt, too?'
+            edit = learn(facts, self._all(labels), ASKS, question)
             yield replace(edit, if_not='Nothing needs to change.')
 
     def _are_chosen(self, config: ReadConfig, facts: LabelFacts) -> bool:
@@ -290,8 +280,8 @@ class BackgroundListed(Rule):
         named = {'names': listing(map(repr, names))}
         yield self.report(evidence, named, places=tuple(path for path, _ in places))
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels, places = facts.labels, _places(facts.config)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        places = _places(facts.config)
         question = 'Does this class mean that no object is there?'
         if places and facts.config is not None:
             names = [name for name in places[0][1] if not _is_background(name)]

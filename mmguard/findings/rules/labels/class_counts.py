@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
 from mmguard.findings.views import (
@@ -47,10 +47,7 @@ class MoreClassesThanHead(DataRule):
         'those out that are not.'
     )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None:
-            return
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         listed = len(labels.class_names)
         if labels.annotations is not None and labels.annotations.labelled_by == 'unknown':
             yield from _count_by_numbering(facts, labels.annotations.categories, listed)
@@ -185,17 +182,16 @@ class OutputsNeverTrained(DataRule):
         far = more >= needed * HALF or facts.num_classes in DEFAULTS
         return LIKELY if more >= ENOUGH and far and not facts.values else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None:
-            needed = self._count_needed(facts.labels)
-            question = 'Are these all categories of the training?'
-            yield Edit(
-                'Set num_classes of the model.',
-                ASKS,
-                question,
-                options=(('num_classes', needed),),
-                lines=(f'num_classes={needed}',),
-            )
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        needed = self._count_needed(labels)
+        question = 'Are these all categories of the training?'
+        yield Edit(
+            'Set num_classes of the model.',
+            ASKS,
+            question,
+            options=(('num_classes', needed),),
+            lines=(f'num_classes={needed}',),
+        )
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:
         needed = self._count_needed(facts)

@@ -8,7 +8,7 @@ from typing import AbstractSet, Dict, FrozenSet, Iterator, List, Optional, Set
 from mmguard.config.parts import datasets, palette_of, transforms
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
+from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING
 from mmguard.findings.known_sets import CITYSCAPES, GRAYS_OF, VOC, Colour, voc_colour
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
@@ -61,10 +61,7 @@ class StoredAsColours(DataRule):
         # Gray all the same: that compression changed the values (MG136) is the greater harm.
         return LIKELY if maps_of(facts).lossy and self._is_gray(facts) else PROVEN
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None:
-            return
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         maps = maps_of(labels)
         if self._is_gray(labels) or self._is_alpha(labels):
             yield from self._edit_equal_channels(facts, labels)
@@ -254,9 +251,8 @@ class PaletteReadAsColours(DataRule):
         is_counted = is_whole(facts) or bool(maps.raw)
         return LIKELY if not is_counted and seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None or self._depends_on_reader(labels):
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if self._depends_on_reader(labels):
             return
         loaders = [t for t in transforms(facts.config) if t.name == 'LoadAnnotations'] if facts.config else []
         places = tuple(

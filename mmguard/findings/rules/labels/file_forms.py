@@ -7,7 +7,7 @@ from typing import Dict, Iterable, Iterator, List, Optional, Sequence
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.known_sets import CITYSCAPES_TRAIN_IDS, set_of_numbers
 from mmguard.findings.map_edits import convert_files, list_stored_values, set_places
 from mmguard.findings.rule import DataRule, Example, Facts
@@ -64,8 +64,8 @@ class FoldersSwapped(DataRule):
             return self.title_mixed
         return self.title_swapped if self._is_swapped(facts) else self.summary
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None and self._strangers(facts.labels):
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if self._strangers(labels):
             return
         yield from set_places(self, facts, _files, elsewhere=True)
 
@@ -165,9 +165,9 @@ class NotEightBits(DataRule):
     def severity_of(self, facts: LabelFacts) -> str:
         return 'error' if self.certainty(facts) == PROVEN else 'warning'
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels, values = facts.labels, sorted(list_stored_values(facts))
-        if labels is None or not values:
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        values = sorted(list_stored_values(facts))
+        if not values:
             return
         void = 255 if labels.ignore_index is None else labels.ignore_index
         negative = [value for value in values if value < 0]
@@ -255,15 +255,14 @@ class Fractions(DataRule):
         small = maps.forms.get('float', 0) and maps.raw and max(maps.raw) <= 1 < facts.num_classes - 1
         return LIKELY if small else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        fractions = {} if labels is None else maps_of(labels).fractions
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        fractions = maps_of(labels).fractions
         if _are_of_255(fractions):
             question = 'Were the numbers of the classes divided by 255?'
             note = 'Read masks with `torch.as_tensor(np.array(mask)).long()`: ToTensor is for images.'
             for edit in convert_files(facts, 'Rewrite the files, times 255.', ASKS, question, scale=255):
                 yield replace(edit, notes=(*edit.notes, note))
-        if labels is not None and labels.num_classes == 2 and all(0 < value < 1 for value in fractions):
+        if labels.num_classes == 2 and all(0 < value < 1 for value in fractions):
             question = 'Is each value the probability of the object?'
             yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=0.5)
 

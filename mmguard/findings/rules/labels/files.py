@@ -10,9 +10,9 @@ from mmguard.files.inside import OUTSIDE
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import ERROR, LIKELY, PROVEN, Finding
+from mmguard.findings.finding import ERROR, LIKELY, PROVEN
 from mmguard.findings.map_edits import set_places
-from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.rules.labels.records import NO_FOLDER, is_about_records
 from mmguard.findings.views import annotations_of, has_config, listing, maps_of, number_of
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER
@@ -65,8 +65,8 @@ class UnpairedFiles(DataRule):
         is_sure = facts.volumes is not None or self._has_no_pair(facts)
         return None if not self._parts(facts) else PROVEN if is_sure else LIKELY
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None and self._has_no_pair(facts.labels):
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if self._has_no_pair(labels):
             yield from set_places(self, facts, lambda labels: maps_of(labels).missing_labels, elsewhere=False)
 
     def severity_of(self, facts: LabelFacts) -> str:
@@ -230,13 +230,10 @@ class UnreadableFiles(DataRule):
         return found
 
 
-class MissingImages(DataRule):
+class MissingImages(AnnotationRule):
     """Images of the annotations that are missing on disk."""
 
     code = 'MG150'
-    shows_values = False
-    kinds = ('pixels', 'instances')
-    needs = ('annotations',)
     summary = 'Images that the annotations list are missing on disk.'
     title = 'Images that the annotations list are missing on disk: {number} of {images}.'
     title_outside = (
@@ -269,10 +266,7 @@ class MissingImages(DataRule):
         everything = 0 < found.images <= _number(found)
         return PROVEN if everything else LIKELY if found.missing_files or found.missing else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None:
-            return
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = annotations_of(labels)
         folders = [facts.options.get('images')] if facts.config is None else []
         for dataset in datasets(facts.config) if facts.config is not None else ():

@@ -7,7 +7,7 @@ from typing import Dict, Iterator, List, Optional, Sequence
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.known_sets import set_of_numbers
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts
@@ -68,9 +68,8 @@ class BinaryMask(DataRule):
         only = set(facts.values) == {VOID} and facts.num_classes <= 2 and not known
         return PROVEN if only else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None:
-            yield from map_object(facts, facts.labels)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        yield from map_object(facts, labels)
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {VOID: count_stored(facts).get(VOID, 0)}
@@ -144,8 +143,8 @@ class GrayLevels(DataRule):
             return None if self._are_ids(facts) else LIKELY
         return LIKELY if not has_num_classes(facts) and len(count_trained(facts)) > MOST_IDS else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None and facts.labels.num_classes == 2:
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if labels.num_classes == 2:
             question = 'Are these masks of two classes, drawn in black and white?'
             yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=127)
 
@@ -206,10 +205,7 @@ class ScaledGray(DataRule):
         steps = [high - low for low, high in zip(levels, levels[1:])]
         return None if min(steps) < STEP or is_rare(facts) else PROVEN
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None:
-            return
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         levels = sorted(value for value in list_stored_values(facts) if value >= 0)
         table = _table(levels, labels.num_classes if has_num_classes(labels) else len(levels))
         clear = len(levels) == labels.num_classes == 2

@@ -7,7 +7,7 @@ from typing import Dict, FrozenSet, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING
 from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS, COCO_STUFF_CLASSES
 from mmguard.findings.map_edits import renumber, shift_down
 from mmguard.findings.rule import DataRule, Example, Facts
@@ -110,11 +110,11 @@ class RawCityscapesIds(DataRule):
     def severity_of(self, facts: LabelFacts) -> str:
         return ERROR if facts.values else WARNING
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        named = facts.labels is not None and bool(find_files_named(facts.labels, '_labelids'))
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        named = bool(find_files_named(labels, '_labelids'))
         question = '' if named else "Are these Cityscapes' ids, as its *_labelIds.png hold them?"
         void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == 255]
-        shift = 0 if facts.labels is None else self._shift(facts.labels)
+        shift = self._shift(labels)
         if shift:
             question = f"Are these Cityscapes' ids {shift:+}?"
         table = {value + shift: label for value, label in CITYSCAPES_TRAIN_IDS.items() if value + shift >= 0}
@@ -183,10 +183,10 @@ class RawCocoIds(DataRule):
             return PROVEN
         return PROVEN if len(beyond) >= 2 or beyond == {most} else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels, classes = facts.labels, len(COCO_STUFF_CLASSES)
-        shift = None if labels is None else self._shift(labels)
-        if labels is None or labels.kind != 'pixels' or (labels.num_classes != classes and shift is None):
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        classes = len(COCO_STUFF_CLASSES)
+        shift = self._shift(labels)
+        if labels.kind != 'pixels' or (labels.num_classes != classes and shift is None):
             return
         # Ids that name nothing are never in raw files: a split that holds them is numbered already.
         nothing = dict.fromkeys(set(range(max(COCO_STUFF_CLASSES))) - set(COCO_STUFF_CLASSES), 255)
@@ -268,7 +268,7 @@ class RawBratsIds(DataRule):
     )
     pytorch = 'Renumber: target = target.masked_fill(target == 4, 3).'
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         yield from renumber(facts, {4: 3}, SAFE)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -297,8 +297,8 @@ class AdeNotReduced(DataRule):
     )
     pytorch = 'If 0 is "other" and 1 the wall: target = target - 1, ignore_index=-1. If not, find where 150 is from.'
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        known = facts.labels is not None and tuple(facts.labels.class_names[:3]) == ADE
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        known = tuple(labels.class_names[:3]) == ADE
         question = '' if known else 'Is 0 "other" in these files (1 is the first class)?'
         yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
 

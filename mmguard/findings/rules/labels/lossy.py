@@ -5,7 +5,7 @@ from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.gray import MANY
@@ -67,10 +67,7 @@ class LossyOrInterpolated(DataRule):
         peaks = counts[: facts.num_classes + 1]
         return LIKELY if share(sum(peaks), sum(counts)) >= 0.9 else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None:
-            return
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         counts = count_stored(labels)
         ends = sum(count for value, count in counts.items() if not NEAR < value < 255 - NEAR)
         of_two = labels.num_classes == 2 and max(counts, default=0) > 127

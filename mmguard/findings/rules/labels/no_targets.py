@@ -7,8 +7,8 @@ from typing import Dict, Iterator, List, Optional
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
-from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN
+from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.usual_edits import set_filter
 from mmguard.findings.views import annotations_of, config_of, is_trained_on, listing, share
 from mmguard.text import quantity
@@ -20,14 +20,12 @@ SMALL = 'its image is smaller than min_size'
 REASONS = {NO_IMAGE, NO_AREA, IGNORED, 'thinner than one pixel', 'no part inside the image'}
 
 
-class NoUsableInstance(DataRule):
+class NoUsableInstance(AnnotationRule):
     """Annotation files without a single object to train on."""
 
     code = 'MG174'
     aliases = ('MG145', 'MG148')
-    shows_values = False
     kinds = ('instances',)
-    needs = ('annotations',)
     summary = 'No image has an object to train on.'
     title = 'No image has an object to train on: {reasons}.'
     why = '"need at least one array to concatenate", or losses of boxes that are 0 from the first iteration.'
@@ -50,10 +48,10 @@ class NoUsableInstance(DataRule):
         elsewhere = facts.values or facts.reasons or found.unnamed or found.unreadable
         return PROVEN if none and is_trained_on(facts) and not elsewhere and self._reasons(facts) else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None or not annotations_of(facts.labels).annotations:
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if not annotations_of(labels).annotations:
             return
-        reasons = self._reasons(facts.labels)
+        reasons = self._reasons(labels)
         if SMALL in reasons and facts.config is not None:
             question = 'Are the small images to be trained on?'
             yield set_filter(facts.config, 'min_size', 1, ASKS, question)
@@ -106,14 +104,11 @@ SURVIVE = frozenset(_SURVIVE.split())
 MANY = 0.02
 
 
-class ImagesWithoutTarget(DataRule):
+class ImagesWithoutTarget(AnnotationRule):
     """Images without an object, where a rank may draw nothing else."""
 
     code = 'MG146'
     aliases = ('MG221',)
-    shows_values = False
-    kinds = ('pixels', 'instances')
-    needs = ('annotations',)
     severity = 'warning'
     summary = 'Images without any target: a rank that draws only such images has other losses than the rest.'
     title_harmless = 'Images without any target are trained as background; the heads here give all losses for them.'
@@ -160,13 +155,13 @@ class ImagesWithoutTarget(DataRule):
         heads = set(config_of(facts).heads.values())
         return config_of(facts).framework == 'mmdet' and bool(heads) and heads <= SURVIVE
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None or facts.config is None or self._survives(facts.labels):
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if facts.config is None or self._survives(labels):
             return
         question = 'May images without an object be left out of training?'
-        if not _is_filtered(facts.labels):
+        if not _is_filtered(labels):
             yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
-        elif not facts.labels.reasons:  # else they may be empty for their boxes' sake
+        elif not labels.reasons:  # else they may be empty for their boxes' sake
             yield from rewrite(self, facts, 'Leave these images out.', ASKS, question, drop_empty=True)
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -7,9 +7,9 @@ from typing import Dict, Iterator, List, Optional
 
 from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite, subtract_one
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.known_sets import VOID_BEHIND
 from mmguard.findings.map_edits import list_stored_values, more_classes, renumber, shift_down, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
@@ -59,10 +59,9 @@ class CountsFromOne(DataRule):
         most, last = max(ids), facts.num_classes - 1
         return PROVEN if last < most <= last + 2 and len(ids) >= 0.5 * most else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None or labels.kind != 'pixels':
-            yield from self._drop_first(facts)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if labels.kind != 'pixels':
+            yield from self._drop_first(facts, labels)
             yield from subtract_one(self, facts)
             return
         most = max(ids_of(count_trained(labels)))
@@ -94,9 +93,9 @@ class CountsFromOne(DataRule):
             table = {value: value - 1 for value in ids_of(count_trained(labels)) if value}
             yield from renumber(facts, table, SAFE if clear else ASKS, question)
 
-    def _drop_first(self, facts: Facts) -> Iterator[Edit]:
+    def _drop_first(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         """Leave out a category 0 without annotations, or count it, where category ids are labels."""
-        found = AnnotationFacts() if facts.labels is None else annotations_of(facts.labels)
+        found = annotations_of(labels)
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
         others = [name for number, name in sorted(found.categories.items()) if number]
@@ -153,9 +152,8 @@ class GapsInIds(DataRule):
         void_behind = ids[-1] == facts.num_classes and facts.num_classes in VOID_BEHIND
         return LIKELY if void_behind or is_rare(facts) or ids[-1] > 4 * len(ids) + 8 else PROVEN
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None or labels.kind != 'pixels':
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if labels.kind != 'pixels':
             return
         # One table for all splits: an id may be missing in one of them.
         ids = sorted({value for split in splits_of(facts) for value in self._ids(split)})
@@ -205,9 +203,9 @@ class HugeIds(DataRule):
         huge = [value for value in facts.values if value >= HUGE]
         return certainty_of_share(share(len(huge), len(facts.values)))
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None and facts.labels.annotations is not None:
-            first = annotations_of(facts.labels).min_label
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if labels.annotations is not None:
+            first = annotations_of(labels).min_label
             title = f'Renumber the categories from {first}, and leave the boxes as they are.'
             yield from rewrite(self, facts, title, SAFE, renumber=first)
 

@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import drop_rows
-from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
+from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
 from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free, set_of_numbers
 from mmguard.findings.map_edits import convert_files, list_stored_values, more_classes, renumber, shift_down, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
@@ -72,9 +72,8 @@ class OutOfRange(DataRule):
         known, number = self._find_known_set(facts)
         return {'known': known, 'known_number': number}
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None or labels.kind != 'pixels':
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if labels.kind != 'pixels':
             yield from drop_rows(self, facts)
             return
         if self._find_known_set(labels)[0]:
@@ -207,10 +206,7 @@ class OneTooMany(DataRule):
             return None
         return certainty_of_share(label_share(facts)) if facts.kind == 'instances' else PROVEN
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None:
-            return
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         beyond = labels.num_classes
         lacks = f'Is {beyond} a class that the list lacks (often the background was not counted)?'
         if len(labels.class_names) == beyond + 1:
@@ -302,10 +298,7 @@ class StrayValue(DataRule):
         small = share(count, facts.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)
         return few and small and min(files.values(), default=0) > facts.offending_files
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None:
-            return
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         void = VOID if labels.ignore_index is None else labels.ignore_index
         question = f'Is {listing(sorted(labels.values))} a slip of the annotator (num_classes is right then)?'
         is_map = labels.kind == 'pixels'

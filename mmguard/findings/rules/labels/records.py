@@ -8,19 +8,16 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing, share
 from mmguard.text import quantity, shorten
 
 
-class DuplicateIds(DataRule):
+class DuplicateIds(AnnotationRule):
     """Ids that two images, annotations or categories share."""
 
     code = 'MG147'
-    shows_values = False
-    kinds = ('pixels', 'instances')
-    needs = ('annotations',)
     summary = 'Images, annotations or categories are listed twice.'
     title_names = 'Categories with different ids share a name.'
     why = 'COCO looks up by id: the later one wins, the other is never read, and the evaluation counts wrongly.'
@@ -39,16 +36,14 @@ class DuplicateIds(DataRule):
             return PROVEN
         return LIKELY if self._parts(facts) else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
-            return
-        found = annotations_of(facts.labels)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        found = annotations_of(labels)
         if found.duplicate_names and not found.duplicate_category_ids:
             first: Dict[str, int] = {}
             merged = {number: first.setdefault(name, number) for number, name in found.categories.items()}
             twice = {number: kept for number, kept in merged.items() if number != kept}
             question = f'Do all categories named {listing(map(repr, found.duplicate_names), 3)} mean the same?'
-            names = facts.labels.class_names
+            names = labels.class_names
             known = set(names)
             ids = [number for number, name in found.categories.items() if name in known]
             place_of = {number: place for place, number in enumerate(ids)}
@@ -76,13 +71,10 @@ class DuplicateIds(DataRule):
         return [f'{what} used twice: {listing(twice)}' for what, twice in named if twice]
 
 
-class RecordsWithoutKey(DataRule):
+class RecordsWithoutKey(AnnotationRule):
     """Annotations that lack what the loader asks for."""
 
     code = 'MG153'
-    shows_values = False
-    kinds = ('pixels', 'instances')
-    needs = ('annotations',)
     summary = 'Records of the annotation file lack keys that mmdet needs.'
     title = 'Records of the annotation file lack keys that mmdet needs: {keys}.'
     why = 'A KeyError when the data set is built, or at the evaluation.'
@@ -100,9 +92,8 @@ class RecordsWithoutKey(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return LIKELY if annotations_of(facts).without_key else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None:
-            yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).', SAFE)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).', SAFE)
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'keys': listing(annotations_of(facts).without_key)}
@@ -135,13 +126,11 @@ NO_FOLDER = 'the folder of images does not exist'
 CLASS_FOLDERS = ('a hidden folder', 'the class folders', 'there are fewer class folders')
 
 
-class WrongRecords(DataRule):
+class WrongRecords(AnnotationRule):
     """Records of annotation files that hold something else than readers expect."""
 
     code = 'MG176'
-    shows_values = False
     kinds = ('instances',)
-    needs = ('annotations',)
     summary = 'Records of the annotation file have wrong types or lack entries.'
     title = 'Records of the annotation file are not as readers expect them: {reasons}.'
     title_folders = 'Folders are the classes, and not as readers expect them: {reasons}.'
@@ -171,8 +160,8 @@ class WrongRecords(DataRule):
     def _is_about_folders(self, facts: LabelFacts) -> bool:
         return any(reason.startswith(CLASS_FOLDERS) for reason in self._reasons(facts))
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        names_from = '' if facts.labels is None else annotations_of(facts.labels).names_from
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        names_from = annotations_of(labels).names_from
         if names_from == 'categories':
             title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out the other records.'
             yield from rewrite(self, facts, title, SAFE)
@@ -238,10 +227,8 @@ class UnnamedCategories(DataRule):
             set(facts.values) & set(annotations_of(facts).unnamed)
         )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
-            return
-        found = annotations_of(facts.labels)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        found = annotations_of(labels)
         unnamed, ids = sum(found.unnamed.values()), sorted(found.categories)
         if self._is_shifted(found) and ids == list(range(1, len(ids) + 1)):
             question = (

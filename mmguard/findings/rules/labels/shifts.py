@@ -7,7 +7,7 @@ from typing import Dict, Iterator, Optional
 from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.map_edits import list_stored_values, more_classes
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import both, reduce_zero_label
@@ -72,10 +72,7 @@ class ReduceZeroHidesClass(DataRule):
             return PROVEN if background else LIKELY if self._share_drawn(facts) >= MUCH else None
         return LIKELY if background and tuple(names) != LOVEDA and not facts.values else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None:
-            return
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         enough = max(ids_of(dict.fromkeys(list_stored_values(facts), 1)), default=0) + 1
         # The first name is that of 0, or whoever saved the files has shifted them already.
         clear = enough == labels.num_classes and (
@@ -160,9 +157,8 @@ class LabelMapBeforeShift(DataRule):
         unreached = {key for key in keys if key in raw and key + 1 not in raw and key != 0}
         return certainty_of_share(part) if part > MOST or not unreached or not keys <= raw else LIKELY
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None or facts.config is not None:
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if facts.config is not None:
             return  # the data set's class makes the map
         label_map = config_of(labels).label_map
         shifted = tuple(sorted((key - 1, label) for key, label in label_map.items() if key > 0))

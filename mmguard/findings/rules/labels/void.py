@@ -10,7 +10,7 @@ from mmguard.config.guards import is_guarded
 from mmguard.config.parts import losses
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING
 from mmguard.findings.map_edits import renumber
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.gray import map_object, may_be_subtracted
@@ -55,10 +55,7 @@ class VoidNotIgnored(DataRule):
         'transforms. If it is a class, map it to its index.'
     )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None:
-            return
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         # Where a class never occurs 255 may be it.
         complete = set(range(labels.num_classes)) <= set(count_trained(labels))
         question = '' if complete else 'Is 255 your void (unlabelled) value?'
@@ -110,19 +107,18 @@ class ShiftedVoid(DataRule):
         'ignore_index=255. If they count from 0, or are ids of COCO-Stuff, subtract nothing.'
     )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is not None and self._is_mask(labels):
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if self._is_mask(labels):
             yield from map_object(facts, labels)
             return
-        if labels is not None and self._is_wrapped(labels):
+        if self._is_wrapped(labels):
             table = {VOID: 0, **{value: value + 1 for value in range(labels.num_classes - 1)}}
             question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
             yield from renumber(facts, table, ASKS, question)
             if labels.values:
                 yield set_ignore_index(facts, VOID, ASKS, 'Is 255 your void (unlabelled) value?')
             return
-        if labels is None or set(labels.values) != {254}:
+        if set(labels.values) != {254}:
             return
         void = VOID if labels.ignore_index is None else labels.ignore_index
         # Where 255 is there, too, 254 may be another kind of void; a class it is nowhere.
@@ -232,10 +228,10 @@ class NothingToTrainOn(DataRule):
         bare = {path: kind for path, kind in known.items() if 'Guarded' not in kind and not path.endswith('.loss')}
         return LIKELY if number and (bare or not known) else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None or facts.config is None or self._nothing_at_all(facts.labels):
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if facts.config is None or self._nothing_at_all(labels):
             return
-        if self._hardly_anything(facts.labels):
+        if self._hardly_anything(labels):
             return  # guarded losses would hide it
         bare = [loss for loss in losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:

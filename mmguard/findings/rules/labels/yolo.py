@@ -9,7 +9,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
-from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.views import MOST, annotations_of, listing, share
 from mmguard.findings.yolo import BEYOND, BOXES, DECLARED, NO_IMAGE, NO_LABEL, OTHER_TASK, ROWS, YoloFacts
 from mmguard.text import quantity
@@ -19,12 +19,10 @@ def yolo_of(facts: LabelFacts) -> YoloFacts:
     return annotations_of(facts).yolo or YoloFacts()
 
 
-class YoloRule(DataRule):
+class YoloRule(AnnotationRule):
     """A mistake that a list in ``YoloFacts`` shows."""
 
     kinds = ('instances',)
-    needs = ('annotations',)
-    shows_values = False
     #: The key of that list.
     fault: ClassVar[str]
     usual_certainty: ClassVar[str] = PROVEN
@@ -60,8 +58,8 @@ class RefusedRows(YoloRule):
     example = Example(wrong='0 0.5 0.5 0.1', right='0 0.5 0.5 0.1 0.1')
     limits = 'Of other orders of the columns it knows only pixels with the class last.'
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None or share(self.count(facts.labels), yolo_of(facts.labels).rows) > MOST:
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if share(self.count(labels), yolo_of(labels).rows) > MOST:
             return  # they are of another form, and not to go
         question = 'May these rows go, with their objects?'
         yield from rewrite(
@@ -97,10 +95,8 @@ class NoFractions(YoloRule):
         'by a wrong size (turned by EXIF, swapped).'
     )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
-            return
-        if not self._are_pixels(facts.labels):
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if not self._are_pixels(labels):
             yield from rewrite(self, facts, 'Clip the boxes to the image.', SAFE)
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:

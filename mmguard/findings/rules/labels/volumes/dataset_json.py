@@ -5,7 +5,7 @@ from typing import Iterator, List, Optional, Set
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, Finding
+from mmguard.findings.finding import LIKELY
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     DeclaredCause,
@@ -44,11 +44,11 @@ class DatasetJson(DeclaredCause):
         certainty = super().certainty(facts)
         return LIKELY if certainty and not volumes_of(facts).declared.get('keys') else certainty
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None and volumes_of(facts.labels).declared.get('count'):
-            cases = volumes_of(facts.labels).cases
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if volumes_of(labels).declared.get('count'):
+            cases = volumes_of(labels).cases
             title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
-            yield rewrite_volumes(facts.labels, title, 'Are all cases there?', lines, {'numTraining': cases})
+            yield rewrite_volumes(labels, title, 'Are all cases there?', lines, {'numTraining': cases})
 
     def describe(self, facts: LabelFacts) -> dict:
         ending = volumes_of(facts).file_ending
@@ -74,13 +74,11 @@ class LabelList(DeclaredCause):
         '`seg[seg == 4] = 2`, and the same number in dataset.json.'
     )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
-            return
-        known = labels_by_name(facts.labels)
-        held = facts.labels.histogram
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        known = labels_by_name(labels)
+        held = labels.histogram
         if not known:
-            yield from self._declare_values(facts.labels)
+            yield from self._declare_values(labels)
         asks_zero = known.get('background') != 0 and (0 in known.values() or 0 in held)
         if 'background' not in known and 0 not in known.values():
             known = {'background': 0, **known}
@@ -91,20 +89,20 @@ class LabelList(DeclaredCause):
         ordered = sorted(values, key=lambda value: (value == last, value))
         number = {old: new for new, old in enumerate(ordered)}
         names = {('background' if value == 0 else name): number[value] for name, value in known.items()}
-        labels = as_written(facts.labels, names)
+        written = as_written(labels, names)
         if held and set(held) <= set(number.values()):  # the label files have no gap
             pairs, called = {}, {label: name for name, label in names.items()}
             asked = [f'Is {value} in the label files {called[value]}?' for value in held if value not in values]
         else:
-            slips = {value: number[near] for value, near in slips_of(facts.labels, held).items() if near in number}
+            slips = {value: number[near] for value, near in slips_of(labels, held).items() if near in number}
             pairs = {**{old: new for old, new in number.items() if old != new}, **slips}
             asked = [f'Is {value} a slip of {ordered[new]}?' for value, new in slips.items()]
         asked += ['Is 0 the background?'] if asks_zero else []
         title = 'Correct the labels in dataset.json; the label files stay as they are.'
         title = 'Number the labels without a gap, in dataset.json and in all label files.' if pairs else title
-        lines = (f'"labels": {json.dumps(labels, ensure_ascii=False)}', *renumbering(pairs))
+        lines = (f'"labels": {json.dumps(written, ensure_ascii=False)}', *renumbering(pairs))
         files = {'label_map': tuple(pairs.items())} if pairs else {}
-        yield rewrite_volumes(facts.labels, title, ' '.join(asked), lines, {'labels': labels}, **files)
+        yield rewrite_volumes(labels, title, ' '.join(asked), lines, {'labels': written}, **files)
 
     def describe(self, facts: LabelFacts) -> dict:
         return {'faults': '; '.join(self.texts(facts)[:2])}
@@ -144,10 +142,8 @@ class RegionList(DeclaredCause):
         '"core": [2]}}, "regions_class_order": [1, 2]`.'
     )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
-            return
-        known = labels_by_name(facts.labels)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        known = labels_by_name(labels)
         regions = [value for name, value in known.items() if name not in ('background', 'ignore') and value != 0]
         members = [value if isinstance(value, list) else [value] for value in regions]
         if not all(isinstance(value, int) for region in members for value in region):
@@ -160,4 +156,4 @@ class RegionList(DeclaredCause):
         question = 'Does each region of `"labels"` hold those that come after it?'
         lines = (f'"regions_class_order": {order}',)
         title = 'Set the order of the regions.'
-        yield rewrite_volumes(facts.labels, title, question, lines, {'regions_class_order': order})
+        yield rewrite_volumes(labels, title, question, lines, {'regions_class_order': order})

@@ -6,7 +6,7 @@ from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING
 from mmguard.findings.rule import Example, Facts, Verdict
 from mmguard.findings.rules.labels.volumes.base import VolumeCause, rewrite_volumes, volumes_of
 from mmguard.findings.views import listing
@@ -109,13 +109,13 @@ class FractionalValues(VolumeCause):
         'would draw other classes along borders.'
     )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        faults = [] if facts.labels is None else self.faults(facts.labels)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        faults = self.faults(labels)
         values = [value for fault in faults for value in fault.values]
         is_scaled = all('the header scales' in fault.detail for fault in faults)
-        if facts.labels is not None and values and not is_scaled and all(map(_is_near, values)):
+        if values and not is_scaled and all(map(_is_near, values)):
             title, lines = 'Round the labels, and save label files as integers.', ('np.rint(seg).astype(np.uint8)',)
-            yield rewrite_volumes(facts.labels, title, lines=lines, rounded=True)
+            yield rewrite_volumes(labels, title, lines=lines, rounded=True)
 
 
 def _is_near(value: str) -> bool:
