@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.changes import REMOVED
-from mmguard.config.parts import metrics, transforms, walk
+from mmguard.config.changes import REMOVED, join_path, key_of, walk
+from mmguard.config.parts import metrics, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
@@ -90,9 +90,11 @@ def _leave_masks_out(config: ReadConfig) -> Iterator[Tuple[str, Any]]:
     for step in transforms(config):
         if step.config.get('with_mask') is True:
             yield step.place('with_mask'), False
-    for path, part in walk(config.data.get('model'), 'model'):
-        if path.endswith('roi_head'):
-            yield from ((f'{path}.{key}', REMOVED) for key in ('mask_head', 'mask_roi_extractor') if key in part)
+    for path, part in walk(config.part('model'), ('model',)):
+        if key_of(path).endswith('roi_head'):
+            yield from (
+                (f'{join_path(path)}.{key}', REMOVED) for key in ('mask_head', 'mask_roi_extractor') if key in part
+            )
     for metric in metrics(config):
         if 'segm' in (metric.config.get('metric') or ()):
             yield metric.place('metric'), 'bbox'
