@@ -29,8 +29,11 @@ from mmguard.config.changes import REMOVED
 from mmguard.config.changes import change_config as edited
 from mmguard.findings.edits import SAFE
 from mmguard.findings.engine import chosen_rules, diagnose
-from mmguard.findings.rules.config import CONFIG_RULES as RULES
+from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rules import RULES as ALL_RULES
 from mmguard.text import shorten
+
+RULES = [rule for rule in ALL_RULES if issubclass(rule, ConfigRule)]
 
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')
