@@ -11,7 +11,7 @@ from volume_facts import OTHER_VOLUMES
 
 from mmguard.findings import RULES, Finding, LabelFacts, diagnose
 from mmguard.findings.facts import ConfigFacts
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import Facts
 from mmguard.findings.rules.labels.gray import BinaryMask
 
 FIRST = {code: diagnose(example())[0] for code, example in EXAMPLES.items()}
@@ -22,7 +22,7 @@ def codes(facts: LabelFacts) -> List[str]:
 
 
 def test_every_rule_has_its_own_stable_code_and_one_about_labels_an_example() -> None:
-    listed = [rule.code for rule in RULES if issubclass(rule, DataRule)]
+    listed = [rule.code for rule in RULES if rule.code.startswith('MG1')]
     assert listed == sorted(set(listed))
     assert listed == sorted(EXAMPLES)
     codes_of_all = [rule.code for rule in RULES]
