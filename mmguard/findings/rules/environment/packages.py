@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from mmguard.compat.stack import STACKS, find_stacks, install_command
 from mmguard.findings.edits import ASKS, SAFE, Edit
-from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentChanges, EnvironmentFacts, line_of
+from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, line_of
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.installing import NEWEST, find_command, find_installer
 from mmguard.findings.rule import EnvironmentRule, Example
@@ -154,51 +154,30 @@ def _ways(module: str, environment: EnvironmentFacts) -> Iterator[Edit]:
         yield Edit(f'Install {module} of {stack}.', SAFE, environment=(becomes,), commands=(command,))
 
 
-class Known(NamedTuple):
-    """An exception whose cause is known.
-
-    Attributes:
-        module (str): Whose import raises it; empty: any.
-        words (str): What its message holds, in lower case.
-        numpy (str): From which NumPy on; empty: any.
-        title (str): What to do.
-        commands (tuple[str]): What to type for it.
-        becomes (tuple): What that changes.
-        source (str): Where it is said.
-    """
-
-    module: str
-    words: str
-    numpy: str
-    title: str
-    commands: Tuple[str, ...]
-    becomes: EnvironmentChanges
-    source: str
-
-
-KNOWN = (
-    Known(
-        *('', 'numpy', '2'),
+#: Module whose import raises (empty: any), words of the message in lower case, from which NumPy on -> what to do.
+KNOWN: Dict[Tuple[str, str, str], Edit] = {
+    # https://numpy.org/devdocs/numpy_2_0_migration_guide.html
+    ('', 'numpy', '2'): Edit(
         'Install NumPy 1, which it was compiled against.',
-        ('pip install "numpy<2"',),
-        (('numpy', '1.26.4'),),
-        'https://numpy.org/devdocs/numpy_2_0_migration_guide.html',
+        SAFE,
+        environment=(('numpy', '1.26.4'),),
+        commands=('pip install "numpy<2"',),
     ),
-    Known(
-        *('cv2', 'libgl', ''),
+    # https://pypi.org/project/opencv-python/
+    ('cv2', 'libgl', ''): Edit(
         'Install the OpenCV for servers, which needs no libGL.',
-        ('pip uninstall -y opencv-python', 'pip install opencv-python-headless'),
-        (('opencv-python', None), ('opencv-contrib-python', None), ('opencv-python-headless', '99')),
-        'https://pypi.org/project/opencv-python/',
+        SAFE,
+        environment=(('opencv-python', None), ('opencv-contrib-python', None), ('opencv-python-headless', NEWEST)),
+        commands=('pip uninstall -y opencv-python', 'pip install opencv-python-headless'),
     ),
-    Known(
-        *('torchvision', '', ''),
+    # https://github.com/pytorch/vision#installation
+    ('torchvision', '', ''): Edit(
         'Uninstall torchvision, which mmguard does not need, or install the one for this torch.',
-        ('pip uninstall torchvision',),
-        (('torchvision', None),),
-        'https://github.com/pytorch/vision#installation',
+        SAFE,
+        environment=(('torchvision', None),),
+        commands=('pip uninstall torchvision',),
     ),
-)
+}
 
 
 class CannotImport(EnvironmentRule):
@@ -222,10 +201,8 @@ class CannotImport(EnvironmentRule):
             if module not in DISTRIBUTIONS or 'MMCV==' in error:  # MG508 says what to do about the version of mmcv
                 continue
             ways = [
-                Edit(known.title, SAFE, environment=known.becomes, commands=known.commands)
-                for known in KNOWN
-                if known.module in ('', module)
-                and known.words in error.lower()
-                and (not known.numpy or environment.is_from('numpy', known.numpy))
+                edit
+                for (of, said, numpy), edit in KNOWN.items()
+                if of in ('', module) and said in error.lower() and (not numpy or environment.is_from('numpy', numpy))
             ]
             yield self.report(error, dict(module=module), edits=ways[:1], places=(line_of(module),))

@@ -121,8 +121,5 @@ class DeclaredCause(DataRule):
     def files(self, facts: LabelFacts) -> List[str]:
         return ['dataset.json']
 
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
-
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join(self.texts(facts))
