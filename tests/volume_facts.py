@@ -88,7 +88,6 @@ VOLUME_EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
         kinds.NOT_FINITE, 'NaN: 57 voxels, slice 12', 'imagesTr/case_003_0000.nii.gz', voxels=57, values={'nan': 57}
     ),
     'MG188': lambda: _one(kinds.SHAPE, '112x160x128, its image 112x160x127 (z, y, x)', voxels=2_293_760),
-    'MG192': lambda: _one(kinds.UNREADABLE, 'truncated: the gzip stream ends too early'),
     'MG193': lambda: _one(kinds.BACKGROUND_ONLY, 'every voxel is background', voxels=2_293_760),
     'MG195': lambda: voxels(_GOOD),
     'MG196': lambda: _one(
@@ -100,10 +99,11 @@ VOLUME_EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
 
 #: The code that speaks, and facts that show its cause in another way than its example.
 OTHER_VOLUMES = [
+    ('MG132', _one(kinds.UNREADABLE, 'truncated: the gzip stream ends too early')),
     ('MG180', _declared('count', 'numTraining is 21, 20 cases were found')),
     ('MG129', _one(kinds.CHANNELS, 'this channel is missing', 'imagesTr/case_003_0001.nii.gz')),
     ('MG188', _one(kinds.SPACING, 'spacing (1, 1, 1), its image (3, 0.7, 0.7) (z, y, x)', voxels=2_293_760)),
     ('MG188', _one(kinds.ORIENTATION, 'origin (0, 0, 0), its image (-90, 126, -72)', voxels=2_293_760)),
-    ('MG192', _one(kinds.FORM, 'the label is 4-D, 2x112x160x128: nnU-Net takes 3-D files only', voxels=4_587_520)),
+    ('MG132', _one(kinds.FORM, 'the label is 4-D, 2x112x160x128: nnU-Net takes 3-D files only', voxels=4_587_520)),
     ('MG135', voxels({0: 40_000_000, 1: 900_000})),
 ]

@@ -208,31 +208,24 @@ class ConfigFacts:
     Args:
         framework (str): ``'mmseg'`` or ``'mmdet'``.
         head_classes (dict[str, int]): Path -> ``num_classes`` of a head.
-        class_weights (dict[str, list[float]]): Path -> class weights of a loss.
         ignore_index (dict[str, int]): Path -> ignored value of heads, losses, metrics, and ``seg_pad_val``.
         reduce_zero_label (dict[str, bool]): Path -> value, in data sets and loaders.
         label_map (dict[int, int]): Raw value -> class, as the data set maps them.
         dataset_classes (dict[str, list[str]]): Path -> class names of a data set.
-        one_channel_softmax (list[str]): Paths of heads with one output channel and a softmax loss.
         heads (dict[str, str]): Path -> type of a head, ``'DINOHead'``.
         losses (dict[str, str]): Path -> type of a loss, ``'OhemCrossEntropy'``.
         filter_empty_gt (dict[str, bool]): Path of a training data set -> True if it leaves out images without targets.
-        ignored_labels_weigh (bool): True if mmseg's stock cross entropy looks up the class weight of ignored labels:
-            OpenMMLab's does, onedl's does not.
     """
 
     framework: str = ''
     head_classes: Dict[str, int] = field(default_factory=dict)
-    class_weights: Dict[str, List[float]] = field(default_factory=dict)
     ignore_index: Dict[str, int] = field(default_factory=dict)
     reduce_zero_label: Dict[str, bool] = field(default_factory=dict)
     label_map: Dict[int, int] = field(default_factory=dict)
     dataset_classes: Dict[str, List[str]] = field(default_factory=dict)
-    one_channel_softmax: List[str] = field(default_factory=list)
     heads: Dict[str, str] = field(default_factory=dict)
     losses: Dict[str, str] = field(default_factory=dict)
     filter_empty_gt: Dict[str, bool] = field(default_factory=dict)
-    ignored_labels_weigh: bool = True
 
 
 @dataclass

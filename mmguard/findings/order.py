@@ -58,7 +58,6 @@ ORDER: Tuple[str, ...] = (
     'MG150',
     'MG130',  # of another size, the boxes are outside of the image
     'MG164',  # pixels for fractions
-    'MG132',
     'MG129',
     'MG174',
     # The config contradicts itself, in the order in which a training comes to it.
@@ -95,7 +94,7 @@ ORDER: Tuple[str, ...] = (
     'MG181',
     'MG182',
     'MG196',
-    'MG192',
+    'MG132',
     'MG186',
     'MG185',
     'MG188',

@@ -70,7 +70,6 @@ CLEAN: Dict[str, LabelFacts] = {
         config=ConfigFacts(
             'mmdet',
             {'model.panoptic_head.num_things_classes': 2, 'model.panoptic_head.num_stuff_classes': 1},
-            class_weights={'model.panoptic_head.loss_cls.class_weight': [1.0] * 3 + [0.1]},
             dataset_classes={'train': ['cat', 'dog', 'cow']},
         ),
     ),

@@ -203,7 +203,7 @@ def test_a_wrong_magic_number_is_a_finding(tmp_path: Path, magic: bytes, capsys:
     with pytest.raises(nibabel.filebasedimages.ImageFileError):
         nibabel.load(str(file))
     assert main(['scan', str(root), '--processes', '1', '--journal', str(tmp_path / 'j')]) == 1
-    assert 'MG192' in capsys.readouterr().out
+    assert 'MG132' in capsys.readouterr().out
 
 
 def header_of(shape: Tuple[int, ...], kind: Any) -> bytes:

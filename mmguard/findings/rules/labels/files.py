@@ -15,7 +15,7 @@ from mmguard.findings.map_edits import set_places
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.rules.labels.records import NO_FOLDER, is_about_records
 from mmguard.findings.views import annotations_of, has_config, listing, maps_of, number_of
-from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER
+from mmguard.findings.volumes import CHANNELS, FORM, NO_IMAGE, NO_LABEL, STRANGER, UNREADABLE
 from mmguard.text import quantity
 
 #: List of ``MapFacts``, or kind of fault of a volume, and what one and several of its files are.
@@ -188,15 +188,19 @@ MISSING = 'missing'
 
 
 class UnreadableFiles(DataRule):
-    """Files that cannot be decoded."""
+    """Files that cannot be decoded, or do not hold one value per pixel or voxel."""
 
     code = 'MG132'
+    aliases = ('MG191', 'MG192')
     shows_values = False
-    kinds = ('pixels', 'instances')
+    kinds = ('pixels', 'instances', 'voxels')
     needs = ()
     summary = 'Files cannot be read.'
     title = 'Files cannot be read: {reasons}.'
-    why = 'The loader fails at the iteration that draws them; a truncated file may decode to rows of 0.'
+    why = (
+        'The loader fails at the iteration that draws them, nnU-Net before the first; a truncated file may decode to '
+        'rows of 0.'
+    )
     example = Example(
         wrong='a Git LFS pointer of 130 bytes in place of 7.png',
         right='git lfs pull',
@@ -204,11 +208,14 @@ class UnreadableFiles(DataRule):
     limits = 'A file that can be read may still be cut short in a way that its format does not show.'
     advice = (
         'Copy or export these files again (check free space, and that Git LFS pointers were replaced: `git lfs pull`), '
-        'or leave them out of the split.'
+        'or leave them out of the split; of volumes write the new numTraining. If a package is needed, install it. Of '
+        'a 4-D label keep the volume that is meant, `seg[..., 0]`; write axes that are not orthonormal again: '
+        '`image.set_sform(image.get_qform()); nib.save(image, path)`.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return LIKELY if self._reasons(facts) else None
+        sure = LIKELY if facts.volumes is None else PROVEN
+        return sure if self._reasons(facts) else None
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'reasons': listing(self._reasons(facts), 4)}
@@ -227,6 +234,8 @@ class UnreadableFiles(DataRule):
         for reason, paths in annotations_of(facts).unreadable.items():
             if paths and reason != NO_FOLDER and not is_about_records(reason):
                 found.setdefault(reason, []).extend(paths)
+        for fault in facts.volumes.find_faults(UNREADABLE, FORM) if facts.volumes is not None else ():
+            found.setdefault(fault.detail.split(':')[0], []).append(fault.file)
         return found
 
 

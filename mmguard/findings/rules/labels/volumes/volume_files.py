@@ -12,7 +12,6 @@ from mmguard.findings.rules.labels.volumes.base import VolumeCause, rewrite_volu
 from mmguard.findings.views import listing
 from mmguard.findings.volumes import (
     BACKGROUND_ONLY,
-    FORM,
     FRACTIONS,
     IGNORED_ONLY,
     INTENSITIES,
@@ -20,7 +19,6 @@ from mmguard.findings.volumes import (
     ORIENTATION,
     SHAPE,
     SPACING,
-    UNREADABLE,
 )
 from mmguard.text import quantity
 
@@ -61,29 +59,6 @@ class GridsDiffer(VolumeCause):
 
     def _is_of_places(self, facts: LabelFacts) -> bool:
         return not volumes_of(facts).find_faults(SHAPE, SPACING)
-
-
-class UnusableVolumes(VolumeCause):
-    """Files that cannot be read, or do not hold one value per voxel of a volume."""
-
-    code = 'MG192'
-    aliases = ('MG191',)
-    shown_by = (UNREADABLE, FORM)
-    summary = 'Files cannot be read as volumes of one value per voxel.'
-    title = 'Files cannot be read as volumes of one value per voxel: {reasons}.'
-    why = 'nnU-Net stops at the first such file, or mixes up axes and channels; the next shows one run later.'
-    example = Example(wrong='a NIfTI file whose gzip stream ends too early', right='the file copied again')
-    limits = 'It reads with SimpleITK or nibabel, as nnU-Net would. Which volume of a 4-D file is meant is not known.'
-    advice = (
-        'If a package is needed, install it with pip. Copy or export damaged files again (`gzip -t FILE` tests one; '
-        '`git lfs pull` replaces pointers), or take the cases out and write the new numTraining. Write axes that are '
-        'not orthonormal again: `image.set_sform(image.get_qform()); nib.save(image, path)`. Split 4-D images into '
-        'channels; of a 4-D label keep the volume that is meant, `seg[..., 0]`; turn colours into classes.'
-    )
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        reasons = list(dict.fromkeys(fault.detail.split(':')[0] for fault in self.faults(facts)))
-        return {'reasons': listing(reasons, 4)}
 
 
 #: So near to an integer a value was one, before it was scaled or cast.
