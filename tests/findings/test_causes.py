@@ -6,7 +6,7 @@ import pytest
 
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.facts import MapFacts
-from mmguard.findings.rules.labels.size_mismatch import SizeMismatch
+from mmguard.findings.rules.labels.files import SizeMismatch
 
 
 @pytest.mark.parametrize(

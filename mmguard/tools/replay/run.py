@@ -21,7 +21,7 @@ from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.engine import chosen_rules
 from mmguard.findings.finding import POSSIBLE, Finding
 from mmguard.findings.order import sort_key
-from mmguard.findings.rules.config.own_line_fails import OwnLineFails
+from mmguard.findings.rules.config.own_lines import OwnLineFails
 from mmguard.hooks.discovery import class_names_of, rules_in
 from mmguard.labels.heads import from_model
 from mmguard.labels.space import LabelSpace

@@ -11,7 +11,8 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, diagnose
-from mmguard.findings.rules.run import RUN_RULES
+from mmguard.findings.rule import RunRule
+from mmguard.findings.rules import RULES
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
 from mmguard.log.flight_record import KILLED as WAS_KILLED
 from mmguard.log.flight_record import RUNNING, Flight, FlightBatch, read_flight
@@ -124,7 +125,8 @@ def _order(rank: RankCrash) -> Tuple[int, str, int]:
 def run_findings(report: RunReport) -> List[Finding]:
     """Return the findings about the run and its ranks, the likeliest first."""
     ranks = tuple(_rank_facts(rank) for rank in report.crash.ranks)
-    return diagnose(config=_config_of(report), rules=RUN_RULES, run=_run_facts(report), ranks=ranks)
+    rules = [rule for rule in RULES if issubclass(rule, RunRule)]
+    return diagnose(config=_config_of(report), rules=rules, run=_run_facts(report), ranks=ranks)
 
 
 def _run_facts(report: RunReport) -> RunFacts:

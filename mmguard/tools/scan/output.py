@@ -90,7 +90,7 @@ def show_cases(console: Console, volumes: VolumeFacts) -> None:
     rows = sorted(
         (fault.case, fault.file, kind, number, fault)
         for kind in volumes.faults
-        for number, fault in enumerate(volumes.of(kind))
+        for number, fault in enumerate(volumes.find_faults(kind))
     )
     if not rows:
         return
