@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from mmguard.findings.finding import Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
 from mmguard.text import quantity, visible
-from mmguard.tools.explain.explained import CONFIRMED, SUPPORTED, Explanation, Weighed
+from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Explanation, Weighed
 from mmguard.tools.explain.troubles import Piece, Raised, Trouble
 from mmguard.version import __version__
 
@@ -24,6 +24,7 @@ _TRUE_LINE = (
 )
 _TRUE_LINE_IN_BRIEF = 'the same command with `CUDA_LAUNCH_BLOCKING=1`; what Python shows is a later one'
 _NO_CAUSE = 'None of the known causes fits what the log, the config and the labels show.'
+_UNDECIDED = 'The log does not decide between these causes. Look which of them you see:'
 #: Number of lines of a message, and of other errors in a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
 
@@ -77,23 +78,19 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
     elif first.evidence is not None:
         rows += _wrapped(f'likely cause: {first.cause.text} [the log points to it]', width, '  ')
         rows += _evidence_rows(first.evidence, width)
-        rows += [row for label, text in _next_of(first) for row in _wrapped(f'{label}: {text}', width, '  ')]
+        rows += _next_rows(first, width)
     else:
         shown = len(found.causes) if len(found.causes) <= _POSSIBLE + 1 else _POSSIBLE
-        rows.append('possible causes:' if shown > 1 else 'possible cause:')
-        for one in found.causes[:shown]:
-            look = f' (to see: {one.cause.look})' if one.cause.look else ''
-            rows += _wrapped(f'- {one.cause.text}{look}', width, '  ')
+        rows.append(_UNDECIDED if shown > 1 else 'possible cause:')
+        rows += [row for one in found.causes[:shown] for row in _possible_rows(one, '- ', width)]
     rows += _wrapped(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
     return [*rows, f'more with --verbose: {quantity(left, "other cause") if left > 0 else "all that is known of it"}']
 
 
-def _finding_rows(finding: Finding, width: int) -> List[str]:
-    return [
-        *_wrapped(f'found: {finding.code} {visible(finding.title)}', width, '  '),
-        *_wrapped(f'do: {visible(finding.next_step)}', width, '  '),
-    ]
+def _finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
+    texts = (f'found: {finding.code} {finding.title}', f'do: {finding.next_step}')
+    return [row for text in texts for row in _wrapped(f'{indent}{visible(text)}', width, f'{indent}  ')]
 
 
 def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
@@ -101,10 +98,19 @@ def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
     return [f'{indent}{where}{visible(evidence.text.strip())}'[: max(width, 40)]]
 
 
-def _next_of(weighed: Weighed) -> List[Tuple[str, str]]:
-    """Return what to look at and what to write, with their labels."""
-    texts = [('to see', weighed.cause.look), ('do', weighed.advice)]
-    return [(label, text) for label, text in texts if text]
+def _possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
+    """Return the rows of a cause that nothing supports: the observation that decides comes before the cause."""
+    cause, indent = weighed.cause, ' ' * len(mark)
+    texts = [('look: ', cause.look), ('cause: ', cause.text), ('do: ', weighed.advice)]
+    lines = [f'{label}{text}' for label, text in texts if text]
+    wrapped = [_wrapped(f'{mark if line is lines[0] else indent}{line}', width, f'{indent}  ') for line in lines]
+    return [row for rows in wrapped for row in rows]
+
+
+def _next_rows(weighed: Weighed, width: int, indent: str = '') -> List[str]:
+    """Return what to look at and what to write."""
+    texts = [('look: ', weighed.cause.look), ('do: ', weighed.advice)]
+    return [row for label, text in texts if text for row in _wrapped(f'{indent}{label}{text}', width, f'{indent}  ')]
 
 
 def _is_confirmed(found: Explanation) -> bool:
@@ -194,24 +200,18 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
 def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]) -> List[str]:
     """Return the rows of a cause; ``shown`` has the number under which each finding is printed, since it is printed
     once."""
-    cause = weighed.cause
+    if weighed.standing == POSSIBLE:
+        return _possible_rows(weighed, f'{number}. ', width)
     tag = ' [the log points to it]' if weighed.standing == SUPPORTED else ''
-    rows = _wrapped(f'{number}. {cause.text}{tag}', width, '   ')
+    rows = _wrapped(f'{number}. {weighed.cause.text}{tag}', width, '   ')
     if weighed.evidence is not None:
         rows += _evidence_rows(weighed.evidence, width, '   ')
-    if weighed.standing == CONFIRMED:
-        for finding in weighed.findings[:3]:
-            first = shown.setdefault((finding.code, finding.title), number)
-            if first < number:
-                rows.append(f'   found: {finding.code}, as under {first}')
-                continue
-            rows += _wrapped(f'   found: {finding.code} {visible(finding.title)}', width, '     ')
-            rows += _wrapped(f'   do: {visible(finding.next_step)}', width, '     ')
-        return rows
-    codes = f' ({", ".join(cause.codes[:6])})' if cause.codes else ''
-    for label, text in _next_of(weighed):
-        rows += _wrapped(f'   {label}: {text}{codes if label == "to see" else ""}', width, '     ')
-    return rows
+    for finding in weighed.findings[:3]:
+        first = shown.setdefault((finding.code, finding.title), number)
+        rows += (
+            _finding_rows(finding, width, '   ') if first == number else [f'   found: {finding.code}, as under {first}']
+        )
+    return rows if weighed.findings else rows + _next_rows(weighed, width, '   ')
 
 
 def _unknown_rows(found: Explanation, width: int) -> List[str]:

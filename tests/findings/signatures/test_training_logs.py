@@ -123,11 +123,12 @@ LOGS: Dict[str, LogKind] = {
         5,
         ranks=('roi_head.mask_head',),
     ),
-    'GIoU in the first iteration': LogKind(
-        'boxes of the annotations are corners',
+    'GIoU of the targets': LogKind(
+        'a segment without a pixel has no box',
         'MG445',
         format_traceback('AssertionError', ('box_ops.py', 'assert (boxes2[:, 2:] >= boxes2[:, :2]).all()')),
-        'box-format',
+        'panoptic-png',
+        refuted=('nan-predictions',),
     ),
     'core dumps at random places (nnUNet#1098)': LogKind(
         'faulty memory',

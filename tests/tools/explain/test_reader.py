@@ -217,7 +217,7 @@ def test_standard_input_and_json(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     record = json.loads(done.stdout)
     assert record['error']['code'] == 'MG413'
-    assert record['causes'][0]['codes'][0] == 'MG104'
+    assert record['causes'][0]['codes'][0] == 'MG103'
     assert record['causes'][0]['standing'] == 'possible'
 
 
