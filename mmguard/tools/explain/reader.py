@@ -342,7 +342,7 @@ class _Open:
         raised = self.trouble.chain[-1]
         frame = self._frame(text)
         if frame is not None:
-            frame = frame._replace(line=self.number)
+            frame = frame._replace(line=self.number, text=text.strip())
             if len(raised.frames) < _FRAMES:
                 raised.frames.append(frame)
             else:  # the innermost frames matter most

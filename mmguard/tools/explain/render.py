@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 from mmguard.findings.finding import Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
@@ -27,6 +27,8 @@ _NO_CAUSE = 'None of the known causes fits what the log, the config and the labe
 _UNDECIDED = 'The log does not decide between these causes. Look which of them you see:'
 #: Number of lines of a message, and of other errors in a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
+#: Maximum number of characters of a quoted line.
+_QUOTE = 240
 
 
 def as_text(
@@ -95,7 +97,7 @@ def _finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
 
 def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
     where = f'line {evidence.line:,}: ' if evidence.line else ''
-    return [f'{indent}{where}{visible(evidence.text.strip())}'[: max(width, 40)]]
+    return _wrapped(f'{indent}{where}{visible(evidence.text.strip()[:_QUOTE])}', width, f'{indent}  ')
 
 
 def _possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:

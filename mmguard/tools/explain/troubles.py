@@ -17,13 +17,14 @@ class Piece(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A line of a traceback, and its line in the log."""
+    """A line of a traceback, with its line and its text in the log."""
 
     file: str
     number: int
     function: str
     code: str = ''
     line: int = 0
+    text: str = ''
 
     def __str__(self) -> str:
         return f'{self.file}:{self.number} in {self.function}'
@@ -53,7 +54,7 @@ class Raised:
     @property
     def around(self) -> str:
         """Its traceback as one text."""
-        return '\n'.join(f'{frame.file}:{frame.number} in {frame.function}\n{frame.code}' for frame in self.frames)
+        return '\n'.join(f'{frame}\n{frame.code}' for frame in self.frames)
 
     @property
     def pieces(self) -> Iterator[Piece]:
@@ -62,8 +63,7 @@ class Raised:
             line = self.lines[min(place, len(self.lines) - 1)] if self.lines else 0
             yield Piece(line, text if place or not self.kind else f'{self.kind}: {self.message}'.split('\n')[0], text)
         for frame in self.frames:
-            path = f'{frame.file}:{frame.number} in {frame.function}'
-            yield Piece(frame.line, path, path)
+            yield Piece(frame.line, frame.text or str(frame), str(frame))
             if frame.code:
                 yield Piece(frame.line + 1, frame.code, frame.code)
 

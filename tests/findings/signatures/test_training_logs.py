@@ -223,4 +223,4 @@ def test_what_supports_a_cause_is_a_line_of_the_log(name: str) -> None:
     for weighed in found.causes:
         assert (weighed.standing == SUPPORTED) is (weighed.evidence is not None)
         if weighed.evidence is not None and weighed.evidence.text not in found.ranks:
-            assert weighed.evidence.text.split(':')[0].strip() in rows[weighed.evidence.line - 1]
+            assert weighed.evidence.text in rows[weighed.evidence.line - 1]

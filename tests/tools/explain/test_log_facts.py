@@ -414,3 +414,27 @@ ERRORS = [
 @pytest.mark.parametrize(('error', 'code'), ERRORS)
 def test_errors_of_loaders_and_heads_are_known(error: str, code: str) -> None:
     assert find_code(raised(error, code="x = self.coco.load_cats(ids=cat_id)[0]['isthing']")) == code
+
+
+@pytest.mark.parametrize(
+    'frame',
+    [
+        '  File "/opt/lib/smp/utils/functional.py", line 34, in iou',
+        '[rank1]:   File "C:\\users\\me\\metrics\\functional.py", line 7, in f_score',
+        '/home/me/nets/functional.py in iou(pr, gt, eps)',
+    ],
+)
+def test_a_frame_is_quoted_as_the_log_has_it(frame: str) -> None:
+    mark = frame.partition(' ')[0] + ' ' if frame[0] == '[' else ''
+    error = 'RuntimeError: The size of tensor a (4) must match the size of tensor b (6) at non-singleton dimension 1'
+    rows = [
+        f'{mark}Traceback (most recent call last):',
+        frame,
+        f'{mark}    both = torch.sum(gt * pr)',
+        f'{mark}{error}',
+    ]
+    (first, *_) = explain_log('\n'.join(rows)).causes
+    assert first.cause.key == 'metric-one-hot'
+    assert first.evidence is not None
+    assert first.evidence.line == 2
+    assert first.evidence.text == frame[len(mark) :].strip()
