@@ -162,7 +162,7 @@ def find_framework(texts: Sequence[str]) -> str:
     return next((name for name, pattern in _FRAMEWORKS.items() if pattern.search(joined)), '')
 
 
-def ending_of(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
+def find_ending(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
     """Return the place where a log stops early; ``None`` if it ends, or does not tell how far it should go."""
     for line, text in reversed(last):
         if _DONE.search(text):
@@ -218,7 +218,7 @@ def _facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
 def _facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Piece]:
     shown = {'ultralytics': 'boxes', 'mmseg': 'segmentation', 'nnunet': 'segmentation'}.get(framework)
     kinds = {'boxes': _BOXES, 'segmentation': _MAPS, 'in a loss': _LOSS_FILE}
-    found = {kind: next((one for one in pieces if words.search(one.text)), None) for kind, words in kinds.items()}
+    found = {kind: next((one for one in pieces if words.search(one.searched)), None) for kind, words in kinds.items()}
     if shown is not None:
         found.update({'boxes': None, 'segmentation': None, shown: pieces[0]})
     elif found['boxes'] and found['segmentation']:
