@@ -25,24 +25,8 @@ _LINES = re.compile(
     r'|(?P<ranks>Distributed training: True|nproc_per_node|torch\.distributed|\bDDP\b|\d ranks|[Rr]ank \d)'
 )
 #: A line without one of these has no facts. ``_NEXT``: number of characters of the next line, for one that continues.
-_WORDS = (
-    'missing',
-    'backgrounds',
-    'classes',
-    'channels',
-    'nc',
-    'imports',
-    'guard',
-    'ixed',
-    'AMP',
-    'amp',
-    'fp16',
-    'cast',
-    'nproc',
-    'torch',
-    'DDP',
-    'Distributed',
-    'ank',
+_WORDS = re.compile(
+    'missing|backgrounds|classes|channels|nc|imports|guard|ixed|AMP|amp|fp16|cast|nproc|torch|DDP|Distributed|ank'
 )
 _NEXT = 60
 _CLASSES = re.compile(
@@ -63,6 +47,11 @@ _FRAMEWORKS = {
         'nnunet': r'nn-?[Uu]-?[Nn]et',
         'detectron2': r'\bdetectron2\b|\bd2\.',
         'monai': r'\bmonai\b',
+        'yolox': r'[/\\]yolox[/\\]',
+        'rf-detr': r'(?i)[/\\]rf-?detr[/\\]',
+        'rt-detr': r'(?i)[/\\]rt-?detr(?:v2)?(?:_pytorch)?[/\\]',
+        'd-fine': r'(?i)[/\\]d-?fine[/\\]',
+        'deim': r'(?i)[/\\]deim(?:v2)?[/\\]',
         'transformers': r'[/\\]transformers[/\\]',
         'torchvision': r'torchvision[/\\]models',
     }.items()
@@ -119,7 +108,7 @@ class FactLines:
         start = 0
         for number, line in enumerate(text.split('\n'), first):
             end = start + len(line)
-            if any(word in line for word in _WORDS):
+            if _WORDS.search(line):
                 # A list of imports may continue in the next line.
                 for found in _LINES.finditer(text, start, end + _NEXT if 'imports' in line else end):
                     kind = found.lastgroup or ''

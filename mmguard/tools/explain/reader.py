@@ -11,13 +11,10 @@ from mmguard.tools.explain.tracebacks import HEADER, IGNORED, LONE, PROGRESS, Op
 from mmguard.tools.explain.troubles import LONGEST, Line, Raised, Trouble, read_line
 
 #: An error is only found in a piece of a log with one of these; other pieces cost next to nothing.
-_TRIGGERS = tuple(
-    word.encode()
-    for word in (
-        'Traceback|rror|xception|ssert|illed|SIG|nan|: inf|fault|dumped|free()|imeout|imed out|ut of memory|exit|'
-        'ackground worker|nexpected label|o labels|corrupt|oss: -|oss -|=-'
-    ).split('|')
-)
+_TRIGGERS = (
+    b'Traceback|rror|xception|ssert|illed|SIG|nan|: inf|fault|dumped|free()|imeout|imed out|ut of memory|exit|'
+    b'ackground worker|nexpected label|o labels|corrupt|oss: -|oss -|=-'
+).split(b'|')
 #: Number of bytes at the beginning that are read line by line: a few pasted lines may have none of these words.
 _BEGINNING = 1 << 14
 #: Number of lines before an error that are kept, number of errors with such lines, and bytes kept of a skipped part.
