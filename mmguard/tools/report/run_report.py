@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, diagnose
@@ -124,7 +123,7 @@ def _order(rank: RankCrash) -> Tuple[int, str, int]:
 def run_findings(report: RunReport) -> List[Finding]:
     """Return the findings about the run and its ranks, the likeliest first."""
     ranks = tuple(_rank_facts(rank) for rank in report.crash.ranks)
-    return diagnose(config=_config_of(report), rules=RUN_RULES, run=_run_facts(report), ranks=ranks)
+    return diagnose(config=_read_settings(report), rules=RUN_RULES, run=_run_facts(report), ranks=ranks)
 
 
 def _run_facts(report: RunReport) -> RunFacts:
@@ -144,13 +143,19 @@ def _rank_facts(rank: RankCrash) -> RankFacts:
     return RankFacts(rank.flight.rank, ending, rank.said, rank.error, rank.flight.iter)
 
 
-def _config_of(report: RunReport) -> Optional[ReadConfig]:
-    """Return the config next to the record of the rank that ended first."""
+def _read_settings(report: RunReport) -> Optional[ReadConfig]:
+    """Return what the config next to the record of the rank that ended first says of unused parameters.
+
+    It is searched, never run: a log may come from anywhere.
+    """
     path = config_of(report.crash.ranks[0].path.parent) if report.crash.ranks else None
     try:
-        return None if path is None else ReadConfig(read_config(path))
+        text = '' if path is None else path.read_text(encoding='utf-8')
     except (OSError, ValueError):
         return None
+    settings = {'find_unused_parameters': bool(re.search(r'\bfind_unused_parameters\s*=\s*True\b', text))}
+    has_wrapper = re.search(r'^model_wrapper_cfg\s*=', text, re.MULTILINE)
+    return ReadConfig({'model_wrapper_cfg': settings} if has_wrapper else settings) if text else None
 
 
 @dataclass
@@ -205,34 +210,3 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
         problems,
         bool(run.problems) or crash.is_damaged,
     )
-
-
-def read_config(path: Path) -> Dict[str, Any]:
-    """Return the literals of a config as mmengine writes it (``name = dict(...)``); other values are left out.
-
-    It is never run: a log may come from anywhere. Raise :class:`ValueError` if it is not Python.
-    """
-    try:
-        tree = ast.parse(path.read_text(encoding='utf-8'))
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f'{path}: no config: {error}') from error
-    config: Dict[str, Any] = {}
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            config[statement.targets[0].id] = _value(statement.value)
-    return config
-
-
-def _value(node: ast.AST) -> Any:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == 'dict':
-        return {word.arg: _value(word.value) for word in node.keywords if word.arg}
-    if isinstance(node, ast.Dict):
-        return {
-            _value(k): _value(v) for k, v in zip(node.keys, node.values) if isinstance(k, (ast.Constant, ast.UnaryOp))
-        }
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return [_value(element) for element in node.elts]
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError):
-        return None
