@@ -36,13 +36,13 @@ def _list_entry(signature: Signature) -> List[str]:
         codes = ', '.join(f'[{code}](findings.md#{code.lower()})' for code in cause.codes)
         look = f' *{_escape(cause.look)}*' if cause.look else ''
         where = f' ({", ".join(name for name in cause.frameworks if name != "torch")})' if cause.frameworks else ''
-        advice = f' {_escape(_by_framework(cause.advice))}' if cause.advice else ''
+        advice = f' {_escape(_join_by_framework(cause.advice))}' if cause.advice else ''
         lines.append(f'{number}. {_escape(cause.text)}{where}{look}{advice}{f" ({codes})" if codes else ""}')
     commands = {'torch': SCAN['torch']} if signature.command is SCAN else signature.command
-    return [*lines, '', f'Next: {_by_framework({name: f"`{command}`" for name, command in commands.items()})}']
+    return [*lines, '', f'Next: {_join_by_framework({name: f"`{command}`" for name, command in commands.items()})}']
 
 
-def _by_framework(texts: Mapping[str, str]) -> str:
+def _join_by_framework(texts: Mapping[str, str]) -> str:
     named = [f'{text} ({name})' for name, text in texts.items() if name != 'torch']
     return '; '.join([*named, *([texts['torch']] if 'torch' in texts else [])])
 

@@ -91,7 +91,7 @@ def _explain_code(what: str) -> int:
         print(f'{code} is retired: mmguard no longer looks for this.')
         return CLEAN
     if not _CODE.fullmatch(what):
-        raise CannotRun(f'{what}: there is no such file or folder, and it is not a code such as MG102')
+        raise CannotRun(f'{what}: not a file, a folder, or a code such as MG102')
     try:
         rule = find_rule(code)
     except LookupError:
@@ -110,7 +110,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     from mmguard.tools.outputs import write_json
 
     out = sys.stderr if args.json == '-' else sys.stdout
-    pieces, name, config = _opened(what)
+    pieces, name, config = _open_log(what)
     log = Reader().read(pieces)
     names = [text for text in (name, args.config, args.data) if text]
     found = explain(log, names=names)
@@ -131,8 +131,8 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     if found is None:
         print(f'{name}: no error that ended a training in {log.lines:,} lines', file=out)
         print(f'looked for, and not seen either: {_signs()}', file=out)
-        if log.classes.words:
-            print(visible(f'note: {log.classes.words}. {HARMLESS}'), file=out)
+        if log.classes.summary:
+            print(visible(f'note: {log.classes.summary}. {HARMLESS}'), file=out)
         for number, line in log.facts.find_kind('unlabeled'):
             print(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED}'), file=out)
             break
@@ -156,7 +156,7 @@ def _signs() -> str:
     return '; '.join(f'{one.code} {one.title.rstrip(".")}' for one in signs)
 
 
-def _opened(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
+def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
     """Return the pieces to read, the name of their source, and a config next to it, which is named but not run."""
     from mmguard.text import visible_name
     from mmguard.tools.explain.sources import config_of, logs_of, pieces_of

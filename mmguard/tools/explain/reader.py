@@ -7,8 +7,19 @@ from typing import Dict, Iterable, List, Optional, Tuple
 
 from mmguard.tools.explain.log_facts import HEAD, FactLines, find_ending
 from mmguard.tools.explain.scores import ClassScores, Scores
-from mmguard.tools.explain.tracebacks import HEADER, IGNORED, LONE, PROGRESS, OpenTraceback, bare_pattern
-from mmguard.tools.explain.troubles import LONGEST, Line, Raised, Trouble, read_line
+from mmguard.tools.explain.troubles import (
+    HEADER,
+    IGNORED,
+    LONE,
+    LONGEST,
+    PROGRESS,
+    Line,
+    OpenTraceback,
+    Raised,
+    Trouble,
+    bare_pattern,
+    read_line,
+)
 
 #: An error is only found in a piece of a log with one of these; other pieces cost next to nothing.
 _TRIGGERS = (
@@ -82,7 +93,7 @@ class Reader:
             self._take(b'\n')
         self._open.clear()
         if self.classes.always:
-            self._add_sign(f'No label of a class: {self.classes.words}', self.lines)
+            self._add_sign(f'No label of a class: {self.classes.summary}', self.lines)
         if self.scores.sign is not None:
             self._add_sign(self.scores.sign.text, self.scores.sign.line)
         ending = find_ending(self._last_lines())

@@ -44,20 +44,20 @@ def as_text(
     rows = [head, '', *_error_rows(found, name, width)]
     if signature is None:
         return '\n'.join([*rows, '', *_unknown_rows(found, width), *_other_rows(found, width)])
-    rows += ['', *(_all_rows if verbose else _brief_rows)(found, signature, width)]
-    rows += ['', *_wrapped(f'next: {_command(found.command, config)}', width, '      ')]
+    rows += ['', *(_all_rows if verbose else _first_rows)(found, signature, width)]
+    rows += ['', *_wrap(f'next: {_command(found.command, config)}', width, '      ')]
     if config is None and 'mmguard scan CONFIG' in found.command:
         rows.append('      without a config: mmguard scan FOLDER --num-classes N')
     rows += _other_rows(found, width)
     for finding in found.more[: 3 if verbose else 1]:
-        rows += _wrapped(f'also found: {finding.code} {visible(finding.title)}', width, '  ')
+        rows += _wrap(f'also found: {finding.code} {visible(finding.title)}', width, '  ')
     return '\n'.join(rows)
 
 
 def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
-    rows = _wrapped(signature.meaning, width)
+    rows = _wrap(signature.meaning, width)
     if found.is_asynchronous:
-        rows += ['', *_wrapped(_TRUE_LINE, width)]
+        rows += ['', *_wrap(_TRUE_LINE, width)]
     rows += ['', 'Causes:' if found.causes else _NO_CAUSE]
     shown: Dict[Any, int] = {}
     for number, weighed in enumerate(found.causes, 1):
@@ -65,11 +65,11 @@ def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]
     return rows
 
 
-def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
+def _first_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
     """Return the confirmed causes, else the supported ones, else those that nothing separates; and how many more there
     are."""
     first = found.causes[0] if found.causes else None
-    rows = [] if _is_confirmed(found) else _wrapped(signature.meaning, width, '  ')
+    rows = [] if _is_confirmed(found) else _wrap(signature.meaning, width, '  ')
     shown = 1
     if first is None:
         rows.append(_NO_CAUSE)
@@ -78,26 +78,26 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
         shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in found.causes[1:2]) else 1
         rows += [row for one in found.causes[:shown] for row in _finding_rows(one.findings[0], width)]
     elif first.evidence is not None:
-        rows += _wrapped(f'likely cause: {first.cause.text} [the log points to it]', width, '  ')
+        rows += _wrap(f'likely cause: {first.cause.text} [the log points to it]', width, '  ')
         rows += _evidence_rows(first.evidence, width)
         rows += _next_rows(first, width)
     else:
         shown = len(found.causes) if len(found.causes) <= _POSSIBLE + 1 else _POSSIBLE
         rows.append(_UNDECIDED if shown > 1 else 'possible cause:')
         rows += [row for one in found.causes[:shown] for row in _possible_rows(one, '- ', width)]
-    rows += _wrapped(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
+    rows += _wrap(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
     return [*rows, f'more with --verbose: {quantity(left, "other cause") if left > 0 else "all that is known of it"}']
 
 
 def _finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
     texts = (f'found: {finding.code} {finding.title}', f'do: {finding.next_step}')
-    return [row for text in texts for row in _wrapped(f'{indent}{visible(text)}', width, f'{indent}  ')]
+    return [row for text in texts for row in _wrap(f'{indent}{visible(text)}', width, f'{indent}  ')]
 
 
 def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
     where = f'line {evidence.line:,}: ' if evidence.line else ''
-    return _wrapped(f'{indent}{where}{visible(evidence.text.strip()[:_QUOTE])}', width, f'{indent}  ')
+    return _wrap(f'{indent}{where}{visible(evidence.text.strip()[:_QUOTE])}', width, f'{indent}  ')
 
 
 def _possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
@@ -105,14 +105,14 @@ def _possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
     cause, indent = weighed.cause, ' ' * len(mark)
     texts = [('look: ', cause.look), ('cause: ', cause.text), ('do: ', weighed.advice)]
     lines = [f'{label}{text}' for label, text in texts if text]
-    wrapped = [_wrapped(f'{mark if line is lines[0] else indent}{line}', width, f'{indent}  ') for line in lines]
+    wrapped = [_wrap(f'{mark if line is lines[0] else indent}{line}', width, f'{indent}  ') for line in lines]
     return [row for rows in wrapped for row in rows]
 
 
 def _next_rows(weighed: Weighed, width: int, indent: str = '') -> List[str]:
     """Return what to look at and what to write."""
     texts = [('look: ', weighed.cause.look), ('do: ', weighed.advice)]
-    return [row for label, text in texts if text for row in _wrapped(f'{indent}{label}{text}', width, f'{indent}  ')]
+    return [row for label, text in texts if text for row in _wrap(f'{indent}{label}{text}', width, f'{indent}  ')]
 
 
 def _is_confirmed(found: Explanation) -> bool:
@@ -139,7 +139,7 @@ def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
     record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
     if found is None:
         return record
-    record['error'] = _raised_json(found.trouble, found.raised, found.signature)
+    record['error'] = _error_as_json(found.trouble, found.raised, found.signature)
     record['place'] = str(found.place) if found.place else None
     record['own_place'] = str(found.own_place) if found.own_place else None
     record['kernel'] = found.kernel or None
@@ -163,12 +163,12 @@ def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
     ]
     record['refuted'] = [cause.key for cause in found.refuted]
     record['framework'] = found.framework or None
-    record['others'] = [_raised_json(*other) for other in found.others]
+    record['others'] = [_error_as_json(*other) for other in found.others]
     record['more'] = [finding.code for finding in found.more]
     return record
 
 
-def _raised_json(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> Dict[str, Any]:
+def _error_as_json(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> Dict[str, Any]:
     return {
         'code': signature.code if signature else None,
         'type': raised.kind or None,
@@ -186,7 +186,7 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
     rows = [f'error: {shown[0]}', *(f'       {line}' for line in shown[1:])]
     if found.kernel:
         rows.append(f'kernel: {visible(found.kernel)}')
-    rows += [row for line in found.ranks for row in _wrapped(visible(line), width, '       ')]
+    rows += [row for line in found.ranks for row in _wrap(visible(line), width, '       ')]
     where = f'line {found.trouble.line:,} of {visible(name)}' if name else f'line {found.trouble.line:,}'
     rank = f', rank {found.trouble.rank}' if found.trouble.rank else ''
     times = f', {quantity(found.trouble.times, "time")}' if found.trouble.times > 1 else ''
@@ -205,7 +205,7 @@ def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]
     if weighed.standing == POSSIBLE:
         return _possible_rows(weighed, f'{number}. ', width)
     tag = ' [the log points to it]' if weighed.standing == SUPPORTED else ''
-    rows = _wrapped(f'{number}. {weighed.cause.text}{tag}', width, '   ')
+    rows = _wrap(f'{number}. {weighed.cause.text}{tag}', width, '   ')
     if weighed.evidence is not None:
         rows += _evidence_rows(weighed.evidence, width, '   ')
     for finding in weighed.findings[:3]:
@@ -220,8 +220,8 @@ def _unknown_rows(found: Explanation, width: int) -> List[str]:
     place = found.place
     package = re.search(r'(?:site|dist)-packages[/\\](\w+)', place.file) if place else None
     whose = f'the issue tracker of {package.group(1)}, where it was raised' if package else 'whoever wrote that line'
-    return _wrapped(
-        f'If a label is behind it, `mmguard scan CONFIG` finds it. Else send it to {whose}: the traceback from its '
+    return _wrap(
+        f'If a label is the cause, `mmguard scan CONFIG` finds it. Else send it to {whose}: the traceback from its '
         f'first line, the config, and what `mmguard env` prints. If you find the cause, send the same to the issue '
         f'tracker of mmguard, so that the error is known.',
         width,
@@ -248,5 +248,5 @@ def _command(command: str, config: Optional[str]) -> str:
     return command if config is None else re.sub(r'\bCONFIG\b', lambda _: shlex.quote(config), command)
 
 
-def _wrapped(text: str, width: int, indent: str = '') -> List[str]:
+def _wrap(text: str, width: int, indent: str = '') -> List[str]:
     return textwrap.wrap(text, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -113,10 +113,10 @@ class Said(NamedTuple):
 def verdict_of(section: Section) -> Said:
     """Summarize a section in one sentence: fine, or the number of findings and the one to begin with."""
     findings, facts = section.findings, section.facts
-    beside = [finding for finding in findings if finding.code not in FINE]
+    others = [finding for finding in findings if finding.code not in FINE]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
-    if len(beside) < len(findings) or not (findings or is_invalid):
-        more = f'{quantity(len(beside), "finding")} beside them.' if beside else 'Nothing invalid was found in them.'
+    if len(others) < len(findings) or not (findings or is_invalid):
+        more = f'{quantity(len(others), "other finding")}.' if others else 'Nothing invalid was found in them.'
         return Said('fine', 'Your labels are fine.', f' {more}')
     if not findings:
         return Said('error', 'Something is invalid', ', but nothing says why: see the values below.')

@@ -55,13 +55,13 @@ def panels_of(file: WorstFile, ignore_index: Optional[int]) -> List[Panel]:
     panels = []
     if image is not None:
         keys = [(_rgb(LOUD), 'invalid pixels')]
-        panels = [_drawn('image', lambda: Panel('image,', marked_photo(image, label, invalid), keys=keys))]
+        panels = [_drawn('image', lambda: Panel('image,', draw_marks(image, label, invalid), keys=keys))]
     if label.dtype.kind == 'f':
         return [*panels, Panel('label map', why=f'{label.dtype} values: a label map holds integers')]
     ignored = file.ignored
     if ignored is None:
         ignored = [] if ignore_index is None else [ignore_index]
-    panels.append(Panel('label', coloured(label, invalid, ignored), keys=_keys(label, file, ignored), crisp=True))
+    panels.append(Panel('label', draw_label(label, invalid, ignored), keys=_keys(label, file, ignored), crisp=True))
     return panels
 
 
@@ -106,7 +106,7 @@ def photo(path: str) -> Picture:
     return _encode(_read_photo(path), lossy=True)
 
 
-def marked_photo(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
+def draw_marks(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
     """Return the image, darkened, with the invalid pixels, (height, width) of its label map, painted over it."""
     from PIL import Image
 
@@ -120,7 +120,7 @@ def marked_photo(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
     return _encode(painted, lossy=True)
 
 
-def coloured(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Picture:
+def draw_label(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Picture:
     """Return a label map, (height, width), one colour per value: ignored values pale, invalid pixels in ``LOUD``."""
     small = shrunk(label)
     painted = palette()[small.astype(np.int64) % 256]
@@ -151,7 +151,7 @@ def _read_photo(path: str) -> np.ndarray:
             image = _from_array((depth * (255 / top)).clip(0, 255).astype(np.uint8))
         return np.asarray(image.convert('RGB').resize((width, height)))
     except Exception as error:
-        raise CannotDraw(_words(error)) from error
+        raise CannotDraw(_describe(error)) from error
 
 
 def _open(path: str) -> Any:
@@ -168,10 +168,10 @@ def _open(path: str) -> Any:
     except CannotDraw:
         raise
     except Exception as error:  # damaged and hostile files may raise anything
-        raise CannotDraw(_words(error)) from error
+        raise CannotDraw(_describe(error)) from error
 
 
-def _words(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return str(error).split('\n')[0][:120] or type(error).__name__

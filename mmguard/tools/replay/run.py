@@ -47,7 +47,7 @@ from mmguard.tools.replay.outcome import (
     read_batches,
 )
 from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, load_config
-from mmguard.tools.trace.snapshot import of_annotations, take
+from mmguard.tools.trace.snapshot import read_annotations, take
 
 
 def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
@@ -195,7 +195,7 @@ class Replayer:
     # ---- the steps
 
     def _look_at_files(self, sample: Sample, outcome: Outcome) -> None:
-        outcome.stored = judge(of_annotations(sample.info), self._spaces, outcome.path)
+        outcome.stored = judge(read_annotations(sample.info), self._spaces, outcome.path)
         results: Any = copy.deepcopy(sample.info)
         seed_all(0)
         try:

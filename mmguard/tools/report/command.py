@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     report = read_report(args.log, args.num_classes, args.ignore_index)
     findings = run_findings(report)
     show(console, report, findings, args.top, args.verbose)
-    end = _explained_end(report.crash, {code for finding in findings for code in finding.supersedes})
+    end = _explain_end(report.crash, {code for finding in findings for code in finding.supersedes})
     if end is not None:
         console.print(f'{as_text(end, width=min(console.width, 110), verbose=args.verbose)}\n', soft_wrap=True)
     if args.json is not None:
@@ -76,12 +76,12 @@ def run(args: argparse.Namespace) -> int:
     return CLEAN
 
 
-def _explained_end(crash: Crash, said: Container[str]) -> Optional[Explanation]:
+def _explain_end(crash: Crash, said: Container[str]) -> Optional[Explanation]:
     """Explain the exceptions of a run that died, as `mmguard explain` does; return ``None`` if findings explain
     them."""
     from mmguard.tools.explain.explained import explain_text
-    from mmguard.tools.explain.sources import marked
+    from mmguard.tools.explain.sources import mark_rank
 
-    found = explain_text(marked(rank.traceback, rank.flight.rank) for rank in crash.ranks if rank.traceback)
+    found = explain_text(mark_rank(rank.traceback, rank.flight.rank) for rank in crash.ranks if rank.traceback)
     is_said = found is not None and found.signature is not None and found.signature.code in said
     return None if is_said else found

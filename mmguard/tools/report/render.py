@@ -43,7 +43,7 @@ def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k
 def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbose: bool) -> None:
     mode, lines = report.mode, report.lines
     if report.skipped_nothing:
-        console.print(describe_valid(mode, report.in_all) or f'{mode}: {_without_labels(report)}')
+        console.print(describe_valid(mode, report.in_all) or f'{mode}: {_describe_empty(report)}')
     else:
         _print_skipped(console, report, ranks, top_k)
     if report.note:
@@ -57,12 +57,11 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbos
             console.print(f'  or, with --verbose: {", ".join(finding.code for finding in findings[1:])}')
         if lines.files[kind] and report.spaces.get(kind) is None:
             console.print(
-                f'{mode}, {kind}: nothing beside the log says how many classes there are; with --num-classes N the '
-                f'likely cause is named'
+                f'{mode}, {kind}: the number of classes is not known: with --num-classes N the likely cause is named'
             )
 
 
-def _without_labels(report: ModeReport) -> str:
+def _describe_empty(report: ModeReport) -> str:
     empty = report.in_all.empty_images
     return f'{quantity(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
 
@@ -89,11 +88,9 @@ def _print_crash(console: Any, crash: Crash) -> None:
     console.print(Text.assemble(('crash: ', 'bold red'), visible(first.said)))
     for line in (first.error, f'at {first.place}' if first.place else ''):
         if line:
-            console.print(Text(f'  {_shortened(visible(line))}'))
+            console.print(Text(f'  {_shorten(visible(line))}'))
     for rank in crash.ranks[1:]:
-        console.print(
-            Text(f'       {visible(rank.said)}{f": {_shortened(visible(rank.error))}" if rank.error else ""}')
-        )
+        console.print(Text(f'       {visible(rank.said)}{f": {_shorten(visible(rank.error))}" if rank.error else ""}'))
     if first.batches:
         console.print(_batches(first))
     console.print(Text.assemble('  which sample it is: ', (visible(crash.replay), 'bold cyan')), soft_wrap=True)
@@ -118,7 +115,7 @@ def _batches(rank: RankCrash) -> Table:
     return table
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return the first line, and the ranks and parameters without a gradient."""
     lines = text.split('\n')
     return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *find_unused([text]).lines])
@@ -157,7 +154,7 @@ def _mode(report: ModeReport) -> Dict[str, Any]:
             'mapped': total.mapped,
             'num_classes': None if space is None else space.num_classes,
             'ignore_index': None if space is None else space.ignore_index,
-            'files': [_without(tally.to_json(), 'total') for tally in lines.worst(kind)],  # only known per iteration
+            'files': [_drop_key(tally.to_json(), 'total') for tally in lines.worst(kind)],  # only known per iteration
             'findings': [unpack(finding) for finding in report.findings[kind]],
         }
     return record
@@ -176,7 +173,10 @@ def _rank(rank: RankCrash) -> Dict[str, Any]:
     batches: List[Dict[str, Any]] = []
     for batch in rank.batches:
         samples = [
-            {'source': one.source, **{kind: _without(tally.to_json(), 'source') for kind, tally in one.invalid.items()}}
+            {
+                'source': one.source,
+                **{kind: _drop_key(tally.to_json(), 'source') for kind, tally in one.invalid.items()},
+            }
             for one in batch.samples
         ]
         # JSON does not have NaN.
@@ -195,5 +195,5 @@ def _rank(rank: RankCrash) -> Dict[str, Any]:
     }
 
 
-def _without(record: Dict[str, Any], key: str) -> Dict[str, Any]:
+def _drop_key(record: Dict[str, Any], key: str) -> Dict[str, Any]:
     return {name: value for name, value in record.items() if name != key}

@@ -149,7 +149,7 @@ def _label_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Seq
             for raw, label in mapping.items()
             if raw != label
         ]
-    return _moved(before, after, transform, mixed)
+    return _find_moves(before, after, transform, mixed)
 
 
 def pointwise(before: np.ndarray, after: np.ndarray) -> Optional[Dict[int, int]]:
@@ -164,7 +164,7 @@ def pointwise(before: np.ndarray, after: np.ndarray) -> Optional[Dict[int, int]]
     return {int(old[pair // len(new)]): int(new[pair % len(new)]) for pair in pairs.tolist()}
 
 
-def _moved(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:
+def _find_moves(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:
     """Return the changes by a step that moves, cuts, scales or mixes pixels."""
     assert before.label is not None
     assert after.label is not None
@@ -174,8 +174,8 @@ def _moved(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Ru
     for value, count in new.items():
         if value not in old:
             found.append(Change('appears', value, count, _origin(value, before, after, transform, mixed)))
-        elif value in filled and count > _expected(old[value], before.label, after.label):
-            gained = count - _expected(old[value], before.label, after.label)
+        elif value in filled and count > _expect_count(old[value], before.label, after.label):
+            gained = count - _expect_count(old[value], before.label, after.label)
             found.append(Change('grows', value, gained, f'fill value {filled[value]} of {after.step}'))
     found += [
         Change('vanishes', value, count, f'none is left after {after.step}')
@@ -185,7 +185,7 @@ def _moved(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Ru
     return found
 
 
-def _expected(count: int, before: np.ndarray, after: np.ndarray) -> int:
+def _expect_count(count: int, before: np.ndarray, after: np.ndarray) -> int:
     """Return the expected number of pixels if an image is only scaled down, cut or turned; padding does not reduce
     it."""
     return count if after.size >= before.size else round(count * after.size / before.size)
@@ -237,10 +237,10 @@ def _instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: 
     if after.instances is None:
         if after.note:
             return []
-        return [_of_instance('vanishes', i, f'{after.step} keeps no instances') for i in before.instances or ()]
+        return [_change_instance('vanishes', i, f'{after.step} keeps no instances') for i in before.instances or ()]
     if before.instances is None:
-        return [_of_instance('appears', i, f'{i} loaded by {after.step}') for i in after.instances]
-    moved = _projected(before, after)
+        return [_change_instance('appears', i, f'{i} loaded by {after.step}') for i in after.instances]
+    moved = _project_boxes(before, after)
     pairs = matches(before.instances, moved, after.instances, after.size, _is_recorded(before, after))
     found: List[Change] = []
     kept, made = set(), set()
@@ -249,25 +249,25 @@ def _instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: 
         made.add(new)
         was, now = before.instances[old], after.instances[new]
         if was.label != now.label:
-            found.append(_of_instance('becomes', was, f'{after.step} maps it: {was}', now.label))
+            found.append(_change_instance('becomes', was, f'{after.step} maps it: {was}', now.label))
         if was.ignored != now.ignored:
             what = 'is ignored' if now.ignored else 'is trained'
-            found.append(_of_instance(what, now, f'by {_reason(after, was) if now.ignored else after.step}: {was}'))
+            found.append(_change_instance(what, now, f'by {_reason(after, was) if now.ignored else after.step}: {was}'))
     for index, instance in enumerate(before.instances):
         if index not in kept:
             why = _why_gone(before, after, transform, instance, moved[index])
-            found.append(_of_instance('vanishes', instance, f'{instance}: {why}'))
+            found.append(_change_instance('vanishes', instance, f'{instance}: {why}'))
     for index, instance in enumerate(after.instances):
         if index not in made:
             origin = f'made by {after.step}'
             for run in mixed:
                 if run.steps and any(one.label == instance.label for one in run.steps[-1].after.instances or ()):
                     origin = f'mixed in from {run.image}'
-            found.append(_of_instance('appears', instance, f'{instance}: {origin}'))
+            found.append(_change_instance('appears', instance, f'{instance}: {origin}'))
     return found
 
 
-def _of_instance(what: str, instance: Instance, origin: str, to: Optional[int] = None) -> Change:
+def _change_instance(what: str, instance: Instance, origin: str, to: Optional[int] = None) -> Change:
     return Change(what, instance.label, 1, origin, to, 'instances')
 
 
@@ -332,7 +332,7 @@ def _overlap(box: Sequence[float], other: Sequence[float]) -> float:
     return width * height / (sum(areas) - width * height)
 
 
-def _projected(before: Snapshot, after: Snapshot) -> List[Tuple[float, ...]]:
+def _project_boxes(before: Snapshot, after: Snapshot) -> List[Tuple[float, ...]]:
     """Return the expected boxes after the step, clipped to the image."""
     boxes = [instance.box for instance in before.instances or ()]
     if after.homography is not None and before.step != 'annotation file':
@@ -343,7 +343,7 @@ def _projected(before: Snapshot, after: Snapshot) -> List[Tuple[float, ...]]:
             return [tuple(box) for box in boxes]
         boxes = [_project(box, matrix) for box in boxes]
     moved_image = before.size != after.size or after.homography is not None
-    return [_clipped(box, after.size) if moved_image else tuple(box) for box in boxes]
+    return [_clip(box, after.size) if moved_image else tuple(box) for box in boxes]
 
 
 def _project(box: Sequence[float], matrix: np.ndarray) -> Any:
@@ -354,7 +354,7 @@ def _project(box: Sequence[float], matrix: np.ndarray) -> Any:
     return float(x.min()), float(y.min()), float(x.max()), float(y.max())
 
 
-def _clipped(box: Sequence[float], size: Optional[Tuple[int, int]]) -> Tuple[float, ...]:
+def _clip(box: Sequence[float], size: Optional[Tuple[int, int]]) -> Tuple[float, ...]:
     if size is None:
         return tuple(box)
     height, width = size

@@ -61,7 +61,7 @@ def _describe_labels(leg: Leg, spaces: LabelSpaces) -> Any:
     for fault in leg.faults:
         lines.append(f'{fault.what}{f": {fault.where}" if fault.where else ""}\n', style='bold red')
     # Show invalid values first.
-    sentences = sorted(grouped(leg.changes, spaces), key=lambda sentence: not sentence.invalid)
+    sentences = sorted(group_changes(leg.changes, spaces), key=lambda sentence: not sentence.invalid)
     for sentence in sentences[:MOST]:
         style = 'bold red' if sentence.invalid else 'dim' if sentence.sign == '-' else ''
         lines.append(f'{sentence}\n', style=style)
@@ -82,7 +82,7 @@ class Sentence(NamedTuple):
         return f'{self.sign} {self.words}'
 
 
-def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
+def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
     """Return one sentence per origin: ``+ 225, 241 appear (17 px), invalid: interpolation by Resize ...``."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:

@@ -91,7 +91,7 @@ class Snapshot:
         return value in self.values or any(instance.label == value for instance in self.instances or ())
 
 
-def of_annotations(results: Dict[str, Any]) -> Snapshot:
+def read_annotations(results: Dict[str, Any]) -> Snapshot:
     """Return what is known before loading: the instances of the annotation file, and the label map on disk."""
     shot = Snapshot('disk')
     shot.label_map = {int(raw): int(label) for raw, label in (results.get('label_map') or {}).items()}
@@ -107,16 +107,16 @@ def of_annotations(results: Dict[str, Any]) -> Snapshot:
         if any('bbox' in one for one in found):
             _check_boxes(shot)
     elif results.get('gt_label') is not None:
-        shot.step, shot.instances = 'annotation', _of_image(results['gt_label'])
+        shot.step, shot.instances = 'annotation', _make_image_label(results['gt_label'])
     path = results.get('seg_map_path')
     if path is not None:
-        shot.label, shot.note = _stored(str(path))
+        shot.label, shot.note = _read_stored(str(path))
         if shot.label is not None:
             shot.size = shot.label.shape[0], shot.label.shape[1]
     return shot
 
 
-def _stored(path: str) -> Tuple[Optional[np.ndarray], str]:
+def _read_stored(path: str) -> Tuple[Optional[np.ndarray], str]:
     """Return a label file as stored, and the reason if it cannot be shown."""
     from PIL import Image
 
@@ -160,7 +160,7 @@ def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
         )
         _check_instances(shot, results.get('gt_bboxes'), results.get('gt_masks'), results.get('img_shape'))
     elif results.get('gt_label') is not None:
-        shot.instances = _of_image(results['gt_label'])
+        shot.instances = _make_image_label(results['gt_label'])
 
 
 def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
@@ -184,7 +184,7 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
             shot.instances += _instances(ignored.get('bboxes'), ignored.get('labels'), flags)
     label = getattr(sample.get('gt_label'), 'label', sample.get('gt_label'))  # mmdet's has the tensor as an attribute
     if hasattr(label, 'tolist'):
-        shot.instances = _of_image(label)
+        shot.instances = _make_image_label(label)
 
 
 #: Fields of a sample that are inspected, and those of its instances.
@@ -248,7 +248,7 @@ def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
     return [Instance(int(label), _box(box), ignored) for label, box, ignored in zip(classes, corners, left_out)]
 
 
-def _of_image(labels: Any) -> List[Instance]:
+def _make_image_label(labels: Any) -> List[Instance]:
     found = np.atleast_1d(np.asarray(labels)).tolist()
     return [Instance(label, _box(())) for label in found if label != NO_LABEL]
 
@@ -292,13 +292,13 @@ class Recorder:
 
     def watch(self, pipeline: Any) -> None:
         """Watch a data set's own pipeline (an mmengine ``Compose``)."""
-        pipeline.transforms = [_Start(self), *self._watched(pipeline.transforms, '')]
+        pipeline.transforms = [_Start(self), *self._watch_steps(pipeline.transforms, '')]
 
     def watch_mixing(self, transforms: List[Any]) -> List[Any]:
         """Return the transforms of a ``MultiImageMixDataset``, watched: they work on the first image."""
         return [_Watched(transform, self, type(transform).__name__, outer=True) for transform in transforms]
 
-    def _watched(self, transforms: List[Any], path: str) -> List[Any]:
+    def _watch_steps(self, transforms: List[Any], path: str) -> List[Any]:
         watched = []
         for transform in transforms:
             name = type(transform).__name__
@@ -317,14 +317,14 @@ class Recorder:
     def _open_up(self, transform: Any, path: str) -> None:
         parts = transform.transforms
         if isinstance(parts, (list, tuple)):
-            transform.transforms = self._watched(list(parts), path)
+            transform.transforms = self._watch_steps(list(parts), path)
         else:
             self._open_up(parts, path)
 
     # ---- reports of the watched transforms
 
     def begin(self, results: Any) -> None:
-        self._open = Run(str(results.get('img_path') or file_of(results) or '<unknown>'), of_annotations(results))
+        self._open = Run(str(results.get('img_path') or file_of(results) or '<unknown>'), read_annotations(results))
         self.runs.append(self._open)
 
     def place(self) -> Tuple[Optional[Run], int]:

@@ -144,7 +144,7 @@ def test_files_are_read_once_and_only_where_an_error_is_explained() -> None:
         'assert read() == [], read()\n'
         'for number in range(2): explained.explain_text(["IndexError: Target 7 is out of bounds.\\n"])\n'
         f'assert len(read()) == len(set(read())) == {len(FILES)}, read()\n'
-        'assert 0 < explained._compiled.cache_info().currsize < len(mmguard.findings.signatures.read_signatures())\n'
+        'assert 0 < explained._compile.cache_info().currsize < len(mmguard.findings.signatures.read_signatures())\n'
     )
     assert done.returncode == 0, done.stderr
 

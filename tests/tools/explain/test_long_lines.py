@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Pattern
 import pytest
 
 from mmguard.findings.signatures import read_signatures
-from mmguard.tools.explain import explained, log_facts, reader, tracebacks, troubles
+from mmguard.tools.explain import explained, log_facts, reader, troubles
 from mmguard.tools.explain.explained import explain_text
 from mmguard.tools.report import run_report
 
@@ -52,8 +52,8 @@ def patterns() -> Dict[str, Pattern[str]]:
         for c in s.causes
         for text in (s.pattern, s.place, c.context, c.supports, c.refutes)
     ]
-    found = {text: explained._compiled(text) for text in texts if text}
-    for module in (reader, tracebacks, troubles, log_facts, run_report):
+    found = {text: explained._compile(text) for text in texts if text}
+    for module in (reader, troubles, log_facts, run_report):
         found.update({one.pattern: one for one in vars(module).values() if isinstance(one, re.Pattern)})
     return found
 

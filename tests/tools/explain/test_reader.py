@@ -185,13 +185,12 @@ def test_a_log_without_an_error_has_none(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_no_log_is_an_error_in_words(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    assert main(['explain', str(tmp_path / 'train.log')]) == 2
-    assert 'no such file' in capsys.readouterr().err
-    assert main(['explain', str(tmp_path)]) == 2
-    assert 'no log below this folder' in capsys.readouterr().err
-    (tmp_path / 'a.ipynb').write_text('[')
-    assert main(['explain', str(tmp_path / 'a.ipynb')]) == 2
-    assert 'no notebook' in capsys.readouterr().err
+    notebook = tmp_path / 'run' / 'a.ipynb'
+    notebook.parent.mkdir()
+    notebook.write_text('[')
+    for target in (tmp_path / 'train.log', tmp_path, notebook):
+        assert main(['explain', str(target)]) == 2
+        assert str(target) in capsys.readouterr().err
 
 
 def test_the_newest_run_of_a_folder_is_read_and_its_config_named_but_not_run(

@@ -130,7 +130,7 @@ def test_losses_that_were_filled_are_a_finding_of_a_run_that_ended_well(
     [
         (None, None),
         ('model = dict(type=1 / 0)\n', 'find_unused_parameters'),
-        ("raise SystemExit\nmodel_wrapper_cfg = dict(\n    type='MMDistributedDataParallel')\n", 'model_wrapper_cfg.find_unused_parameters'),
+        ("raise SystemExit\nmodel_wrapper_cfg = dict(type='X')\n", 'model_wrapper_cfg.find_unused_parameters'),
         ('find_unused_parameters = True\n', ''),
         ("model_wrapper_cfg = dict(\n    find_unused_parameters=True,\n    type='X')\n", ''),
         ('a = (', 'find_unused_parameters'),
