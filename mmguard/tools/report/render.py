@@ -43,7 +43,11 @@ def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k
 def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbose: bool) -> None:
     mode, lines = report.mode, report.lines
     if report.skipped_nothing:
-        console.print(describe_valid(mode, report.in_all) or f'{mode}: {_describe_empty(report)}')
+        empty = report.in_all.empty_images
+        seen = (
+            f'{quantity(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
+        )
+        console.print(describe_valid(mode, report.in_all) or f'{mode}: {seen}')
     else:
         _print_skipped(console, report, ranks, top_k)
     if report.note:
@@ -59,11 +63,6 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbos
             console.print(
                 f'{mode}, {kind}: the number of classes is not known: with --num-classes N the likely cause is named'
             )
-
-
-def _describe_empty(report: ModeReport) -> str:
-    empty = report.in_all.empty_images
-    return f'{quantity(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
 
 
 def _print_skipped(console: Any, report: ModeReport, ranks: int, top_k: int) -> None:
@@ -129,7 +128,14 @@ def as_json(report: RunReport, run_findings: Sequence[Finding], end: Optional[Ex
         'unread': asdict(report.unread),
         'findings': [unpack(finding) for finding in run_findings],
         'modes': {mode.mode: _mode(mode) for mode in report.modes},
-        'crash': _crash(crash) if crash.ranks or crash.problems else None,
+        'crash': {
+            'ranks': [_rank(rank) for rank in crash.ranks],
+            'silent_ranks': crash.silent,
+            'problems': crash.problems,
+            'replay': crash.replay if crash.ranks else None,
+        }
+        if crash.ranks or crash.problems
+        else None,
         'explanation': None if end is None else explanation_as_json(end, ''),
     }
 
@@ -158,15 +164,6 @@ def _mode(report: ModeReport) -> Dict[str, Any]:
             'findings': [unpack(finding) for finding in report.findings[kind]],
         }
     return record
-
-
-def _crash(crash: Crash) -> Dict[str, Any]:
-    return {
-        'ranks': [_rank(rank) for rank in crash.ranks],
-        'silent_ranks': crash.silent,
-        'problems': crash.problems,
-        'replay': crash.replay if crash.ranks else None,
-    }
 
 
 def _rank(rank: RankCrash) -> Dict[str, Any]:

@@ -40,6 +40,12 @@ class RankCrash:
         return '' if error is None else f'{error.type}: {error.message}'
 
     @property
+    def ending(self) -> str:
+        """The kind of its end. An exception may only report that another rank is gone."""
+        raised = MISSED_ANOTHER if _OF_ANOTHER_RANK.search(self.error) else RAISED
+        return {'exception': raised, WAS_KILLED: KILLED}.get(self.flight.reason, STOOD_STILL)
+
+    @property
     def traceback(self) -> str:
         """The traceback of the exception."""
         return '' if self.flight.exception is None else self.flight.exception.traceback
@@ -108,21 +114,16 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
     return crash
 
 
-def is_of_another_rank(error: str) -> bool:
-    """Return True if an exception only reports that another rank is gone."""
-    return bool(_OF_ANOTHER_RANK.search(error))
-
-
 def _order(rank: RankCrash) -> Tuple[int, str, int]:
     # A launcher kills the other ranks when one has raised an exception of its own.
-    flight = rank.flight
-    raised = flight.reason == 'exception' and not is_of_another_rank(rank.error)
-    return 0 if raised else 1 if flight.reason == WAS_KILLED else 2, flight.time, flight.rank
+    return {RAISED: 0, KILLED: 1}.get(rank.ending, 2), rank.flight.time, rank.flight.rank
 
 
 def run_findings(report: RunReport) -> List[Finding]:
     """Return the findings about the run and its ranks, the likeliest first."""
-    ranks = tuple(_rank_facts(rank) for rank in report.crash.ranks)
+    ranks = tuple(
+        RankFacts(rank.flight.rank, rank.ending, rank.said, rank.error, rank.flight.iter) for rank in report.crash.ranks
+    )
     return diagnose(config=_read_settings(report), rules=RUN_RULES, run=_run_facts(report), ranks=ranks)
 
 
@@ -135,12 +136,6 @@ def _run_facts(report: RunReport) -> RunFacts:
                 known[int(rank)] = known.get(int(rank), 0) + number
         facts.first_filled.update(mode.lines.first_filled)
     return facts
-
-
-def _rank_facts(rank: RankCrash) -> RankFacts:
-    raised = MISSED_ANOTHER if is_of_another_rank(rank.error) else RAISED
-    ending = {'exception': raised, WAS_KILLED: KILLED}.get(rank.flight.reason, STOOD_STILL)
-    return RankFacts(rank.flight.rank, ending, rank.said, rank.error, rank.flight.iter)
 
 
 def _read_settings(report: RunReport) -> Optional[ReadConfig]:

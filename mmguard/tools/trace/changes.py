@@ -288,7 +288,7 @@ def matches(
     for i, was in enumerate(old):
         for j, now in enumerate(new):
             distance = _distance(moved[i], now.box)
-            if distance <= allowed or _overlap(moved[i], now.box) > 0.6:
+            if distance <= allowed:
                 # Prefer the same label, then the order of the sample, which transforms keep.
                 ranked.append((was.label != now.label, distance, abs(i - j), i, j))
     pairs: List[Tuple[int, int]] = []
@@ -321,15 +321,6 @@ def _is_recorded(before: Snapshot, after: Snapshot) -> bool:
 def _distance(box: Sequence[float], other: Sequence[float]) -> float:
     worst = max(0.0 if a == b or (a != a and b != b) else abs(a - b) for a, b in zip(box, other))
     return worst if worst == worst else float('inf')
-
-
-def _overlap(box: Sequence[float], other: Sequence[float]) -> float:
-    width = min(box[2], other[2]) - max(box[0], other[0])
-    height = min(box[3], other[3]) - max(box[1], other[1])
-    if not (width > 0 and height > 0):
-        return 0.0
-    areas = [(b[2] - b[0]) * (b[3] - b[1]) for b in (box, other)]
-    return width * height / (sum(areas) - width * height)
 
 
 def _project_boxes(before: Snapshot, after: Snapshot) -> List[Tuple[float, ...]]:
