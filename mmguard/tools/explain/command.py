@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.errors import CannotRun
 from mmguard.labels.numbering import FRAMEWORKS
@@ -59,26 +59,24 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     what = (args.what or '').strip()
     if not what:
-        return _list_codes()
+        print('\n'.join(f'{code}  {summary}' for code, summary in _summarize_codes().items()))
+        return CLEAN
     if what != '-' and not os.path.exists(what):
         return _explain_code(what)
     return _explain_log(args, what)
 
 
-def _list_codes() -> int:
+def _summarize_codes() -> Dict[str, str]:
+    """Return code -> summary, sorted."""
     from mmguard.findings.rules import RULES
     from mmguard.findings.signatures import read_signatures
 
-    lines = [(rule.code, rule.summary) for rule in RULES]
-    lines += [(signature.code, signature.title) for signature in read_signatures()]
-    for code, summary in sorted(lines):
-        print(f'{code}  {summary}')
-    return CLEAN
+    errors = {signature.code: signature.title for signature in read_signatures()}
+    return dict(sorted({**{rule.code: rule.summary for rule in RULES}, **errors}.items()))
 
 
 def _explain_code(what: str) -> int:
     from mmguard.findings.catalogue import RETIRED, describe, find_rule
-    from mmguard.findings.rules import RULES
     from mmguard.findings.signatures import read_signatures
     from mmguard.tools.explain.render import signature_text
 
@@ -95,8 +93,7 @@ def _explain_code(what: str) -> int:
     try:
         rule = find_rule(code)
     except LookupError:
-        codes = sorted([*(rule.code for rule in RULES), *(signature.code for signature in read_signatures())])
-        raise CannotRun(f'no such code: {what}. Known: {", ".join(codes)}') from None
+        raise CannotRun(f'no such code: {what}. Known: {", ".join(_summarize_codes())}') from None
     print(f'{code} is now {rule.code}.\n\n{describe(rule)}' if code != rule.code else describe(rule))
     return CLEAN
 

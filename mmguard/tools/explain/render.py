@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from mmguard.findings.finding import Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
@@ -35,16 +35,12 @@ def as_text(
     found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100, verbose: bool = True
 ) -> str:
     """Return the error, its meaning, its causes in order (brief: the likeliest, in three sentences), and what to do."""
-    signature = found.signature
-    head = (
-        f'{signature.code}  {signature.title}'
-        if signature
-        else f'not known: none of {len(read_signatures())} signatures fits'
-    )
-    rows = [head, '', *_error_rows(found, name, width)]
+    signature, error = found.signature, _error_rows(found, name, width)
     if signature is None:
-        return '\n'.join([*rows, '', *_unknown_rows(found, width), *_other_rows(found, width)])
-    rows += ['', *(_all_rows if verbose else _first_rows)(found, signature, width)]
+        head = f'not known: none of {len(read_signatures())} signatures fits'
+        return '\n'.join([head, '', *error, '', *_unknown_rows(found, width), *_other_rows(found, width)])
+    rows = [f'{signature.code}  {signature.title}', '', *error, '']
+    rows += (_all_rows if verbose else _first_rows)(found, signature, width)
     rows += ['', *_wrap(f'next: {_command(found.command, config)}', width, '      ')]
     if config is None and 'mmguard scan CONFIG' in found.command:
         rows.append('      without a config: mmguard scan FOLDER --num-classes N')
@@ -91,28 +87,29 @@ def _first_rows(found: Explanation, signature: Signature, width: int) -> List[st
 
 
 def _finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
-    texts = (f'found: {finding.code} {finding.title}', f'do: {finding.next_step}')
-    return [row for text in texts for row in _wrap(f'{indent}{visible(text)}', width, f'{indent}  ')]
+    texts = {'found': f'{finding.code} {visible(finding.title)}', 'do': visible(finding.next_step)}
+    return _label_rows(texts, width, indent)
 
 
 def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
-    where = f'line {evidence.line:,}: ' if evidence.line else ''
-    return _wrap(f'{indent}{where}{visible(evidence.text.strip()[:_QUOTE])}', width, f'{indent}  ')
+    return _label_rows({f'line {evidence.line:,}': visible(evidence.text.strip()[:_QUOTE])}, width, indent)
 
 
 def _possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
     """Return the rows of a cause that nothing supports: the observation that decides comes before the cause."""
-    cause, indent = weighed.cause, ' ' * len(mark)
-    texts = [('look: ', cause.look), ('cause: ', cause.text), ('do: ', weighed.advice)]
-    lines = [f'{label}{text}' for label, text in texts if text]
-    wrapped = [_wrap(f'{mark if line is lines[0] else indent}{line}', width, f'{indent}  ') for line in lines]
-    return [row for rows in wrapped for row in rows]
+    texts = {'look': weighed.cause.look, 'cause': weighed.cause.text, 'do': weighed.advice}
+    first, *more = _label_rows(texts, width, ' ' * len(mark))
+    return [f'{mark}{first.lstrip()}', *more]
 
 
 def _next_rows(weighed: Weighed, width: int, indent: str = '') -> List[str]:
-    """Return what to look at and what to write."""
-    texts = [('look: ', weighed.cause.look), ('do: ', weighed.advice)]
-    return [row for label, text in texts if text for row in _wrap(f'{indent}{label}{text}', width, f'{indent}  ')]
+    return _label_rows({'look': weighed.cause.look, 'do': weighed.advice}, width, indent)
+
+
+def _label_rows(texts: Mapping[str, str], width: int, indent: str) -> List[str]:
+    """Return the texts, each with its label, without empty ones."""
+    lines = [f'{indent}{label}: {text}' for label, text in texts.items() if text]
+    return [row for line in lines for row in _wrap(line, width, f'{indent}  ')]
 
 
 def _is_confirmed(found: Explanation) -> bool:
@@ -233,11 +230,10 @@ def _other_rows(found: Explanation, width: int) -> List[str]:
     said = set()
     for trouble, raised, signature in found.others:
         first = visible(raised.said.strip().split('\n')[0])[:160]
-        if (trouble.rank, first) in said:
-            continue
-        said.add((trouble.rank, first))
         rank = f'rank {trouble.rank}, ' if trouble.rank else ''
-        rows.append(f'  {rank}line {trouble.line:,}: {first}{f" ({signature.code})" if signature else ""}')
+        if (rank, first) not in said:
+            rows.append(f'  {rank}line {trouble.line:,}: {first}{f" ({signature.code})" if signature else ""}')
+        said.add((rank, first))
     if not rows:
         return []
     more = [f'  and {len(rows) - _OTHERS:,} more'] if len(rows) > _OTHERS else []
