@@ -100,6 +100,11 @@ def test_a_cause_follows_the_schema(where: str, cause: Dict[str, Any]) -> None:
     assert set(cause.get('codes', ())) <= KNOWN, set(cause['codes']) - KNOWN
 
 
+def test_a_cause_that_no_line_proves_has_a_look_that_decides() -> None:
+    lists = [one for one in read_signatures() if len(one.causes) > 1]
+    assert [(one.code, cause.key) for one in lists for cause in one.causes if not (cause.look or cause.supports)] == []
+
+
 def test_every_file_is_searched_and_every_shared_cause_is_used() -> None:
     assert {*signature.FILES, 'shared'} == set(FILES)
     assert set(SHARED) <= {cause['key'] for where, cause in causes() if where != 'shared.json'}
