@@ -31,24 +31,19 @@ def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, aft
         if raw in rule.label_map:
             return f'label_map of {name}: {{{raw}: {rule.label_map[raw]}}}'
         return f'{name} sanitizes it: on_invalid={rule.on_invalid!r}'
-    reasons: List[str] = []
-    value = raw
-    if after.label.dtype == 'uint8' and not 0 <= value <= 255:
-        value %= 256
-        reasons.append(f'{name} casts to uint8: {raw} wraps to {value} (modulo 256)')
+    is_uint8 = after.label.dtype == 'uint8'
+    wrapped = raw % 256 if is_uint8 else raw
+    shifted = wrapped
     if getattr(transform, 'reduce_zero_label', False):
-        shifted = 255 if value in (0, 255) else value - 1
-        if shifted != value:
-            reasons.append(f'reduce_zero_label: {value} to {shifted}')
-        value = shifted
-    maps: Dict[int, int] = before.label_map
-    if value in maps:
-        if maps[value] != value:
-            reasons.append(f'label_map of the data set: {{{value}: {maps[value]}}}')
-        value = maps[value] % 256 if after.label.dtype == 'uint8' else maps[value]
-    if value != label or not reasons:
-        return f'{name} maps {raw} to {label}'
-    return ', then '.join(reasons)
+        shifted = 255 if wrapped in (0, 255) else wrapped - 1
+    mapped = before.label_map.get(shifted, shifted)
+    reasons = [
+        *([f'{name} casts to uint8: {raw} wraps to {wrapped} (modulo 256)'] if wrapped != raw else []),
+        *([f'reduce_zero_label: {wrapped} to {shifted}'] if shifted != wrapped else []),
+        *([f'label_map of the data set: {{{shifted}: {mapped}}}'] if mapped != shifted else []),
+    ]
+    explained = reasons and label == (mapped % 256 if is_uint8 else mapped)
+    return ', then '.join(reasons) if explained else f'{name} maps {raw} to {label}'
 
 
 def map_faults(before: Snapshot, after: Snapshot, transform: Any) -> List[Fault]:

@@ -152,7 +152,7 @@ def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
         shot.label = np.array(label)
     shot.unchecked = {key for key in results if key.startswith('gt_') and key not in _FIELDS}
     shot.size = _size_of(shot.label, results.get('img_shape'))
-    shot.homography = _copy(results.get('homography_matrix'))
+    shot.homography = _copy_homography(results)
     shot.guard = tallies_of(results)
     if results.get('gt_bboxes_labels') is not None or results.get('gt_bboxes') is not None:
         shot.instances = _instances(
@@ -172,7 +172,7 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
             data.cpu().numpy().squeeze(0) if data.ndim == 3 and len(data) == 1 else data.cpu().numpy()
         )
     shot.size = _size_of(shot.label, sample.get('img_shape'))
-    shot.homography = _copy(sample.get('homography_matrix'))
+    shot.homography = _copy_homography(sample)
     shot.guard = tallies_of(sample)
     trained, ignored = sample.get('gt_instances'), sample.get('ignored_instances')
     if trained is not None and trained.keys():
@@ -228,13 +228,14 @@ def _find_mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> 
     return faults + [Fault(f'a mask of label {one.label} holds no pixel', str(one)) for one in empty]
 
 
+def _copy_homography(sample: Any) -> Optional[np.ndarray]:
+    matrix = sample.get('homography_matrix')
+    return None if matrix is None else np.array(matrix, dtype=np.float64)
+
+
 def _size_of(label: Optional[np.ndarray], img_shape: Any) -> Optional[Tuple[int, int]]:
     shape = label.shape if label is not None else img_shape
     return None if shape is None or len(shape) < 2 else (int(shape[0]), int(shape[1]))
-
-
-def _copy(array: Any) -> Optional[np.ndarray]:
-    return None if array is None else np.array(array, dtype=np.float64)
 
 
 def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
@@ -292,7 +293,7 @@ class Recorder:
 
     def watch(self, pipeline: Any) -> None:
         """Watch a data set's own pipeline (an mmengine ``Compose``)."""
-        pipeline.transforms = [_Start(self), *self._watch_steps(pipeline.transforms, '')]
+        pipeline.transforms = [self.begin, *self._watch_steps(pipeline.transforms, '')]
 
     def watch_mixing(self, transforms: List[Any]) -> List[Any]:
         """Return the transforms of a ``MultiImageMixDataset``, watched: they work on the first image."""
@@ -308,9 +309,9 @@ class Recorder:
                 self._open_up(transform, inside)
                 watched.append(transform)
             else:
-                beside = getattr(transform, 'pre_transform', None)
-                if hasattr(beside, 'transforms'):  # mmyolo's Mosaic and MixUp load further images with it
-                    self.watch(beside)
+                inner = getattr(transform, 'pre_transform', None)
+                if hasattr(inner, 'transforms'):  # mmyolo's Mosaic and MixUp load further images with it
+                    self.watch(inner)
                 watched.append(_Watched(transform, self, here))
         return watched
 
@@ -323,9 +324,11 @@ class Recorder:
 
     # ---- reports of the watched transforms
 
-    def begin(self, results: Any) -> None:
+    def begin(self, results: Any) -> Any:
+        """Begin a run, as the step before the first transform."""
         self._open = Run(str(results.get('img_path') or file_of(results) or '<unknown>'), read_annotations(results))
         self.runs.append(self._open)
+        return results
 
     def place(self) -> Tuple[Optional[Run], int]:
         """Return the image that a step is about to work on, and the number of images begun."""
@@ -341,17 +344,6 @@ class Recorder:
         step.mixed = self.runs[first:]
         del self.runs[first:]
         run.steps.append(step)
-
-
-class _Start:
-    """Step before the first transform: begins a run."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    def __call__(self, results: Any) -> Any:
-        self._recorder.begin(results)
-        return results
 
 
 class _Watched:
