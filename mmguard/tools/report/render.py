@@ -23,10 +23,12 @@ from mmguard.tools.report.run_report import Crash, RankCrash, RunReport
 
 #: Number of batches and files of a crash on the terminal; the page and the JSON show all.
 _BATCHES, _FILES = 5, 8
+#: Number of files per table.
+_WORST = 20
 
 
-def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k: int, verbose: bool = False) -> None:
-    """Print how a run ended, the findings about its ranks, and what it skipped (``top_k`` files per table)."""
+def show(console: Any, report: RunReport, run_findings: Sequence[Finding], verbose: bool = False) -> None:
+    """Print how a run ended, the findings about its ranks, and what it skipped."""
     for line in report.notes:
         console.print(visible(line))
     for line in report.problems:
@@ -37,10 +39,10 @@ def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k
         console.print(finding_on_screen(finding, verbose=verbose), soft_wrap=True)
         console.print()
     for mode in report.modes:
-        _print_mode(console, mode, report.ranks, top_k, verbose)
+        _print_mode(console, mode, report.ranks, verbose)
 
 
-def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbose: bool) -> None:
+def _print_mode(console: Any, report: ModeReport, ranks: int, verbose: bool) -> None:
     mode, lines = report.mode, report.lines
     if report.skipped_nothing:
         empty = report.in_all.empty_images
@@ -49,7 +51,7 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbos
         )
         console.print(describe_valid(mode, report.in_all) or f'{mode}: {seen}')
     else:
-        _print_skipped(console, report, ranks, top_k)
+        _print_skipped(console, report, ranks)
     if report.note:
         console.print(report.note, style='yellow')
     for kind in KINDS:
@@ -65,14 +67,14 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbos
             )
 
 
-def _print_skipped(console: Any, report: ModeReport, ranks: int, top_k: int) -> None:
+def _print_skipped(console: Any, report: ModeReport, ranks: int) -> None:
     mode, totals, in_all = report.mode, report.lines, report.in_all
     for kind in KINDS:
         if totals.files[kind]:
             title = f'mmguard: {mode}, {kind}'
             worst = totals.worst(kind)
-            shown = [replace(tally, source=path_of(str(tally.source), report.data_roots)) for tally in worst[:top_k]]
-            for row in format_files(title, shown, len(worst[top_k:])):
+            shown = [replace(tally, source=path_of(str(tally.source), report.data_roots)) for tally in worst[:_WORST]]
+            for row in format_files(title, shown, len(worst[_WORST:])):
                 console.print(row, soft_wrap=True)
     for line in describe_totals(replace(in_all, filled={}), ranks) + describe_reasons_by_kind(
         {kind: values_of(kind, in_all, totals) for kind in KINDS}

@@ -184,14 +184,14 @@ class RunReport:
         return not (damaged or self.crash.ranks) and all(mode.skipped_nothing for mode in self.modes)
 
 
-def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: Optional[int] = None) -> RunReport:
-    """Read a run from its log, record, flight record or folder; the given numbers take precedence over these."""
+def read_report(target: Path, num_classes: Optional[int] = None) -> RunReport:
+    """Read a run from its log, record, flight record or folder; the given number of classes takes precedence."""
     unread, files = Unread(), find_run(target)
     lines = sum_lines(*(read_logs([path], unread) for path in files.logs))
     run = read_run(files.records)
     crash = read_crash(files.crashes, run.world_size)
     known = LoggedRun() if files.crash_alone else run
-    modes = mode_reports(lines, known, num_classes, ignore_index)
+    modes = mode_reports(lines, known, num_classes)
     problems = unread.messages() + run.problems + shorten_list(crash.problems, 20)
     if not modes and not crash.ranks:
         raise NotALog('\n'.join([f'{target}: nothing that a hook of mmguard wrote: nothing to report', *problems]))
