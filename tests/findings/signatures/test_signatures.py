@@ -17,7 +17,7 @@ from warm import run_beside_torch
 from mmguard.cli import main
 from mmguard.findings.rules import RULES
 from mmguard.findings.signatures import Signature, read_signatures, signature
-from mmguard.findings.signatures.page import page
+from mmguard.findings.signatures.__main__ import page
 from mmguard.tools.explain import log_facts
 
 ROOT = Path(__file__).parents[3]
