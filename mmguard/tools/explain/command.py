@@ -163,9 +163,9 @@ def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
     path = Path(what)
     paths: List[Path] = logs_of(path) if path.is_dir() else [path]
     folder = paths[-1].parent
-    beside = config_of(folder) if path.is_dir() else None
+    config = config_of(folder) if path.is_dir() else None
     # A truncated file may end in the middle of a line.
     between = [b'\n'] if len(paths) > 1 else []
     pieces = itertools.chain.from_iterable(itertools.chain(pieces_of(str(one)), between) for one in paths)
     name = visible_name(str(paths[0] if len(paths) == 1 else folder))
-    return pieces, name, visible_name(str(beside)) if beside else None
+    return pieces, name, visible_name(str(config)) if config else None

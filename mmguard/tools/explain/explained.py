@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from typing import Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
 
 from mmguard.findings.finding import ERROR, INFO, Finding
@@ -145,8 +146,8 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
     if not judged:
         return None
     order = sorted(range(len(judged)), key=lambda place: (_stage(*judged[place]), _rank(log, judged[place][0]), place))
-    trouble, raised, signature = judged[order[0]]
-    found = Explanation(trouble, raised, signature, others=[judged[place] for place in order[1:]])
+    (trouble, raised, signature), *others = (judged[place] for place in order)
+    found = Explanation(trouble, raised, signature, others=others)
     said = [one.message for _, one, _ in judged[:_RANKS]]
     absent = find_missing_ranks(said)
     found.ranks = [*([f'absent: {absent}'] if absent else []), *find_unused(said).lines]
@@ -233,16 +234,9 @@ class Text:
     """Pieces joined into one text, in order, with the line of each match."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
-        self.pieces: List[Piece] = []
-        self.starts: List[int] = []
-        size = 0
-        for piece in pieces:
-            if size > _SEARCHED:
-                break
-            self.pieces.append(piece)
-            self.starts.append(size)
-            size += len(piece.searched) + 1
-        self.text = '\n'.join(piece.searched for piece in self.pieces)
+        self.pieces = pieces
+        self.starts = [0, *accumulate(len(piece.searched) + 1 for piece in pieces)]
+        self.text = '\n'.join(piece.searched for piece in pieces)[:_SEARCHED]
 
     def find(self, pattern: str) -> Optional[Piece]:
         """Return the first piece that a pattern matches; for a lookahead from the beginning, that of its first

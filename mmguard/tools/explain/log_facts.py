@@ -116,9 +116,6 @@ class FactLines:
                         self.found.append((kind, number, line.strip()[:400]))
             start = end + 1
 
-    def has(self, kind: str) -> bool:
-        return any(self.find_kind(kind))
-
     def find_kind(self, kind: str) -> Iterator[Tuple[int, str]]:
         """Yield the lines of a kind, with their numbers."""
         return ((number, text) for one, number, text in self.found if one == kind)

@@ -76,7 +76,7 @@ class Reader:
         self._read = 0
         self._open: Dict[str, OpenTraceback] = {}
         self._said: Dict[str, Trouble] = {}
-        #: Lines without their numbers -> their trouble; ``None``: they have none.
+        #: Lines without their numbers -> their trouble; ``None`` without one.
         self._shapes: Dict[bytes, Optional[Trouble]] = {}
         self._progress = 0
         self._since = 0
@@ -120,7 +120,7 @@ class Reader:
             return
         self.classes.take(text)
         self.scores.take(text, self.lines + 1)
-        if self._read < HEAD or (b'guard' in text and not self.facts.has('imported')):
+        if self._read < HEAD or (b'guard' in text and not any(self.facts.find_kind('imported'))):
             self.facts.take(text.decode('utf-8', 'backslashreplace'), self.lines + 1)
         if self._read >= _BEGINNING and not self._open and not self._has_more(text):
             self.lines += text.count(b'\n')

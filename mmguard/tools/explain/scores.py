@@ -93,7 +93,7 @@ class Scores:
 
     @property
     def sign(self) -> Optional[Sign]:
-        """The sign that the scores give; ``None``: they give none."""
+        """The sign that the scores give, if any."""
         if self._box_lines >= _ENOUGH_LINES and not self._has_boxes:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._box_lines:,} lines'
             return Sign(text, self._last['box loss'])

@@ -50,8 +50,8 @@ def logs_of(folder: Path) -> List[Path]:
             f'wrote on the screen can be given itself: `... 2>&1 | mmguard explain -`'
         )
     newest = max(files, key=lambda path: path.stat().st_mtime)
-    beside = [path for path in files if path.parent == newest.parent]
-    return sorted(beside, key=lambda path: (path.stat().st_mtime, str(path)))[-_FILES:]
+    together = [path for path in files if path.parent == newest.parent]
+    return sorted(together, key=lambda path: (path.stat().st_mtime, str(path)))[-_FILES:]
 
 
 def _read_flight_record(path: Path) -> Iterator[bytes]:

@@ -116,8 +116,7 @@ def _report(
     flight: Flight, file: str, outcomes: List[Outcome], notes: List[str], older: int, forward: bool
 ) -> Dict[str, Any]:
     failing = [outcome for outcome in outcomes if outcome.fails]
-    missing = [outcome for outcome in outcomes if outcome.status == NOT_FOUND]
-    ours = [outcome for outcome in outcomes if outcome.status == OUR_FAILURE]
+    missing, ours = ([one for one in outcomes if one.status == status] for status in (NOT_FOUND, OUR_FAILURE))
     return {
         'file': file,
         'reason': flight.reason,
@@ -147,12 +146,12 @@ def _same_for_all(outcomes: List[Outcome]) -> str:
 def _notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[str]) -> List[str]:
     notes = []
     if not spaces:
-        notes.append('no head says how many classes there are: labels are not checked, the forward alone is')
+        notes.append('the number of classes is not known: labels are not checked, only the forward is')
     if model is not None and weights is None:
         notes.append('random weights: a loss that only trained ones drive to NaN needs --weights CHECKPOINT')
     wrapper = config.get('optim_wrapper') or {}
     if 'Amp' in str(wrapper.get('type')):
-        notes.append('float32 on the CPU: what overflows in half precision alone does not show here')
+        notes.append('float32 on the CPU: what overflows only in half precision does not show here')
     return notes
 
 

@@ -173,9 +173,7 @@ def _find_moves(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequen
             gained = count - _expect_count(old[value], before.label, after.label)
             found.append(Change('grows', value, gained, f'fill value {filled[value]} of {after.step}'))
     found += [
-        Change('vanishes', value, count, f'none is left after {after.step}')
-        for value, count in old.items()
-        if value not in new
+        Change('vanishes', value, count, f'gone after {after.step}') for value, count in old.items() if value not in new
     ]
     return found
 

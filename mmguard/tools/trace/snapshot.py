@@ -347,7 +347,7 @@ class Recorder:
 
 
 class _Watched:
-    """A transform that reports the sample after it; otherwise it behaves as the transform itself."""
+    """A transform that reports the sample after it, and behaves as the transform itself."""
 
     def __init__(self, transform: Any, recorder: Recorder, name: str, outer: bool = False) -> None:
         self._transform = transform
