@@ -93,7 +93,7 @@ class Scores:
 
     @property
     def sign(self) -> Optional[Sign]:
-        """The sign that the scores give; ``None``: they give none."""
+        """The sign that the scores give, if any."""
         if self._box_lines >= _ENOUGH_LINES and not self._has_boxes:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._box_lines:,} lines'
             return Sign(text, self._last['box loss'])
@@ -135,7 +135,7 @@ class ClassScores:
     Example:
         >>> scores = ClassScores()
         >>> scores.take(b'Pseudo dice [nan, 0.91] \\nPseudo dice [0.8, np.float32(0.92)] \\n')
-        >>> scores.words
+        >>> scores.summary
         'the Dice of class 1 is nan in 1 of 2 epochs'
     """
 
@@ -170,7 +170,7 @@ class ClassScores:
         return bool(self.nan) and self._all >= 2 and self._all not in self.nan.values()
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The classes that are nan, and how often; empty if no class is."""
         score = 'Acc' if self.validations else 'Dice'
         unit = ('validation', 'validations') if self.validations else ('epoch', 'epochs')

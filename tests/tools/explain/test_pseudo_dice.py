@@ -69,7 +69,7 @@ def test_in_every_epoch_it_is_a_fault_of_the_labels(text: str, words: str) -> No
 @pytest.mark.parametrize(('text', 'words'), NOW_AND_THEN)
 def test_now_and_then_it_is_harmless(text: str, words: str) -> None:
     assert explain_text([text]) is None
-    assert words in Reader().read([text.encode()]).classes.words
+    assert words in Reader().read([text.encode()]).classes.summary
 
 
 @pytest.mark.parametrize('pasted', ['Pseudo dice [nan, 0.91]', v1(3, '0.8, nan')])

@@ -125,7 +125,29 @@ def test_losses_that_were_filled_are_a_finding_of_a_run_that_ended_well(
     assert (finding['code'], finding['files']) == ('MG306', ['a.jpg'])
 
 
-def test_without_a_record_beside_it_no_rank_is_missed(tmp_path: Path, capsys: Any) -> None:
+@pytest.mark.parametrize(
+    ('config', 'place'),
+    [
+        (None, None),
+        ('model = dict(type=1 / 0)\n', 'find_unused_parameters'),
+        ("raise SystemExit\nmodel_wrapper_cfg = dict(type='X')\n", 'model_wrapper_cfg.find_unused_parameters'),
+        ('find_unused_parameters = True\n', ''),
+        ("model_wrapper_cfg = dict(\n    find_unused_parameters=True,\n    type='X')\n", ''),
+        ('a = (', 'find_unused_parameters'),
+    ],
+)  # fmt: skip
+def test_the_config_of_a_run_is_searched_and_not_run(tmp_path: Path, capsys: Any, config: Any, place: Any) -> None:
+    path = flight(tmp_path, reason='exception')
+    unused = 'RuntimeError: Expected to have finished reduction in the prior iteration'
+    path.write_text(path.read_text().replace('Target 77 is out of bounds.', unused))
+    if config is not None:
+        (tmp_path / 'config.py').write_text(config)
+    found = [one for one in as_json(capsys, str(path))['findings'] if one['code'] == 'MG305']
+    assert (found != []) is (place != '')
+    assert [[*edit['config']] for one in found for edit in one['edits']] == ([[place]] if place else [])
+
+
+def test_without_a_record_next_to_it_no_rank_is_missed(tmp_path: Path, capsys: Any) -> None:
     path = flight(tmp_path, rank=3, reason='an iteration takes longer than timeout=5 s; training was left to go on')
     assert as_json(capsys, str(path))['crash']['silent_ranks'] == []
 
