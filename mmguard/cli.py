@@ -23,7 +23,7 @@ from mmguard.version import __version__
 COMMANDS = ('demo', 'scan', 'report', 'check', 'dry_run', 'apply', 'fix', 'env', 'trace', 'replay', 'nnunet', 'explain')
 
 #: Arguments that name the file which a command works on.
-_TARGETS = ('config', 'target', 'log', 'record', 'out')
+_TARGETS = ('config', 'configs', 'target', 'log', 'record', 'out')
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -119,7 +119,8 @@ def _said_of(error: BaseException, args: argparse.Namespace) -> str:
         return str(error)
     if isinstance(error, ModuleNotFoundError) and how_to_install(error):
         return str(how_to_install(error))
-    file = next((f'{getattr(args, name)}: ' for name in _TARGETS if getattr(args, name, None)), '')
+    named = next((getattr(args, name) for name in _TARGETS if getattr(args, name, None)), '')
+    file = f'{" ".join(named) if isinstance(named, list) else named}: ' if named else ''
     if isinstance(error, SystemExit):
         return f'{file}something that it imports or runs {describe_exit(error)}'
     if describe_broken_import(error):

@@ -9,7 +9,7 @@ from contextlib import redirect_stdout
 from typing import Any, List
 
 from mmguard.tools.arguments import add_run_code, positive
-from mmguard.tools.exit_codes import CLEAN, FOUND
+from mmguard.tools.selection import add_outcome, selection_of
 
 #: Minimum number of seconds for a property.
 _LEAST = 5.0
@@ -40,6 +40,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument('--device', default='cpu', metavar='NAME', help='where the model runs; default: %(default)s')
     parser.add_argument('--overfit', action='store_true', help=f'test also whether {PROPERTIES[OVERFIT][1]}')
     parser.add_argument('--json', metavar='FILE', help='write the results as JSON (-: to standard output)')
+    add_outcome(parser)
     parser.add_argument('--html', metavar='FILE', help='write them as a page, with a picture of what is broken')
     add_run_code(parser)
     parser.set_defaults(run=run)
@@ -53,10 +54,11 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.properties.suite import OVERFIT, PROPERTIES, Tested, run_property
     from mmguard.properties.worker import Worker
     from mmguard.tools.console import Console
-    from mmguard.tools.dry_run.render import as_json, as_page, show, show_total
+    from mmguard.tools.dry_run.render import as_json, as_page, entries_of, show, show_total
     from mmguard.tools.outputs import write_json, write_output
 
-    console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False)
+    selection = selection_of(args)
+    console = Console(stderr=not selection.for_people, markup=False, emoji=False, highlight=False)
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
         config = read_config(args.config, args.run_code)
         check_may_build(args.config, args.run_code)
@@ -79,4 +81,6 @@ def run(args: argparse.Namespace) -> int:
         write_json(args.json, as_json(args.config, tested))
     if args.html is not None:
         write_output(args.html, as_page(args.config, tested).encode('utf-8'))
-    return FOUND if any(one.outcome == 'broken' for one in tested) else CLEAN
+    entries = entries_of(args.config, tested)
+    selection.write('dry-run', args.config, entries)
+    return selection.exit_code([entry.severity for entry in entries])

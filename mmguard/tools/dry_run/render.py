@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence
 
 import mmguard.tools.page as page
+from mmguard.findings.finding import ERROR, INFO
 from mmguard.text import visible
 from mmguard.tools.console import Text
+from mmguard.tools.machine_formats import Entry
 from mmguard.version import __version__
 
 if TYPE_CHECKING:
@@ -58,6 +60,17 @@ def as_json(config: str, tested: Sequence[Tested]) -> Dict[str, Any]:
             result['data'] = {key: value for key, value in result['data'].items() if key != 'picture'}
         properties.append({**one._asdict(), 'seconds': round(one.seconds, 2), 'results': results})
     return {'mmguard': __version__, 'config': config, 'properties': properties}
+
+
+def entries_of(config: str, tested: Sequence[Tested]) -> List[Entry]:
+    """Return what is broken as errors, and settings as remarks, as the formats for programs show them."""
+    severities = {'broken': ERROR, 'setting': INFO}
+    return [
+        Entry(one.name, severities[found.outcome], f'{found.outcome}: {one.summary}.', str(found), (config,))
+        for one in tested
+        for found in one.results
+        if found.outcome in severities
+    ]
 
 
 def as_page(config: str, tested: Sequence[Tested]) -> str:

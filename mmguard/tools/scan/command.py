@@ -19,7 +19,9 @@ from mmguard.tools.arguments import (
     positive,
     processes,
 )
-from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
+from mmguard.tools.exit_codes import COULD_NOT_RUN
+from mmguard.tools.machine_formats import entry_of
+from mmguard.tools.selection import add_selection, selection_of
 
 if TYPE_CHECKING:
     from mmguard.tools.scan.engine import Mapper
@@ -136,7 +138,8 @@ def add_to(commands: Any) -> None:
     out = parser.add_argument_group('output')
     out.add_argument('--json', metavar='FILE', help='write everything as JSON (-: to standard output)')
     out.add_argument('--html', metavar='FILE', help='write one self-contained page with pictures of the worst files')
-    add_verbose(parser)
+    add_selection(out)
+    add_verbose(out)
     parser.set_defaults(
         run=run, interrupted='mmguard scan: interrupted; what was read is kept, the same command with --resume goes on'
     )
@@ -159,8 +162,8 @@ def run(args: argparse.Namespace) -> int:
         import mmguard.tools.page.html  # noqa: F401  fail before hours of reading if a dependency is missing
     args.target = enter(args.target)
     options = options_of(args)
-    # Standard output is for the JSON if it goes there.
-    console = Console(stderr=args.json == '-', soft_wrap=True, highlight=False)
+    selection = selection_of(args)
+    console = Console(stderr=not selection.for_people, soft_wrap=True, highlight=False)
     with ExitStack() as stack:
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
         plan = plan_of(args.target, options)
@@ -170,6 +173,8 @@ def run(args: argparse.Namespace) -> int:
             journal = stack.enter_context(_journal(args))
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
+        for result in results:
+            result.findings = selection.keep(result.findings)
         if plan.tree is not None:
             verifier = stack.enter_context(verifier_of(plan.tree, args.run_code, not args.no_verify))
             for result in results:
@@ -188,9 +193,11 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         console.print(f'\npage: {args.html}', markup=False)
     show_failed(console, plan.failed)
+    entries = [entry_of(finding, args.target, result.roots) for result in results for finding in result.findings]
+    selection.write('scan', args.target, entries, plan.failed)
     if plan.failed:
         return COULD_NOT_RUN
-    return CLEAN if all(result.is_clean for result in results) else FOUND
+    return selection.exit_code([finding.severity for finding in findings])
 
 
 def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:

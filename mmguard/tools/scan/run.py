@@ -49,9 +49,16 @@ class SetResult:
     decoded: int = 0
     reused: int = 0
     ignored: List[int] = field(default_factory=list)  #: Values as stored that are not trained on.
+    root: str = ''  #: Folder that file names are relative to.
     known: Optional[Facts] = None  #: Facts that the findings are based on.
     #: Codes of findings that hold here, too, but are reported at another data set.
     said_before: List[str] = field(default_factory=list)
+
+    @property
+    def roots(self) -> List[str]:
+        """Folders that file names are relative to, and annotation files."""
+        seen = self.facts.maps or self.facts.annotations
+        return [self.root] * bool(self.root) + (list(seen.sources) if seen is not None else [])
 
     @property
     def is_clean(self) -> bool:
@@ -84,7 +91,9 @@ def run_plan(
             results.append(_of_maps(source, scanned, plan.config))
         elif isinstance(source, CaseSource):
             cases = source.scan(mapper, journal, on_files)
-            results.append(SetResult(source.name, cases.facts, [], [], source.notes, cases.decoded, cases.reused))
+            known = SetResult(source.name, cases.facts, [], [], source.notes, cases.decoded, cases.reused)
+            known.root = source.root
+            results.append(known)
         else:
             try:
                 facts = source.read(mapper, on_files) if source.spread else source.read()
@@ -234,6 +243,7 @@ def _of_maps(source: MapSource, scanned: Scanned, config: ConfigFacts) -> SetRes
         notes=list(source.notes),
         decoded=scanned.decoded,
         reused=scanned.reused,
+        root=source.root or '',
         ignored=[value for value, label in enumerate(settings.table()) if label == settings.ignore_index],
     )
 
