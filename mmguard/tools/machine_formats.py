@@ -86,7 +86,7 @@ def _as_github(entries: Iterable[Entry], failed: Iterable[str]) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace('%', '%25').replace('\r', '%0D').replace('\n', '%0A')
+    return visible(text).replace('%', '%25').replace('\r', '%0D').replace('\n', '%0A')
 
 
 def _property(text: str) -> str:
@@ -100,13 +100,13 @@ def _as_sarif(entries: Sequence[Entry], failed: Sequence[str]) -> Dict[str, Any]
     driver = {
         'name': 'mmguard',
         'version': __version__,
-        'rules': [{'id': code, 'shortDescription': {'text': rules[code].title}} for code in sorted(rules)],
+        'rules': [{'id': code, 'shortDescription': {'text': visible(rules[code].title)}} for code in sorted(rules)],
     }
     results = [
         {
             'ruleId': entry.code,
             'level': levels[entry.severity],
-            'message': {'text': f'{entry.title} {entry.text}'},
+            'message': {'text': visible(f'{entry.title} {entry.text}')},
             'locations': [_sarif_location(file, entry.places) for file in entry.files],
         }
         for entry in entries
@@ -114,7 +114,7 @@ def _as_sarif(entries: Sequence[Entry], failed: Sequence[str]) -> Dict[str, Any]
     invocation: Dict[str, Any] = {'executionSuccessful': not failed}
     if failed:
         invocation['toolExecutionNotifications'] = [
-            {'level': 'error', 'message': {'text': failure}} for failure in failed
+            {'level': 'error', 'message': {'text': visible(failure)}} for failure in failed
         ]
     run = {'tool': {'driver': driver}, 'results': results, 'invocations': [invocation]}
     return {'$schema': 'https://json.schemastore.org/sarif-2.1.0.json', 'version': '2.1.0', 'runs': [run]}
@@ -122,10 +122,10 @@ def _as_sarif(entries: Sequence[Entry], failed: Sequence[str]) -> Dict[str, Any]
 
 def _sarif_location(file: str, places: Sequence[str]) -> Dict[str, Any]:
     location: Dict[str, Any] = {
-        'physicalLocation': {'artifactLocation': {'uri': quote(file.replace(os.sep, '/'), safe='/:@')}}
+        'physicalLocation': {'artifactLocation': {'uri': quote(os.fsencode(file.replace(os.sep, '/')), safe='/:@')}}
     }
     if places:
-        location['logicalLocations'] = [{'fullyQualifiedName': place} for place in places]
+        location['logicalLocations'] = [{'fullyQualifiedName': visible(place)} for place in places]
     return location
 
 
