@@ -12,7 +12,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import FileChanges
-from mmguard.findings.engine import remember
+from mmguard.findings.engine import remember, verify_edits
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
@@ -29,6 +29,7 @@ from mmguard.scanning.plans import AnnotationSource, Plan, Source
 from mmguard.scanning.target import plan_again
 from mmguard.scanning.trial_copies import convert_counts, copies_of, copies_of_maps, name_of_copy
 from mmguard.storage.urls import is_url
+from mmguard.properties.builder import verifier_of
 from mmguard.text import REPORT_IT, describe_error
 
 #: Maximum number of files that are read to try an edit that names other files or rewrites some.
@@ -108,6 +109,14 @@ def run_plan(
             results.append(SetResult(source.name, facts, notes=list(source.notes)))
     _diagnose(results, plan, summaries)
     return results
+
+
+def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True) -> None:
+    """Leave out the edits of a config that break what they touch; without ``verify`` say that they are not verified."""
+    if plan.tree is not None:
+        with verifier_of(plan.tree, plan.options.run_code, verify) as verifier:
+            for result in results:
+                result.findings = verify_edits(result.findings, plan.tree, verifier)
 
 
 def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSummary]) -> None:

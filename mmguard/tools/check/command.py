@@ -65,16 +65,16 @@ def run(args: argparse.Namespace) -> int:
     failed: List[str] = []
     for file in args.configs:
         try:
-            found.append(_check(file, rules, args.run_code, not args.no_verify))
+            found.append(check_config(file, rules, args.run_code, not args.no_verify))
         except CannotRun as error:
             if len(args.configs) == 1:
                 raise
             failed.append(f'{file}: {error}')
     people = sys.stdout if selection.for_people else sys.stderr
     for config, findings in found:
-        print(visible(_as_text(config, findings, len(rules), args.verbose)), file=people)
+        print(visible(as_text(config, findings, len(rules), args.verbose)), file=people)
         if args.json is not None:
-            write_json(args.json, _as_json(config, findings, [rule.code for rule in rules]))
+            write_json(args.json, as_json(config, findings, [rule.code for rule in rules]))
     for failure in failed:
         print(visible(f'could not run: {failure}'), file=people)
     entries = [entry_of(finding, config.file) for config, findings in found for finding in findings]
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     return COULD_NOT_RUN if failed else selection.exit_code([entry.severity for entry in entries])
 
 
-def _check(file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool) -> Tuple[ReadConfig, List[Finding]]:
+def check_config(file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool) -> Tuple[ReadConfig, List[Finding]]:
     """Return a config and its findings, with edits that break nothing."""
     from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
@@ -97,7 +97,7 @@ def _check(file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool)
             return config, verify_edits(findings, config, verifier)
 
 
-def _as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False) -> str:
+def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False) -> str:
     """Return the findings as text, each with its places, its value and the correction, and the total at the end."""
     from mmguard.findings.finding import SEVERITIES
     from mmguard.findings.wording import apply_hint, findings_text
@@ -116,7 +116,7 @@ def _as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: b
     return '\n\n'.join(parts)
 
 
-def _as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Dict[str, Any]:
+def as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Dict[str, Any]:
     """Return the findings as plain data for programs."""
     from mmguard.findings.wording import unpack
 

@@ -146,17 +146,15 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.findings.engine import verify_edits
     from mmguard.findings.wording import apply_hint, fix_hint
     from mmguard.formats.maps.engine import MapSource
     from mmguard.formats.nnunet.source import CaseSource
-    from mmguard.properties.builder import verifier_of
-    from mmguard.scanning.run import run_plan
+    from mmguard.scanning.run import run_plan, verify_results
     from mmguard.scanning.target import plan_of
     from mmguard.storage.urls import enter
     from mmguard.tools.console import Console
-    from mmguard.tools.outputs import write_json
-    from mmguard.tools.scan.output import ScanProgress, as_json, show, show_failed, write_page
+    from mmguard.tools.outputs import write_json, write_output
+    from mmguard.tools.scan.output import ScanProgress, as_json, as_page, show, show_failed
 
     if args.html:
         import mmguard.tools.page.html  # noqa: F401  fail before hours of reading if a dependency is missing
@@ -175,14 +173,11 @@ def run(args: argparse.Namespace) -> int:
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
         for result in results:
             result.findings = selection.keep(result.findings)
-        if plan.tree is not None:
-            verifier = stack.enter_context(verifier_of(plan.tree, args.run_code, not args.no_verify))
-            for result in results:
-                result.findings = verify_edits(result.findings, plan.tree, verifier)
+        verify_results(results, plan, not args.no_verify)
     if args.json:
         write_json(args.json, as_json(args.target, results, plan.failed))
     if args.html:
-        write_page(args.html, args.target, results)
+        write_output(args.html, as_page(args.target, results).encode('utf-8'))
     for result in results:
         show(console, result, args.verbose)
     findings = [finding for result in results for finding in result.findings]

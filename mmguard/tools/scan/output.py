@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from dataclasses import asdict
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import LabelFacts
 from mmguard.findings.volumes import VolumeFacts
@@ -146,6 +147,16 @@ def show_failed(console: Console, failed: Sequence[str]) -> None:
         console.print(Text(f'could not run: {printable(failure)}', style='bold red'))
 
 
+def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 100) -> str:
+    """Return what the command prints of the data sets."""
+    lines = io.StringIO()
+    console = Console(file=lines, width=width, soft_wrap=True, highlight=False)
+    for result in results:
+        show(console, result)
+    show_failed(console, failed)
+    return lines.getvalue()
+
+
 def _seen(result: SetResult) -> str:
     facts = result.facts
     known = f', {result.reused:,} of them unchanged since the last scan' if result.reused else ''
@@ -226,13 +237,9 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
     return {'target': target, 'datasets': sets, 'failed': list(failed)}
 
 
-def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
-    """Write the HTML page.
-
-    Raises:
-        OSError: The page cannot be written.
-    """
-    from mmguard.tools.page.html import write_scan_page
+def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = None) -> str:
+    """Return the HTML page; ``drawn`` is the number of files with pictures per data set, by default that of a page."""
+    from mmguard.tools.page.html import DRAWN, page
     from mmguard.tools.page.sections import Section, WorstFile
 
     sections: List[Section] = []
@@ -253,7 +260,7 @@ def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
             faults.sort(key=lambda fault: (-fault.voxels, fault.file))
             worst = [WorstFile(f'{fault.file}: {fault.detail}', skipped=fault.voxels) for fault in faults]
         sections.append(Section(result.name, result.facts, result.findings, worst, result.notes))
-    write_scan_page(path, f'Labels of {target}', sections)
+    return page(f'Labels of {target}', sections, drawn=DRAWN if drawn is None else drawn)
 
 
 def _plain(value: Any) -> Any:
