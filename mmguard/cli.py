@@ -62,7 +62,7 @@ def main(argv: Optional[List[str]] = None) -> int:
             return READER_GONE
         if args.debug:
             print(visible(traceback.format_exc()), file=sys.stderr)
-        print(visible(f'mmguard {args.command}'.rstrip() + f': {_said_of(error, args)}'), file=sys.stderr)
+        print(visible(f'mmguard {args.command}'.rstrip() + f': {_describe_failure(error, args)}'), file=sys.stderr)
         return COULD_NOT_RUN
 
 
@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _said_of(error: BaseException, args: argparse.Namespace) -> str:
+def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
     if isinstance(error, CannotRun):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and how_to_install(error):

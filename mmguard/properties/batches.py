@@ -44,15 +44,17 @@ def check_sizes(program: Program) -> List[Result]:
     """Train on each size of batch that the loader delivers, with autocast if the config asks for it."""
     results = []
     for size, reason in find_sizes(program):
-        subject = f'batch of {size} ({reason})'
-        samples = [program.plain_sample(seed, program.side()) for seed in range(min(size, LARGEST))]
+        tried = min(size, LARGEST)
+        subject = f'batch of {size} ({reason})' if tried == size else f'batch of {tried}, in place of {size} ({reason})'
+        samples = [program.plain_sample(seed, program.side()) for seed in range(tried)]
+        data = dict(size=size, tried=tried)
         try:
             with _autocast(program):
                 infinite = _reach(program, samples).infinite
             problem = f'not finite: {", ".join(infinite)}' if infinite else ''
         except Exception as error:
             problem = str(Failure.describe(error))
-        results.append(broken(subject, problem, dict(size=size)) if problem else holds(subject))
+        results.append(broken(subject, problem, data) if problem else holds(subject, '', data))
     return results
 
 

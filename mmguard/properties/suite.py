@@ -7,7 +7,7 @@ import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
 from mmguard.properties.result import OUTCOMES, Result, Unavailable, not_tested
-from mmguard.properties.worker import Failure, Worker
+from mmguard.properties.worker import Failure, OutOfTime, Worker, time_limit
 
 #: Name, as ``--only`` takes it -> what tests it, and what must hold.
 PROPERTIES: Dict[str, Tuple[str, str]] = {
@@ -40,7 +40,7 @@ class Tested(NamedTuple):
 def run_property(
     worker: Worker, tree: Mapping[str, Any], name: str, seconds: float, samples: int = 8, device: str = 'cpu'
 ) -> Tested:
-    """Test a property of a config in a worker; a crash or a hang makes it *not tested*.
+    """Test a property of a config in a worker; a crash, a hang or the end of its time makes it *not tested*.
 
     Args:
         worker (Worker): Keeps what is built for the next property.
@@ -52,25 +52,47 @@ def run_property(
     """
     test, summary = PROPERTIES[name]
     began = time.monotonic()
-    reply = worker.ask(_check, dict(tree), test, samples, device, seconds, seconds=seconds)
-    if reply.failure is not None:
-        results = [not_tested('', f'the program {reply.failure}')]
-    else:
-        results = sorted((Result(*one) for one in reply.value), key=lambda one: OUTCOMES.index(one.outcome))
+    results = _ask(worker, dict(tree), test, samples, device, seconds)
+    results.sort(key=lambda one: OUTCOMES.index(one.outcome))
     return Tested(name, summary, results[0].outcome if results else 'not tested', results, time.monotonic() - began)
 
 
-def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, seconds: float) -> List[Result]:
-    """Test a property: in the process of the program."""
+def build_program(worker: Worker, tree: Mapping[str, Any], seconds: float, samples: int, device: str) -> None:
+    """Build what all properties need; what fails here is named by the properties that need it."""
+    _ask(worker, dict(tree), 'program.build_parts', samples, device, seconds)
+
+
+def _ask(worker: Worker, tree: Dict[str, Any], test: str, samples: int, device: str, seconds: float) -> List[Result]:
+    if seconds <= 0:
+        return [_out_of_time(0)]
+    reply = worker.ask(_check, tree, test, samples, device, time.monotonic() + seconds, seconds=seconds)
+    if reply.failure is None:
+        return [Result(*one) for one in reply.value]
+    return [_out_of_time(seconds) if reply.failure.kind == 'hang' else not_tested('', f'the program {reply.failure}')]
+
+
+def _out_of_time(seconds: float) -> Result:
+    return not_tested('', f'its time was up ({max(0.0, seconds):.0f} s; --seconds)', dict(reason='time'))
+
+
+def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, ends: float) -> List[Result]:
+    """Test a property: in the process of the program, which it keeps by ending before it is ended."""
     from mmguard.properties.program import program_of
 
     module, _, function = test.partition('.')
+    left = ends - time.monotonic()
+    program = None
     try:
-        program = program_of(tree, device, samples)
-        # What a property leaves is killed with its process: it ends by itself before.
-        program.ends = time.monotonic() + 0.7 * seconds
-        found: List[Result] = getattr(importlib.import_module(f'mmguard.properties.{module}'), function)(program)
-        return found
+        with time_limit(0.85 * left):
+            program = program_of(tree, device, samples)
+            program.ends = ends - 0.3 * left
+            check = getattr(importlib.import_module(f'mmguard.properties.{module}'), function)
+            found: List[Result] = check(program)
+            return found
+    except OutOfTime:
+        if program is not None:
+            program.forget('model', 'metric')  # it may have left them half-way
+        return [_out_of_time(left)]
     except Unavailable as reason:
         return [not_tested('', str(reason))]
     except Exception as error:

@@ -25,11 +25,11 @@ from mmguard.formats.maps.record import Journal, MapItem
 from mmguard.formats.maps.summary import MapSummary
 from mmguard.formats.nnunet.source import CaseSource
 from mmguard.formats.options import SPLITS, FixOptions
+from mmguard.properties.builder import verifier_of
 from mmguard.scanning.plans import AnnotationSource, Plan, Source
 from mmguard.scanning.target import plan_again
 from mmguard.scanning.trial_copies import convert_counts, copies_of, copies_of_maps, name_of_copy
 from mmguard.storage.urls import is_url
-from mmguard.properties.builder import verifier_of
 from mmguard.text import REPORT_IT, describe_error
 
 #: Maximum number of files that are read to try an edit that names other files or rewrites some.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
 from mmguard.text import visible
+
+if TYPE_CHECKING:
+    from mmguard.tools.explain.explained import Known
 
 
 @dataclass(frozen=True)
@@ -174,14 +177,14 @@ def dry_run(
     Raises:
         mmguard.errors.CannotRun: It is not a config, or has no model.
     """
-    from mmguard.tools.dry_run.command import test_properties
+    from mmguard.tools.dry_run.command import run_properties
     from mmguard.tools.dry_run.render import as_json, as_page, as_text, findings_of
 
     config = os.fspath(config)
-    tested = list(test_properties(config, only, samples, seconds, device, overfit, run_code))
+    tested = list(run_properties(config, only, samples, seconds, device, overfit, run_code))
     return Diagnosis(
         config,
-        tuple(findings_of(config, tested)),
+        tuple(findings_of(tested)),
         record=as_json(config, tested),
         text=as_text(tested),
         draw=lambda number: as_page(config, tested),
@@ -211,12 +214,15 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
 
     read, name = read_log(os.fspath(log))
     names = [text for text in (name, config, data) if text]
-    known, failed = None, []
+    known: Optional[Known] = None
+    failed: List[str] = []
     if config or data:
         known, failed = look(config, data, ScanOptions(**options), explain_log(read, names=names))
     found = explain_log(read, known, names)
     if found is None:
-        return Diagnosis(name, failed=tuple(failed), record=as_json(None, name), text=f'{name}: no error that ended a training')
+        return Diagnosis(
+            name, failed=tuple(failed), record=as_json(None, name), text=f'{name}: no error that ended a training'
+        )
     title = found.signature.title if found.signature else found.raised.said
     error = Finding(
         code=found.signature.code if found.signature else '',
@@ -227,4 +233,6 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
         severity=INFO if found.is_open else ERROR,
     )
     more = dict.fromkeys([*(one for weighed in found.causes for one in weighed.findings), *found.more])
-    return Diagnosis(name, (error, *more), failed=tuple(failed), record=as_json(found, name), text=as_text(found, name, config))
+    return Diagnosis(
+        name, (error, *more), failed=tuple(failed), record=as_json(found, name), text=as_text(found, name, config)
+    )

@@ -82,7 +82,9 @@ def run(args: argparse.Namespace) -> int:
     return COULD_NOT_RUN if failed else selection.exit_code([entry.severity for entry in entries])
 
 
-def check_config(file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool) -> Tuple[ReadConfig, List[Finding]]:
+def check_config(
+    file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool
+) -> Tuple[ReadConfig, List[Finding]]:
     """Return a config and its findings, with edits that break nothing."""
     from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config

@@ -6,13 +6,17 @@ import argparse
 import sys
 import time
 from contextlib import redirect_stdout
-from typing import Any, List
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Sequence
 
 from mmguard.tools.arguments import add_run_code, positive
+from mmguard.tools.machine_formats import entry_of
 from mmguard.tools.selection import add_outcome, selection_of
 
-#: Minimum number of seconds for a property.
-_LEAST = 5.0
+if TYPE_CHECKING:
+    from mmguard.properties.suite import Tested
+
+#: Share of the time that building the program may take.
+_BUILT = 0.5
 
 
 def add_to(commands: Any) -> None:
@@ -49,31 +53,22 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
-    from mmguard.config.read import check_may_build, read_config
-    from mmguard.errors import CannotRun
-    from mmguard.properties.suite import OVERFIT, PROPERTIES, Tested, run_property
-    from mmguard.properties.worker import Worker
+    from mmguard.properties.suite import PROPERTIES
     from mmguard.tools.console import Console
-    from mmguard.tools.dry_run.render import as_json, as_page, entries_of, show, show_total
+    from mmguard.tools.dry_run.render import as_json, as_page, findings_of, show, show_total
     from mmguard.tools.outputs import write_json, write_output
 
     selection = selection_of(args)
     console = Console(stderr=not selection.for_people, markup=False, emoji=False, highlight=False)
-    with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
-        config = read_config(args.config, args.run_code)
-        check_may_build(args.config, args.run_code)
-    if config.is_old or not config.part('model'):
-        raise CannotRun(f'{args.config}: only configs of MMEngine with a model can be built')
-    asked = args.only or [name for name in PROPERTIES if name != OVERFIT]
-    names = [name for name in PROPERTIES if name in asked or (args.overfit and name == OVERFIT)]
     tested: List[Tested] = []
-    ends = time.monotonic() + args.seconds
-    with Worker() as worker:
-        for number, name in enumerate(names):
-            # An equal share of the remaining time, except for the first, which builds most.
-            seconds = max(_LEAST, 2 * (ends - time.monotonic()) / (len(names) - number + 1))
-            with console.status(f'{PROPERTIES[name][1]} (at most {seconds:.0f} s)'):
-                found = run_property(worker, config.written, name, seconds, args.samples, args.device)
+    with console.status('building the program') as status:
+
+        def announce(name: str, seconds: float) -> None:
+            status.update(f'{PROPERTIES[name][1]} (at most {seconds:.0f} s)')
+
+        for found in run_properties(
+            args.config, args.only, args.samples, args.seconds, args.device, args.overfit, args.run_code, announce
+        ):
             tested.append(found)
             show(console, found)
     show_total(console, tested)
@@ -81,6 +76,39 @@ def run(args: argparse.Namespace) -> int:
         write_json(args.json, as_json(args.config, tested))
     if args.html is not None:
         write_output(args.html, as_page(args.config, tested).encode('utf-8'))
-    entries = entries_of(args.config, tested)
+    entries = [entry_of(finding, args.config) for finding in findings_of(tested)]
     selection.write('dry-run', args.config, entries)
     return selection.exit_code([entry.severity for entry in entries])
+
+
+def run_properties(
+    config: str,
+    only: Sequence[str],
+    samples: int,
+    seconds: float,
+    device: str,
+    overfit: bool,
+    run_code: bool,
+    announce: Callable[[str, float], None] = lambda name, seconds: None,
+) -> Iterator[Tested]:
+    """Yield the result of each property of a config; ``announce`` is called before one is tested."""
+    from mmguard.config.read import check_may_build, read_config
+    from mmguard.errors import CannotRun
+    from mmguard.properties.suite import OVERFIT, PROPERTIES, build_program, run_property
+    from mmguard.properties.worker import Worker
+
+    with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
+        read = read_config(config, run_code)
+        check_may_build(config, run_code)
+    if read.is_old or not read.part('model'):
+        raise CannotRun(f'{config}: only configs of MMEngine with a model can be built')
+    asked = only or [name for name in PROPERTIES if name != OVERFIT]
+    names = [name for name in PROPERTIES if name in asked or (overfit and name == OVERFIT)]
+    ends = time.monotonic() + seconds
+    with Worker() as worker:
+        build_program(worker, read.written, _BUILT * seconds, samples, device)
+        for number, name in enumerate(names):
+            # An equal share of the remaining time, so that none takes the time of the others.
+            share = (ends - time.monotonic()) / (len(names) - number)
+            announce(name, share)
+            yield run_property(worker, read.written, name, share, samples, device)
