@@ -4,6 +4,7 @@ from mmguard import distributed as distributed
 from mmguard import functional as functional
 from mmguard import nn as nn
 from mmguard import testing as testing
+from mmguard.functional.check_target import check_target as check_target
 from mmguard.hooks import FlightRecorderHook as FlightRecorderHook
 from mmguard.hooks import LabelGuardHook as LabelGuardHook
 from mmguard.hooks import RankGuardHook as RankGuardHook

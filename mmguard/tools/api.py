@@ -59,7 +59,7 @@ class Diagnosis:
         Args:
             number (int): Files to draw per data set.
         """
-        return Page(_preformatted(self.text) if self.draw is None else self.draw(number))
+        return Page(_wrap_text(self.text) if self.draw is None else self.draw(number))
 
     def _repr_html_(self) -> str:
         return self.show(0)._repr_html_()
@@ -74,7 +74,7 @@ class Page(str):
         return f'<iframe srcdoc="{escape(self)}" width="100%" height="480" style="border:0"></iframe>'
 
 
-def _preformatted(text: str) -> str:
+def _wrap_text(text: str) -> str:
     from html import escape
 
     return f'<pre>{escape(visible(text))}</pre>'
@@ -91,7 +91,7 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
             ``images``, ``suffix``, ``splits``, ``labels``, ``framework``, ``masks``, ``classes``, ``run_code``.
 
     Raises:
-        TypeError: There is no such option.
+        TypeError: An option has another name.
         mmguard.errors.CannotRun: There is nothing to scan.
 
     Example:
@@ -204,7 +204,7 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
         Diagnosis: The error, with its code, is the first finding; those in config and labels follow. True without one.
 
     Raises:
-        mmguard.errors.CannotRun: There is no such file.
+        mmguard.errors.CannotRun: The file does not exist.
     """
     from mmguard.formats.options import ScanOptions
     from mmguard.tools.explain.command import read_log

@@ -35,7 +35,7 @@ def entry_of(finding: Finding, target: str, roots: Sequence[str] = ()) -> Entry:
 
     Args:
         finding (Finding): Its files are relative to one of ``roots``.
-        target (str): What was checked: stands for files that are not on this disk.
+        target (str): What was checked: named in place of files that are not on this disk.
         roots (list[str]): Folders of the files, and annotation files.
     """
     files = dict.fromkeys(_locate(name, target, roots) for name in finding.files or ('',))
@@ -44,7 +44,7 @@ def entry_of(finding: Finding, target: str, roots: Sequence[str] = ()) -> Entry:
 
 
 def _locate(name: str, target: str, roots: Sequence[str]) -> str:
-    """Return the path of a file relative to the working directory; that of the target if there is no such file."""
+    """Return the path of a file relative to the working directory; that of the target if no such file exists."""
     paths = [os.path.join(root, name) for root in roots] if name else []
     records = [root for root in roots if os.path.isfile(root)]  # an image that is named in a JSON
     found = next((path for path in [*paths, *records] if os.path.isfile(path)), target)

@@ -23,7 +23,7 @@ _SETTINGS = {'select': list, 'ignore': list, 'fail-on': str, 'format': str}
 
 
 class Selection(NamedTuple):
-    """What the options and ``[tool.mmguard]`` of pyproject.toml choose."""
+    """Choice by the options and ``[tool.mmguard]`` of pyproject.toml."""
 
     select: Tuple[str, ...] = ()  #: Codes, or beginnings of codes; empty: all.
     ignore: Tuple[str, ...] = ()  #: The same, to leave out.
