@@ -8,6 +8,7 @@ import difflib
 import importlib
 import io
 import os
+import re
 import sys
 import traceback
 from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence, Tuple
@@ -149,7 +150,9 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        super().error(visible(message))
+        unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
+        nearest = _nearest(unknown.group(1), [name.replace('_', '-') for name in COMMANDS]) if unknown else None
+        super().error(visible(f'{message}; did you mean {nearest}?' if nearest else message))
 
     def _refuse(self, unknown: Sequence[str]) -> NoReturn:
         options = [word.partition('=')[0] for word in unknown if word.startswith('-')]

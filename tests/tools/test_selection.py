@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -166,3 +167,29 @@ def test_an_image_of_a_json_is_reported_at_the_json():
     Path('images', '7.jpg').write_text('')
     assert entry_of(finding, 'config.py', ['images', 'train.json']).files == ('images/7.jpg',)
     assert entry_of(finding, 's3://bucket/maps').files == ('s3://bucket/maps',)
+
+
+def test_without_a_terminal_a_line_shows_that_the_scan_goes_on(tmp_path):
+    code = (
+        'import time\nfrom types import SimpleNamespace\nfrom mmguard.tools.scan.output import ScanProgress\n'
+        "with ScanProgress(heartbeat=0.05) as progress:\n    progress.start(SimpleNamespace(name='train'))\n"
+        '    progress.advance(3)\n    time.sleep(2)\n'
+    )
+    shown = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert 'train: 3 files' in shown.stderr.splitlines()[-1]
+
+
+def test_bars_are_written_in_ascii_where_standard_output_knows_no_other(tmp_path):
+    folder = write_maps(tmp_path / 'maps', FOLDERS['info'])
+    environment = dict(os.environ, PYTHONIOENCODING='ascii')
+    words = [sys.executable, '-m', 'mmguard.cli', 'scan', str(folder), '--num-classes', '3', '--processes', '1']
+    shown = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+    assert '####' in shown.stdout
+    assert '\\u2588' not in shown.stdout
+
+
+@pytest.mark.parametrize(('typed', 'meant'), [('scna', 'scan'), ('dry_run', 'dry-run'), ('expalin', 'explain')])
+def test_the_nearest_command_is_named(capsys, typed, meant):
+    with pytest.raises(SystemExit):
+        main([typed])
+    assert capsys.readouterr().err.rstrip().endswith(f'{meant}?')

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -19,44 +22,60 @@ from mmguard.text import quantity
 from mmguard.tools.console import Console, Table, Text
 from mmguard.tools.on_screen import finding_on_screen
 
-_SECONDS = 0.2
+#: Seconds between two drawings of the bar, and between two lines without a terminal.
+_SECONDS, _HEARTBEAT = 0.2, 30.0
 
 
 class ScanProgress:
-    """Progress bar on the terminal; shows nothing if standard error is not one.
+    """Progress bar on the terminal; without a terminal a line on standard error every 30 seconds.
 
-    It is redrawn when files are done, not in a thread: processes are forked while it is shown.
+    The bar is redrawn when files are done, not in a thread: processes are forked while it is shown. The thread of the
+    lines writes without a lock that a forked process could inherit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, heartbeat: float = _HEARTBEAT) -> None:
         self._bar = _bar() if sys.stderr.isatty() else None
         self._task: Any = None
         self._drawn = 0.0
         self._begun = 0.0
         self._done = 0
+        self._name = ''
+        self._heartbeat = heartbeat
+        self._ended = threading.Event()
 
     def __enter__(self) -> ScanProgress:
         if self._bar is not None:
             self._bar.start()
+        else:
+            threading.Thread(target=self._write_lines, daemon=True).start()
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        self._ended.set()
         if self._bar is not None:
             self._bar.stop()
 
+    def _write_lines(self) -> None:
+        began = time.monotonic()
+        while not self._ended.wait(self._heartbeat):
+            seconds = time.monotonic() - began
+            line = f'mmguard scan: {printable(self._name)}: {quantity(self._done, "file")} after {seconds:.0f} s\n'
+            with suppress(OSError):
+                os.write(2, line.encode('utf-8', 'backslashreplace'))
+
     def start(self, source: Any) -> None:
         """Start the bar of a source."""
+        self._begun, self._done, self._name = time.monotonic(), 0, source.name
         if self._bar is None:
             return
         total = source.count() if isinstance(source, (MapSource, CaseSource)) else None
         self._task = self._bar.add_task(printable(source.name), total=total, rate='')
-        self._begun, self._done = time.monotonic(), 0
         self._bar.refresh()
 
     def advance(self, files: int) -> None:
+        self._done += files
         if self._bar is None or self._task is None:
             return
-        self._done += files
         now = time.monotonic()
         rate = f'{self._done / max(now - self._begun, 1e-6):,.0f} files/s'
         self._bar.update(self._task, advance=files, rate=rate)
@@ -193,11 +212,21 @@ def _histogram(facts: LabelFacts) -> Table:
         count = rows[label]
         style = 'red' if label in facts.values else 'dim' if label == facts.ignore_index or not count else ''
         cells: List[str] = [str(label), _name(label, facts), f'{count:,}', f'{100 * count / whole:.2f} %']
-        cells += [f'{by_label[label]:,}' if label in by_label else '', '█' * round(_BAR * count / most)]
+        cells += [f'{by_label[label]:,}' if label in by_label else '', _block() * round(_BAR * count / most)]
         table.add_row(*(Text(cell) for cell in cells), style=style)
     if len(rows) > len(shown):
         table.add_row(Text('...'), Text(f'{len(rows) - len(shown)} more'))
     return table
+
+
+def _block() -> str:
+    """Return the character of a bar that standard output can write."""
+    encoding = getattr(sys.stdout, 'encoding', None) or 'ascii'
+    try:
+        '█'.encode(encoding)
+    except (LookupError, UnicodeError):
+        return '#'
+    return '█'
 
 
 def _name(label: int, facts: LabelFacts) -> str:
