@@ -7,6 +7,7 @@ import difflib
 import importlib
 import io
 import os
+import re
 import sys
 import traceback
 from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
@@ -22,7 +23,7 @@ from mmguard.version import __version__
 COMMANDS = ('demo', 'scan', 'report', 'check', 'dry_run', 'apply', 'fix', 'env', 'trace', 'replay', 'nnunet', 'explain')
 
 #: Arguments that name the file which a command works on.
-_TARGETS = ('config', 'target', 'log', 'record', 'out')
+_TARGETS = ('config', 'configs', 'target', 'log', 'record', 'out')
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -102,7 +103,8 @@ def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
         return str(error)
     if isinstance(error, ModuleNotFoundError) and how_to_install(error):
         return str(how_to_install(error))
-    file = next((f'{getattr(args, name)}: ' for name in _TARGETS if getattr(args, name, None)), '')
+    named = next((getattr(args, name) for name in _TARGETS if getattr(args, name, None)), '')
+    file = f'{" ".join(named) if isinstance(named, list) else named}: ' if named else ''
     if isinstance(error, SystemExit):
         return f'{file}something that it imports or runs {describe_exit(error)}'
     if describe_broken_import(error):
@@ -131,7 +133,9 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        super().error(visible(message))
+        unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
+        nearest = _nearest(unknown.group(1), [name.replace('_', '-') for name in COMMANDS]) if unknown else None
+        super().error(visible(f'{message}; did you mean {nearest}?' if nearest else message))
 
     def _refuse(self, unknown: Sequence[str]) -> NoReturn:
         options = [word.partition('=')[0] for word in unknown if word.startswith('-')]

@@ -245,6 +245,10 @@ class LoaderFacts:
     unknown: str = ''
 
 
+#: Maximum number of files with invalid labels that are named; all are counted.
+MOST_FILES = 100_000
+
+
 @dataclass
 class LabelFacts:
     """Facts about labels.
@@ -270,6 +274,7 @@ class LabelFacts:
             after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
         of_images (bool): True if instances are whole images, as for a classifier.
         loader (LoaderFacts, optional): What the config's loader makes of a few files.
+        offending (dict[str, int]): File with invalid labels -> their number; at most ``MOST_FILES``.
     """
 
     values: Dict[int, int] = field(default_factory=dict)
@@ -290,6 +295,7 @@ class LabelFacts:
     stored: Dict[int, List[int]] = field(default_factory=dict)
     of_images: bool = False
     loader: Optional[LoaderFacts] = None
+    offending: Dict[str, int] = field(default_factory=dict)
 
     def name_of(self, label: int) -> str:
         """Return the name of a label; empty if it has none."""

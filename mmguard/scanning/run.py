@@ -12,7 +12,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import FileChanges
-from mmguard.findings.engine import remember
+from mmguard.findings.engine import remember, verify_edits
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
@@ -25,6 +25,7 @@ from mmguard.formats.maps.record import Journal, MapItem
 from mmguard.formats.maps.summary import MapSummary
 from mmguard.formats.nnunet.source import CaseSource
 from mmguard.formats.options import SPLITS, FixOptions
+from mmguard.properties.builder import verifier_of
 from mmguard.scanning.plans import AnnotationSource, Plan, Source
 from mmguard.scanning.target import plan_again
 from mmguard.scanning.trial_copies import convert_counts, copies_of, copies_of_maps, name_of_copy
@@ -48,9 +49,16 @@ class SetResult:
     decoded: int = 0
     reused: int = 0
     ignored: List[int] = field(default_factory=list)  #: Values as stored that are not trained on.
+    root: str = ''  #: Folder that file names are relative to.
     known: Optional[Facts] = None  #: Facts that the findings are based on.
     #: Codes of findings that hold here, too, but are reported at another data set.
     said_before: List[str] = field(default_factory=list)
+
+    @property
+    def roots(self) -> List[str]:
+        """Folders that file names are relative to, and annotation files."""
+        seen = self.facts.maps or self.facts.annotations
+        return [self.root] * bool(self.root) + (list(seen.sources) if seen is not None else [])
 
     @property
     def is_clean(self) -> bool:
@@ -83,7 +91,9 @@ def run_plan(
             results.append(_of_maps(source, scanned, plan.config))
         elif isinstance(source, CaseSource):
             cases = source.scan(mapper, journal, on_files)
-            results.append(SetResult(source.name, cases.facts, [], [], source.notes, cases.decoded, cases.reused))
+            known = SetResult(source.name, cases.facts, [], [], source.notes, cases.decoded, cases.reused)
+            known.root = source.root
+            results.append(known)
         else:
             try:
                 facts = source.read(mapper, on_files) if source.spread else source.read()
@@ -99,6 +109,14 @@ def run_plan(
             results.append(SetResult(source.name, facts, notes=list(source.notes)))
     _diagnose(results, plan, summaries)
     return results
+
+
+def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True) -> None:
+    """Leave out the edits of a config that break what they touch; without ``verify`` say that they are not verified."""
+    if plan.tree is not None:
+        with verifier_of(plan.tree, plan.options.run_code, verify) as verifier:
+            for result in results:
+                result.findings = verify_edits(result.findings, plan.tree, verifier)
 
 
 def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSummary]) -> None:
@@ -233,6 +251,7 @@ def _of_maps(source: MapSource, scanned: Scanned, config: ConfigFacts) -> SetRes
         notes=list(source.notes),
         decoded=scanned.decoded,
         reused=scanned.reused,
+        root=source.root or '',
         ignored=[value for value, label in enumerate(settings.table()) if label == settings.ignore_index],
     )
 

@@ -41,7 +41,7 @@ class CaseSummary:
         self.total = 0
         self.files = 0
         self.labels_read = 0
-        self.offending = 0
+        self.offending: Dict[str, int] = {}
         self.reasons: Dict[str, int] = {}
         self.faults: List[Fault] = []
 
@@ -71,7 +71,9 @@ class CaseSummary:
         found = list(self.judge.faults_of(record))
         self.faults += found
         name = '' if label is None else self.judge.name_of(label.path)
-        self.offending += any(kind in _OF_VALUES and fault.file == name for kind, fault in found)
+        voxels = [fault.voxels for kind, fault in found if kind in _OF_VALUES and fault.file == name]
+        if voxels:
+            self.offending[name] = sum(voxels)
 
     def to_facts(self, listing: Listing, reader: str) -> LabelFacts:
         """Return the facts for the diagnosis."""
@@ -103,7 +105,8 @@ class CaseSummary:
             ignore_index=spec.ignore,
             total=self.total,
             files=self.files,
-            offending_files=self.offending,
+            offending_files=len(self.offending),
+            offending=dict(sorted(self.offending.items())),
             kind='voxels',
             reasons=dict(sorted(self.reasons.items())),
             class_names=[spec.names.get(value, '') for value in range(highest + 1)] if highest < _MAX_VALUES else [],

@@ -9,12 +9,16 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.errors import CannotRun
 from mmguard.labels.numbering import FRAMEWORKS
+from mmguard.text import shorten
 from mmguard.tools.arguments import add_run_code, add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
+
+if TYPE_CHECKING:
+    from mmguard.tools.explain.reader import Reader
 
 #: Maximum number of characters of a quoted line.
 _LONGEST = 200
@@ -151,6 +155,18 @@ def _signs() -> str:
 
     signs = [one for one in read_signatures() if one.stage >= SIGN or one.code in ('MG442', 'MG400')]
     return '; '.join(f'{one.code} {one.title.rstrip(".")}' for one in signs)
+
+
+def read_log(log: str) -> Tuple[Reader, str]:
+    """Read a log, a run folder, or a text of several lines; return it with its name."""
+    from mmguard.tools.explain.reader import Reader
+
+    if '\n' in log:
+        return Reader().read([log.encode('utf-8', 'surrogateescape')]), 'text'
+    if not os.path.exists(log):
+        raise CannotRun(f'{shorten(log)}: it is not a file or folder (a text has several lines)')
+    pieces, name, _ = _open_log(log)
+    return Reader().read(pieces), name
 
 
 def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:

@@ -40,6 +40,7 @@ def page(
     crash: Optional[Crash] = None,
     run_findings: Sequence[Finding] = (),
     end: Optional[Explanation] = None,
+    drawn: int = DRAWN,
 ) -> str:
     """Return one self-contained HTML page that loads nothing from the network; its only script copies a line.
 
@@ -49,6 +50,7 @@ def page(
         crash (Crash, optional): Crash of a training; shown first.
         run_findings (sequence of Finding): Findings about a training and its ranks.
         end (Explanation, optional): Explanation of its exceptions.
+        drawn (int): Files with pictures, per section.
     """
     return _template().render(
         title=title,
@@ -56,6 +58,7 @@ def page(
         crash=crash,
         run_findings=run_findings,
         end=end,
+        drawn=drawn,
         version=__version__,
         written=time.strftime('%Y-%m-%d %H:%M'),
     )
@@ -83,7 +86,6 @@ def _template() -> Any:
     environment.globals.update(
         fine=FINE,
         listed=LISTED,
-        drawn=DRAWN,
         counted=quantity,
         described=describe_batch,
         found_in=found_in,
