@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.text import quantity
+from mmguard.text import quantity, shorten_list
 
 #: A score is only found in a line with one of these.
 WORDS = (b'ice', b'mAP', b'IoU', b'DSC', b' all ')
@@ -172,16 +172,11 @@ class ClassScores:
     @property
     def summary(self) -> str:
         """The classes that are nan, and how often; empty if no class is."""
-        score = 'Acc' if self.validations else 'Dice'
-        unit = ('validation', 'validations') if self.validations else ('epoch', 'epochs')
-        texts = [
-            f'the {score} of class {name} is nan in '
-            + ('all ' if times >= self._all > 1 else 'the only ' if self._all == 1 else f'{times:,} of ')
-            + (unit[0] if self._all == 1 else quantity(self._all, *unit))
-            for name, times in sorted(self.nan.items(), key=lambda one: one[0].zfill(9) if one[0].isdigit() else '')
-        ]
-        more = f'; and of {len(texts) - 8} more' if len(texts) > 8 else ''
-        return '; '.join(texts[:8]) + more
+        score, *unit = ('Acc', 'validation', 'validations') if self.validations else ('Dice', 'epoch', 'epochs')
+        names = sorted(self.nan, key=lambda name: name.zfill(9) if name.isdigit() else '')
+        of_all = f'of {quantity(self._all, *unit)}'
+        texts = [f'the {score} of class {name} is nan in {self.nan[name]:,} {of_all}' for name in names]
+        return '; '.join(shorten_list(texts, 8))
 
     @property
     def _all(self) -> int:
