@@ -280,8 +280,8 @@ class BackgroundListed(Rule):
         named = {'names': listing(map(repr, names))}
         yield self.report(evidence, named, places=tuple(path for path, _ in places))
 
-    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        places = _places(facts.config)
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels, places = facts.labels, _places(facts.config)
         question = 'Does this class mean that no object is there?'
         if places and facts.config is not None:
             names = [name for name in places[0][1] if not _is_background(name)]
