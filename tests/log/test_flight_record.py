@@ -130,8 +130,9 @@ def test_an_iteration_that_took_long_and_ended_is_no_reason(tmp_path: Path) -> N
 def test_what_is_no_record_is_refused(text: str, named: str, tmp_path: Path) -> None:
     path = tmp_path / 'flight.jsonl'
     path.write_text(text)
-    with pytest.raises(ValueError, match=named):
+    with pytest.raises(ValueError, match=named) as caught:
         read_flight(str(path))
+    assert str(caught.value).startswith(f'{path}: ')
 
 
 @pytest.mark.parametrize(

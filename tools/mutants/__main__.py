@@ -56,7 +56,7 @@ PACKAGES: Dict[str, Tuple[List[str], List[str]]] = {
 #: Of these, the tests that start processes, compile, or measure: seconds, for every mutant.
 SLOW = 'not (asynchrony or exported or nobody_has_to_close or taken_away or ten_thousand or fake or compile)'
 #: What the tests read beside the package.
-READ = ('conftest.py', 'configs', 'docs', 'tools')
+READ = ('conftest.py', 'benchmarks', 'configs', 'docs', 'tools')
 
 
 def main() -> None:
