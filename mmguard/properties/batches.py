@@ -73,7 +73,7 @@ def check_learning(program: Program) -> List[Result]:
     data = dict(losses=values, agreement=[before, after])
     words = f'{values[0]:.3g} -> {values[-1]:.3g} in {len(values)} steps, {before:.0%} -> {after:.0%} of the labels met'
     if len(values) < STEPS:
-        return [not_tested('the loss', f'there was no time for {STEPS} steps: {words}')]
+        return [not_tested('the loss', f'there was no time for {STEPS} steps: {words}', dict(reason='time'))]
     if not values[-1] < LEARNED * values[0]:
         return [broken('the loss', f'does not fall: {words}', data)]
     learned = min(1.0, (values[0] - values[-1]) / abs(values[0]))

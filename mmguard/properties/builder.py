@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 from mmguard.config.changes import walk
 from mmguard.config.read import ReadConfig, is_data
-from mmguard.properties.result import NoSamples, Unavailable
+from mmguard.properties.result import NoSamples, Result, Unavailable
 from mmguard.properties.worker import MEMORY, Reply, Worker
 
 #: Seconds that a command may spend on trying its edits.
@@ -218,13 +218,9 @@ def _measure(program: Any) -> None:
     """Give the true labels to the metrics as predictions."""
     from mmguard.properties.evaluation import check_marks
 
-    results = check_marks(program)
-    for result in results:
-        if result.outcome == 'broken':
-            raise ValueError(str(result))
-    for result in results:
-        if result.outcome == 'not tested':
-            raise Unavailable(str(result))
+    for result in sorted(check_marks(program), key=Result.rank):
+        if result.outcome in ('broken', 'not tested'):
+            raise (ValueError if result.outcome == 'broken' else Unavailable)(str(result))
 
 
 def _make_hooks(program: Any) -> None:

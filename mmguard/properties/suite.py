@@ -6,7 +6,7 @@ import importlib
 import time
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
-from mmguard.properties.result import OUTCOMES, Result, Unavailable, not_tested
+from mmguard.properties.result import Result, Unavailable, not_tested
 from mmguard.properties.worker import Failure, OutOfTime, Worker, time_limit
 
 #: Name, as ``--only`` takes it -> what tests it, and what must hold.
@@ -61,8 +61,7 @@ def run_property(
     """
     test, summary = PROPERTIES[name]
     began = time.monotonic()
-    results = _ask(worker, dict(tree), test, samples, device, seconds)
-    results.sort(key=lambda one: OUTCOMES.index(one.outcome))
+    results = sorted(_ask(worker, dict(tree), test, samples, device, seconds), key=Result.rank)
     return Tested(name, summary, results[0].outcome if results else 'not tested', results, time.monotonic() - began)
 
 

@@ -15,7 +15,7 @@ import sysconfig
 import threading
 import time
 import traceback
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, TypeVar
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Set, TypeVar
 
 from mmguard.text import describe_error
 
@@ -115,9 +115,9 @@ class Worker:
                 self._start()
         except OSError as error:  # no processes, files or memory are left
             return Reply(failure=Failure(type(error).__name__, f'cannot be given a process ({error})'))
-        answers: List[Any] = []
+        replies: List[Reply] = []
         # The process may stop within a message: only a thread can wait for the rest of it and for the deadline.
-        exchange = threading.Thread(target=_exchange, args=(self._connection, request, answers), daemon=True)
+        exchange = threading.Thread(target=_exchange, args=(self._connection, request, replies), daemon=True)
         exchange.start()
         while True:
             exchange.join(max(0.0, min(_PACE, ends - time.monotonic())))
@@ -127,12 +127,12 @@ class Worker:
                 return self._end(Failure('hang', f'did not end within {seconds:.0f} s'))
             if self._held() > self._memory:
                 return self._end(Failure('memory', f'holds more than {self._memory / 2**30:.0f} GiB'))
-        if not answers:
+        if not replies:
             self._process.join(max(0.1, min(5.0, ends - time.monotonic())))
             code = self._process.exitcode
             how = 'without a reply' if code is None else f'signal {-code}' if code < 0 else f'exit code {code}'
             return self._end(Failure('crash', f'ended its process ({how})'))
-        return Reply(failure=Failure(*answers[0]['failure'])) if 'failure' in answers[0] else Reply(answers[0]['value'])
+        return replies[0]
 
     def close(self) -> None:
         """End the process and all that it started."""
@@ -176,12 +176,13 @@ class Worker:
         return pages * os.sysconf('SC_PAGE_SIZE') if pages else 0
 
 
-def _exchange(connection: Any, request: bytes, answers: List[Any]) -> None:
+def _exchange(connection: Any, request: bytes, replies: List[Reply]) -> None:
     """Send a request and append its reply; append nothing if the process ends or sends anything else."""
     with contextlib.suppress(Exception):
         connection.send_bytes(request)
-        answer: Dict[str, Any] = json.loads(connection.recv_bytes(LONGEST))
-        answers += [answer] if {'failure', 'value'} & set(answer) else []
+        answer = json.loads(connection.recv_bytes(LONGEST))
+        failed = 'failure' in answer
+        replies.append(Reply(failure=Failure(*answer['failure'])) if failed else Reply(answer['value']))
 
 
 class OutOfTime(BaseException):

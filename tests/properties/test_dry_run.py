@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from PIL import Image
-from programs import maps_root, tree_of
+from programs import maps_root, tree_of, write_config
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
@@ -22,12 +22,6 @@ pytestmark = pytest.mark.slow
 
 FCN = 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py'
 RETINANET = 'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'
-
-
-def write_config(folder, tree):
-    path = folder / 'mine.py'
-    path.write_text('\n'.join(f'{key} = {value!r}' for key, value in tree.items()))
-    return str(path)
 
 
 def outcomes_of(report):

@@ -11,7 +11,7 @@ from pathlib import Path
 import own_datasets
 import pytest
 from mmengine.config import Config
-from programs import tree_of
+from programs import tree_of, write_config
 
 from mmguard.cli import main
 from mmguard.config.read import ReadConfig
@@ -159,12 +159,6 @@ def test_numbers_stay_and_what_is_no_config_is_not_built():
 
 
 # ---- the command
-
-
-def write_config(folder, tree):
-    path = folder / 'mine.py'
-    path.write_text('\n'.join(f'{key} = {value!r}' for key, value in tree.items()))
-    return str(path)
 
 
 @pytest.fixture
