@@ -10,7 +10,10 @@ from typing import NamedTuple, Pattern, Sequence
 
 from mmguard.config.recognized import CHECK_TARGET, IN_THE_LOOP
 from mmguard.files.regular import open_regular
+from mmguard.formats.correction import CannotCorrect, LabelFiles
+from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.listings import TRAINED_ENDINGS, is_gray, is_image_name, walk
+from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.storage.files import FILES
 
 #: Number of files that are inspected: a folder mostly holds one kind.
@@ -223,3 +226,19 @@ def _describe_file(path: str, folder: str, table: Sequence[_Program] = _KNOWN) -
         return ''
     words = next((one.words for one in known if one.mark.search(head)), '')
     return f'here is {words.replace("{target}", shlex.quote(folder))}' if words else ''
+
+
+class OtherProgram(Format):
+    """Files of a program that are not read: it says which converter reads them."""
+
+    name = 'other program'
+    endings = ('',)
+
+    def detect(self, target: str) -> bool:
+        return bool(words_of_program(target))
+
+    def sets(self, target: str, options: ScanOptions) -> Sets:
+        raise CannotScan(f'{target}: nothing was read, {words_of_program(target)}')
+
+    def files(self, target: str, options: FixOptions) -> LabelFiles:
+        raise CannotCorrect(f'{target}: nothing is corrected, {words_of_program(target)}')

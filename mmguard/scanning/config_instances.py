@@ -21,8 +21,8 @@ from mmguard.formats.table import merged
 from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
 from mmguard.scanning.config_maps import TAKE_SAMPLES
 from mmguard.scanning.loader import ask_dataset
-from mmguard.storage.files import check_backend
-from mmguard.storage.urls import enter, is_url, mirror_folder
+from mmguard.storage.files import FILES, check_backend
+from mmguard.storage.urls import enter, is_url, join, mirror_folder
 
 #: ``YOLOv5CocoDataset`` reads the same as ``CocoDataset``, which replaces it if mmyolo cannot be imported.
 _OF_MMYOLO = 'YOLOv5'
@@ -273,6 +273,7 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
     )
     assert isinstance(facts.annotations, AnnotationFacts)
     facts.annotations.sources = [dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)]
-    if ask and lines and not faults and not facts.values and not facts.reasons:
+    changed = any(FILES.held(join(root, image.xml)) for image in listed)  # mmdet reads the disk
+    if ask and lines and not (faults or changed or facts.values or facts.reasons):
         facts.loader = _ask(dataset, [Sample(line, f'{line}\n') for line in spread(lines)])
     return facts

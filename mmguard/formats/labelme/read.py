@@ -223,14 +223,13 @@ def scan_labelme(
     num_classes: Optional[int] = None,
     class_names: Optional[Sequence[str]] = None,
     images: Optional[str] = None,
-    home: Optional[str] = None,
     look: bool = True,
 ) -> LabelFacts:
     """Read the JSON files of a folder, or a single one. Never raise because of their content.
 
     Labels are positions in ``class_names``, by default the sorted names that occur; objects with other names are in
     ``annotations.left_out``. Shapes of one label and ``group_id`` are one object, as in Labelme's own converters.
-    Images are in ``images``, or found by ``imagePath`` relative to ``home``, the original folder of copied files.
+    Images are in ``images``, or found by ``imagePath``.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are JSON files.
@@ -239,9 +238,9 @@ def scan_labelme(
         ValueError: Neither a shape nor a fault was found.
     """
     faults = Faults()
-    root, images_root = folder_of(target), os.path.abspath(images or folder_of(home or target))
+    root, images_root = folder_of(target), os.path.abspath(images or folder_of(target))
     read: List[ShapeFile] = []
-    for name in listed(target, faults) if os.path.isdir(target) else [os.path.basename(target)]:
+    for name in list_files(target, faults) if os.path.isdir(target) else [os.path.basename(target)]:
         file = read_labelme(os.path.join(root, name), name, faults)
         if file is not None:
             image = _image_of(name, file.image, images is not None) if file.image else ''
@@ -261,7 +260,7 @@ def folder_of(path: str) -> str:
     return path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
 
 
-def listed(root: str, faults: Faults, ending: str = '.json') -> List[str]:
+def list_files(root: str, faults: Faults, ending: str = '.json') -> List[str]:
     """Return the files with an extension in a folder and its subfolders, relative to the folder."""
     names = []
 

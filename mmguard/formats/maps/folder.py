@@ -16,10 +16,10 @@ from mmguard.formats.listings import (
     label_and_image_folders,
     walk,
 )
-from mmguard.formats.maps.engine import MapSource
 from mmguard.formats.maps.forms import ARRAY_ENDING, is_array_name
 from mmguard.formats.maps.record import MapItem
 from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.maps.source import MapSource
 from mmguard.formats.other_files import ENOUGH, looks_like_yolo
 from mmguard.storage.files import FILES
 from mmguard.storage.urls import absolute, below, mirror_folder

@@ -248,7 +248,7 @@ class CasesResult(NamedTuple):
 
 @dataclass(frozen=True)
 class CaseSettings:
-    """Settings that the engine passes to a process together with cases, like ``MapSettings`` with label maps."""
+    """Settings that the engine passes to a process together with cases, as ``tasks.Settings``."""
 
     reader: str  #: Name of the nnU-Net class that reads the files.
     expected: Tuple[int, ...]  #: Valid values; empty if unknown.
@@ -257,7 +257,10 @@ class CaseSettings:
         """Read some cases, as one task."""
         return CasesResult([read_case(item, self.reader, self.expected).to_line() for item in items])
 
-    def crashed(self, item: CaseItem) -> CasesResult:
+    def waits(self, item: CaseItem) -> bool:
+        return False
+
+    def report_crash(self, item: CaseItem) -> CasesResult:
         """Return the record of a case that crashed the process reading it; the file that caused it is unknown."""
         record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
         detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
+from mmguard.formats.listings import first_entries
+from mmguard.storage.urls import is_url
 from mmguard.text import plural, quantity, shorten
 
 #: Kinds of faults of dataset.json; ``VolumeFacts.declared`` contains their texts.
@@ -240,3 +243,20 @@ def is_raw_dataset(folder: str) -> bool:
     if any(os.path.isdir(os.path.join(folder, name)) for name in ('imagesTr', 'labelsTr')):
         return True
     return bool(set(read_spec(path).content) & {'channel_names', 'numTraining', 'regions_class_order'})
+
+
+_DATASET = re.compile(r'(?:Dataset\d{3}|Task\d{2,3})_.+')
+_LOOKED_AT = 5000
+
+
+def raw_datasets(target: str) -> List[str]:
+    """Return the data sets of a target: a data set, its dataset.json, or nnUNet_raw, which contains several."""
+    if os.path.basename(target) == 'dataset.json':
+        target = os.path.dirname(target) or '.'
+    if is_url(target) or not os.path.isdir(target):
+        return []
+    if is_raw_dataset(target):
+        return [target]
+    # A folder of label maps may have a million files.
+    names = sorted(filter(_DATASET.fullmatch, (entry.name for entry in first_entries(target, _LOOKED_AT))))
+    return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]

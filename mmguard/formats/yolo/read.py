@@ -15,10 +15,10 @@ from mmguard.findings.views import listing as named
 from mmguard.findings.yolo import YoloFacts
 from mmguard.formats.faults import NAMED, Examples
 from mmguard.formats.listings import is_image_name, walk
-from mmguard.formats.maps.engine import Mapper, in_chunks, scan_here
 from mmguard.formats.options import SPLITS
 from mmguard.formats.other_files import looks_like_yolo
 from mmguard.formats.table import EXAMPLES, Table, facts_of, side_by_side
+from mmguard.formats.tasks import Mapper, scan_here, split_into_chunks
 from mmguard.formats.yolo.data_yaml import (
     Declared,
     data_yaml_in,
@@ -66,9 +66,7 @@ def scan_texts(
     """
     found = _Found(listing, root)
     settings = TextSettings(declared.kpt_shape)
-    # The mappers pass items through unchanged to the settings, which know their type.
-    for result in mapper(in_chunks(listing.items(), lambda: _PER_TASK), settings):  # type: ignore[arg-type]
-        read: TextsRead = result  # type: ignore[assignment]
+    for read in mapper(split_into_chunks(listing.items(), lambda: _PER_TASK), settings):
         found.add(read)
         on_files(read.items)
     columns = found.columns()

@@ -242,7 +242,7 @@ class TextsRead(NamedTuple):
 
 @dataclass(frozen=True)
 class TextSettings:
-    """Settings that the engine passes to a process together with label files, like ``MapSettings`` with label maps."""
+    """Settings that the engine passes to a process together with label files, as ``tasks.Settings``."""
 
     kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.
     files: Files = field(default=FILES, compare=False, repr=False)  # passes the URL readers on to the process
@@ -264,11 +264,14 @@ class TextSettings:
                     faulty.add((number, of_image))
         return TextsRead(len(items), as_columns(found.rows), found.refused, found.refused_in, faults, faulty)
 
-    def crashed(self, item: TextItem) -> TextsRead:
+    def report_crash(self, item: TextItem) -> TextsRead:
         """Return the result for a file that crashed the process reading it."""
         one = Examples(NAMED)
         one.add((item.number, not item.path))
         return TextsRead(1, as_columns([]), {}, set(), {f'cannot be read: {CRASHES}': one}, set(one.first))
+
+    def waits(self, item: TextItem) -> bool:
+        return False
 
     def _add(self, read: Callable[[], bytes], number: int, into: TextRows) -> str:
         try:

@@ -22,9 +22,9 @@ from mmguard.tools.arguments import (
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 if TYPE_CHECKING:
-    from mmguard.formats.maps.engine import Mapper
     from mmguard.formats.maps.record import Journal
     from mmguard.formats.options import ScanOptions
+    from mmguard.formats.tasks import Mapper
 
 _SPLITS = ('train', 'val', 'test')
 
@@ -145,11 +145,9 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from mmguard.findings.engine import verify_edits
     from mmguard.findings.wording import apply_hint, fix_hint
-    from mmguard.formats.maps.engine import MapSource
-    from mmguard.formats.nnunet.source import CaseSource
     from mmguard.properties.builder import verifier_of
+    from mmguard.scanning.plans import plan_of
     from mmguard.scanning.run import run_plan
-    from mmguard.scanning.target import plan_of
     from mmguard.storage.urls import enter
     from mmguard.tools.console import Console
     from mmguard.tools.outputs import write_json
@@ -166,7 +164,7 @@ def run(args: argparse.Namespace) -> int:
         plan = plan_of(args.target, options)
         mapper = _mapper(args, stack)
         journal = None
-        if any(isinstance(source, (MapSource, CaseSource)) for source in plan.sources):
+        if any(source.resumes for source in plan.sources):
             journal = stack.enter_context(_journal(args))
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
@@ -195,7 +193,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     """Return the mapper that reads many files at a time."""
-    from mmguard.formats.maps.engine import scan_here
+    from mmguard.formats.tasks import scan_here
     from mmguard.scanning.processes import LocalProcesses, cores
 
     if args.dask:

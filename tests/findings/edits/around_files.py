@@ -13,7 +13,7 @@ from targets import Target, scan_sets
 from mmguard.findings.facts import LabelFacts
 from mmguard.formats.options import ScanOptions
 from mmguard.labels.numbering import FRAMEWORKS, IDS
-from mmguard.scanning.target import plan_of
+from mmguard.scanning.plans import plan_of
 
 
 def config_around(target: Target, root: Path) -> Config:
