@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import lru_cache
 from importlib import metadata
 from itertools import islice
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from mmguard.errors import CannotRun
 from mmguard.findings.facts import LabelFacts
@@ -59,15 +60,18 @@ def detect(target: str, suffix: Optional[str] = None) -> Optional[Format]:
     return None
 
 
-def _load_installed() -> Iterator[Format]:
+@lru_cache(maxsize=None)
+def _load_installed() -> Tuple[Format, ...]:
     points: Any = metadata.entry_points()
+    formats = []
     for point in points.select(group=GROUP) if sys.version_info >= (3, 10) else points.get(GROUP, ()):
         try:
-            yield point.load()()
+            formats.append(point.load()())
         except Exception as error:  # a package may raise anything
             raise CannotRun(
                 f'the format {point.name} of {point.value} does not load: {describe_error(error)}'
             ) from error
+    return tuple(formats)
 
 
 def format_of(facts: LabelFacts) -> Format:
@@ -78,7 +82,8 @@ def format_of(facts: LabelFacts) -> Format:
         name = facts.annotations.format
     else:
         name = NnUNet.name
-    return next(one for one in (*BUILT_IN, *_load_installed()) if name in (one.name, *one.also))
+    known = next((one for one in BUILT_IN if name in (one.name, *one.also)), None)
+    return known or next(one for one in _load_installed() if name in (one.name, *one.also))
 
 
 def _check_maps(url: str) -> None:
