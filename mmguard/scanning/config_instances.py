@@ -17,7 +17,7 @@ from mmguard.formats.faults import Faults
 from mmguard.formats.listings import spread
 from mmguard.formats.openimages.read import scan_openimages
 from mmguard.formats.options import SPLITS
-from mmguard.formats.table import merged
+from mmguard.formats.table import merge_facts
 from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
 from mmguard.scanning.config_maps import TAKE_SAMPLES
 from mmguard.scanning.loader import ask_dataset
@@ -77,7 +77,7 @@ def scan_detection_config(
         # Panoptic files list stuff classes too.
         space = spaces.pixels if known[0].family == 'panoptic' and spaces.pixels else spaces.instances
         num_classes = None if space is None else space.num_classes
-    facts = merged([scan_dataset(replace(one, masks=one.masks or masks), num_classes) for one in known])
+    facts = merge_facts([scan_dataset(replace(one, masks=one.masks or masks), num_classes) for one in known])
     for dataset in datasets:
         if not dataset.family and facts.annotations is not None:
             what = f'data sets of type {dataset.type} cannot be scanned'

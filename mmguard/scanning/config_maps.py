@@ -163,10 +163,10 @@ def _leaves(
 
 
 def _reads_the_same(known: SplitSet, leaf: Mapping[str, Any], pipeline: List[Mapping[str, Any]]) -> bool:
-    return _without_pipeline(known.config) == _without_pipeline(leaf) and _loading(known.pipeline) == _loading(pipeline)
+    return _strip_pipeline(known.config) == _strip_pipeline(leaf) and _loading(known.pipeline) == _loading(pipeline)
 
 
-def _without_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
+def _strip_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
     return {key: value for key, value in leaf.items() if key not in ('pipeline', 'test_mode')}
 
 

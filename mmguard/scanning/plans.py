@@ -19,7 +19,7 @@ from mmguard.formats.coco import Coco
 from mmguard.formats.detection import detect
 from mmguard.formats.format import CannotScan, Format, LabelSet, Source
 from mmguard.formats.options import ScanOptions
-from mmguard.formats.other_files import words_of as words_of_files
+from mmguard.formats.other_files import describe_files as describe_files
 from mmguard.labels.numbering import COCO, IDS
 from mmguard.labels.spaces import VOID, from_options
 from mmguard.scanning.config_maps import ConfigSource, split_sets
@@ -90,7 +90,7 @@ def plan_again(plan: Plan, config: Optional[ReadConfig], options: Mapping[str, A
 def _check_options(target: str, found: Optional[Format], options: ScanOptions) -> None:
     if (options.labels or options.framework) and not (found is not None and found.numbered):
         raise CannotScan(
-            f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is none: '
+            f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is not one: '
             f'leave them out, a config and a folder say it themselves'
         )
 
@@ -99,7 +99,7 @@ def _plan_file(target: str, options: ScanOptions) -> Plan:
     ending = os.path.splitext(target)[1].lower()
     if ending not in _CONFIG_ENDINGS:
         raise CannotScan(
-            f'{target}: nothing to scan in a {ending or "file without ending"}. {words_of_files([target])}. Name a '
+            f'{target}: nothing to scan in a {ending or "file without ending"}. {describe_files([target])}. Name a '
             f'config (.py), a folder of label maps, a COCO JSON or a VOC folder'
         )
     if is_url(target):
@@ -177,7 +177,7 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
         else:
             plan.failed.append(f'nothing was read of {"; ".join(bare.notes)}: data_prefix names no seg_map_path')
     if not plan.sources:
-        raise CannotScan('\n'.join([*plan.failed, *read.unknown_framework()]) or _without_data_set(read, options))
+        raise CannotScan('\n'.join([*plan.failed, *read.unknown_framework()]) or _describe_missing(read, options))
     for source in plan.sources:
         source.notes += today.notes
     return plan
@@ -193,7 +193,7 @@ def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: 
         scan = partial(scan_detection_config, today.data, split, options.num_classes, options.masks)
         _add_once(plan, LabelSet(split, scan, list(today.notes), files))
     if not plan.sources:
-        raise CannotScan(_without_data_set(read, options))
+        raise CannotScan(_describe_missing(read, options))
     return plan
 
 
@@ -208,7 +208,7 @@ def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> P
         scan = partial(scan_image_labels, sets, None if space is None else space.num_classes)
         _add_once(plan, LabelSet(split, scan, files=files))
     if not plan.sources:
-        raise CannotScan(_without_data_set(read, options))
+        raise CannotScan(_describe_missing(read, options))
     return plan
 
 
@@ -221,6 +221,6 @@ def _add_once(plan: Plan, source: LabelSet) -> None:
         plan.sources.append(source)
 
 
-def _without_data_set(read: ReadConfig, options: ScanOptions) -> str:
+def _describe_missing(read: ReadConfig, options: ScanOptions) -> str:
     misplaced = f': {describe_misplaced(read.misplaced)}' if read.misplaced else ''
     return f'{read.file} has no data set in {", ".join(options.splits)}{misplaced}'

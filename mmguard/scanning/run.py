@@ -80,7 +80,7 @@ def run_plan(
         except Exception as error:  # continue with the other data sets
             plan.failed.append(f'{source.name}: {describe_error(error)}. This should not happen: {REPORT_IT}')
             continue
-        facts = _with_config(found.facts, source, plan.config)
+        facts = _add_config(found.facts, source, plan.config)
         results.append(
             SetResult(
                 source.name, facts, [], found.worst, list(source.notes), found.decoded, found.reused, found.ignored
@@ -149,7 +149,7 @@ def _read_again(
 
     facts = known.scan_changed(plan_source, files, partial(correct_files, files, format_of(result.facts)))
     if facts is not None and fresh:
-        _with_config(facts, known, fresh[0].config)
+        _add_config(facts, known, fresh[0].config)
     return facts
 
 
@@ -179,7 +179,7 @@ def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
     return contents
 
 
-def _with_config(facts: LabelFacts, source: Source, config: ConfigFacts) -> LabelFacts:
+def _add_config(facts: LabelFacts, source: Source, config: ConfigFacts) -> LabelFacts:
     if facts.volumes is None:
         facts.config = facts.config or config
         # A config's source has the name of its split (``'val, test'`` if both are the same).

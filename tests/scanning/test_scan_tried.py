@@ -68,7 +68,7 @@ def test_the_counts_are_those_of_the_written_files(name: str, tmp_path: Path) ->
     reported = convert_counts(summary_of(folder), options)
     assert not write_copies(folder, tmp_path / 'out', options).left_out
     seen = summary_of(tmp_path / 'out')
-    again = reported.labelled_by(SETTINGS)
+    again = reported.relabel(SETTINGS)
     assert (again.raw, again.trained, again.forms, again.changes) == (seen.raw, seen.trained, seen.forms, seen.changes)
 
 
@@ -92,7 +92,7 @@ def test_what_is_left_out_is_not_known(images: Any, ending: str, given: Dict[str
 
 def test_a_value_that_no_option_maps_stays_to_be_seen(tmp_path: Path) -> None:
     reported = convert_counts(summary_of(written(tmp_path / 'labels', [Image.fromarray(LABEL * 100)])), FixOptions(3))
-    assert set(reported.labelled_by(SETTINGS).trained) == {0, 100, 200}
+    assert set(reported.relabel(SETTINGS).trained) == {0, 100, 200}
 
 
 def test_palettes_that_opencv_reads_as_colours_are_right_for_pillow(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_palettes_that_opencv_reads_as_colours_are_right_for_pillow(tmp_path: Pa
     by_opencv = MapSettings(num_classes=3, backend='cv2')
     summary = scan_maps(FolderSource(str(folder), by_opencv).items(), by_opencv).summary
     assert set(summary.trained) == {17, 80, 200}
-    assert summary.labelled_by(SETTINGS).trained == summary_of(folder).trained
-    assert not summary.labelled_by(SETTINGS).changes
+    assert summary.relabel(SETTINGS).trained == summary_of(folder).trained
+    assert not summary.relabel(SETTINGS).changes
 
 
 def annotations(folder: Path, **more: Any) -> str:

@@ -46,7 +46,7 @@ class Coco(Format):
 
     def read(self, target: str, options: ScanOptions) -> LabelFacts:
         from mmguard.formats.coco.read import scan_coco
-        from mmguard.formats.other_files import words_of_json
+        from mmguard.formats.other_files import describe_json
 
         facts = scan_coco(
             target,
@@ -60,7 +60,7 @@ class Coco(Format):
         if found is not None and not (found.images or found.annotations or found.categories):
             other = [what for what in found.unreadable if 'COCO JSON' in what]
             damaged = any(not what.startswith('has no') and what not in other for what in found.unreadable)
-            looks = '' if damaged else words_of_json(target, bool(other))
+            looks = '' if damaged else describe_json(target, bool(other))
             if looks:
                 raise ValueError(f'nothing was read. {looks}')
         return facts

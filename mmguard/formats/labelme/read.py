@@ -24,7 +24,7 @@ from mmguard.formats.labelme.records import (
     size_of_data,
 )
 from mmguard.formats.listings import is_gray, is_image_name, walk
-from mmguard.formats.maps.forms import shown_size
+from mmguard.formats.maps.forms import read_shown_size
 from mmguard.formats.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of, table_of_names
 from mmguard.storage.files import FILES
 
@@ -244,7 +244,7 @@ def scan_labelme(
         file = read_labelme(os.path.join(root, name), name, faults)
         if file is not None:
             image = _image_of(name, file.image, images is not None) if file.image else ''
-            read.append(_sized(file._replace(image=image), images_root, name, faults if look else None))
+            read.append(_add_size(file._replace(image=image), images_root, name, faults if look else None))
     found = labels_of(read)
     if not found and not faults:
         raise ValueError(f'nothing was read: {len(read):,} JSON of Labelme without a shape')
@@ -264,10 +264,10 @@ def list_files(root: str, faults: Faults, ending: str = '.json') -> List[str]:
     """Return the files with an extension in a folder and its subfolders, relative to the folder."""
     names = []
 
-    def refused(folder: str, error: OSError) -> None:
+    def add_fault(folder: str, error: OSError) -> None:
         faults.add(f'the folder cannot be read: {error.strerror or error}', folder)
 
-    for folder, files, _ in walk(root, refused):
+    for folder, files, _ in walk(root, add_fault):
         names += [
             os.path.relpath(os.path.join(folder, name), root)
             for name in files
@@ -288,7 +288,7 @@ def around(root: str) -> str:
     return os.path.dirname(os.path.dirname(root))
 
 
-def _sized(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> ShapeFile:
+def _add_size(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> ShapeFile:
     """Return a file with the size read from its image if missing, and without the embedded image."""
     size = file.size
     if size is None and faults is not None:
@@ -301,7 +301,7 @@ def _sized(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> S
                 path = resolve_inside(root, file.image, around(root))
                 if os.path.exists(path):
                     with open_regular(path) as image, Image.open(image) as opened:
-                        height, width = shown_size(opened)
+                        height, width = read_shown_size(opened)
                     size = float(height), float(width)
         except Exception as error:  # decoders raise many types for a damaged file
             faults.add('cannot be read: the image, and the file has no size', f'{name}: {str(error)[:120]}')

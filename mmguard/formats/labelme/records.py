@@ -197,7 +197,7 @@ def _points_of(value: Any, where: str, faults: Faults) -> Optional[Points]:
     points = [point for point in map(_point_of, pairs) if point is not None]
     if len(points) == len(pairs):
         return points
-    faults.add('points of a shape are no pairs of finite numbers', f'{where}: {shorten(value)}')
+    faults.add('points of a shape are not pairs of finite numbers', f'{where}: {shorten(value)}')
     return None
 
 

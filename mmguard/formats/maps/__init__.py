@@ -32,7 +32,7 @@ class LabelMaps(Format):
     def sets(self, target: str, options: ScanOptions) -> Sets:
         from mmguard.formats.maps.folder import FolderSource
         from mmguard.formats.maps.settings import settings_of
-        from mmguard.formats.other_files import words_of
+        from mmguard.formats.other_files import describe_files
 
         notes = []
         if options.images is None and FILES.is_folder(target):
@@ -50,7 +50,9 @@ class LabelMaps(Format):
         except OSError as error:
             raise CannotScan(str(error)) from error
         if instead is not None:
-            raise CannotScan(f'{target}: nothing was read, it has no label map. {words_of(instead, source.suffix)}')
+            raise CannotScan(
+                f'{target}: nothing was read, it has no label map. {describe_files(instead, source.suffix)}'
+            )
         _import_pillow(target)
         source.notes += notes
         if not is_url(target):

@@ -17,9 +17,9 @@ from mmguard.formats.faults import CRASHES
 from mmguard.formats.format import Scanned, Source
 from mmguard.formats.listings import spread
 from mmguard.formats.maps.counts import convert_counts, name_of_copy
-from mmguard.formats.maps.forms import words_of_unread
+from mmguard.formats.maps.forms import describe_unread
 from mmguard.formats.maps.read import read_map
-from mmguard.formats.maps.record import Journal, MapItem, MapRecord, fetched, is_far, stamped
+from mmguard.formats.maps.record import Journal, MapItem, MapRecord, fetch_ahead, is_far, stamp_items
 from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.summary import MapSummary
 from mmguard.formats.maps.write import correct_map
@@ -54,7 +54,7 @@ class MapTask:
         invalid = np.array(self.settings.invalid_values())
         summary = MapSummary(self.settings)
         lines = []
-        for item, content in fetched(items, self.settings):
+        for item, content in fetch_ahead(items, self.settings):
             record = read_map(item, self.settings, invalid, content)
             summary.add(record)
             lines.append(record.to_line())
@@ -62,7 +62,7 @@ class MapTask:
 
     def report_crash(self, item: MapItem) -> ChunkResult:
         """Return the record of a file that killed the process that read it."""
-        (known,) = stamped([item], self.settings)
+        (known,) = stamp_items([item], self.settings)
         backend = self.settings.backend
         record = MapRecord(item.path, known.stamp, item.image, known.image_stamp, backend, fault=CRASHES)
         summary = MapSummary(self.settings)
@@ -99,7 +99,7 @@ def scan_maps(
 
     def unknown() -> Iterator[MapItem]:
         known_before = journal is not None and journal.resumed
-        for item in stamped(items, settings) if known_before else items:
+        for item in stamp_items(items, settings) if known_before else items:
             known = None
             # A remote file without a stamp may have changed.
             if journal is not None and known_before and (item.stamp or not settings.files.is_far(item.path)):
@@ -167,7 +167,7 @@ class MapSource(Source):
         done = scan_maps(self.items(), self.settings, mapper, journal, on_files)
         summary = self._summary = done.summary
         summary.merge(self.noticed)
-        unread = '' if summary.forms else words_of_unread(summary.unreadable)
+        unread = '' if summary.forms else describe_unread(summary.unreadable)
         if unread:
             raise ValueError(f'nothing was read. {unread}')
         ignored = [value for value, label in enumerate(summary.table) if label == self.settings.ignore_index]
@@ -194,12 +194,12 @@ class MapSource(Source):
         if listed is not None and listed != expected:
             return source.facts_of(scan_maps(spread(listed, OTHER_FILES), source.settings).summary)
         if changes is None:
-            return source.facts_of(self._summary.labelled_by(source.settings))
+            return source.facts_of(self._summary.relabel(source.settings))
         options = FixOptions(**dict(changes))
         counts = convert_counts(self._summary, options)
         if counts is not None:
             with FILES.replaced(correct_maps(self.sample(), options)):
-                return source.facts_of(counts.labelled_by(source.settings))
+                return source.facts_of(counts.relabel(source.settings))
         return _scan_corrected(source if expected is None else self, source, options)
 
 

@@ -112,7 +112,7 @@ def add_to(commands: Any) -> None:
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
         'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net '
-        '(dataset.json). Label maps, a COCO JSON and YOLO can lie behind a URL (s3://, gs://, az://, https://, '
+        '(dataset.json). Label maps, a COCO JSON and YOLO can be at a URL (s3://, gs://, az://, https://, '
         'zip://FOLDER::FILE.zip). A config in Python is a program, and is run; what an edit of it touches is built and '
         'called before and after it, in a process without network, for at most 20 s. Exit code: 0 clean, 1 findings, 2 '
         'could not run, or read nothing.',
