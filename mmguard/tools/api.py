@@ -97,11 +97,11 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
     Example:
         >>> mmguard.scan('data/masks', num_classes=19).to_frame()  # doctest: +SKIP
     """
-    from mmguard.formats.maps.engine import scan_here
     from mmguard.formats.options import ScanOptions, as_pairs
+    from mmguard.formats.tasks import scan_here
+    from mmguard.scanning.plans import plan_of
     from mmguard.scanning.processes import LocalProcesses, cores
     from mmguard.scanning.run import run_plan, verify_results
-    from mmguard.scanning.target import plan_of
     from mmguard.storage.urls import enter
     from mmguard.tools.scan.output import as_json, as_page, as_text
 

@@ -314,7 +314,7 @@ def test_ambiguous_images_get_no_edit(code: str, build: Build, tmp_path: Path) -
 
 
 def test_a_file_too_large_to_copy_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('mmguard.scanning.trial_copies.LARGEST', 100)
+    monkeypatch.setattr('mmguard.scanning.run.LARGEST', 100)
     first = scan(json_alone(THREE, 3, corners(GOOD)), tmp_path / 'set').first
     assert first.code == 'MG172'
     assert not first.edits

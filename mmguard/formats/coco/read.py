@@ -25,8 +25,8 @@ from mmguard.formats.table import (
     Table,
     counts_of,
     facts_of,
+    find_repeated,
     places,
-    repeated,
     side_by_side,
 )
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
@@ -310,9 +310,11 @@ def _describe_sizes(coco: CocoFile, faults: Faults, source: str) -> None:
 def _describe_ids(coco: CocoFile, table: Table, annotations: AnnotationFacts, by_url: bool) -> None:
     columns, images = coco.annotations, coco.images
     image_ids = np.array(images.id, np.int64)
-    annotations.duplicate_image_ids = list(map(coco.ids.original, repeated(image_ids[image_ids != ABSENT])))
+    annotations.duplicate_image_ids = list(map(coco.ids.original, find_repeated(image_ids[image_ids != ABSENT])))
     if not coco.panoptic:
-        annotations.duplicate_annotation_ids = list(map(coco.ids.original, repeated(columns.id[columns.id != ABSENT])))
+        annotations.duplicate_annotation_ids = list(
+            map(coco.ids.original, find_repeated(columns.id[columns.id != ABSENT]))
+        )
     if len(set(images.name)) < len(images.name):
         twice = (name for name, count in Counter(images.name).items() if count > 1 and name)
         annotations.duplicate_files = [name for name, _ in zip(twice, range(EXAMPLES))]

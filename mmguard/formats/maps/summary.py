@@ -119,9 +119,9 @@ class MapSummary:
         if invalid:
             self.offending_files += 1
             _count(self.offending, record.path, sum(invalid.values()), MOST_FILES)
-            stored = {value: n for value, n in record.raw.items() if self._is_invalid(record.decoded(value))}
+            stored = {value: n for value, n in record.raw.items() if self._is_invalid(record.decode(value))}
             for value in stored:
-                self._add_stored(self.table[record.decoded(value)], [value])
+                self._add_stored(self.table[record.decode(value)], [value])
             where = (record.path, record.image or '')
             self.worst.add((-sum(invalid.values()), *where, _most(stored), _most(invalid)))
             if record.between:
@@ -163,7 +163,7 @@ class MapSummary:
             elif isinstance(value, dict):
                 _add_counts(own, value, _MOST_COUNTED.get(name, MAX_VALUES))
 
-    def labelled_by(self, settings: MapSettings) -> MapSummary:
+    def relabel(self, settings: MapSettings) -> MapSummary:
         """Return the summary of the same files with other settings; elements are counted exactly.
 
         The number of files per label is an estimate: that of the label's most frequent value.
@@ -197,11 +197,11 @@ class MapSummary:
         counts.update({f'unreadable {fault}': files.count for fault, files in sorted(self.unreadable.items())})
         share = self.invalid_between / self.invalid_looked_at if self.invalid_looked_at else None
         maps = MapFacts(
-            raw=_sorted(self.raw),
-            files_with=_sorted(self.files_with),
-            forms=_by_count(self.forms),
+            raw=_sort(self.raw),
+            files_with=_sort(self.files_with),
+            forms=_sort_by_count(self.forms),
             lossy=self.lossy,
-            loaded_otherwise=_by_count(self.changes),
+            loaded_otherwise=_sort_by_count(self.changes),
             at_edges=share,
             all_void=names(self.all_void),
             size_mismatches=[(printable(file, root), own, its) for file, own, its in self.size_mismatches.first],
@@ -213,9 +213,9 @@ class MapSummary:
             fractions={float(value): n for value, n in sorted(self.fractions.items(), key=lambda pair: float(pair[0]))},
             void_files=self.all_void.count,
             image_lossy=self.image_lossy,
-            files_with_class=_sorted(self.files_with_class),
-            image_forms=_by_count(self.image_forms),
-            colours={as_colour(colour): count for colour, count in _by_count(self.colours).items()},
+            files_with_class=_sort(self.files_with_class),
+            image_forms=_sort_by_count(self.image_forms),
+            colours={as_colour(colour): count for colour, count in _sort_by_count(self.colours).items()},
             gray_in_colour=self.gray_in_colour,
             black_palettes=self.black_palettes,
             form_examples={form: names(files) for form, files in sorted(self.form_examples.items())},
@@ -230,7 +230,7 @@ class MapSummary:
             offending_files=self.offending_files,
             offending={printable(file, root): count for file, count in sorted(self.offending.items())},
             class_names=list(class_names),
-            histogram=_sorted(self.trained),
+            histogram=_sort(self.trained),
             kind='pixels',
             maps=maps,
             stored={label: values for label, values in sorted(self.stored.items()) if values != [label]},
@@ -271,11 +271,11 @@ def _most(counts: Dict[int, int]) -> Tuple[Tuple[int, int], ...]:
     return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_FEW])
 
 
-def _sorted(counts: Dict[int, int]) -> Dict[int, int]:
+def _sort(counts: Dict[int, int]) -> Dict[int, int]:
     return dict(sorted(counts.items()))
 
 
-def _by_count(counts: Dict[str, int]) -> Dict[str, int]:
+def _sort_by_count(counts: Dict[str, int]) -> Dict[str, int]:
     key: Callable[[Tuple[str, int]], Any] = lambda pair: (-pair[1], pair[0])  # noqa: E731
     return dict(sorted(counts.items(), key=key))
 

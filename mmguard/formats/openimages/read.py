@@ -96,7 +96,7 @@ def _rows(path: str, columns: int, faults: Faults, headers: int = 0) -> Iterator
     except UnicodeDecodeError:
         faults.add('is not UTF-8', source)
     except csv.Error as error:
-        faults.add(f'is no csv: {error}', source)
+        faults.add(f'is not a csv: {error}', source)
     except (OSError, ValueError) as error:
         faults.add(f'cannot be opened: {getattr(error, "strerror", None) or error}', source)
     if empty:

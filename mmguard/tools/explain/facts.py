@@ -81,10 +81,10 @@ def _scan_for(target: str, options: ScanOptions, found: Optional[Explanation]) -
 
 def _scan(target: str, options: ScanOptions) -> _Seen:
     """Return findings, failures, and True if the valid labels are known."""
-    from mmguard.formats.maps.engine import scan_here
+    from mmguard.formats.tasks import scan_here
+    from mmguard.scanning.plans import plan_of
     from mmguard.scanning.processes import LocalProcesses, cores
     from mmguard.scanning.run import run_plan
-    from mmguard.scanning.target import plan_of
 
     plan = plan_of(target, options)
     results = run_plan(plan, scan_here if cores() == 1 else LocalProcesses(cores()))

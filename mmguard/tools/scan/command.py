@@ -24,9 +24,9 @@ from mmguard.tools.machine_formats import entry_of
 from mmguard.tools.selection import add_selection, selection_of
 
 if TYPE_CHECKING:
-    from mmguard.formats.maps.engine import Mapper
     from mmguard.formats.maps.record import Journal
     from mmguard.formats.options import ScanOptions
+    from mmguard.formats.tasks import Mapper
 
 _SPLITS = ('train', 'val', 'test')
 
@@ -114,7 +114,7 @@ def add_to(commands: Any) -> None:
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
         'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net '
-        '(dataset.json). Label maps, a COCO JSON and YOLO can lie behind a URL (s3://, gs://, az://, https://, '
+        '(dataset.json). Label maps, a COCO JSON and YOLO can be at a URL (s3://, gs://, az://, https://, '
         'zip://FOLDER::FILE.zip). A config in Python is a program, and is run; what an edit of it touches is built and '
         'called before and after it, in a process without network, for at most 20 s. Exit code: 0 clean, 1 findings, 2 '
         'could not run, or read nothing.',
@@ -147,10 +147,8 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.findings.wording import apply_hint, fix_hint
-    from mmguard.formats.maps.engine import MapSource
-    from mmguard.formats.nnunet.source import CaseSource
+    from mmguard.scanning.plans import plan_of
     from mmguard.scanning.run import run_plan, verify_results
-    from mmguard.scanning.target import plan_of
     from mmguard.storage.urls import enter
     from mmguard.tools.console import Console
     from mmguard.tools.outputs import write_json, write_output
@@ -167,7 +165,7 @@ def run(args: argparse.Namespace) -> int:
         plan = plan_of(args.target, options)
         mapper = _mapper(args, stack)
         journal = None
-        if any(isinstance(source, (MapSource, CaseSource)) for source in plan.sources):
+        if any(source.resumes for source in plan.sources):
             journal = stack.enter_context(_journal(args))
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
@@ -197,7 +195,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     """Return the mapper that reads many files at a time."""
-    from mmguard.formats.maps.engine import scan_here
+    from mmguard.formats.tasks import scan_here
     from mmguard.scanning.processes import LocalProcesses, cores
 
     if args.dask:

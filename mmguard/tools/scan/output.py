@@ -15,8 +15,7 @@ from mmguard.findings import LabelFacts
 from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.wording import unpack
 from mmguard.formats.faults import printable
-from mmguard.formats.maps.engine import MapSource
-from mmguard.formats.nnunet.source import CaseSource
+from mmguard.formats.format import Source
 from mmguard.scanning.run import SetResult
 from mmguard.text import quantity
 from mmguard.tools.console import Console, Table, Text
@@ -63,12 +62,12 @@ class ScanProgress:
             with suppress(OSError):
                 os.write(2, line.encode('utf-8', 'backslashreplace'))
 
-    def start(self, source: Any) -> None:
+    def start(self, source: Source) -> None:
         """Start the bar of a source."""
         self._begun, self._done, self._name = time.monotonic(), 0, source.name
         if self._bar is None:
             return
-        total = source.count() if isinstance(source, (MapSource, CaseSource)) else None
+        total = source.count()
         self._task = self._bar.add_task(printable(source.name), total=total, rate='')
         self._bar.refresh()
 

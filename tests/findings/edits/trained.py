@@ -15,7 +15,7 @@ from targets import scan_sets
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.formats.options import ScanOptions
-from mmguard.scanning.target import plan_of
+from mmguard.scanning.plans import plan_of
 
 VOID = 255
 #: Left out of a pipeline: they show other parts of a label map at each look.

@@ -1,110 +1,16 @@
-"""Trial copies of label files, as `mmguard fix` would write them, in a temporary folder; and their counts."""
+"""Counts of label maps as they will be after `mmguard fix`, without writing one."""
 
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 from copy import copy
-from pathlib import Path
-from typing import Dict, Iterator, Optional, Sequence
+from typing import Dict, Optional
 
-from mmguard.errors import CannotRun
-from mmguard.files.regular import temporary_folder
-from mmguard.findings.edits import FileChanges
 from mmguard.formats.faults import Examples
 from mmguard.formats.maps.read import FEW_FRACTIONS
 from mmguard.formats.maps.summary import MAX_COLOURS, MapSummary
-from mmguard.formats.maps.write import correct_map
-from mmguard.formats.options import Colour, FixOptions, NotCorrected, Unreadable
+from mmguard.formats.options import Colour, FixOptions
 from mmguard.labels.space import apply_label_map
-from mmguard.scanning.copies import write_copies
-from mmguard.storage.files import FILES
-from mmguard.storage.urls import strip_secrets
-
-#: Files above this size, in bytes, are not copied: it would take too long.
-LARGEST = 32 << 20
-#: Minimum cost of a file, in bytes: smaller files take as long.
-_LEAST = 4096
-
-
-class NotTried(CannotRun):
-    """Reason why files are not copied for a trial, such as their size."""
-
-
-@contextmanager
-def copies_of(files: FileChanges) -> Iterator[Dict[str, str]]:
-    """Yield file or folder -> its copy, as `mmguard fix` would write it with its options.
-
-    Raises:
-        NotTried, CannotCorrect, OSError: A file cannot be copied.
-    """
-    copies: Dict[str, str] = {}
-    with temporary_folder() as folder:
-        for number, (path, options) in enumerate(files):
-            if _size(path) > LARGEST:
-                raise NotTried(path)
-            out = Path(folder, str(number))
-            written = write_copies(path, out, FixOptions(**dict(options)), _link)
-            for failure in written.failures:  # internal errors: not the fault of the file
-                raise failure
-            if written.left_out:
-                raise NotTried(path)
-            copies[path] = str(out / os.path.basename(path) if os.path.isfile(path) else out)
-        yield copies
-
-
-@contextmanager
-def copies_of_maps(paths: Sequence[str], options: FixOptions) -> Iterator[Dict[str, str]]:
-    """Write copies of a few label maps.
-
-    Yields:
-        dict[str, str]: Final path of a copy -> its temporary path.
-
-    Raises:
-        NotTried: A readable file would be left out.
-    """
-    copies: Dict[str, str] = {}
-    with temporary_folder() as folder:
-        for number, path in enumerate(paths):
-            written = Path(folder, f'{number}.png')
-            try:
-                with FILES.open(strip_secrets(path)) as file:
-                    data = file.read()
-                written.write_bytes(correct_map(data, os.path.splitext(path)[1], options).data)
-            except (OSError, Unreadable):  # another rule names the files that cannot be read
-                continue
-            except NotCorrected as error:
-                raise NotTried(path) from error
-            copies[name_of_copy(path)] = str(written)
-        yield copies
-
-
-def name_of_copy(path: str) -> str:
-    """Return the name of a label map as `mmguard fix` writes it."""
-    stem, ending = os.path.splitext(path)
-    return path if ending.lower() == '.png' else f'{stem}.png'
-
-
-def _size(path: str) -> int:
-    if os.path.isfile(path):
-        return os.path.getsize(path)
-    size = 0
-    for place, _, names in os.walk(path):
-        labels = [name for name in names if _is_text(name)]
-        size += sum(max(os.path.getsize(os.path.join(place, name)), _LEAST) for name in labels)
-        if size > LARGEST:
-            break
-    return size
-
-
-def _is_text(name: str) -> bool:
-    return name.lower().endswith(('.xml', '.txt', '.json'))
-
-
-def _link(file: str, path: Path, stays_link: bool) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    os.symlink(os.path.realpath(file), path)
-
 
 _COLOURED = ('rgb', 'rgba')
 
@@ -184,3 +90,9 @@ def _scale_counts(summary: MapSummary, options: FixOptions) -> Optional[Dict[int
 def _rgb(name: str) -> Colour:
     red, green, blue = map(int, name.split(','))
     return red, green, blue
+
+
+def name_of_copy(path: str) -> str:
+    """Return the name of a label map as `mmguard fix` writes it."""
+    stem, ending = os.path.splitext(path)
+    return path if ending.lower() == '.png' else f'{stem}.png'
