@@ -34,7 +34,7 @@ print(seconds, peak - before)
 """
 SIDES = {
     'ours': dict(
-        imports='from mmguard.tools.scan.annotations.coco import scan_coco',
+        imports='from mmguard.formats.coco.read import scan_coco',
         call='scan_coco(sys.argv[1], class_names=[f"class {n}" for n in range(80)])',
         count='result.total',
     ),

@@ -20,12 +20,12 @@ from typing import List, NamedTuple
 from benchmarks.relay import Relay
 from benchmarks.storage import FILES, LABELS, SIDE, far_away, lead_to
 from benchmarks.timing import Row, interleaved
-from mmguard.tools.scan.engine import Mapper, scan_maps
-from mmguard.tools.scan.processes import DaskCluster, LocalProcesses, cores
-from mmguard.tools.scan.record import Journal
-from mmguard.tools.scan.sources.folder import FolderSource
-from mmguard.tools.storage.files import forget_listings
-from mmguard.tools.storage.urls import enter
+from mmguard.formats.maps.engine import Mapper, scan_maps
+from mmguard.formats.maps.folder import FolderSource
+from mmguard.formats.maps.record import Journal
+from mmguard.scanning.processes import DaskCluster, LocalProcesses, cores
+from mmguard.storage.files import forget_listings
+from mmguard.storage.urls import enter
 
 RECORDS = int(os.environ.get('SCALE_RECORDS', 1_000_000))
 PROCESSES, WORKERS = 3, 33

@@ -15,11 +15,11 @@ import pandas as pd
 from PIL import Image
 
 from benchmarks.timing import Row, interleaved
-from mmguard.tools.scan.engine import scan_maps
-from mmguard.tools.scan.processes import LocalProcesses, cores
-from mmguard.tools.scan.record import Journal
-from mmguard.tools.scan.settings import MapSettings
-from mmguard.tools.scan.sources.folder import FolderSource
+from mmguard.formats.maps.engine import scan_maps
+from mmguard.formats.maps.folder import FolderSource
+from mmguard.formats.maps.record import Journal
+from mmguard.formats.maps.settings import MapSettings
+from mmguard.scanning.processes import LocalProcesses, cores
 
 SIZE = (1024, 2048)
 FILES = 16
@@ -138,10 +138,10 @@ def _decode(files: List[str]) -> None:
 _CHILD = """
 import sys
 from pathlib import Path
-from mmguard.tools.scan.engine import scan_maps
-from mmguard.tools.scan.record import Journal
-from mmguard.tools.scan.settings import MapSettings
-from mmguard.tools.scan.sources.folder import FolderSource
+from mmguard.formats.maps.engine import scan_maps
+from mmguard.formats.maps.record import Journal
+from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.maps.folder import FolderSource
 
 def resident():
     return int(Path('/proc/self/statm').read_text().split()[1]) * 4096 / 2**20

@@ -22,14 +22,14 @@ from PIL import Image
 
 from benchmarks.scan import street
 from benchmarks.timing import Row, interleaved
-from mmguard.tools.scan.engine import scan_maps
-from mmguard.tools.scan.processes import PER_CORE, LocalProcesses, cores
-from mmguard.tools.scan.record import Journal
-from mmguard.tools.scan.settings import MapSettings
-from mmguard.tools.scan.sources.folder import FolderSource
-from mmguard.tools.storage.files import forget_listings
-from mmguard.tools.storage.requests import AT_ONCE
-from mmguard.tools.storage.urls import enter
+from mmguard.formats.maps.engine import scan_maps
+from mmguard.formats.maps.folder import FolderSource
+from mmguard.formats.maps.record import Journal
+from mmguard.formats.maps.settings import MapSettings
+from mmguard.scanning.processes import PER_CORE, LocalProcesses, cores
+from mmguard.storage.files import forget_listings
+from mmguard.storage.requests import AT_ONCE
+from mmguard.storage.urls import enter
 
 FILES, DIFFERENT, SIDE = int(os.environ.get('STORAGE_FILES', 2000)), 20, 512
 LATENCY = 0.02

@@ -30,8 +30,8 @@ def rows(device: str, rounds: int, files: int = FILES) -> List[Row]:
     from ultralytics.data.utils import img2label_paths, verify_image_label
     from ultralytics.utils import NUM_THREADS
 
-    from mmguard.tools.scan.processes import LocalProcesses, cores
-    from mmguard.tools.scan.yolo.scan import yolo_sets
+    from mmguard.formats.yolo.read import yolo_sets
+    from mmguard.scanning.processes import LocalProcesses, cores
 
     with tempfile.TemporaryDirectory() as folder:
         images = make(folder, files)

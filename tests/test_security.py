@@ -28,13 +28,15 @@ from mmguard.errors import CannotRun
 from mmguard.files import plain_data
 from mmguard.files.inside import OutsideError, resolve_inside
 from mmguard.files.regular import hold_folder
+from mmguard.formats.labelme import records as labelme_json
+from mmguard.formats.voc import records as voc_xml
+from mmguard.formats.yolo import data_yaml as declared
+from mmguard.formats.yolo import rows as settings
+from mmguard.storage import archives, requests, systems, urls
+from mmguard.storage.files import FILES, LARGEST, LARGEST_FILE
 from mmguard.tools.child import python_command
 from mmguard.tools.explain import troubles
 from mmguard.tools.scan import forms, processes
-from mmguard.tools.scan.annotations import labelme_json, voc_xml
-from mmguard.tools.scan.yolo import declared, settings
-from mmguard.tools.storage import archives, requests, systems, urls
-from mmguard.tools.storage.files import FILES, LARGEST, LARGEST_FILE
 
 PAGE = (Path(__file__).parent.parent / 'SECURITY.md').read_text(encoding='utf-8')
 #: First cell of a row -> the second.

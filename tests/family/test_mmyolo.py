@@ -25,7 +25,7 @@ from mmguard.cli import main
 from mmguard.config.changes import change_data
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.findings.engine import chosen_rules, diagnose
-from mmguard.tools.scan.annotations.datasets import scan_detection_config
+from mmguard.scanning.config_instances import scan_detection_config
 
 YOLOV8 = 'yolov8/yolov8_s_syncbn_fast_8xb16-500e_coco.py'
 

@@ -31,7 +31,7 @@ from mmguard.findings import Finding
 from mmguard.findings.edits import Edit
 from mmguard.findings.engine import count_trained_classes
 from mmguard.findings.facts import LabelFacts
-from mmguard.tools.scan.run import SetResult
+from mmguard.scanning.run import SetResult
 
 THREE = {0: 'cat', 1: 'dog', 2: 'cow'}
 
@@ -314,7 +314,7 @@ def test_ambiguous_images_get_no_edit(code: str, build: Build, tmp_path: Path) -
 
 
 def test_a_file_too_large_to_copy_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('mmguard.tools.scan.trial_copies.LARGEST', 100)
+    monkeypatch.setattr('mmguard.scanning.trial_copies.LARGEST', 100)
     first = scan(json_alone(THREE, 3, corners(GOOD)), tmp_path / 'set').first
     assert first.code == 'MG172'
     assert not first.edits

@@ -14,7 +14,7 @@ from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.edits import ASKS, MANUAL, SAFE
-from mmguard.tools.scan.run import SetResult
+from mmguard.scanning.run import SetResult
 
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')

@@ -14,7 +14,7 @@ from situation import save, save_photos, seg_data, seg_model, write_config
 from targets import scan_sets, write_edited
 
 from mmguard.findings import Finding
-from mmguard.tools.scan import run
+from mmguard.scanning import run
 
 
 def found_in(config: Path, *splits: str) -> List[Finding]:

@@ -20,7 +20,7 @@ from mmguard.tools.scan.command import add_labels, add_reading, add_split, optio
 from mmguard.version import __version__
 
 if TYPE_CHECKING:
-    from mmguard.tools.scan.settings import ScanOptions
+    from mmguard.formats.options import ScanOptions
 
 #: The first line of what is written.
 _GONE = 'with the edits for {}'
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     if (args.scan or args.guard) and not args.edit:
         raise CannotRun('--scan and --guard go with --edit N')
     options = options_of(args)
-    said = replace(options, run_code=False).words()
+    said = replace(options, run_code=False).arguments()
     if said and not args.scan:
         raise CannotRun(f'{shlex.join(said)}: what is said to a scan goes with --scan')
     scanned = options if args.scan else None

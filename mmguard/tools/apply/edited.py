@@ -16,7 +16,7 @@ from mmguard.findings.together import Offer, first_safe, objection
 from mmguard.findings.wording import number_edits
 
 if TYPE_CHECKING:
-    from mmguard.tools.scan.settings import ScanOptions
+    from mmguard.formats.options import ScanOptions
 
 
 class Edited(NamedTuple):
@@ -89,7 +89,9 @@ def _apply_number(number: str, offers: Sequence[Offer], source: str, scanned: Op
     if number in known and not known[number].edit.config:
         raise CannotRun(f'edit {number} rewrites label files: `{_fix(source, scanned, number)}`')
     if number not in known:
-        words = shlex.join(['mmguard', *(['check', source] if scanned is None else ['scan', source, *scanned.words()])])
+        words = shlex.join(
+            ['mmguard', *(['check', source] if scanned is None else ['scan', source, *scanned.arguments()])]
+        )
         there = f'it offers 1 to {len(known)}' if known else 'it offers none'
         other = ', and with --scan those of `mmguard scan`' if scanned is None else ''
         raise CannotRun(f'`{words}` offers no edit {number}: {there}{other}')
@@ -97,7 +99,7 @@ def _apply_number(number: str, offers: Sequence[Offer], source: str, scanned: Op
 
 
 def _fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
-    words = ['mmguard', 'fix', source, '--out', 'DIR', *(scanned.words() if scanned else []), '--edit', number]
+    words = ['mmguard', 'fix', source, '--out', 'DIR', *(scanned.arguments() if scanned else []), '--edit', number]
     return shlex.join(words)
 
 

@@ -115,8 +115,8 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     names = [text for text in (name, args.config, args.data) if text]
     found = explain(log, names=names)
     if found is not None and (args.config or args.data):
+        from mmguard.formats.options import ScanOptions
         from mmguard.tools.explain.facts import look
-        from mmguard.tools.scan.settings import ScanOptions
 
         options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework, run_code=args.run_code)
         known, problems = look(args.config, args.data, options, found)

@@ -10,10 +10,10 @@ from typing import List, Optional, Tuple
 
 from mmguard.findings.finding import INFO, SEVERITIES, Finding
 from mmguard.findings.order import sort_key
+from mmguard.formats.options import ScanOptions
 from mmguard.labels.numbering import IDS
 from mmguard.text import describe_error
 from mmguard.tools.explain.explained import Explanation, Known
-from mmguard.tools.scan.settings import ScanOptions
 
 #: Finding that ids may be labels, for an unknown framework.
 _PERHAPS_IDS = 'MG138'
@@ -93,10 +93,10 @@ def _seen(target: str, options: ScanOptions, found: Optional[Explanation]) -> _S
 
 def _scanned(target: str, options: ScanOptions) -> _Seen:
     """Return findings, failures, and True if the valid labels are known."""
-    from mmguard.tools.scan.engine import scan_here
-    from mmguard.tools.scan.processes import LocalProcesses, cores
-    from mmguard.tools.scan.run import run_plan
-    from mmguard.tools.scan.target import plan_of
+    from mmguard.formats.maps.engine import scan_here
+    from mmguard.scanning.processes import LocalProcesses, cores
+    from mmguard.scanning.run import run_plan
+    from mmguard.scanning.target import plan_of
 
     plan = plan_of(target, options)
     results = run_plan(plan, scan_here if cores() == 1 else LocalProcesses(cores()))

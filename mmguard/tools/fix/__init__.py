@@ -1,1 +1,1 @@
-"""The command `mmguard fix`; what it writes is made by :mod:`mmguard.tools.scan.corrections`."""
+"""The command `mmguard fix`; what it writes is made by :mod:`mmguard.scanning.copies`."""

@@ -17,8 +17,8 @@ from mmguard.tools.exit_codes import CLEAN, FOUND
 from mmguard.tools.scan.command import add_reading, add_split, options_of
 
 if TYPE_CHECKING:
-    from mmguard.tools.scan.corrections.copies import Copies
-    from mmguard.tools.scan.corrections.options import Colour
+    from mmguard.formats.options import Colour
+    from mmguard.scanning.copies import Copies
 
 #: Files of each kind that are named.
 _SHOWN = 10
@@ -127,7 +127,7 @@ def add_to(commands: Any) -> None:
 
 
 def _target(text: str) -> str:
-    from mmguard.tools.storage.urls import enter, is_url
+    from mmguard.storage.urls import enter, is_url
 
     return enter(text) if is_url(text) else str(Path(text))
 
@@ -159,9 +159,9 @@ def _name_pairs(text: str) -> Dict[str, str]:
 
 
 def run(args: argparse.Namespace) -> int:
+    from mmguard.formats.options import FixOptions
+    from mmguard.scanning.copies import check_is_local, write_copies
     from mmguard.tools.fix.edits import check_boxes
-    from mmguard.tools.scan.corrections.copies import check_is_local, write_copies
-    from mmguard.tools.scan.corrections.options import FixOptions
 
     check_is_local(args.target)
     if args.edit:
@@ -175,8 +175,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_edits(args: argparse.Namespace) -> int:
+    from mmguard.scanning.copies import write_copies
     from mmguard.tools.fix.edits import check_boxes, choose, scan, scan_again
-    from mmguard.tools.scan.corrections.copies import write_copies
 
     with redirect_stdout(sys.stderr):  # frameworks print
         offered = scan(args.target, options_of(args))
@@ -211,7 +211,7 @@ def _code_of(written: Sequence[Copies]) -> int:
 
 def _show(out: Path, copies: Copies) -> None:
     """Print how many files are in ``out`` now, and what was changed in the first of them."""
-    from mmguard.tools.scan.corrections.copies import MANIFEST
+    from mmguard.scanning.copies import MANIFEST
 
     changed = [record for record in copies.done if record['changes']]
     files, unchanged = quantity(len(copies.done), 'file'), len(copies.done) - len(changed)

@@ -15,15 +15,14 @@ from mmguard.findings.file_edits import JSON, are_many, describe_format
 from mmguard.findings.finding import INFO
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, as_one, first_safe, objection
+from mmguard.formats.maps.engine import Mapper, scan_here
+from mmguard.formats.options import CannotCorrect, FixOptions, ScanOptions
 from mmguard.labels.instances import BOX_REASONS
+from mmguard.scanning.plans import AnnotationSource, Plan
+from mmguard.scanning.processes import LocalProcesses, cores
+from mmguard.scanning.run import offers_of, run_plan
+from mmguard.scanning.target import plan_again, plan_of
 from mmguard.text import quantity
-from mmguard.tools.scan.corrections.options import CannotCorrect, FixOptions
-from mmguard.tools.scan.engine import Mapper, scan_here
-from mmguard.tools.scan.plans import AnnotationSource, Plan
-from mmguard.tools.scan.processes import LocalProcesses, cores
-from mmguard.tools.scan.run import offers_of, run_plan
-from mmguard.tools.scan.settings import ScanOptions
-from mmguard.tools.scan.target import plan_again, plan_of
 
 
 class Offered(NamedTuple):
@@ -115,7 +114,7 @@ def _find_offer(offered: Offered, number: str) -> Offer:
 
 
 def _apply(plan: Plan, *numbers: str) -> str:
-    words = ['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.words()]
+    words = ['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.arguments()]
     return shlex.join([*words, *(word for number in numbers for word in ('--edit', number))])
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from markupsafe import Markup
 
 from mmguard.labels.space import value_counts
+from mmguard.storage.files import FILES
 from mmguard.tools.page.sections import WorstFile
-from mmguard.tools.storage.files import FILES
 
 #: Number of classes that the key of a label map names.
 _NAMED = 6

@@ -22,9 +22,9 @@ from mmguard.tools.arguments import (
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 if TYPE_CHECKING:
-    from mmguard.tools.scan.engine import Mapper
-    from mmguard.tools.scan.record import Journal
-    from mmguard.tools.scan.settings import ScanOptions
+    from mmguard.formats.maps.engine import Mapper
+    from mmguard.formats.maps.record import Journal
+    from mmguard.formats.options import ScanOptions
 
 _SPLITS = ('train', 'val', 'test')
 
@@ -86,8 +86,8 @@ def add_reading(group: Any) -> None:
 
 def options_of(args: argparse.Namespace) -> ScanOptions:
     """Build the options of a scan from a parsed command line."""
-    from mmguard.tools.scan.settings import ScanOptions, as_pairs
-    from mmguard.tools.storage.urls import enter
+    from mmguard.formats.options import ScanOptions, as_pairs
+    from mmguard.storage.urls import enter
 
     return ScanOptions(
         num_classes=args.num_classes,
@@ -145,15 +145,15 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from mmguard.findings.engine import verify_edits
     from mmguard.findings.wording import apply_hint, fix_hint
+    from mmguard.formats.maps.engine import MapSource
+    from mmguard.formats.nnunet.source import CaseSource
     from mmguard.properties.builder import verifier_of
+    from mmguard.scanning.run import run_plan
+    from mmguard.scanning.target import plan_of
+    from mmguard.storage.urls import enter
     from mmguard.tools.console import Console
     from mmguard.tools.outputs import write_json
-    from mmguard.tools.scan.engine import MapSource
-    from mmguard.tools.scan.nnunet.source import CaseSource
     from mmguard.tools.scan.output import ScanProgress, as_json, show, show_failed, write_page
-    from mmguard.tools.scan.run import run_plan
-    from mmguard.tools.scan.target import plan_of
-    from mmguard.tools.storage.urls import enter
 
     if args.html:
         import mmguard.tools.page.html  # noqa: F401  fail before hours of reading if a dependency is missing
@@ -181,7 +181,7 @@ def run(args: argparse.Namespace) -> int:
     for result in results:
         show(console, result, args.verbose)
     findings = [finding for result in results for finding in result.findings]
-    words = options.words()
+    words = options.arguments()
     for hint in (apply_hint(args.target, findings, ['--scan', *words]), fix_hint(args.target, findings, words)):
         if hint:
             console.print(f'\n{hint}', markup=False)
@@ -195,11 +195,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     """Return the mapper that reads many files at a time."""
-    from mmguard.tools.scan.engine import scan_here
-    from mmguard.tools.scan.processes import LocalProcesses, cores
+    from mmguard.formats.maps.engine import scan_here
+    from mmguard.scanning.processes import LocalProcesses, cores
 
     if args.dask:
-        from mmguard.tools.scan.processes import DaskCluster
+        from mmguard.scanning.processes import DaskCluster
 
         cluster = DaskCluster(args.dask)
         stack.callback(cluster.close)
@@ -209,7 +209,7 @@ def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
 
 
 def _journal(args: argparse.Namespace) -> Journal:
-    from mmguard.tools.scan.record import Journal, default_journal
+    from mmguard.formats.maps.record import Journal, default_journal
 
     path = args.journal or default_journal(args.target)
     try:

@@ -10,13 +10,13 @@ from typing import Any, Dict, List, Sequence
 from mmguard.findings import LabelFacts
 from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.wording import unpack
+from mmguard.formats.faults import printable
+from mmguard.formats.maps.engine import MapSource
+from mmguard.formats.nnunet.source import CaseSource
+from mmguard.scanning.run import SetResult
 from mmguard.text import quantity
 from mmguard.tools.console import Console, Table, Text
 from mmguard.tools.on_screen import finding_on_screen
-from mmguard.tools.scan.engine import MapSource
-from mmguard.tools.scan.faults import printable
-from mmguard.tools.scan.nnunet.source import CaseSource
-from mmguard.tools.scan.run import SetResult
 
 _SECONDS = 0.2
 

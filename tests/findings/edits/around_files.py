@@ -11,9 +11,9 @@ from PIL import Image
 from targets import Target, scan_sets
 
 from mmguard.findings.facts import LabelFacts
+from mmguard.formats.options import ScanOptions
 from mmguard.labels.numbering import FRAMEWORKS, IDS
-from mmguard.tools.scan.settings import ScanOptions
-from mmguard.tools.scan.target import plan_of
+from mmguard.scanning.target import plan_of
 
 
 def config_around(target: Target, root: Path) -> Config:

@@ -20,8 +20,8 @@ from targets import Target, write_edit
 from trained import trained_on
 
 from mmguard.config.read import read_config
-from mmguard.tools.scan.plans import CannotScan
-from mmguard.tools.scan.settings import SPLITS
+from mmguard.formats.options import SPLITS
+from mmguard.scanning.plans import CannotScan
 
 REPORTS = {f'{path.parents[1].name}/{path.parent.name}': path for path in sorted(CASES.glob('set*/*/gen.py'))}
 

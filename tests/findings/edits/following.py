@@ -19,7 +19,7 @@ from trained import Trained, trained_on
 
 from mmguard.findings import Finding
 from mmguard.findings.edits import Edit
-from mmguard.tools.scan.settings import SPLITS
+from mmguard.formats.options import SPLITS
 
 REPORTS = {**SEGMENTATION, **DETECTION}
 FOLLOWED = {

@@ -9,13 +9,13 @@ from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.finding import POSSIBLE
+from mmguard.formats.maps.engine import scan_here
+from mmguard.formats.options import ScanOptions
 from mmguard.labels.spaces import LabelSpaces, from_options
+from mmguard.scanning.plans import CannotScan
+from mmguard.scanning.run import SetResult, run_plan
+from mmguard.scanning.target import plan_of
 from mmguard.tools.apply.guarded import guard_tree
-from mmguard.tools.scan.engine import scan_here
-from mmguard.tools.scan.plans import CannotScan
-from mmguard.tools.scan.run import SetResult, run_plan
-from mmguard.tools.scan.settings import ScanOptions
-from mmguard.tools.scan.target import plan_of
 
 
 def contradictions(path: Path) -> List[str]:

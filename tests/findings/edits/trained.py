@@ -15,8 +15,8 @@ from PIL import Image
 from targets import scan_sets
 
 from mmguard.findings.facts import LabelFacts
-from mmguard.tools.scan.settings import ScanOptions
-from mmguard.tools.scan.target import plan_of
+from mmguard.formats.options import ScanOptions
+from mmguard.scanning.target import plan_of
 
 VOID = 255
 #: Left out of a pipeline: they show other parts of a label map at each look.

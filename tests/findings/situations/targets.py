@@ -9,12 +9,11 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
 from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
 from mmguard.findings.edits import Edit
-from mmguard.tools.scan.corrections.copies import MANIFEST, write_copies
-from mmguard.tools.scan.corrections.options import FixOptions
-from mmguard.tools.scan.engine import scan_here
-from mmguard.tools.scan.run import SetResult, run_plan
-from mmguard.tools.scan.settings import ScanOptions
-from mmguard.tools.scan.target import plan_of
+from mmguard.formats.maps.engine import scan_here
+from mmguard.formats.options import FixOptions, ScanOptions
+from mmguard.scanning.copies import MANIFEST, write_copies
+from mmguard.scanning.run import SetResult, run_plan
+from mmguard.scanning.target import plan_of
 
 Build = Callable[[Path], Any]
 

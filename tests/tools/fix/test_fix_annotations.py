@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.tools.scan.corrections.coco import correct_coco
-from mmguard.tools.scan.corrections.options import FixOptions
+from mmguard.formats.coco.write import correct_coco
+from mmguard.formats.options import FixOptions
 
 W, H = 100, 50
 

@@ -17,8 +17,8 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.tools.scan.corrections.maps import correct_map
-from mmguard.tools.scan.corrections.options import FixOptions
+from mmguard.formats.maps.write import correct_map
+from mmguard.formats.options import FixOptions
 
 LABEL = np.array([[0, 1, 2], [11, 255, 2]], dtype=np.uint8)
 

@@ -14,10 +14,10 @@ from label_files import BLOCKS, write
 from scans import scan
 
 from mmguard.cli import main
+from mmguard.formats.maps.folder import FolderSource
+from mmguard.formats.maps.record import MapItem
+from mmguard.formats.maps.settings import MapSettings
 from mmguard.tools.arguments import label_map
-from mmguard.tools.scan.record import MapItem
-from mmguard.tools.scan.settings import MapSettings
-from mmguard.tools.scan.sources.folder import FolderSource
 
 
 @pytest.fixture(autouse=True)

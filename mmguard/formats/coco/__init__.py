@@ -1,0 +1,1 @@
+"""COCO, LVIS and panoptic JSON."""

@@ -1,0 +1,332 @@
+"""Scan of COCO and LVIS JSON files."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.formats.coco.file import CocoFile, read_coco
+from mmguard.formats.coco.masks import MASK_FAULTS, judged
+from mmguard.formats.coco.panoptic import describe_segments, folder_beside
+from mmguard.formats.coco.records import ABSENT
+from mmguard.formats.coco.samples import Sample, samples_of_coco
+from mmguard.formats.disk import missing_files, other_sizes
+from mmguard.formats.faults import Faults
+from mmguard.formats.table import (
+    EXAMPLES,
+    LARGEST_SIDE,
+    NO_NUMBER,
+    UNLISTED,
+    WRONG_SIZE,
+    Table,
+    counts_of,
+    facts_of,
+    places,
+    repeated,
+    side_by_side,
+)
+from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
+from mmguard.storage.urls import is_url
+from mmguard.text import quantity, shorten
+
+#: An id beyond this cannot be a label: it is a string or missing.
+LARGEST_LABEL = 1 << 53
+#: More unused ids than this are not gaps: no model has so many outputs.
+_MOST_UNUSED = 5000
+#: Shorter side, in pixels, below which mmdet's own configs drop images.
+MIN_SIZE = 32
+
+
+class Numbering(NamedTuple):
+    """Mapping of categories to labels."""
+
+    by: str  #: ``AnnotationFacts.labelled_by``.
+    labels: List[int]  #: Label of each category of the file; -1 if it has none.
+    names: List[str]  #: Names of the labels; empty if they have none.
+
+
+def scan_coco(
+    path: str,
+    num_classes: Optional[int] = None,
+    class_names: Optional[Sequence[str]] = None,
+    images: Optional[str] = None,
+    min_size: int = MIN_SIZE,
+    lvis: bool = False,
+    by_url: Optional[bool] = None,
+    labels: Optional[str] = None,
+    framework: Optional[str] = None,
+    ask: Optional[Callable[[List[Sample]], LoaderFacts]] = None,
+    masks: bool = False,
+    maps: Optional[Tuple[str, str]] = None,
+    segments: Optional[str] = None,
+) -> LabelFacts:
+    """Read a file of COCO's format (LVIS, Objects365, panoptic, ...). Never raise because of its content.
+
+    With ``class_names``, labels are mmdet's: the position of a category in the file's own list, counting only the
+    listed names. (The order of ``class_names`` has no effect; ``annotations.renamed`` records differences.) mmdet
+    silently drops categories that are not listed; they are counted in ``annotations.left_out``. Without
+    ``class_names``, the meaning of a label depends on the framework: pass ``labels`` or ``framework``. Without either,
+    labels are the positions, and rule MG138 describes the effect in frameworks that train on the ids.
+
+    Args:
+        num_classes (int, optional): Classes of the head. Default: the number of names, or the number that ids require.
+        images (str, optional): Folder of the images; if given, missing files are reported.
+        min_size (int): Images with a shorter side are counted as small, ``filter_cfg['min_size']`` of the data set.
+        lvis (bool): Labels of mmdet's LVIS data sets: every category of the file has one, listed or not.
+        by_url (bool, optional): Images are named by ``coco_url``, as in LVIS 1.0.
+        labels (str, optional): ``'positions'`` or ``'ids'``. Default: those of the framework.
+        ask (callable, optional): Loads a few images of a file without faults with the config's own data set.
+        masks (bool): Read masks into ``annotations.mask_faults``; of a panoptic file all PNGs instead of some.
+        maps (tuple[str, str], optional): Folder and suffix of label maps; missing ones are reported.
+        segments (str, optional): Folder of the PNGs of a panoptic file. Default: the one named like the file, if any.
+
+    Returns:
+        LabelFacts: ``kind='instances'``. Histogram and values count what training sees: no crowds, nothing that the
+        loader drops. ``files`` are images.
+    """
+    faults = Faults()
+    path = os.fspath(path)
+    source = os.path.basename(path) or path
+    coco = read_coco(path, source, faults, bool(by_url), masks)
+    annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
+    numbering = _number(coco, class_names, lvis, labels, framework)
+    annotations.labelled_by = numbering.by
+    annotations.classes_counted = num_classes is None and class_names is None
+    if numbering.by == 'category id' and framework is not None:
+        annotations.min_label = FRAMEWORKS[framework].min_label
+    table = _table(coco, numbering, framework in (None, 'mmdet') and numbering.by != 'COCO ids')
+    _describe_categories(coco, table, class_names, numbering, annotations, faults, source)
+    _describe_ids(coco, table, annotations, bool(by_url))
+    _describe_sizes(coco, faults, source)
+    annotations.masks_read = masks
+    if masks and not coco.panoptic:
+        _describe_masks(coco, table, annotations)
+    if images is not None:
+        names = [name for name in coco.images.name if name]
+        annotations.missing, annotations.missing_files = missing_files(os.fspath(images), names, faults)
+        annotations.sizes_compared, annotations.size_mismatches = other_sizes(
+            os.fspath(images), coco.images.name, coco.images.sizes
+        )
+    if coco.panoptic and not is_url(path):
+        folder = folder_beside(path) if segments is None else segments
+        if folder:
+            describe_segments(path, folder, masks, annotations, faults, source)
+    if maps is not None:
+        _look_for_maps(coco, *maps, faults)
+    samples = samples_of_coco(coco) if ask is not None and not faults and not annotations.without_key else []
+    del coco  # half of the memory, and not needed for counting
+    if num_classes is None:
+        num_classes = max(len(numbering.names), 1) if numbering.by != 'category id' else _enough(annotations)
+    facts = facts_of(table, num_classes, numbering.names, annotations)
+    annotations.unreadable = faults.to_dict()
+    if ask is not None and samples and not facts.values and not facts.reasons:
+        facts.loader = ask(samples)
+    return facts
+
+
+def _number(
+    coco: CocoFile,
+    class_names: Optional[Sequence[str]],
+    lvis: bool,
+    labels: Optional[str],
+    framework: Optional[str],
+) -> Numbering:
+    names = [name for _, name in coco.categories]
+    if class_names is not None and not lvis:
+        wanted = set(class_names)
+        codes = [code for code, name in coco.categories if name in wanted]
+        return Numbering('file order', _labels(coco, codes), list(class_names))
+    if lvis:
+        return Numbering('file order', _labels(coco, [code for code, _ in coco.categories]), list(class_names or names))
+    known = FRAMEWORKS.get(framework or '')
+    labels = labels or (known.labels if known else None)
+    if labels == IDS:
+        return Numbering('category id', [], [])
+    if labels == COCO:
+        known_ids = [coco.ids.original(code) for code, _ in coco.categories]
+        table = {number: label for label, number in enumerate(COCO_IDS)}
+        return Numbering('COCO ids', [table.get(number, -1) for number in known_ids], [])
+    ordered = sorted(coco.categories, key=lambda one: one[0]) if known and known.ascending else coco.categories
+    by = 'unknown' if labels is None else 'file order'
+    return Numbering(by, _labels(coco, [code for code, _ in ordered]), [name for _, name in ordered])
+
+
+def _labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
+    """Return the label of each category: its index in ``codes``, -1 if missing."""
+    # Of two categories with one id the last one gets it, as in mmdet's dict.
+    last = {code: label for label, code in enumerate(codes)}
+    return [last.get(code, -1) for code, _ in coco.categories]
+
+
+def _enough(annotations: AnnotationFacts) -> int:
+    """Return the outputs needed to make every id a label; the number of categories if ids cannot be labels."""
+    listed = max(len(annotations.categories), 1)
+    enough = max(annotations.categories, default=0) + 1
+    return enough if listed <= enough <= listed + _MOST_UNUSED else listed
+
+
+def _table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
+    columns = coco.annotations
+    sizes = coco.images.sizes
+    image = places(columns.image_id, np.array(coco.images.id, np.int64))
+    image[columns.image_id == ABSENT] = -1
+    category = places(columns.category_id, np.array([code for code, _ in coco.categories], np.int64))
+    category[columns.category_id == ABSENT] = -1
+    left, top, width, height = columns.box.T
+    boxed = ~((left == NO_NUMBER) & (top == NO_NUMBER) & (width == NO_NUMBER) & (height == NO_NUMBER))
+    with np.errstate(over='ignore', invalid='ignore'):
+        corners = side_by_side(left, top, left + width, top + height)
+    if numbering.by == 'category id':
+        labels = columns.category_id
+        # Ids that are not integers cannot be trained as labels; they are reported as faults.
+        unlisted = labels < -LARGEST_LABEL
+    else:
+        labels = np.array([*numbering.labels, -1], np.int64)[category]
+        unlisted = labels < 0
+    left_out = {UNLISTED: unlisted, 'ignore is set': columns.ignore}
+    if numbering.by != 'category id' and by_mmdet:
+        left_out.update(_left_out_by_mmdet(coco, image, corners, boxed, sizes))
+    return Table(
+        images=[name or f'image {coco.ids.original(code)}' for code, name in zip(coco.images.id, coco.images.name)],
+        sizes=sizes,
+        categories=[str(coco.ids.original(code)) for code, _ in coco.categories],
+        image=image,
+        category=category,
+        label=labels,
+        corners=corners,
+        boxed=boxed,
+        ignored=columns.crowd,
+        left_out=left_out,
+        judged=~unlisted & ~columns.ignore,
+    )
+
+
+def _left_out_by_mmdet(
+    coco: CocoFile, image: np.ndarray, corners: np.ndarray, boxed: np.ndarray, sizes: np.ndarray
+) -> Dict[str, np.ndarray]:
+    """Return the annotations that ``CocoDataset.parse_data_info`` drops: reason -> bool (N,)."""
+    columns = coco.annotations
+    inside = boxed.copy()
+    with np.errstate(invalid='ignore', over='ignore'):
+        for axis, extents in enumerate(sizes.T[::-1]):  # one axis at a time to save memory
+            ends = np.minimum(corners[:, 2 + axis], np.append(extents, np.inf)[image])
+            inside &= ends > np.maximum(corners[:, axis], 0)
+    return {
+        'no part inside the image': boxed & ~inside,
+        'thinner than one pixel': boxed & ((columns.box[:, 2] < 1) | (columns.box[:, 3] < 1)),
+        'area is 0': (columns.area <= 0) & (columns.area != NO_NUMBER),
+    }
+
+
+def _describe_categories(
+    coco: CocoFile,
+    table: Table,
+    class_names: Optional[Sequence[str]],
+    numbering: Numbering,
+    annotations: AnnotationFacts,
+    faults: Faults,
+    source: str,
+) -> None:
+    for code, name in coco.categories:
+        number = coco.ids.original(code)
+        if isinstance(number, int) and code != ABSENT:
+            annotations.categories[number] = name
+        else:
+            what = 'a category has no id' if code == ABSENT else 'the id of a category is not a whole number'
+            faults.add(
+                what,
+                f'{source}: {shorten(name)}' if code == ABSENT else f'{source}: {shorten(number)}, {shorten(name)}',
+            )
+    names = [name for _, name in coco.categories]
+    counts = np.bincount(table.category[table.category >= 0], minlength=len(names)).tolist()
+    annotations.unused = [name for name, count in zip(names, counts) if not count]
+    annotations.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
+    annotations.duplicate_category_ids = [
+        coco.ids.original(code) for code, count in Counter(code for code, _ in coco.categories).items() if count > 1
+    ]
+    for code, count in counts_of(coco.annotations.category_id[table.category < 0]).items():
+        number = coco.ids.original(code)
+        if isinstance(number, int) and code != ABSENT:
+            annotations.unnamed[number] = count
+            rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
+            annotations.unnamed_examples += _places_of(coco, table, rows)
+        elif code != ABSENT:
+            faults.add('category_id names no category', f'{source}: {shorten(number)}, {quantity(count, "annotation")}')
+    if class_names is None:
+        return
+    in_file = set(names)
+    annotations.not_in_file = [name for name in class_names if name not in in_file]
+    by_label = {label: name for label, name in zip(numbering.labels, names) if label >= 0}
+    annotations.renamed = [
+        (label, by_label[label], name) for label, name in enumerate(class_names) if by_label.get(label, name) != name
+    ]
+    if numbering.labels:
+        annotations.left_out_names = {
+            name: counts[place] for place, name in enumerate(names) if numbering.labels[place] < 0
+        }
+
+
+def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) -> None:
+    """Count mask faults of the annotations that a loader keeps."""
+    loaded = table.image >= 0
+    for flags in table.left_out.values():
+        loaded &= ~flags
+    codes = np.where(loaded, judged(coco.annotations.mask, table.extents), 0)
+    for code in np.unique(codes[codes > 0]).tolist():
+        rows = np.flatnonzero(codes == code)
+        annotations.mask_faults[MASK_FAULTS[code]] = len(rows)
+        annotations.mask_examples[MASK_FAULTS[code]] = _places_of(coco, table, rows)
+
+
+def _places_of(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
+    """Return the image and id of the first annotations."""
+    places = []
+    for row in rows[:EXAMPLES].tolist():
+        image, code = int(table.image[row]), int(coco.annotations.id[row])
+        named = f'annotation {coco.ids.original(code)}' if code != ABSENT else f'entry {row} of "annotations"'
+        places.append(f'{table.images[image] if image >= 0 else "an image that is not listed"}: {named}')
+    return places
+
+
+def _look_for_maps(coco: CocoFile, folder: str, ending: str, faults: Faults) -> None:
+    names = [name.rsplit('.', 1)[0] + ending for name in coco.images.name if name]
+    for name in missing_files(folder, names, faults)[1]:
+        faults.add('with_seg=True, and the label map of an image is not there', os.path.join(folder, name))
+
+
+def _describe_sizes(coco: CocoFile, faults: Faults, source: str) -> None:
+    sizes = coco.images.sizes
+    with np.errstate(invalid='ignore'):
+        wrong = ((sizes != NO_NUMBER) & ~((sizes >= 1) & (sizes <= LARGEST_SIDE))).any(axis=1)
+    for place in np.flatnonzero(wrong).tolist():
+        height, width = sizes[place].tolist()
+        faults.add(WRONG_SIZE, f'{source}: {shorten(coco.images.name[place])}: {width:g} x {height:g}')
+
+
+def _describe_ids(coco: CocoFile, table: Table, annotations: AnnotationFacts, by_url: bool) -> None:
+    columns, images = coco.annotations, coco.images
+    image_ids = np.array(images.id, np.int64)
+    annotations.duplicate_image_ids = list(map(coco.ids.original, repeated(image_ids[image_ids != ABSENT])))
+    if not coco.panoptic:
+        annotations.duplicate_annotation_ids = list(map(coco.ids.original, repeated(columns.id[columns.id != ABSENT])))
+    if len(set(images.name)) < len(images.name):
+        twice = (name for name, count in Counter(images.name).items() if count > 1 and name)
+        annotations.duplicate_files = [name for name, _ in zip(twice, range(EXAMPLES))]
+    sizes = images.sizes
+    without = {
+        'images.id': (image_ids == ABSENT).sum(),
+        'images.height': (sizes[:, 0] == NO_NUMBER).sum(),
+        'images.width': (sizes[:, 1] == NO_NUMBER).sum(),
+        f'images.{"coco_url" if by_url else "file_name"}': sum(not name for name in images.name),
+        'categories.isthing': coco.without_isthing if coco.panoptic else 0,
+        'annotations.id': (columns.id == ABSENT).sum(),
+        'annotations.image_id': (columns.image_id == ABSENT).sum(),
+        'annotations.category_id': (columns.category_id == ABSENT).sum(),
+        'annotations.bbox': (~table.boxed).sum(),
+        'annotations.area': (columns.area == NO_NUMBER).sum(),
+    }
+    annotations.without_key = {key: int(count) for key, count in without.items() if count}

@@ -1,0 +1,381 @@
+"""Correction of a COCO or LVIS JSON: annotations with an invalid category, box or image."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+
+from mmguard.files.inside import find_inside
+from mmguard.formats.boxes import Corners, clamp, fault_of, number, numbers, shortest
+from mmguard.formats.options import Corrected, FixOptions, NotCorrected
+from mmguard.formats.table import LARGEST_SIDE
+from mmguard.labels.instances import BOX_REASONS, InstanceRule
+from mmguard.text import quantity
+
+
+def correct_coco(data: bytes, options: FixOptions) -> Corrected:
+    """Clamp boxes into their images, then leave out annotations that training cannot use.
+
+    ``label_map`` maps category ids; categories after the first ``num_classes`` are invalid.
+    """
+    original = _read(data)
+    counts: Counter = Counter()
+    record = _apply_options(original, options, counts)
+    values: Counter = Counter(
+        str(old.get('category_id'))
+        for old, new in zip(original['annotations'], record['annotations'])
+        if old.get('category_id') != new.get('category_id')
+    )
+    categories = [category['id'] for category in record['categories']]
+    place_of = {category: place for place, category in enumerate(categories)}
+    usable = [image for image in record['images'] if _is_usable(image)]
+    if record['images'] and not usable:
+        raise NotCorrected('no image has a file_name, and a width and a height above 0: write them first')
+    counts['image_unusable'] += len(record['images']) - len(usable)
+    record = {**record, 'images': usable}
+    sizes = {image['id']: size_of(image) for image in usable}
+    known = min(options.num_classes or len(categories), len(categories)) or 1
+    listed: List[Dict[str, Any]] = []
+    for annotation in record['annotations']:
+        size = sizes.get(id_of(annotation, 'image_id'))
+        if size is None:
+            counts['image_not_listed'] += 1
+        else:
+            listed.append(_clamp_into_image(annotation, size, counts))
+    faults = [fault_of(_corners(annotation), *(sizes[annotation['image_id']] or ())) for annotation in listed]
+    corrected = InstanceRule(known, 'drop').sanitize(
+        np.array([place_of.get(id_of(annotation, 'category_id'), -1) for annotation in listed], dtype=np.int64),
+        np.array([bool(annotation.get('iscrowd')) for annotation in listed], dtype=bool)
+        & np.array([id_of(annotation, 'category_id') in place_of for annotation in listed], dtype=bool),
+        np.array(faults, dtype=np.int64),
+    )
+    counts.update(corrected.tally.reasons)
+    kept = listed
+    if corrected.dropped is not None:
+        kept = [annotation for annotation, drop in zip(listed, corrected.dropped) if not drop]
+        for annotation, drop, fault in zip(listed, corrected.dropped, faults):
+            if drop and not fault:
+                values[str(annotation.get('category_id'))] += 1
+    if options.drop_empty:
+        held = {annotation['image_id'] for annotation in kept if not annotation.get('iscrowd')}
+        counts['image_empty'] += sum(image['id'] not in held for image in record['images'])
+        record = {**record, 'images': [image for image in record['images'] if image['id'] in held]}
+        kept = [annotation for annotation in kept if annotation['image_id'] in held]
+    counts = +counts
+    if not counts:
+        return Corrected(data, '.json', [], {}, {})
+    if original['annotations'] and not kept:
+        raise NotCorrected(f'no annotation would be left: {"; ".join(_describe(counts))}')
+    text = json.dumps({**record, 'annotations': kept}, ensure_ascii=False)
+    # JSON can hold a lone surrogate only as an escape.
+    return Corrected(text.encode(errors='backslashreplace'), '.json', _describe(counts), dict(values), dict(counts))
+
+
+def _read(data: bytes) -> Dict[str, Any]:
+    try:
+        record = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise NotCorrected(f'unreadable: {type(error).__name__}: {error}') from error
+    for key in ('images', 'annotations', 'categories'):
+        entries = record.get(key) if isinstance(record, dict) else None
+        is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+        if not is_list or (key != 'annotations' and any(id_of(entry) is None for entry in entries or [])):
+            raise NotCorrected(f'not a COCO JSON: `{key}` is not a list of objects with an id')
+    if any('segments_info' in annotation for annotation in record['annotations']):
+        raise NotCorrected('COCO panoptic: its annotations are segments of a PNG, not boxes')
+    return record
+
+
+def _is_usable(image: Dict[str, Any]) -> bool:
+    """Return True if a loader can find an image and knows its size."""
+    names = [image[key] for key in ('file_name', 'coco_url') if image.get(key) is not None]
+    return size_of(image) is not None and any(names) and all(isinstance(name, str) for name in names)
+
+
+def _corners(annotation: Dict[str, Any]) -> Optional[Corners]:
+    box = numbers(annotation.get('bbox'))
+    return None if box is None else (box[0], box[1], box[0] + box[2], box[1] + box[3])
+
+
+def _clamp_into_image(annotation: Dict[str, Any], size: Tuple[float, float], counts: Counter) -> Dict[str, Any]:
+    """Clamp the box of an annotation into its image, and give it an area: mmdet reads it."""
+    corners = _corners(annotation)
+    if corners is None or fault_of(corners, *size):
+        return annotation
+    inside = clamp(corners, *size)
+    is_new = inside != corners
+    if is_new:
+        counts['clipped'] += 1
+        left, top, right, bottom = inside
+        box = [shortest(float(side)) for side in (left, top, right - left, bottom - top)]
+        annotation = {**annotation, 'bbox': box}
+    area = annotation.get('area')
+    known = None if isinstance(area, str) else number(area)
+    has_area = known is not None and known > 0
+    if not has_area or (is_new and not annotation.get('segmentation')):
+        counts['area_added'] += not has_area
+        annotation = {**annotation, 'area': annotation['bbox'][2] * annotation['bbox'][3]}
+    return annotation
+
+
+def _describe(counts: Counter) -> List[str]:
+    said = {
+        'label': ('annotation', 'of an unknown category dropped'),
+        'image_not_listed': ('annotation', 'of unlisted images dropped'),
+        'remapped': ('annotation', 'remapped'),
+        'area_added': ('area', 'written'),
+        'texts_to_numbers': ('record', 'with texts in place of numbers'),
+        'numbers_to_names': ('name', 'of categories written as text'),
+        'ids_renumbered': ('annotation', 'renumbered'),
+        'categories_changed': ('list', 'of categories rewritten'),
+        'outlined': ('box', 'added around polygons'),
+        'boxes_converted': ('box', 'converted'),
+        'no_crowd': ('annotation', 'made an object in place of a crowd'),
+        'image_unusable': ('image', 'without a usable file_name, width or height left out'),
+        'image_empty': ('image', 'without an object left out'),
+        'image_renamed': ('image', 'named as on disk'),
+        'image_missing': ('image', 'not on disk left out'),
+        'clipped': ('box', 'clamped into the image'),
+    }
+    said.update({reason: ('annotation', f'dropped ({reason})') for reason in BOX_REASONS if reason})
+    return [f'{quantity(count, said[key][0])} {said[key][1]}' for key, count in sorted(counts.items())]
+
+
+Record = Dict[str, Any]
+
+_SIDES = ('width', 'height')
+
+#: Format of a box -> its x, y, width and height, in an image of some width and height.
+WRITTEN: Dict[str, Callable[..., Tuple[float, ...]]] = {
+    'sizes': lambda a, b, c, d, *_: (a, b, c, d),
+    'corners': lambda a, b, c, d, *_: (a, b, c - a, d - b),
+    'fractions': lambda a, b, c, d, width, height: (a * width, b * height, c * width, d * height),
+}
+
+
+def _apply_options(record: Record, options: FixOptions, counts: Counter) -> Record:
+    """Return a COCO file with the options applied; raise :class:`NotCorrected` if it cannot be corrected."""
+    for change in (
+        _parse_numbers,
+        _renumber_annotations,
+        _map_categories,
+        _name_categories,
+        _renumber_categories,
+        _add_boxes,
+        _convert_boxes,
+        _turn_crowds,
+        _match_images,
+    ):
+        record = change(record, options, counts)
+    return record
+
+
+def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> Record:
+    """Replace texts by the numbers that they hold: an id ``"1"`` is not equal to 1."""
+    known = {key: {id_of(entry) for entry in record[key]} for key in ('images', 'categories')}
+    changed = []
+    for annotation in record['annotations']:
+        new = dict(annotation)
+        for key, ids in (('image_id', known['images']), ('category_id', known['categories'])):
+            value = annotation.get(key)
+            whole = _whole(value)
+            if isinstance(value, str) and value not in ids and whole in ids:
+                new[key] = whole
+        boxed = numbers(annotation.get('bbox'))
+        if boxed is not None and any(isinstance(part, str) for part in annotation['bbox']):
+            new['bbox'] = list(map(shortest, boxed))
+        counts['texts_to_numbers'] += new != annotation
+        changed.append(new)
+    categories = []
+    for category in record['categories']:
+        is_text = isinstance(category.get('name'), str)
+        categories.append(category if is_text else {**category, 'name': str(category.get('name'))})
+        counts['numbers_to_names'] += not is_text
+    images = []
+    for image in record['images']:
+        texts = {side: image[side] for side in _SIDES if isinstance(image.get(side), str)}
+        found = {side: shortest(size) for side, size in zip(texts, map(number, texts.values())) if size is not None}
+        images.append({**image, **found})
+        counts['texts_to_numbers'] += bool(found)
+    return {**record, 'images': images, 'annotations': changed, 'categories': categories}
+
+
+def _renumber_annotations(record: Record, _: FixOptions, counts: Counter) -> Record:
+    """Renumber the annotations if an id is missing or duplicate; nothing refers to these ids."""
+    annotations = record['annotations']
+    ids = [id_of(annotation) for annotation in annotations]
+    if None not in ids and len(set(ids)) == len(ids):
+        return record
+    counts['ids_renumbered'] += len(ids)
+    return {**record, 'annotations': [{**one, 'id': number} for number, one in enumerate(annotations, 1)]}
+
+
+def _map_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
+    """Map category ids; remove a mapped category unless another is mapped to its id."""
+    wanted = {raw: new for raw, new in options.label_map.items() if raw != new}
+    if not wanted:
+        return record
+    known = {id_of(category) for category in record['categories']}
+    unknown = {raw: new for raw, new in wanted.items() if new not in known}
+    if unknown:
+        raise NotCorrected(f'--label-map leads to category ids that the file does not have: {unknown}')
+    gone = set(wanted) - set(wanted.values())
+    return {
+        **record,
+        'annotations': list(_change_categories(record['annotations'], wanted, counts)),
+        'categories': [category for category in record['categories'] if id_of(category) not in gone],
+    }
+
+
+def _name_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
+    """Rename categories, merge those with the same name, and put them into the requested order."""
+    if not options.rename and options.classes is None:
+        return record
+    renamed = [
+        {**category, 'name': options.rename.get(category['name'], category['name'])}
+        for category in record['categories']
+    ]
+    first: Dict[str, Any] = {}
+    for category in renamed:
+        first.setdefault(category['name'], category)
+    merged = {id_of(one): id_of(first[one['name']]) for one in renamed if one is not first[one['name']]}
+    listed = list(first.values())
+    if options.classes is not None:
+        unused = max([0, *(number for number in map(id_of, renamed) if isinstance(number, int))])
+        added = [name for name in options.classes if name not in first]
+        first.update({name: {'id': unused + n, 'name': name} for n, name in enumerate(added, 1)})
+        listed = [first[name] for name in options.classes]
+    counts['categories_changed'] += listed != record['categories']
+    return {
+        **record,
+        'annotations': list(_change_categories(record['annotations'], merged, counts)),
+        'categories': listed,
+    }
+
+
+def _renumber_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
+    if options.renumber is None:
+        return record
+    ids = {id_of(category): number for number, category in enumerate(record['categories'], options.renumber)}
+    return {
+        **record,
+        'annotations': list(_change_categories(record['annotations'], ids, counts)),
+        'categories': [{**category, 'id': ids[id_of(category)]} for category in record['categories']],
+    }
+
+
+def _add_boxes(record: Record, _: FixOptions, counts: Counter) -> Record:
+    """Add boxes around polygons to annotations without a box."""
+    changed = []
+    for annotation in record['annotations']:
+        polygons = annotation.get('segmentation')
+        points = [part for polygon in polygons for part in polygon] if are_polygons(polygons) else []
+        if annotation.get('bbox') is None and len(points) > 1:
+            xs, ys = points[::2], points[1::2]
+            box = [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
+            annotation = {**annotation, 'bbox': [shortest(float(part)) for part in box]}
+            counts['outlined'] += 1
+        changed.append(annotation)
+    return {**record, 'annotations': changed}
+
+
+def _convert_boxes(record: Record, options: FixOptions, counts: Counter) -> Record:
+    if options.boxes in ('', 'sizes'):
+        return record
+    if options.boxes not in WRITTEN:
+        raise NotCorrected(f'--boxes of a COCO JSON is one of {", ".join(WRITTEN)}, got {options.boxes}')
+    sizes = {id_of(image): size_of(image) for image in record['images']}
+    changed = []
+    for annotation in record['annotations']:
+        box = numbers(annotation.get('bbox'))
+        size = sizes.get(id_of(annotation, 'image_id'))
+        if box is None or (options.boxes == 'fractions' and size is None):
+            changed.append(annotation)
+            continue
+        new = [shortest(float(round(part, 4))) for part in WRITTEN[options.boxes](*box, *(size or ()))]
+        counts['boxes_converted'] += 1
+        one = {**annotation, 'bbox': new}
+        if not annotation.get('segmentation'):
+            one['area'] = new[2] * new[3]
+        changed.append(one)
+    return {**record, 'annotations': changed}
+
+
+def _turn_crowds(record: Record, options: FixOptions, counts: Counter) -> Record:
+    """Turn crowds into objects if the options ask for it."""
+    if not options.no_crowds:
+        return record
+    changed = []
+    for annotation in record['annotations']:
+        if annotation.get('iscrowd') or annotation.get('ignore'):
+            annotation = {**annotation, 'iscrowd': 0}
+            annotation.pop('ignore', None)
+            counts['no_crowd'] += 1
+        changed.append(annotation)
+    return {**record, 'annotations': changed}
+
+
+def _match_images(record: Record, options: FixOptions, counts: Counter) -> Record:
+    """Name images as on disk, and leave out missing ones."""
+    if options.images is None:
+        return record
+    try:
+        on_disk = {name.lower(): name for name in os.listdir(options.images)}
+    except OSError as error:
+        raise NotCorrected(f'--images {options.images} cannot be read: {error.strerror}') from error
+    there = []
+    for image in record['images']:
+        name = str(image.get('file_name') or '')
+        if not os.path.isfile(find_inside(options.images, name)):
+            # The name is from another machine: it may differ in folders, separators and case.
+            found = on_disk.get(name.replace('\\', '/').rpartition('/')[2].lower())
+            counts['image_missing' if found is None else 'image_renamed'] += 1
+            if found is None:
+                continue
+            image = {**image, 'file_name': found}
+        there.append(image)
+    return {**record, 'images': there}
+
+
+def _change_categories(annotations: List[Record], ids: Dict[Any, Any], counts: Counter) -> Iterator[Record]:
+    for annotation in annotations:
+        known = id_of(annotation, 'category_id')
+        if ids.get(known, known) == known:
+            yield annotation
+        else:
+            counts['remapped'] += 1
+            yield {**annotation, 'category_id': ids[known]}
+
+
+def size_of(image: Record) -> Optional[Tuple[float, float]]:
+    """Return width and height; ``None`` unless they are two positive numbers of pixels."""
+    width, height = (None if isinstance(image.get(side), str) else number(image.get(side)) for side in _SIDES)
+    if width is None or height is None or min(width, height) <= 0 or max(width, height) > LARGEST_SIDE:
+        return None
+    return width, height
+
+
+def are_polygons(outline: Any) -> bool:
+    """Return True if an outline is a list of lists of numbers."""
+    return isinstance(outline, list) and all(
+        isinstance(polygon, list)
+        and all(isinstance(part, (int, float)) and number(part) is not None for part in polygon)
+        for polygon in outline
+    )
+
+
+def id_of(entry: Record, name: str = 'id') -> Any:
+    """Return an id; ``None`` if it is missing, or cannot be an id."""
+    value = entry.get(name)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # equal to the float, and the same key
+    return value if isinstance(value, (int, str)) else None
+
+
+def _whole(value: Any) -> Optional[int]:
+    found = number(value)
+    return None if found is None or not found.is_integer() else int(found)

@@ -1,0 +1,1 @@
+"""Classes of images: a folder per class, or a list of images with their labels."""

@@ -1,0 +1,197 @@
+"""Labels of whole images, and folders named after classes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from mmguard.files.inside import find_inside
+from mmguard.files.regular import open_regular
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.formats.faults import Faults
+from mmguard.formats.labelme.read import listed
+from mmguard.formats.listings import first_entries, is_folder, is_image_name
+from mmguard.formats.table import EXAMPLES
+from mmguard.labels.instances import LABEL_REASON
+
+
+class Labelled(NamedTuple):
+    """An image and its labels."""
+
+    place: str  #: Source of the labels, ``'meta/train.txt: line 3: a.jpg'``; the path of the image in a class folder.
+    path: str  #: Path of the image; empty if it is in memory.
+    labels: List[int]  #: Labels of the image.
+
+
+def facts_of_images(
+    images: List[Labelled], source: str, names: List[str], num_classes: Optional[int], faults: Faults
+) -> LabelFacts:
+    """Count the labels of images; ``kind='instances'``, ``of_images=True``."""
+    histogram = Counter(label for image in images for label in image.labels)
+    with_label = Counter(label for image in images for label in set(image.labels))
+    classes = num_classes or len(names) or max(histogram, default=0) + 1
+    values = {label: count for label, count in sorted(histogram.items()) if not 0 <= label < classes}
+    offending = [image for image in images if any(label in values for label in image.labels)]
+    missing, absent = _missing(images)
+    annotations = AnnotationFacts(
+        format='images',
+        categories=dict(enumerate(names)),
+        instances_of={name: histogram.get(label, 0) for label, name in enumerate(names)},
+        images_of={name: with_label.get(label, 0) for label, name in enumerate(names)},
+        images=len(images),
+        annotations=sum(histogram.values()),
+        files_with_class=dict(sorted(with_label.items())),
+        usable={label: count for label, count in histogram.items() if label not in values},
+        unused=[name for label, name in enumerate(names) if label not in histogram],
+        sources=[source],
+        labelled_by='class list',
+        classes_counted=not (num_classes or names),
+        unreadable=faults.to_dict(),
+        missing=missing,
+        missing_files=absent,
+        box_examples={LABEL_REASON: [image.place for image in offending[:EXAMPLES]]} if offending else {},
+    )
+    return LabelFacts(
+        values=values,
+        num_classes=classes,
+        total=sum(histogram.values()),
+        files=len(images),
+        offending_files=len(offending),
+        kind='instances',
+        reasons={LABEL_REASON: sum(values.values())} if values else {},
+        class_names=names,
+        histogram=dict(sorted(histogram.items())),
+        annotations=annotations,
+        of_images=True,
+    )
+
+
+def _missing(images: List[Labelled]) -> Tuple[int, List[str]]:
+    """Return the number of images that are missing in the listings of their folders, and the first of them."""
+    folders: Dict[str, Any] = {}
+    absent = []
+    for image in images:
+        folder, name = os.path.split(image.path)
+        if not image.path or '://' in image.path:
+            continue
+        if folder not in folders:
+            place = find_inside('', folder or os.curdir)
+            folders[folder] = set(os.listdir(place)) if os.path.isdir(place) else set()
+        if name not in folders[folder]:
+            absent.append(image.path)
+    return len(absent), absent[:EXAMPLES]
+
+
+#: Names of split folders.
+SPLITS = ('train', 'training', 'val', 'valid', 'validation', 'test', 'testing', 'dev')
+#: Names that are never class names: folders of other kinds of data sets.
+NO_CLASSES = {
+    'images', 'image', 'imgs', 'img', 'labels', 'label', 'masks', 'mask', 'annotations', 'annotation', 'ann_dir',
+    'img_dir', 'jpegimages', 'segmentationclass', 'segmentationobject', 'gtfine', 'leftimg8bit', 'gt', 'ground_truth',
+    'semantic', 'instance', 'depth', 'rgb', 'image_2', 'label_2', 'img1', 'trainannot', 'valannot', 'testannot',
+}  # fmt: skip
+#: Folders of images whose labels are in another folder; their subfolders are cities or videos.
+_LABELLED_ELSEWHERE = {'leftimg8bit', 'img_dir', 'jpegimages'}
+#: Number of classes to look into, number of names in each, and the color count that only photographs exceed.
+_CLASSES, _NAMES, _COLOURS = 5, 200, 256
+#: Number of images of a class to open: a single one may be damaged.
+_LOOKED_AT = 3
+
+_BOX_ROW = re.compile(rb'\s*\S+([ ,]+-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
+
+
+def splits_of_classes(target: str) -> Dict[str, str]:
+    """Return split -> folder of its class folders, training first; the key is ``''`` for a folder without splits."""
+    path = os.path.abspath(target)
+    if not os.path.isdir(path) or _LABELLED_ELSEWHERE.intersection(path.lower().split(os.sep)):
+        return {}
+    names = _folders(target)
+    splits = [name for name in SPLITS if name in names]
+    if not splits:
+        return {'': target} if _is_of_classes(target, names) else {}
+    found = {split: os.path.join(target, split) for split in splits}
+    return found if all(_is_of_classes(folder, _folders(folder)) for folder in found.values()) else {}
+
+
+def _folders(folder: str, hidden: bool = False) -> List[str]:
+    return sorted(one.name for one in first_entries(folder) if is_folder(one) and (hidden or one.name[0] != '.'))
+
+
+def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
+    """Return True if at least two of these folders contain photographs and the folder itself contains none."""
+    if len(names) < 2 or any(name.lower() in NO_CLASSES for name in names) or _images(folder):
+        return False
+    some = [images for images in map(_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]
+    looked_at = [image for images in some for image in images[:_LOOKED_AT]]
+    return len(some) > 1 and 2 * sum(map(_is_photo, looked_at)) > len(looked_at)
+
+
+def find_box_file(folder: str) -> str:
+    """Return a text file of boxes named like an image of a class folder, next to it or one folder below."""
+    for place in (os.path.join(folder, name) for name in _folders(folder)[:_CLASSES]):
+        stems = {os.path.basename(image).rpartition('.')[0] for image in _images(place)}
+        for below in (place, *(os.path.join(place, name) for name in _folders(place))):
+            names = sorted(entry.name for entry in first_entries(below, _NAMES) if entry.name.endswith('.txt'))
+            texts = [os.path.join(below, name) for name in names if name[:-4] in stems]
+            found = next((text for text in texts[:_LOOKED_AT] if _holds_boxes(text)), '')
+            if found:
+                return found
+    return ''
+
+
+def _holds_boxes(path: str) -> bool:
+    """Return True if the first row of a text is a class, a number or a name, and at least four numbers."""
+    try:
+        with open_regular(path) as file:
+            return _BOX_ROW.match(file.read(1 << 12)) is not None
+    except OSError:
+        return False
+
+
+def _images(folder: str) -> List[str]:
+    """Return the first images of a folder."""
+    names = sorted(entry.name for entry in first_entries(folder, _NAMES))
+    return [os.path.join(folder, name) for name in names if is_image_name(name)]
+
+
+def _is_photo(path: str) -> bool:
+    """Return True if an image is a photograph, not a label map: in color, with more colors than there are classes."""
+    try:
+        from PIL import Image
+
+        with open_regular(path) as file, Image.open(file) as opened:
+            return opened.mode in ('RGB', 'CMYK') and opened.getcolors(_COLOURS) is None
+    except Exception:  # decoders raise many types for a damaged file
+        return False
+
+
+def scan_class_folder(
+    folder: str,
+    num_classes: Optional[int] = None,
+    class_names: Optional[Sequence[str]] = None,
+    of_train: str = '',
+) -> LabelFacts:
+    """Count the images of each class without opening one; the class names must be those of the training split.
+
+    Returns:
+        LabelFacts: ``kind='instances'``, ``of_images=True``.
+    """
+    faults = Faults()
+    names = _folders(folder, hidden=True)  # the listing of mmengine and torchvision
+    for name in names:
+        if name.startswith('.'):
+            faults.add('a hidden folder is numbered among the classes', f'{folder}: {name}')
+    meant = list(class_names or (_folders(of_train, hidden=True) if of_train else names))
+    if names != meant:
+        lacks, more = (', '.join(sorted(set(a) - set(b))[:5]) for a, b in ((meant, names), (names, meant)))
+        words = [f'lacks {lacks}'] * bool(lacks) + [f'has {more}, too'] * bool(more) or ['they are in another order']
+        faults.add('the class folders are not the classes', f'{folder}: {" and ".join(words)}')
+    elif num_classes is not None and len(names) < num_classes:
+        faults.add('there are fewer class folders than classes', f'{folder}: {len(names)} of {num_classes}')
+    images: List[Labelled] = []
+    for label, name in enumerate(names):
+        of_class = [one for one in listed(os.path.join(folder, name), faults, '') if is_image_name(one)]
+        images += [Labelled(f'{name}/{one}: {label}', os.path.join(folder, name, one), [label]) for one in of_class]
+    return facts_of_images(images, folder, names, num_classes, faults)

@@ -1,0 +1,1 @@
+"""Labelme: a JSON file of shapes per image."""

@@ -1,0 +1,188 @@
+"""Folders of label maps: walks in a fixed order, and the usual layouts."""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import islice
+from random import Random
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
+
+from mmguard.files.regular import open_regular
+from mmguard.storage.entries import Entry, Stamp
+from mmguard.storage.files import FILES
+
+#: Endings of files that can be label maps.
+IMAGE_ENDINGS = (
+    '.png', '.bmp', '.tif', '.tiff', '.jpg', '.jpeg', '.gif', '.webp', '.pgm', '.ppm', '.pnm', '.tga', '.jp2',
+)  # fmt: skip
+
+#: Endings of the label files that are trained on, in data sets with several kinds of label files next to each other.
+TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
+#: Number of files that are decoded a second time, small enough not to slow down the scan.
+SAMPLE = 4
+#: Maximum depth: a server may list a folder inside itself.
+_DEEPEST = 32
+
+
+_Any = TypeVar('_Any')
+
+
+class Folder(NamedTuple):
+    """The files of a folder."""
+
+    path: str  #: The folder.
+    names: List[str]  #: Its entries that are not folders, sorted.
+    stamps: Mapping[str, Stamp] = {}  #: Stamps of remote files, if the listing gives them.
+
+
+def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder]:
+    """Walk a folder and its subfolders, each once, following links; tell ``on_error`` of a folder that cannot be
+    read."""
+    if FILES.is_far(root):
+        yield from _walk_far(root, on_error)
+        return
+    seen: Set[Tuple[int, int]] = set()
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        files: List[str] = []
+        folders: List[str] = []
+        try:
+            status = os.stat(folder)
+            if (status.st_dev, status.st_ino) in seen:
+                continue  # a link back to a folder on the way here
+            seen.add((status.st_dev, status.st_ino))
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    (folders if is_folder(entry) else files).append(entry.name)
+        except OSError as error:
+            on_error(folder, error)
+            continue
+        files.sort()
+        folders.sort(reverse=True)
+        yield Folder(folder, files)
+        waiting += [os.path.join(folder, name) for name in folders]
+
+
+def _walk_far(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder]:
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = FILES.entries(folder)
+        except OSError as error:
+            on_error(folder, error)
+            continue
+        yield _files_of(folder, entries)
+        if folder.count('/') - root.count('/') < _DEEPEST:
+            waiting += [f'{folder}/{entry.name}' for entry in reversed(entries) if entry.is_folder]
+
+
+def _files_of(folder: str, entries: List[Entry]) -> Folder:
+    files = [entry for entry in entries if not entry.is_folder]
+    return Folder(folder, [file.name for file in files], {file.name: file.stamp for file in files if file.stamp})
+
+
+def files_in(folder: str) -> Folder:
+    """Return the files of a folder; empty if it cannot be read."""
+    try:
+        if FILES.is_far(folder):
+            return _files_of(folder, FILES.entries(folder))
+        return Folder(folder, sorted(os.listdir(folder)))
+    except OSError:
+        return Folder(folder, [])
+
+
+def first_entries(folder: str, most: Optional[int] = None) -> List[os.DirEntry]:
+    """Return the first entries of a folder; empty if it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(islice(entries, most))
+    except (OSError, ValueError):
+        return []
+
+
+def is_image_name(name: str) -> bool:
+    return name.lower().endswith(IMAGE_ENDINGS) and not name.startswith('.')
+
+
+def is_folder(entry: os.DirEntry) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def is_gray(path: str) -> bool:
+    """Return True if an image has one channel, as label maps have."""
+    try:
+        from PIL import Image
+
+        with FILES.open(path) as file, Image.open(file) as opened:
+            return opened.mode in ('1', 'L', 'P', 'I', 'I;16')
+    except Exception:  # a damaged file may raise anything
+        return False
+
+
+_LABELS = (
+    'ann_dir', 'labels', 'label', 'masks', 'mask', 'gtFine', 'SegmentationClass', 'annotations', 'segmentation',
+    'seg_maps', 'gt', 'trainannot', 'labelsTr',
+)  # fmt: skip
+_IMAGES = ('img_dir', 'images', 'image', 'imgs', 'img', 'leftImg8bit', 'JPEGImages', 'train', 'imagesTr')
+
+
+def label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
+    """Return the folders of labels and images in a data set's root; ``None`` if their names do not tell."""
+    if FILES.is_far(root):
+        there = {entry.name for entry in FILES.entries(root) if entry.is_folder}
+        pairs = ((label, image) for label in _LABELS for image in _IMAGES if {label, image} <= there)
+        found = next((pair for pair in pairs if pair[0] != pair[1]), None)
+        return None if found is None else (f'{root}/{found[0]}', f'{root}/{found[1]}')
+    for label in _LABELS:
+        for image in _IMAGES:
+            pair = os.path.join(root, label), os.path.join(root, image)
+            if all(map(os.path.isdir, pair)) and not os.path.samefile(*pair):
+                return pair
+    return None
+
+
+NAME = 'labelmap.txt'
+#: Maximum number of bytes of a class list.
+_LARGEST_LIST = 1 << 20
+_LINE = re.compile(r'([^:#][^:]*):(\d{1,3}),(\d{1,3}),(\d{1,3}):[^:]*:[^:]*')
+
+
+def read_labelmap(folder: str) -> Dict[Tuple[int, int, int], str]:
+    """Return (red, green, blue) -> class name, in the order of the file; empty if it is missing or damaged.
+
+    The file is in the folder of the label maps, or in the one above.
+    """
+    for place in (folder, os.path.dirname(os.path.abspath(folder))):
+        try:
+            with open_regular(os.path.join(place, NAME)) as file:
+                lines = file.read(_LARGEST_LIST).decode('utf-8-sig').splitlines()
+        except (OSError, ValueError):
+            continue
+        found = [_LINE.fullmatch(line.strip()) for line in lines if line.strip() and not line.startswith('#')]
+        colours: Dict[Tuple[int, int, int], str] = {}
+        for match in found:
+            if match is not None and all(int(match[part]) < 256 for part in (2, 3, 4)):
+                colours.setdefault((int(match[2]), int(match[3]), int(match[4])), match[1].strip())
+        if colours and len(colours) == len(found):
+            return colours
+    return {}
+
+
+def spread(items: Sequence[_Any], most: int = SAMPLE) -> List[_Any]:
+    """Return a few elements, evenly spread, the same ones each time.
+
+    Example:
+        >>> spread('abc'), len(spread(range(1000)))
+        (['a', 'b', 'c'], 4)
+    """
+    if len(items) <= most:
+        return list(items)
+    random = Random(0)
+    part = len(items) / most
+    return [items[int(part * (number + random.random()))] for number in range(most)]

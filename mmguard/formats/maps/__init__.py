@@ -1,0 +1,1 @@
+"""Label maps: an image or array per sample, a class per pixel."""

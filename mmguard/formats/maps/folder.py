@@ -1,0 +1,203 @@
+"""A folder of label maps, and the images that belong to them."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from typing import Dict, Iterator, List, Optional, Set, Tuple
+
+from mmguard.formats.faults import fault_of
+from mmguard.formats.listings import (
+    SAMPLE,
+    TRAINED_ENDINGS,
+    Folder,
+    files_in,
+    is_image_name,
+    label_and_image_folders,
+    walk,
+)
+from mmguard.formats.maps.engine import MapSource
+from mmguard.formats.maps.forms import ARRAY_ENDING, is_array_name
+from mmguard.formats.maps.record import MapItem
+from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.other_files import ENOUGH, looks_like_yolo
+from mmguard.storage.files import FILES
+from mmguard.storage.urls import absolute, below, mirror_folder
+
+#: Ends of the stems of label files that images do not have, or have differently; the longest come first.
+LABEL_TAILS = (
+    '_gtFine_labelTrainIds', '_gtFine_labelIds', '_gtFine_color', '_gtCoarse_labelTrainIds', '_gtCoarse_labelIds',
+    '_instance_color_RGB', '_segmentation', '_labelTrainIds', '_train_id', '_manual1', '_labels', '_label', '_mask',
+    '_masks', '_seg', '_gt', '_L', '-label', '-mask', '.label', '.mask',
+)  # fmt: skip
+IMAGE_TAILS = ('_leftImg8bit', '_image', '_img', '_rgb', '_sat')
+
+
+def _without(stem: str, tails: Tuple[str, ...]) -> str:
+    """Return the part of a stem that a label file shares with its image."""
+    tail = next((tail for tail in tails if stem.endswith(tail) and len(stem) > len(tail)), '')
+    return stem[: len(stem) - len(tail)]
+
+
+class Partners:
+    """The images of one folder, found by the stems of labels."""
+
+    def __init__(self, names: List[str]) -> None:
+        self._by_stem: Dict[str, str] = {}
+        self._by_key: Dict[str, str] = {}
+        for name in names:
+            stem = os.path.splitext(name)[0]
+            self._by_stem.setdefault(stem, name)
+            self._by_key.setdefault(_without(stem, IMAGE_TAILS), name)
+        self._found = set()  # type: ignore[var-annotated]
+
+    def of(self, label_stem: str) -> str:
+        """Return the image of a label; ``''`` if it has none."""
+        name = self._by_stem.get(label_stem) or self._by_key.get(_without(label_stem, LABEL_TAILS), '')
+        self._found.add(name)
+        return name
+
+    def without_label(self) -> List[str]:
+        """Return the images that no label has asked for."""
+        return [name for name in self._by_stem.values() if name not in self._found]
+
+
+class FolderSource(MapSource):
+    """Label maps in a folder and its subfolders, or one file; ``images`` has the same layout.
+
+    Without ``suffix`` any image is a label map, but of Cityscapes' files in one folder ``_labelTrainIds.png`` precedes
+    ``_labelIds.png``.
+
+    Raises:
+        FileNotFoundError: ``root`` or ``images`` does not exist.
+    """
+
+    def __init__(
+        self, root: str, settings: MapSettings, images: Optional[str] = None, suffix: Optional[str] = None
+    ) -> None:
+        whole = absolute(root)
+        self._is_folder = FILES.is_folder(whole)
+        super().__init__(root, settings, root=whole if self._is_folder else os.path.dirname(whole))
+        self._target = whole
+        self.folder = whole if self._is_folder else ''  # the other files of a single file's folder are not rewritten
+        for folder in (root, images):
+            if folder is not None and not FILES.exists(folder):
+                raise FileNotFoundError(f'{folder} does not exist: name a folder of label maps, or of their images')
+        self.images = None if images is None else absolute(images)
+        self.suffix = self._chosen_suffix() if suffix is None else suffix
+        self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_arrays_alone()
+
+    def _chosen_suffix(self) -> str:
+        for _folder, names, _stamps in self._folders(quiet=True):
+            for ending in TRAINED_ENDINGS:
+                chosen = [name for name in names if name.endswith(ending)]
+                if chosen and len(chosen) < sum(map(is_image_name, names)):
+                    self.notes.append(f'only *{ending} is read; --suffix chooses other files')
+                    return ending
+            if any(map(is_image_name, names)):
+                break
+        return ''
+
+    def _folders(self, quiet: bool = False) -> Iterator[Folder]:
+        if not self._is_folder:
+            yield Folder(os.path.dirname(self._target), [os.path.basename(self._target)])
+            return
+
+        def tell(folder: str, error: OSError) -> None:
+            if not quiet:
+                self.noticed.add_fault(f'folder: {fault_of(error)}', folder)
+
+        yield from walk(self._target, tell)
+
+    def _labels(self, names: List[str]) -> List[str]:
+        is_label = is_array_name if self._are_arrays else is_image_name
+        return [name for name in names if is_label(name) and name.endswith(self.suffix)]
+
+    def _has_arrays_alone(self) -> bool:
+        """Return True if only numpy files are label maps: ``images`` next to them holds no labels."""
+        for folder, names, _stamps in self._folders(quiet=True):
+            if 'images' not in below(folder, self._target).replace(os.sep, '/').split('/') and any(
+                map(is_image_name, names)
+            ):
+                return False
+            if any(map(is_array_name, names)):
+                return True
+        return False
+
+    def found_instead(self) -> Optional[List[str]]:
+        """Return the other files that were seen if there is no label map; ``None`` if there is one."""
+        others: List[str] = []
+        closed: List[str] = []
+        photos = False
+        if not self._is_folder:
+            return None
+        for folder, names, _stamps in walk(self._target, lambda folder, error: closed.append(folder)):
+            if self._labels(names):
+                # If the labels are text files, the files in images/ are the images.
+                if 'images' not in below(folder, self._target).replace(os.sep, '/').split('/'):
+                    return None
+                photos = True
+                continue
+            others += [os.path.join(folder, name) for name in names[: ENOUGH - len(others)]]
+        if closed or (photos and not looks_like_yolo(others)):
+            return None  # the scan reports folders that cannot be read
+        return others
+
+    def items(self) -> Iterator[MapItem]:
+        if not self._is_folder:
+            yield MapItem(self._target)
+            return
+        visited: Set[str] = set()
+        for folder, names, stamps in self._folders():
+            partners = None
+            images = self.images
+            if images is not None:
+                images = mirror_folder(folder, self._target, images)
+                beside = files_in(images)
+                partners = Partners([name for name in beside.names if is_image_name(name)])
+            previous = ''
+            for name in self._labels(names):
+                stem = os.path.splitext(name)[0]
+                if stem == previous:
+                    self.noticed.duplicates.add(os.path.join(folder, stem))
+                previous = stem
+                path = os.path.join(folder, name)
+                if partners is None or images is None:
+                    yield MapItem(path, stamp=stamps.get(name))
+                    continue
+                partner = partners.of(stem)
+                # Without a partner: the name that it should have.
+                image = os.path.join(images, partner or f'{stem}.*')
+                yield MapItem(path, image, stamps.get(name), beside.stamps.get(partner))
+            if partners is not None and images is not None:
+                visited.add(images)
+                for name in partners.without_label():
+                    self.noticed.missing_labels.add(os.path.join(images, name))
+        if self.images is not None:
+            self._notice_folders_without_labels(self.images, visited)
+
+    def sample(self) -> List[str]:
+        files = (
+            os.path.join(folder, name) for folder, names, _ in self._folders(quiet=True) for name in self._labels(names)
+        )
+        return list(islice(files, SAMPLE))
+
+    def _notice_folders_without_labels(self, images: str, visited: Set[str]) -> None:
+        for folder, names, _stamps in walk(images, lambda folder, error: None):
+            if folder not in visited:
+                for name in filter(is_image_name, names):
+                    self.noticed.missing_labels.add(os.path.join(folder, name))
+
+    def count(self) -> Optional[int]:
+        if not self._is_folder:
+            return 1
+        if FILES.is_far(self._target):
+            return None  # a thousand names take one request
+        return sum(len(self._labels(names)) for _folder, names, _stamps in self._folders(quiet=True))
+
+
+def label_files(root: str, suffix: Optional[str] = None) -> List[str]:
+    """Return the label maps that a scan of a folder reads, without the images next to them."""
+    folders = label_and_image_folders(root)
+    source = FolderSource(root if folders is None else folders[0], MapSettings(256), suffix=suffix)
+    return [item.path for item in source.items()]

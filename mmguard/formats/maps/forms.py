@@ -1,0 +1,184 @@
+"""Forms of files with label maps: images as pillow describes them, NumPy arrays (.npy, never unpickled)."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, BinaryIO, Mapping, Tuple
+
+import numpy as np
+
+from mmguard.config.recognized import CHECK_TARGET
+from mmguard.formats.faults import Examples, NoLabels
+
+#: Maximum number of bytes from one stored byte: 1,032 with deflate, 1,300 with LZW and codes of 12 bits.
+MOST_INFLATED = 2048
+
+
+def can_hold(stored: int, wanted: int) -> bool:
+    """Return True if ``wanted`` bytes can be unpacked by deflate, LZW or runs from a file of ``stored`` bytes.
+
+    Example:
+        >>> can_hold(300, 32767 * 32767), can_hold(1 << 20, 1 << 30)
+        (False, True)
+    """
+    return wanted <= stored * MOST_INFLATED
+
+
+def chunks_fit(png: bytes) -> bool:
+    """Return True if no chunk of a PNG claims more bytes than the file has: OpenCV allocates gigabytes for it."""
+    place = 8
+    while place + 8 <= len(png):
+        length, kind = int.from_bytes(png[place : place + 4], 'big'), png[place + 4 : place + 8]
+        if place + 8 + length > len(png):
+            return False
+        if kind == b'IEND':
+            break
+        place += 12 + length
+    return True
+
+
+_FORMS = {
+    '1': 'bool',
+    'L': 'gray8',
+    'P': 'palette8',
+    'LA': 'gray_alpha',
+    'La': 'gray_alpha',
+    'PA': 'gray_alpha',
+    'RGB': 'rgb',
+    'RGBX': 'rgba',
+    'RGBA': 'rgba',
+    'RGBa': 'rgba',
+    'I': 'gray32',
+    'F': 'float',
+}
+#: EXIF tag of the orientation, and its values for an image that is shown turned.
+_EXIF_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
+_LOSSY = ('JPEG', 'MPO', 'JPEG2000')
+#: Compressions of TIFF, as pillow calls them.
+_PACKED = ('tiff_lzw', 'tiff_deflate', 'tiff_adobe_deflate', 'packbits')
+
+
+def form_of(image: Any) -> str:
+    """Return the form of an opened file, ``'gray8'``; ``'other'`` for one that never holds labels (CMYK, LAB)."""
+    mode = image.mode
+    if mode.startswith('I;16'):
+        return 'gray16'
+    if mode == 'L':
+        scale = scale_of(image)
+        return 'gray4' if scale == 17 else 'gray2' if scale == 85 else 'gray8'
+    return _FORMS.get(mode, 'other')
+
+
+def scale_of(image: Any) -> float:
+    """Return the factor by which decoding stretches gray values.
+
+    Decoders stretch gray PNGs of 2 and 4 bits, and PGMs with a smaller maximum, over 0 to 255: a stored 3 of 4 bits
+    is loaded as 51.
+    """
+    if image.mode != 'L' or not getattr(image, 'tile', None):
+        return 1
+    codec, arguments = image.tile[0][0], image.tile[0][3]
+    if codec in ('ppm', 'ppm_plain') and isinstance(arguments, tuple) and len(arguments) > 1:
+        most = arguments[-1]
+        return 255 / most if isinstance(most, int) and 0 < most < 255 else 1
+    raw_mode = arguments[0] if isinstance(arguments, tuple) else arguments
+    return {'L;4': 17, 'L;2': 85}.get(raw_mode, 1)
+
+
+def is_lossy(image: Any, head: bytes) -> bool:
+    """Return True if an opened file was compressed with loss; ``head`` is its first 16 bytes."""
+    if image.format == 'WEBP':
+        return head[12:16] != b'VP8L'
+    return image.format in _LOSSY
+
+
+def is_packed(image: Any) -> bool:
+    """Return True if the maximum compression of an opened file's method is known."""
+    return image.format in ('PNG', 'GIF') or (image.format == 'TIFF' and image.info.get('compression') in _PACKED)
+
+
+ARRAY_ENDING = '.npy'
+#: Maximum number of bytes of a label map.
+_LARGEST_ARRAY = 1 << 31
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+def is_array_name(name: str) -> bool:
+    return name.lower().endswith(ARRAY_ENDING) and not name.startswith('.')
+
+
+def read_array(file: BinaryIO, size: int) -> np.ndarray:
+    """Read a label map, (H, W), of booleans, integers or fractions, from a file of ``size`` bytes.
+
+    Raises:
+        NoLabels: The file holds something else.
+        Exception: The file is damaged; numpy may raise anything.
+    """
+    header = _HEADERS.get(np.lib.format.read_magic(file))
+    if header is None:
+        raise NoLabels('a newer version of .npy')
+    shape, in_columns, kind = header(file)
+    if kind.hasobject:
+        raise NoLabels('Python objects, which are not unpickled')
+    if kind.kind not in 'biuf':
+        raise NoLabels('no numbers')
+    if len(shape) == 3 and 1 in shape:  # (1, H, W) and (H, W, 1)
+        shape = shape[1:] if shape[0] == 1 else shape[:-1]
+    if len(shape) == 3:
+        channels = min(shape)
+        raise NoLabels(f'array ({channels}, H, W)' if shape[0] == channels else f'array (H, W, {channels})')
+    if len(shape) != 2:
+        raise NoLabels(f'{len(shape)} dimensions')
+    if min(shape) <= 1:
+        raise NoLabels('one row or column')
+    wanted = shape[0] * shape[1] * kind.itemsize
+    if wanted > _LARGEST_ARRAY:
+        raise MemoryError(f'{wanted:,} bytes')
+    data = file.read(wanted) if wanted <= size else b''
+    if len(data) < wanted:
+        raise OSError(f'truncated: {size:,} bytes cannot hold {shape[0]} x {shape[1]} numbers')
+    values = np.frombuffer(data, kind).reshape(shape, order='F' if in_columns else 'C')
+    return values.astype(kind.newbyteorder('='))
+
+
+def form_of_array(values: np.ndarray) -> str:
+    """Return the form of an array, named as in :func:`form_of`, by its values: numpy's integers are wide by default."""
+    if values.dtype.kind in 'bf':
+        return 'bool' if values.dtype.kind == 'b' else 'float'
+    if 0 <= values.min() <= values.max() <= 255:
+        return 'gray8'
+    return 'gray16' if values.dtype.itemsize == 2 else 'gray32'
+
+
+def shown_size(image: Any) -> Tuple[int, int]:
+    """Return height and width of an open pillow image as loaders show it: turned if its EXIF tag says so."""
+    width, height = image.size
+    turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
+    return (width, height) if turned else (height, width)
+
+
+_CHANNELS = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` makes labels of it'
+#: Beginning of a fault of an undamaged file that is not a label map -> how to make one of it.
+_TO_LABELS = (
+    (r'array \(\d+, H, W\)', _CHANNELS.format('0')),
+    (r'array \(H, W, \d+\)', _CHANNELS.format('-1')),
+    (r'\d+ dimensions', 'take out the axes of length 1, `array.squeeze()`'),
+    (
+        'several pages',
+        'save each page as a file of its own; if a page is a class, `np.argmax` over the pages makes labels of them',
+    ),
+    ('colours', 'look each colour up in the table of its class'),
+    ('one row or column', 'give it the shape of its image, `array.reshape(height, width)`'),
+    ('Python objects|no numbers', 'save numbers, `np.save(path, label.astype(np.uint8))`'),
+    ('a newer version', 'save it with `np.save(path, label)`'),
+)
+
+
+def words_of_unread(unreadable: Mapping[str, Examples]) -> str:
+    """Say how to make label maps of the unread files; empty if a file is missing or damaged."""
+    steps = {fault: next((s for start, s in _TO_LABELS if re.match(start, fault)), '') for fault in unreadable}
+    if not all(steps.values()):
+        return ''
+    files = [f'{os.path.basename(unreadable[fault].first[0])}: {fault}; {step}' for fault, step in steps.items()]
+    return f'A label map has one label a pixel, (H, W). {". ".join(files)}. Or {CHECK_TARGET}' if files else ''

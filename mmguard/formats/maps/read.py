@@ -1,0 +1,348 @@
+"""Reader of one label map: values as stored, values as the loader returns them, and places of invalid pixels."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import warnings
+from functools import lru_cache
+from typing import Any, BinaryIO, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from mmguard.files.regular import open_regular
+from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
+from mmguard.formats.maps import forms
+from mmguard.formats.maps.record import HEAD, Fetched, MapItem, MapRecord, Stamp, fetch
+from mmguard.formats.maps.settings import DEFAULT_BACKEND, MapSettings
+from mmguard.labels.space import value_counts
+from mmguard.storage.files import Content
+
+#: Up to this fraction of invalid pixels they are inspected one by one; beyond it the whole map is filtered.
+_FEW = 16
+
+
+def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
+    """Count pixels of invalid values that have both a lower and a higher value among their eight neighbours.
+
+    Args:
+        label (np.ndarray): uint8 (H, W).
+        invalid (np.ndarray): bool (256,), which values are invalid; each that occurs is a key, of 0 pixels, too.
+
+    Example:
+        >>> invalid = np.arange(256) == 5
+        >>> count_between(np.array([[0, 0, 5, 9, 9], [0, 0, 5, 9, 9]], dtype=np.uint8), invalid)
+        {5: 2}
+    """
+    found = np.flatnonzero(_where(label.ravel(), invalid))
+    if not found.size:
+        return {}
+    values = label.ravel()[found]
+    present = np.flatnonzero(np.bincount(values))
+    if found.size > label.size // _FEW:
+        between = _around(label, np.minimum) < label
+        between &= _around(label, np.maximum) > label
+        values = values[between.ravel()[found]]
+    else:
+        values = values[_stand_between(label, found, values)]
+    counts = np.bincount(values, minlength=256)
+    return {int(value): int(counts[value]) for value in present}
+
+
+def _where(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
+    """Return the invalid pixels as a bool mask; a few values are compared, several times faster than a lookup."""
+    present = np.flatnonzero(invalid)
+    low, high = int(present[0]), int(present[-1])
+    if present.size == high - low + 1:
+        # Values below wrap around and become large: one comparison checks both ends of the range.
+        return (label - np.uint8(low)) <= high - low
+    return invalid[label]
+
+
+def _stand_between(label: np.ndarray, found: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return bool for each flat position in ``found``: True if it has a lower and a higher neighbour."""
+    height, width = label.shape
+    rows, columns = np.divmod(found, width)
+    low = high = values
+    for down in (-1, 0, 1):
+        row = np.clip(rows + down, 0, height - 1) * width
+        for right in (-1, 0, 1):
+            neighbour = label.ravel()[row + np.clip(columns + right, 0, width - 1)]
+            low, high = np.minimum(low, neighbour), np.maximum(high, neighbour)
+    return (low < values) & (high > values)
+
+
+def _around(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
+    """Return the minimum or maximum of each pixel and its neighbours."""
+    padded = np.pad(label, 1, mode='edge')
+    rows = pick(pick(padded[:-2], padded[1:-1]), padded[2:])
+    return pick(pick(rows[:, :-2], rows[:, 1:-1]), rows[:, 2:])
+
+
+#: Only plain rasters: pillow would start Ghostscript for an EPS that is named .png.
+_FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
+#: Maximum number of distinct values; more are not classes, and only the most frequent ones are kept.
+MAX_VALUES = 1024
+MAX_COLOURS = 256
+FEW_FRACTIONS = 16
+#: Larger images are not copied to be counted.
+_MOST_PACKED = 1 << 26
+_HEAD = 16
+#: First bytes of TIFF and BigTIFF in either byte order.
+_TIFF = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
+
+
+@lru_cache(maxsize=None)
+def _known_formats() -> Tuple[str, ...]:
+    """Return the formats that this build of pillow can read."""
+    from PIL import Image  # not at the top: annotation files are scanned without pillow
+
+    Image.init()
+    return tuple(name for name in _FORMATS if name in Image.OPEN)
+
+
+def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched: Optional[Fetched] = None) -> MapRecord:
+    """Read a label map, and the header of its image; faults are in the record.
+
+    ``invalid`` is ``settings.invalid_values()``, bool (256,); remote files that were not fetched are fetched now.
+    """
+    from PIL import Image
+
+    record = MapRecord(item.path, image=item.image, backend=settings.backend)
+    content, image_content = fetch(item, settings) if fetched is None else fetched
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # about large, odd or damaged files: the record reports them
+        if item.image is not None:
+            _look_at_image(record, image_content)
+            if image_content is not None and record.image_fault and len(image_content.data) == HEAD:
+                whole = settings.files.content(item.image, image_content.stamp)  # its size is after the first bytes
+                _look_at_image(record, whole)
+        head = b''
+        try:
+            record.stamp, record.fault, length = _stamp_and_fault(item.path, content)
+            if record.fault:
+                return record
+            with _opened(item.path, content) as file:
+                head = file.read(_HEAD)
+                file.seek(0)
+                if forms.is_array_name(os.path.basename(item.path)):
+                    stored = forms.read_array(file, length)
+                    _store_array(record, stored)
+                    if any(invalid[value] for value in record.as_loaded):
+                        record.between = count_between(_as_uint8(stored), invalid)
+                    return record
+                with Image.open(file, formats=_known_formats()) as image:
+                    _check_header(image, length)
+                    label = _read_pixels(record, image, head)
+                    if settings.backend != DEFAULT_BACKEND:
+                        file.seek(0)
+                        label = _ask_decoder(record, file.read())
+                    if any(invalid[value] for value in record.as_loaded) and 'colours' not in record.changes:
+                        label = np.asarray(image) if label is None else _as_uint8(label)
+                        record.between = count_between(label, invalid)
+        except Exception as error:  # a decoder may raise anything for damaged bytes
+            record.fault = fault_of(error, head)
+            record.detail = str(error)[:200]
+    return record
+
+
+def _check_header(image: Any, stored: int) -> None:
+    """Refuse forms that never hold labels, and sizes that the file is too small for, before memory is allocated."""
+    if forms.form_of(image) == 'other':
+        raise NoLabels(f'colours ({image.mode})')
+    width, height = image.size
+    if image.format == 'TIFF' and image.n_frames > 1:  # a loader reads the first
+        image.seek(1)
+        if image.size == (width, height):  # smaller ones are overviews
+            raise NoLabels('several pages')
+        image.seek(0)
+    if 1 in image.size:
+        raise NoLabels('one row or column')  # mmseg's loader drops that axis
+    if forms.is_packed(image) and not forms.can_hold(stored, width * height // 8):
+        raise OSError(f'truncated: {stored:,} bytes cannot hold {width} x {height} pixels')
+
+
+def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
+    """Decode a file with the loader's own decoder, count its values, and return them."""
+    from mmcv import imfrombytes
+
+    if content.startswith(b'\x89PNG') and not forms.chunks_fit(content):
+        raise OSError('truncated: a chunk promises more than the file holds')
+    label = imfrombytes(content, flag='unchanged', backend=record.backend)
+    if label is None:  # OpenCV cannot decode it
+        raise ValueError(f'{record.backend} cannot decode it')
+    loaded = value_counts(_as_uint8(label))
+    record.loaded = None if loaded == record.raw else loaded
+    if label.ndim > 2 and 'colours' not in record.changes:
+        record.changes.append('colours')
+    return label
+
+
+def _stamp_and_fault(path: str, content: Optional[Content]) -> Tuple[Optional[Stamp], str, int]:
+    """Return the stamp of a file, its fault before it is opened, and its size in bytes."""
+    if content is not None:
+        if content.error is not None:
+            raise content.error
+        return content.stamp, '' if content.data else EMPTY, len(content.data)
+    status = os.stat(path)
+    fault = '' if status.st_size else EMPTY
+    if not stat.S_ISREG(status.st_mode):
+        fault = NOT_A_FILE  # opening a pipe would block for ever
+    return (status.st_size, status.st_mtime_ns), fault, status.st_size
+
+
+def _opened(path: str, content: Optional[Content]) -> BinaryIO:
+    return open_regular(path) if content is None else io.BytesIO(content.data)
+
+
+def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
+    from PIL import Image, UnidentifiedImageError
+
+    head = b''
+    assert record.image is not None
+    try:
+        record.image_stamp, record.image_fault, _ = _stamp_and_fault(record.image, content)
+        if record.image_fault:
+            return
+        with _opened(record.image, content) as file:
+            head = file.read(_HEAD)
+            file.seek(0)
+            with Image.open(file, formats=_known_formats()) as image:
+                record.image_form = forms.form_of(image)
+                record.image_lossy = forms.is_lossy(image, head)
+                record.image_shape = forms.shown_size(image)
+    except UnidentifiedImageError as error:
+        if head.startswith(_TIFF):
+            record.image_form = 'other'  # bands or numbers that other loaders read
+        else:
+            record.image_fault = fault_of(error, head)
+    except Exception as error:  # as above
+        record.image_fault = fault_of(error, head)
+
+
+def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
+    """Count the values as stored and as pillow decodes them; return the array if one was made."""
+    record.form = forms.form_of(image)
+    record.shape = (image.size[1], image.size[0])
+    record.lossy = forms.is_lossy(image, head)
+    scale = forms.scale_of(image)
+    image.load()
+    if record.form in ('gray8', 'gray4', 'gray2', 'palette8'):
+        counts = {value: count for value, count in enumerate(_histogram(image)) if count}
+        _store_bytes(record, counts, scale)
+        record.is_black = record.form == 'palette8' and len(counts) > 1 and _is_black(image, counts)
+    elif record.form in ('bool', 'gray16', 'gray32', 'float'):
+        stored = np.asarray(image)
+        _store_wide(record, stored)
+        return stored
+    else:
+        _store_colours(record, image)
+    return None
+
+
+def _histogram(image: Any) -> List[int]:
+    """Return the histogram of an image of one channel; pillow counts several times faster than numpy."""
+    from PIL import Image
+
+    if not 4 <= image.width * image.height <= _MOST_PACKED:
+        return list(image.histogram())
+    # Count as four separate channels: neighbouring labels are mostly equal, and a processor waits for a counter that it
+    # has just written.
+    data = image.tobytes()
+    pixels = len(data) // 4
+    packed = Image.frombuffer('CMYK', (pixels, 1), data, 'raw', 'CMYK', 0, 1)
+    counts: List[int] = np.reshape(packed.histogram(), (4, 256)).sum(0).tolist()
+    for value in data[4 * pixels :]:
+        counts[value] += 1
+    return counts
+
+
+def _store_array(record: MapRecord, stored: np.ndarray) -> None:
+    """Count the values of a NumPy file, which loaders use without any conversion of colours or brightness."""
+    record.form, record.shape = forms.form_of_array(stored), (stored.shape[0], stored.shape[1])
+    if record.form == 'gray8':
+        record.raw = value_counts(stored.astype(np.uint8))
+    else:
+        _store_wide(record, stored)
+
+
+def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> None:
+    if scale != 1:
+        record.raw = _moved(counts, lambda value: round(value / scale))
+        if record.raw != counts:
+            record.loaded = counts
+            record.changes.append('scaled')
+        return
+    record.raw = counts
+    if record.form == 'palette8' and record.backend == 'cv2':
+        record.changes.append('colours')
+
+
+def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
+    truncated = False
+    if record.form == 'float':
+        # NaN and numbers beyond 32 bits are not fractions: they often mark unlabeled pixels.
+        whole = np.nan_to_num(stored, nan=-1.0).clip(-(2.0**31), 2.0**31).astype(np.int64)
+        cut = stored[(whole != stored) & (np.abs(stored) < 2.0**31)]
+        truncated = bool(cut.size)
+        if truncated:
+            values, counts = np.unique(cut, return_counts=True)
+            record.fractions = {f'{value:.6g}': int(n) for value, n in zip(values[:FEW_FRACTIONS], counts)}
+        raw = value_counts(whole)
+    else:
+        # Cast, not viewed: True is a byte of 255 in pillow's arrays.
+        raw = value_counts(stored.astype(np.uint8) if stored.dtype == np.bool_ else stored)
+    wrapped = bool(raw) and not 0 <= min(raw) <= max(raw) <= 255
+    record.changes += ['truncated'] * truncated + ['wrapped'] * wrapped
+    if truncated or wrapped or len(raw) > MAX_VALUES:
+        record.loaded = value_counts(_as_uint8(stored))
+    elif record.form == 'bool' and record.backend == 'cv2' and 1 in raw:
+        record.changes.append('scaled')  # OpenCV does not read single bits: 1 becomes 255
+    if len(raw) > MAX_VALUES:
+        raw = dict(sorted(raw.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_VALUES])
+    record.raw = raw
+
+
+def _as_uint8(stored: np.ndarray) -> np.ndarray:
+    """Return the values cast to uint8, as mmseg's loader does."""
+    with np.errstate(invalid='ignore', over='ignore'):
+        return stored.astype(np.uint8)
+
+
+def _store_colours(record: MapRecord, image: Any) -> None:
+    """Count files of several channels: mmseg's loader keeps the channels, and every element becomes a label."""
+    record.changes.append('colours')
+    channels = len(image.getbands())
+    # Count each band: for a whole LA image pillow 10 counts the gray twice, and never the alpha.
+    histogram = [count for band in image.split() for count in band.histogram()]
+    record.loaded = {}
+    for position, count in enumerate(histogram):
+        if count:
+            value = position % 256
+            record.loaded[value] = record.loaded.get(value, 0) + count
+    first = histogram[:256]
+    if channels == 2 or (first == histogram[256:512] == histogram[512:768] and _is_gray(image)):
+        record.raw = {value: count for value, count in enumerate(first) if count}
+    if record.form in ('rgb', 'rgba'):
+        seen = (image if image.mode == 'RGB' else image.convert('RGB')).getcolors(MAX_COLOURS)
+        record.colours = {','.join(map(str, rgb)): count for count, rgb in sorted(seen or [], reverse=True)}
+
+
+def _is_black(image: Any, counts: Dict[int, int]) -> bool:
+    """Return True if the palette shows every value in the file as black."""
+    palette = image.getpalette() or []
+    return not any(part for value in counts for part in palette[3 * value : 3 * value + 3])
+
+
+def _is_gray(image: Any) -> bool:
+    bands = np.asarray(image)
+    return bool((bands[..., 0] == bands[..., 1]).all() and (bands[..., 0] == bands[..., 2]).all())
+
+
+def _moved(counts: Dict[int, int], move: Any) -> Dict[int, int]:
+    moved: Dict[int, int] = {}
+    for value, count in counts.items():
+        target = int(move(value))
+        moved[target] = moved.get(target, 0) + count
+    return moved

@@ -1,0 +1,284 @@
+"""Record of one label map: what is fetched of it, what is known about it, and the journal of records on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from array import array
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import IO, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from mmguard.files.typed_json import decode
+from mmguard.formats.maps.settings import MapSettings
+from mmguard.storage.entries import Stamp
+from mmguard.storage.files import Content
+from mmguard.storage.requests import ahead
+from mmguard.storage.urls import is_url
+
+Shape = Tuple[int, int]
+
+#: Types of the fields in a line of a journal; an edited or damaged line is not used.
+_TYPES: Dict[str, Any] = {
+    **dict.fromkeys(('raw', 'loaded', 'between'), Dict[int, int]),
+    **dict.fromkeys(('fractions', 'colours'), Dict[str, int]),
+    **dict.fromkeys(('path', 'image', 'backend', 'form', 'image_form', 'fault', 'detail', 'image_fault'), str),
+    'changes': List[str],
+}
+_PAIRS = {'stamp', 'image_stamp', 'shape', 'image_shape'}
+
+
+class MapItem(NamedTuple):
+    """A label map to read, and its image if known; stamps of remote ones if a listing gives them."""
+
+    path: str
+    image: Optional[str] = None
+    stamp: Optional[Stamp] = None
+    image_stamp: Optional[Stamp] = None
+
+
+@dataclass
+class MapRecord:
+    """Record of one label map, as stored and as the framework's loader would return it."""
+
+    path: str  #: The file.
+    stamp: Optional[Stamp] = None  #: Its size and modification time; ``None``: the file does not exist.
+    image: Optional[str] = None  #: The image that it labels.
+    image_stamp: Optional[Stamp] = None  #: Stamp of the image.
+    backend: str = 'pillow'  #: Decoder that ``loaded`` refers to.
+    form: str = ''  #: Form of the file, see :class:`~mmguard.findings.facts.MapFacts`.
+    shape: Optional[Shape] = None  #: (height, width).
+    image_form: str = ''  #: Form of the image.
+    image_shape: Optional[Shape] = None  #: (height, width) of the image as it is shown, turned if its EXIF tag says so.
+    image_lossy: bool = False  #: The image was compressed with loss.
+    #: Value as stored -> pixels, the most frequent ones; of colour files only if they hold gray values.
+    raw: Dict[int, int] = field(default_factory=dict)
+    #: Value as loaded (uint8, before any shift or map) -> elements; ``None``: as ``raw``.
+    loaded: Optional[Dict[int, int]] = None
+    #: Changes made by the loader: ``'wrapped'``, ``'colours'``, ``'scaled'``, ``'truncated'``.
+    changes: List[str] = field(default_factory=list)
+    #: Values of float files that are not integers -> pixels; the lowest few.
+    fractions: Dict[str, int] = field(default_factory=dict)
+    #: ``'r,g,b'`` -> pixels, for colour files with at most 256 colours.
+    colours: Dict[str, int] = field(default_factory=dict)
+    lossy: bool = False  #: Compressed with loss.
+    is_black: bool = False  #: The palette shows all values that occur as black.
+    #: Value as loaded -> pixels of it that have a lower and a higher neighbour; only for values that were invalid when
+    #: the file was read.
+    between: Dict[int, int] = field(default_factory=dict)
+    fault: str = ''  #: Fault of the file, in two or three words; empty: it was read.
+    detail: str = ''  #: The decoder's error message.
+    image_fault: str = ''  #: Fault of the image.
+
+    @property
+    def as_loaded(self) -> Dict[int, int]:
+        """Value as loaded -> elements."""
+        return self.raw if self.loaded is None else self.loaded
+
+    def decoded(self, stored: int) -> int:
+        """Return what the loader makes of a value of ``raw``, 0 to 255."""
+        if 'scaled' in self.changes and self.loaded is not None:
+            return dict(zip(sorted(self.raw), sorted(self.loaded)))[stored]
+        return stored % 256
+
+    def to_line(self) -> str:
+        """Return the record as one line of JSON without empty fields; file names that are not valid text are
+        preserved."""
+        return json.dumps({key: value for key, value in vars(self).items() if value or key == 'path'})
+
+    @classmethod
+    def from_line(cls, line: str) -> MapRecord:
+        """Read a line written by ``to_line``.
+
+        Raises:
+            ValueError: It is not such a line.
+        """
+        try:
+            words: Dict[str, Any] = json.loads(line)
+            for key in set(_TYPES).intersection(words):
+                words[key] = decode(_TYPES[key], words[key])
+            for key in _PAIRS.intersection(words):
+                words[key] = _pair_of(words[key])
+            record = cls(**words)
+        except (TypeError, AttributeError, ValueError, RecursionError) as error:
+            raise ValueError(f'not a record of a label map: {line[:80]!r}') from error
+        if not all(0 <= value < 256 for value in record.as_loaded):
+            raise ValueError(f'a value as loaded is above 255: {line[:80]!r}')
+        return record
+
+
+def _pair_of(value: Any) -> Tuple[int, int]:
+    if not isinstance(value, list) or [type(number) for number in value] != [int, int]:
+        raise ValueError(f'{value!r:.80} is no pair of integers')
+    return value[0], value[1]
+
+
+#: Number of bytes that mostly include the size and the EXIF tags of an image.
+HEAD = 1 << 16
+
+
+class Fetched(NamedTuple):
+    """Fetched content of an item; ``None`` if it is on a disk, or not asked for."""
+
+    label: Optional[Content] = None
+    image: Optional[Content] = None
+
+
+def fetched(items: Iterable[MapItem], settings: MapSettings) -> Iterator[Tuple[MapItem, Fetched]]:
+    """Yield each item with its fetched content, while the next ones are being fetched."""
+    ours = list(items)
+    if any(is_far(item, settings) for item in ours):
+        yield from zip(ours, ahead(partial(fetch, item, settings) for item in ours))
+    else:
+        for item in ours:
+            yield item, _NOTHING
+
+
+def fetch(item: MapItem, settings: MapSettings) -> Fetched:
+    """Fetch one item, as :func:`fetched` does."""
+    files = settings.files
+    label = files.content(item.path, item.stamp) if files.is_far(item.path) else None
+    if item.image is None or not files.is_far(item.image):
+        return Fetched(label)
+    return Fetched(label, files.content(item.image, item.image_stamp, HEAD))
+
+
+def stamped(items: Iterable[MapItem], settings: MapSettings) -> Iterator[MapItem]:
+    """Yield items with their present stamps; those of remote files are requested ahead, unless a listing gave them."""
+    source = iter(items)
+    first = next(source, None)
+    if first is None:
+        return
+    all_items = chain([first], source)
+    if is_far(first, settings):
+        yield from ahead(partial(_stamped, item, settings) for item in all_items)
+    else:
+        for item in all_items:
+            yield _stamped(item, settings)
+
+
+def _stamped(item: MapItem, settings: MapSettings) -> MapItem:
+    image = item.image_stamp
+    if image is None and item.image is not None:
+        image = settings.files.stamp_of(item.image)
+    return item._replace(stamp=item.stamp or settings.files.stamp_of(item.path), image_stamp=image)
+
+
+def is_far(item: MapItem, settings: MapSettings) -> bool:
+    """Return True if any part of the item is fetched."""
+    return settings.files.is_far(item.path) or (item.image is not None and settings.files.is_far(item.image))
+
+
+_NOTHING = Fetched()
+
+
+#: Maximum number of bytes of a line.
+_LONGEST = 1 << 25
+
+
+class Journal:
+    """Journal of one JSON line per file, keyed by path, size and modification time; its folder is created.
+
+    Looking up costs 16 bytes of memory per file; the lines stay on disk. Without ``resume`` it starts empty.
+
+    Raises:
+        OSError: The journal cannot be written.
+    """
+
+    def __init__(self, path: str, resume: bool) -> None:
+        self.path = path
+        folder = os.path.dirname(os.path.abspath(path))
+        os.makedirs(folder, exist_ok=True)
+        self._keys = np.empty(0, np.uint64)
+        self._places = np.empty(0, np.int64)
+        self._lines: Optional[IO[bytes]] = None
+        torn = False
+        if resume and os.path.exists(path):
+            torn = self._index()
+            self._lines = open(path, 'rb')  # noqa: SIM115  closed in close()
+        self._out = open(path, 'ab' if resume else 'wb')  # noqa: SIM115
+        if torn:
+            self._out.write(b'\n')
+
+    def _index(self) -> bool:
+        keys, places = array('Q'), array('q')
+        place, line = 0, b'\n'
+        with open(self.path, 'rb') as lines:
+            for line in iter(partial(lines.readline, _LONGEST), b''):
+                try:
+                    keys.append(_key(json.loads(line)['path']))
+                    places.append(place)
+                except (ValueError, TypeError, KeyError, RecursionError):
+                    pass  # torn by a kill, or damaged: that file is read again
+                place += len(line)
+        order = np.argsort(np.frombuffer(keys, np.uint64), kind='stable') if keys else np.empty(0, np.int64)
+        self._keys = np.frombuffer(keys, np.uint64)[order] if keys else self._keys
+        self._places = np.frombuffer(places, np.int64)[order] if keys else self._places
+        return not line.endswith(b'\n')
+
+    def find(
+        self, item: MapItem, stamp: Optional[Stamp], image_stamp: Optional[Stamp], invalid: Sequence[bool], backend: str
+    ) -> Optional[MapRecord]:
+        """Return the record of a file if the file and its image are unchanged and the record has all that is asked for.
+
+        A value that was valid when the file was read, but is ``invalid`` now, was not inspected further.
+        """
+        line = self.line_of(item.path)
+        if line is None:
+            return None
+        try:
+            record = MapRecord.from_line(line)
+        except ValueError:
+            return None
+        same = (record.path, record.stamp, record.image, record.image_stamp, record.backend)
+        if same != (item.path, stamp, item.image, image_stamp, backend):
+            return None
+        looked_at = 'colours' not in record.changes
+        if looked_at and any(invalid[v] and v not in record.between for v in record.as_loaded):
+            return None
+        return record
+
+    def line_of(self, path: str) -> Optional[str]:
+        """Return the last line about a file; ``None`` if the journal has none."""
+        at = int(np.searchsorted(self._keys, np.uint64(_key(path)), side='right')) - 1
+        if self._lines is None or at < 0 or int(self._keys[at]) != _key(path):
+            return None
+        self._lines.seek(int(self._places[at]))
+        return self._lines.readline(_LONGEST).decode(errors='replace')
+
+    @property
+    def resumed(self) -> bool:
+        """Return True if the journal has records of an earlier scan."""
+        return bool(self._keys.size)
+
+    def append(self, lines: Iterable[str]) -> None:
+        """Write lines and flush them to the system, so that a kill loses nothing."""
+        self._out.write(''.join(f'{line}\n' for line in lines).encode())
+        self._out.flush()
+
+    def close(self) -> None:
+        self._out.close()
+        if self._lines is not None:
+            self._lines.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+
+def default_journal(target: str) -> str:
+    """Return the path of a target's journal: in the user's cache, because data sets are often read-only."""
+    cache = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
+    where = target if is_url(target) else os.path.realpath(target)
+    name = ''.join(c if c.isalnum() and c.isascii() else '_' for c in os.path.basename(where))[:40] or 'scan'
+    return os.path.join(cache, 'mmguard', 'scan', f'{name}-{_key(where):016x}.jsonl')
+
+
+def _key(path: str) -> int:
+    return int.from_bytes(hashlib.blake2b(os.fsencode(path), digest_size=8).digest(), 'little')

@@ -1,0 +1,131 @@
+"""Correction of label maps: values, and the form of the file."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Dict, List, Tuple
+
+import numpy as np
+
+from mmguard.formats.faults import fault_of
+from mmguard.formats.maps.forms import form_of, form_of_array, is_lossy, read_array, scale_of
+from mmguard.formats.options import Colour, Corrected, FixOptions, NotCorrected, Unreadable
+from mmguard.labels.space import LabelRule, value_counts
+from mmguard.text import quantity
+
+#: First bytes of a NumPy file.
+_NUMPY = b'\x93NUMPY'
+#: Number of bytes needed to tell a damaged image from another kind of file.
+_HEAD = 16
+_FORMATS = ('PNG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'JPEG')
+
+#: Largest rounding error of 1 / 255 in 32 bits, times 255.
+ROUNDING = 1e-4
+
+
+def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
+    """Correct a label map to an 8-bit gray PNG whose every value is a class or ``ignore_index``."""
+    assert options.num_classes is not None
+    label, form, is_png = _read(data, options)
+    rule = LabelRule(options.num_classes, options.ignore_index, options.on_invalid, options.label_map)
+    corrected, tally = rule.sanitize(label)
+    changes = _describe_values(label, corrected)
+    if options.threshold is not None:
+        changes.insert(0, f'values above {options.threshold:g} -> 1, the others -> 0')
+    elif options.scale is not None:
+        changes.insert(0, f'values times {options.scale:g}')
+    if form != 'gray8' or not is_png or ending.lower() != '.png':
+        changes.append(f'{form} -> 8-bit index PNG')
+    if not changes:
+        return Corrected(data, ending, [], {}, {})
+    low, high = (int(corrected.min()), int(corrected.max())) if corrected.size else (0, 0)
+    if low < 0 or high > 255:
+        raise NotCorrected(
+            f'a label map of 8 bits cannot hold {low if low < 0 else high}: use an --ignore-index of 0..255'
+        )
+    from PIL import Image  # local: annotation files are corrected without pillow
+
+    file = io.BytesIO()
+    Image.fromarray(corrected.astype(np.uint8)).save(file, format='PNG', optimize=False)
+    changed = value_counts(label[label != corrected]) if corrected is not label else {}
+    return Corrected(
+        file.getvalue(),
+        '.png',
+        changes,
+        {str(value): count for value, count in changed.items()},
+        {'skipped': tally.skipped, 'remapped': tally.remapped, 'total': tally.total},
+    )
+
+
+def _describe_values(label: np.ndarray, corrected: np.ndarray) -> List[str]:
+    if corrected is label:
+        return []
+    differs = label != corrected
+    words = []
+    for raw, count in value_counts(label[differs]).items():
+        (new,) = value_counts(corrected[label == raw])
+        words.append(f'{count:,} px of {raw} -> {new}')
+    return words
+
+
+def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
+    """Return the values (H, W) as stored (thresholded, or listed colours' indices), the form, and True for a PNG."""
+    from PIL import Image
+
+    scale, lossy, is_png, in_colour = 1.0, False, False, False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            if data.startswith(_NUMPY):
+                stored = read_array(io.BytesIO(data), len(data))
+                form = form_of_array(stored)
+            else:
+                Image.init()
+                known = [name for name in _FORMATS if name in Image.OPEN]
+                with Image.open(io.BytesIO(data), formats=known) as image:
+                    form, scale = form_of(image), scale_of(image)
+                    lossy, is_png = is_lossy(image, data[:16]), image.format == 'PNG'
+                    image.load()
+                    in_colour = bool(options.colours) and form in ('rgb', 'rgba')
+                    stored = np.asarray(image.convert('RGB') if in_colour else image)
+    except Exception as error:  # a decoder may raise anything for damaged bytes
+        raise Unreadable(f'cannot be read: {fault_of(error, data[:_HEAD]) if data else "it is empty"}') from error
+    if in_colour and not lossy:
+        return _indices(stored, options.colours), form, is_png
+    if options.threshold is not None:
+        return (_values(stored, form, scale, whole=False) > options.threshold).astype(np.uint8), form, is_png
+    if lossy:
+        raise NotCorrected(
+            'compressed with loss (JPEG): the values differ from those that were drawn. Export it again as PNG'
+        )
+    return _values(stored * options.scale if options.scale is not None else stored, form, scale), form, is_png
+
+
+def _indices(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:
+    codes = rgb.astype(np.int64) @ (1 << 16, 1 << 8, 1)
+    found, places = np.unique(codes, return_inverse=True)
+    colours = [(code >> 16, code >> 8 & 255, code & 255) for code in found.tolist()]
+    unknown = [colour for colour in colours if colour not in table]
+    if unknown:
+        raise NotCorrected(f'no label is listed for {quantity(len(unknown), "colour")}, the first is {unknown[0]}')
+    return np.array([table[colour] for colour in colours], dtype=np.int64)[places].reshape(codes.shape)
+
+
+def _values(stored: np.ndarray, form: str, scale: float, whole: bool = True) -> np.ndarray:
+    if stored.ndim == 3:
+        colours = stored[..., : 1 if form == 'gray_alpha' else 3]
+        if (colours != colours[..., :1]).any():
+            raise NotCorrected(
+                'stored as colours: the file does not say which class a colour is: list them (--colours)'
+            )
+        return np.ascontiguousarray(colours[..., 0])
+    if stored.dtype.kind == 'f':
+        if not whole:
+            return stored
+        if not (np.isfinite(stored).all() and (np.abs(stored - np.round(stored)) <= ROUNDING).all()):
+            raise NotCorrected('stored as fractions (resized, or divided by 255): export the label map again')
+        return np.round(stored).clip(-(2.0**31), 2.0**31).astype(np.int64)
+    if scale != 1:  # gray of 2 or 4 bits, which decoders stretch to 0..255
+        return np.round(stored / scale).astype(np.uint8)
+    return stored.astype(np.uint8) if stored.dtype == np.bool_ else stored

@@ -1,0 +1,267 @@
+"""Cases of a data set: the files of each, as nnU-Net lists them, and their content."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
+
+from mmguard.files.inside import OutsideError, check_name
+from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
+from mmguard.formats.faults import CRASHES, fault_of
+from mmguard.formats.nnunet.choose import open_volume
+from mmguard.formats.nnunet.record import CaseRecord, FileRecord, count_labels, count_not_finite, digest_of
+from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec
+from mmguard.formats.nnunet.volume import CannotRead
+from mmguard.storage.files import FILES
+
+_CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
+#: Prefix of the files that macOS writes next to each file copied to a foreign file system (AppleDouble).
+_APPLE_DOUBLE = '._'
+_OF_MACOS = 'macOS left it beside a file that it copied'
+
+
+class CaseItem(NamedTuple):
+    """A case to read."""
+
+    path: str  #: Path of its label file, which is also its key in the journal.
+    case: str  #: Name of the case.
+    images: Tuple[str, ...]  #: Its existing image files, one per channel, in order.
+    has_label: bool = True  #: True if the label file exists.
+
+
+@dataclass
+class Listing:
+    """Cases and file faults of a data set."""
+
+    cases: List[CaseItem] = field(default_factory=list)  #: All cases, sorted by name, including those that lack a file.
+    found: int = 0  #: Number of cases that nnU-Net counts.
+    #: Kind and fault of missing and unused files.
+    faults: List[Tuple[str, CaseFault]] = field(default_factory=list)
+
+
+def list_cases(root: str, spec: DatasetSpec) -> Listing:
+    """List the cases of a data set; missing folders are added to the faults of ``spec``."""
+    if spec.layout == V1 and _is_of_decathlon(root, spec):
+        spec.layout = MSD
+    named = spec.content.get('dataset') if spec.layout not in (V1, MSD) else None
+    if isinstance(named, Mapping):
+        return _listed_in_json(root, named, spec)
+    if named is not None:
+        spec.add(KEYS, f'dataset must map cases to {{"images": [...], "label": ...}}, got a {type(named).__name__}')
+    return _listed_in_folders(root, spec)
+
+
+def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
+    """Return True if images have the names in dataset.json: nnU-Net v1 adds the channel, the Decathlon does not."""
+    listed = spec.content.get('training')
+    first = listed[0] if isinstance(listed, list) and listed else None
+    image = first.get('image') if isinstance(first, Mapping) else None
+    try:
+        return isinstance(image, str) and os.path.isfile(_absolute(root, image))
+    except OutsideError:
+        return False
+
+
+def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Listing:
+    listing = Listing(found=len(named))
+    for case in sorted(named):
+        entry = named[case]
+        images = entry.get('images') if isinstance(entry, Mapping) else None
+        label = entry.get('label') if isinstance(entry, Mapping) else None
+        if not isinstance(label, str) or not isinstance(images, list) or not all(isinstance(i, str) for i in images):
+            spec.add(KEYS, f'dataset["{case}"] must be {{"images": [...], "label": ...}}')
+            continue
+        try:
+            places = [_absolute(root, image) for image in images]
+            item = CaseItem(_absolute(root, label), case, tuple(filter(os.path.isfile, places)))
+        except OutsideError as error:
+            spec.add(KEYS, f'dataset["{case}"]: {error}')
+            continue
+        for place in places:
+            if not os.path.isfile(place):
+                listing.faults.append((NO_IMAGE, CaseFault(case, _relative(root, place), 'listed, but not there')))
+        listing.cases.append(_checked_label(root, item, listing))
+    return listing
+
+
+def _absolute(root: str, path: str) -> str:
+    # An absolute path replaces everything before it.
+    path = os.path.expandvars(path)  # same as nnU-Net
+    check_name(path)
+    return os.path.abspath(os.path.join(root, path))
+
+
+def _relative(root: str, path: str) -> str:
+    inside = path.startswith(root.rstrip(os.sep) + os.sep)
+    return os.path.relpath(path, root) if inside else path
+
+
+def _checked_label(root: str, item: CaseItem, listing: Listing) -> CaseItem:
+    if os.path.isfile(item.path):
+        return item
+    detail = 'the image has no label file' if item.images else 'listed, but not there'
+    listing.faults.append((NO_LABEL, CaseFault(item.case, _relative(root, item.path), detail)))
+    return item._replace(has_label=False)
+
+
+def _names_in(root: str, folder: str, spec: DatasetSpec, listing: Listing) -> List[str]:
+    try:
+        with os.scandir(os.path.join(root, folder)) as entries:
+            listed = sorted((entry.name, entry.is_file(), entry.is_symlink()) for entry in entries)
+    except OSError as error:
+        spec.add(KEYS, f'the folder {folder} cannot be read: {(error.strerror or str(error)).lower()}')
+        return []
+    for name, is_file, is_link in listed:
+        if is_link and not is_file and not os.path.isdir(os.path.join(root, folder, name)):
+            fault = CaseFault(name.split('.')[0], f'{folder}/{name}', 'a link that leads nowhere: fetch the file')
+            listing.faults.append((STRANGER, fault))
+    return [name for name, is_file, _ in listed if is_file]
+
+
+def _listed_in_folders(root: str, spec: DatasetSpec) -> Listing:
+    listing = Listing()
+    images, labels = (_names_in(root, folder, spec, listing) for folder in ('imagesTr', 'labelsTr'))
+    ending = spec.file_ending
+    if not ending:
+        return listing
+    by_case: Dict[str, Dict[int, str]] = {}
+    strangers: List[str] = []
+    counted: Set[str] = set()
+    for name in images:
+        if name.startswith(_APPLE_DOUBLE):
+            if name.endswith(ending):
+                fault = CaseFault(
+                    name[: -len(ending)], f'imagesTr/{name}', f'{_OF_MACOS}: nnU-Net takes it for an image'
+                )
+                listing.faults.append((CHANNELS, fault))
+            continue
+        if not name.endswith(ending):
+            strangers.append(f'imagesTr/{name}')
+            continue
+        if spec.layout == MSD:
+            counted.add(name[: -len(ending)])
+            by_case[name[: -len(ending)]] = {0: name}
+            continue
+        counted.add(name[: -len(ending) - 5])  # nnU-Net cuts off the length of _0000, whatever the characters are
+        match = _CHANNEL.fullmatch(name[: -len(ending)])
+        if match is None:
+            fault = CaseFault(name[: -len(ending)], f'imagesTr/{name}', f'images are named CASE_0000{ending}')
+            listing.faults.append((CHANNELS, fault))
+        else:
+            by_case.setdefault(match['case'], {})[int(match['channel'])] = name
+    for case in sorted(by_case):
+        channels = by_case[case]
+        files = tuple(os.path.join(root, 'imagesTr', channels[number]) for number in sorted(channels))
+        item = CaseItem(os.path.join(root, 'labelsTr', case + ending), case, files)
+        listing.cases.append(_checked_label(root, item, listing))
+        if sorted(channels) != list(range(len(channels))) or (spec.channels or 0) > len(channels) > 1:
+            _tell_channels(listing, case, channels, spec)
+    for name in labels:
+        if name.startswith(_APPLE_DOUBLE):
+            continue  # nnU-Net opens only the labels of listed images
+        if not name.endswith(ending):
+            strangers.append(f'labelsTr/{name}')
+        elif name[: -len(ending)] not in by_case:
+            case = name[: -len(ending)]
+            detail = f'the label has no image: imagesTr/{case}_0000{ending} is missing'
+            listing.faults.append((NO_IMAGE, CaseFault(case, f'labelsTr/{name}', detail)))
+            listing.cases.append(CaseItem(os.path.join(root, 'labelsTr', name), case, ()))
+    listing.found = len(counted)
+    _tell_strangers(listing, strangers, spec)
+    return listing
+
+
+def _tell_channels(listing: Listing, case: str, channels: Mapping[int, str], spec: DatasetSpec) -> None:
+    wanted = range(max(spec.channels or 0, max(channels) + 1))
+    missing = [f'imagesTr/{case}_{number:04d}{spec.file_ending}' for number in wanted if number not in channels]
+    for file in missing:
+        listing.faults.append((CHANNELS, CaseFault(case, file, 'this channel is missing')))
+
+
+def _tell_strangers(listing: Listing, names: List[str], spec: DatasetSpec) -> None:
+    """Report files that nnU-Net does not see."""
+    for name in names:
+        stem = os.path.basename(name)
+        if stem.startswith('.'):
+            continue
+        detail = f'does not end with file_ending "{spec.file_ending}": nnU-Net does not see it'
+        listing.faults.append((STRANGER, CaseFault(stem.split('.')[0], name, detail)))
+
+
+def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRecord:
+    """Read label and images of a case; faults are reported in the record."""
+    record = CaseRecord(item.path, item.case, reader, digest_of(expected))
+    if item.has_label:
+        record.label = _read(item.path, reader, True, expected)
+    record.images = [_read(path, reader, False, expected) for path in item.images]
+    return record
+
+
+def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> FileRecord:
+    record = FileRecord(path, FILES.stamp_of(path))
+    itemsize = 1
+    try:
+        with ExitStack() as stack:
+            volume = open_volume(path, reader, stack)
+            geometry, itemsize = volume.geometry, volume.dtype.itemsize
+            record.dtype, record.shape = str(volume.dtype), list(volume.shape)
+            record.dimension, record.form = volume.dimension, volume.form
+            record.spacing, record.origin = geometry.spacing, geometry.origin
+            record.direction, record.affine = geometry.direction, geometry.affine
+            if volume.is_scaled:
+                record.scaling = [volume.slope, volume.inter]
+            if volume.dtype.kind not in 'iuf':
+                volume.check()  # colors: reported as a form
+            elif is_label:
+                count_labels(volume, record, expected)
+            else:
+                count_not_finite(volume, record)
+            if volume.refusal is not None:
+                raise volume.refusal
+    except CannotRead as error:
+        record.fault, record.detail = error.fault, error.detail
+        if error.missing and record.dtype:
+            _count_missing(record, -(-error.missing // itemsize))
+    except Exception as error:  # decoders raise many types for a damaged file
+        record.fault, record.detail = fault_of(error), str(error)[:200]
+    return record
+
+
+def _count_missing(record: FileRecord, voxels: int) -> None:
+    record.missing = voxels
+    depth = record.shape[0] * record.shape[1]
+    first = (record.voxels - record.missing) * depth // max(1, record.voxels)
+    said = f'{record.missing:,} of {record.voxels:,} voxels are missing'
+    if record.has_turns:
+        said += f', from slice {first % record.shape[1]} on'
+    record.detail = f'{said}; {record.detail}' if record.detail else said
+
+
+class CasesResult(NamedTuple):
+    """Result of one task, like the engine's ``ChunkResult``; the calling process adds up the cases."""
+
+    lines: List[str]  #: Records as lines of JSON.
+
+
+@dataclass(frozen=True)
+class CaseSettings:
+    """Settings that the engine passes to a process together with cases, like ``MapSettings`` with label maps."""
+
+    reader: str  #: Name of the nnU-Net class that reads the files.
+    expected: Tuple[int, ...]  #: Valid values; empty if unknown.
+
+    def scan(self, items: List[CaseItem]) -> CasesResult:
+        """Read some cases, as one task."""
+        return CasesResult([read_case(item, self.reader, self.expected).to_line() for item in items])
+
+    def crashed(self, item: CaseItem) -> CasesResult:
+        """Return the record of a case that crashed the process reading it; the file that caused it is unknown."""
+        record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
+        detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
+        if item.has_label:
+            record.label = FileRecord(item.path, FILES.stamp_of(item.path), CRASHES, detail)
+        record.images = [FileRecord(path, FILES.stamp_of(path), CRASHES, detail) for path in item.images]
+        return CasesResult([record.to_line()])

@@ -1,0 +1,258 @@
+"""Faults of a case: the comparisons of nnU-Net's integrity check, and others.
+
+(nnunetv2/experiment_planning/verify_dataset_integrity.py: ``check_cases``, ``verify_labels``)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
+
+import numpy as np
+
+from mmguard.findings import volumes as kinds
+from mmguard.findings.volumes import CaseFault
+from mmguard.formats.faults import printable
+from mmguard.formats.nnunet.record import FRACTIONS, INF, NAN, CaseRecord, FileRecord, is_whole
+from mmguard.formats.nnunet.spec import MSD, DatasetSpec
+from mmguard.storage.urls import absolute
+from mmguard.text import quantity
+
+_MOST_RANGES = 6
+Fault = Tuple[str, CaseFault]
+_NAMED_VALUES = 6
+_EXAMPLES = 4
+_FIRST_CHANNEL = re.compile(r'_0000(?=\.[^/\\]*$)')
+
+
+def describe_slices(counts: Mapping[int, int]) -> str:
+    """Describe the slices that contain something, and the one that contains most.
+
+    Args:
+        counts (Mapping[int, int]): Slice, counted from 0 -> number of voxels.
+
+    Example:
+        >>> describe_slices({3: 1, 4: 9, 5: 2, 9: 1})
+        'slices 3-5, 9 (most in 4: 9)'
+        >>> describe_slices({7: 12}), describe_slices({7: 1, 8: 1})
+        ('slice 7', 'slices 7-8')
+    """
+    if not counts:
+        return ''
+    ranges = _ranges(sorted(counts))
+    texts = [f'{first}-{last}' if last > first else str(first) for first, last in ranges[:_MOST_RANGES]]
+    rest = f' and {len(ranges) - _MOST_RANGES} more ranges' if len(ranges) > _MOST_RANGES else ''
+    if len(counts) == 1:
+        return f'slice {texts[0]}'
+    fullest = _fullest_slice(counts)
+    if counts[fullest] == min(counts.values()):
+        return f'slices {", ".join(texts)}{rest}'
+    return f'slices {", ".join(texts)}{rest} (most in {fullest}: {counts[fullest]:,})'
+
+
+def _fullest_slice(counts: Mapping[int, int]) -> int:
+    """Return the slice with the highest count; the first of equal ones."""
+    return min(counts, key=lambda place: (-counts[place], place))
+
+
+def _ranges(places: List[int]) -> List[Tuple[int, int]]:
+    found: List[Tuple[int, int]] = []
+    for place in places:
+        if found and place == found[-1][1] + 1:
+            found[-1] = (found[-1][0], place)
+        else:
+            found.append((place, place))
+    return found
+
+
+class Judge:
+    """Finder of the faults of cases; file names are relative to ``root``."""
+
+    def __init__(self, spec: DatasetSpec, root: str) -> None:
+        self.spec = spec
+        self.root = root
+        self.expected = frozenset(spec.expected)
+
+    def faults_of(self, record: CaseRecord) -> Iterator[Fault]:
+        """Yield kind and fault of everything that is wrong with a case."""
+        files = ([record.label] if record.label else []) + record.images
+        for file in files:
+            if file.fault:
+                said = f'{file.fault}: {file.detail}' if file.detail else file.fault
+                yield kinds.UNREADABLE, self._fault(record, file, said, file.missing)
+            elif file.form:
+                yield kinds.FORM, self._fault(record, file, file.form, file.voxels)
+        images = [image for image in record.images if image.is_read]
+        yield from self._judge_channels(record, images)
+        for image in images:
+            yield from self._judge_not_finite(record, image)
+        for other in images[1:]:
+            yield from self._compare(record, other, images[0], 'first channel')
+        label = record.label
+        if label is not None and label.is_read:
+            yield from self._judge_not_finite(record, label)
+            if not label.form:
+                yield from self._judge_form(record, label)
+            if images and max(images[0].dimension, label.dimension) <= 3:  # more dimensions are reported as a form
+                yield from self._compare(record, label, images[0], 'image')
+            yield from self._judge_values(record, label)
+
+    # ---- one file
+
+    def _judge_form(self, record: CaseRecord, label: FileRecord) -> Iterator[Fault]:
+        if label.dimension > 3:
+            said = f'the label is {label.dimension}-D, {_by(label.shape)}: nnU-Net takes 3-D files only'
+        elif label.shape[0] > 1:
+            said = f'the label has {label.shape[0]} channels (colours): a label file holds one value per pixel'
+        else:
+            return
+        yield kinds.FORM, self._fault(record, label, said, label.voxels)
+
+    def _judge_channels(self, record: CaseRecord, images: Sequence[FileRecord]) -> Iterator[Fault]:
+        for image in images:
+            if image.dimension > 3 and not image.form and self.spec.layout != MSD:
+                said = f'the image is {image.dimension}-D, {_by(image.shape)}: nnU-Net takes one 3-D file per channel'
+                yield kinds.FORM, self._fault(record, image, said, image.voxels)
+        if self.spec.channels is None or not images or len(images) < len(record.images):
+            return
+        found = sum(image.shape[0] for image in images)
+        first = images[0]
+        if len(images) < self.spec.channels and len(images) > 1:
+            return  # the missing ones were reported when the files were listed
+        if found == 1 < self.spec.channels and _FIRST_CHANNEL.search(first.path):
+            for number in range(1, self.spec.channels):
+                place = _FIRST_CHANNEL.sub(f'_{number:04d}', self.name_of(first.path))
+                yield kinds.CHANNELS, CaseFault(printable(record.case), place, 'this channel is missing')
+        elif found != self.spec.channels:
+            where = f'{quantity(found, "channel")} in {quantity(len(images), "file")}'
+            said = f'{where}, dataset.json declares {self.spec.channels}'
+            yield kinds.CHANNELS, self._fault(record, first, said, sum(image.voxels for image in images))
+
+    def _judge_not_finite(self, record: CaseRecord, file: FileRecord) -> Iterator[Fault]:
+        values = {name: count for name, count in ((NAN, file.nan), (INF, file.inf)) if count}
+        if values:
+            slices = self._slices(file, list(values))
+            fault = self._fault(record, file, _describe_values(values, slices), sum(values.values()))
+            fault.values, fault.slices = values, slices
+            yield kinds.NOT_FINITE, fault
+
+    def _judge_values(self, record: CaseRecord, label: FileRecord) -> Iterator[Fault]:
+        if not self.expected:
+            return
+        whole = {value: count for value, count in label.values.items() if is_whole(value)}
+        wrong = {value: count for value, count in whole.items() if int(value) not in self.expected}
+        if label.is_picture and (wrong or label.fractions):
+            yield kinds.INTENSITIES, self._intensities(record, label)
+            return
+        if wrong:
+            slices = self._slices(label, list(wrong))
+            said = _describe_values(wrong, slices)
+            if label.left_out:
+                said += f'; {label.left_out:,} voxels of further values'
+            fault = self._fault(record, label, said, sum(wrong.values()) + label.left_out)
+            fault.values, fault.slices = wrong, slices
+            yield kinds.UNEXPECTED, fault
+        if label.fractions:
+            yield kinds.FRACTIONS, self._fractions(record, label)
+        held = {int(value) for value in whole}
+        if held and not label.fractions and not label.nan and not label.inf:
+            if held == {self.spec.ignore}:
+                said = f'every voxel is {self.spec.ignore}, the ignored value'
+                yield kinds.IGNORED_ONLY, self._fault(record, label, said, label.voxels)
+            elif held <= {0, self.spec.ignore}:
+                said = 'every voxel is background' + (' or ignored' if len(held) > 1 else '')
+                yield kinds.BACKGROUND_ONLY, self._fault(record, label, said, label.voxels)
+
+    def _intensities(self, record: CaseRecord, label: FileRecord) -> CaseFault:
+        frequent = sorted(label.values, key=lambda value: -label.values[value])[:_EXAMPLES]
+        said = (
+            f'{"more than " if label.left_out else ""}{quantity(len(label.values), "value")}, most often '
+            f'{", ".join(frequent)}; {label.unlike / label.pairs:.0%} of neighbouring voxels differ'
+        )
+        fault = self._fault(record, label, said, label.voxels)
+        ends = sorted(label.values, key=float)
+        fault.values = {value: label.values[value] for value in (ends[0], ends[-1])}
+        return fault
+
+    def _fractions(self, record: CaseRecord, label: FileRecord) -> CaseFault:
+        broken = {value: count for value, count in label.values.items() if not is_whole(value)}
+        shown = sorted(broken, key=lambda value: (-broken[value], value))[:_NAMED_VALUES]
+        named = ', '.join(f'{value} ({broken[value]:,})' for value in shown)
+        more = f' and {len(broken) - len(shown):,} more values' if len(broken) > len(shown) else ''
+        where = self._slices(label, [FRACTIONS])
+        said = f'{label.fractions:,} voxels are not integers: {named}{more}'
+        if where:
+            said += f'; {where[FRACTIONS]}'
+        if label.scaling:
+            said += f'; the header scales: value * {label.scaling[0]:g} + {label.scaling[1]:g}'
+        fault = self._fault(record, label, said, label.fractions)
+        fault.values, fault.slices = {value: broken[value] for value in shown}, where
+        return fault
+
+    # ---- two files
+
+    def _compare(self, record: CaseRecord, file: FileRecord, other: FileRecord, name: str) -> Iterator[Fault]:
+        voxels = file.voxels
+        if file.shape[1:] != other.shape[1:]:
+            said = f'{_by(file.shape[1:])}, its {name} {_by(other.shape[1:])} (z, y, x)'
+            yield kinds.SHAPE, self._fault(record, file, said, voxels)
+        if not _alike(file.spacing, other.spacing):
+            said = f'spacing {_numbers(file.spacing)}, its {name} {_numbers(other.spacing)} (z, y, x)'
+            yield kinds.SPACING, self._fault(record, file, said, voxels)
+        differ = [
+            f'{what} {_numbers(own)}, its {name} {_numbers(its)}'
+            for what, own, its in (
+                ('origin', file.origin, other.origin),
+                ('direction', file.direction, other.direction),
+                ('affine', file.affine, other.affine),
+            )
+            if not _alike(own, its)
+        ]
+        if differ:
+            yield kinds.ORIENTATION, self._fault(record, file, '; '.join(differ), voxels)
+
+    # ---- texts
+
+    def _fault(self, record: CaseRecord, file: FileRecord, detail: str, voxels: int) -> CaseFault:
+        return CaseFault(printable(record.case), self.name_of(file.path), detail, voxels)
+
+    def name_of(self, path: str) -> str:
+        return printable(path, absolute(self.root))
+
+    def _slices(self, file: FileRecord, values: Sequence[str]) -> Dict[str, str]:
+        if not file.has_turns:
+            return {}
+        return {value: describe_slices(_along_z(file, value)) for value in values if file.slices.get(value)}
+
+
+def _along_z(file: FileRecord, value: str) -> Dict[int, int]:
+    """Return z -> number of voxels of a value, summed over channels."""
+    counts: Dict[int, int] = {}
+    for place, count in file.slices.get(value, {}).items():
+        z = place % file.shape[1]
+        counts[z] = counts.get(z, 0) + count
+    return counts
+
+
+def _alike(own: Sequence[float], its: Sequence[float]) -> bool:
+    """Return True if values are equal within nnU-Net's tolerance, which is numpy's default."""
+    return len(own) == len(its) and bool(np.allclose(own, its))
+
+
+def _describe_values(values: Dict[str, int], slices: Dict[str, str]) -> str:
+    ranked = sorted(values, key=lambda value: (-values[value], value))
+    texts: List[str] = []
+    for value in ranked[:_NAMED_VALUES]:
+        where = f', {slices[value]}' if value in slices else ''
+        name = f'value {value}' if is_whole(value) else {NAN: 'NaN', INF: 'infinite'}.get(value, value)
+        texts.append(f'{name}: {quantity(values[value], "voxel")}{where}')
+    rest = f'; {len(ranked) - _NAMED_VALUES} more values' if len(ranked) > _NAMED_VALUES else ''
+    return '; '.join(texts) + rest
+
+
+def _by(shape: Sequence[int]) -> str:
+    return 'x'.join(map(str, shape))
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return '(' + ', '.join(f'{value + 0.0:.6g}' for value in values) + ')'

@@ -1,0 +1,320 @@
+"""Voxel counts of the files of one case; labels can be remapped without reading the files again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Collection, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from mmguard.formats.maps.record import Stamp
+from mmguard.formats.nnunet.volume import Volume
+from mmguard.labels.space import value_counts
+
+#: Minimum fraction of neighbors that differ in a picture.
+MOSTLY = 0.7
+#: Width of a peak.
+_END = 32
+
+
+@dataclass
+class FileRecord:
+    """Statistics of one volume."""
+
+    path: str  #: Path of the file.
+    stamp: Optional[Stamp] = None  #: Size and modification time of the file.
+    fault: str = ''  #: Reason why it cannot be read, in two or three words; empty if it was read.
+    detail: str = ''  #: The reason with figures.
+    missing: int = 0  #: Number of voxels missing at the end of the file.
+    dtype: str = ''  #: Type of the stored voxels.
+    shape: List[int] = field(default_factory=list)  #: (channels, z, y, x), nnU-Net's order.
+    dimension: int = 0  #: Number of axes of the file.
+    #: ``spacing``, ``origin``, ``direction``, ``affine``: see ``readers.volume.Geometry``.
+    spacing: List[float] = field(default_factory=list)
+    origin: List[float] = field(default_factory=list)
+    direction: List[float] = field(default_factory=list)
+    affine: List[float] = field(default_factory=list)
+    form: str = ''  #: Property of its form that nnU-Net does not accept; empty if accepted.
+    scaling: List[float] = field(default_factory=list)  #: Slope and intercept of the header, if they change values.
+    #: For labels, value as read by nnU-Net (float32) -> number of voxels; only the most frequent values.
+    values: Dict[str, int] = field(default_factory=dict)
+    left_out: int = 0  #: Number of voxels with other values.
+    fractions: int = 0  #: Number of voxels that are not integers.
+    #: ``nan``, ``inf``: number of voxels that are not finite.
+    nan: int = 0
+    inf: int = 0
+    #: ``pairs``, ``unlike``: number of neighbors along a line, and of those that differ, in label files with many
+    #: values; two voxels of the most frequent value do not count as a pair.
+    pairs: int = 0
+    unlike: int = 0
+    #: Unexpected value (or ``'nan'``, ``'inf'``, ``'fractions'``) -> slice -> number of voxels.
+    slices: Dict[str, Dict[int, int]] = field(default_factory=dict)
+
+    @property
+    def is_read(self) -> bool:
+        return bool(self.shape) and not self.fault
+
+    @property
+    def voxels(self) -> int:
+        number = 1 if self.shape else 0
+        for length in self.shape:
+            number *= length
+        return number
+
+    @property
+    def is_picture(self) -> bool:
+        """True if a label file contains intensities, which differ from voxel to voxel, while labels form regions."""
+        return self.unlike > MOSTLY * self.pairs and not self._is_two_peaks
+
+    @property
+    def _is_two_peaks(self) -> bool:
+        """True if nearly all values are at both ends of 8 bits: a compressed or resized binary mask."""
+        counts = {int(value): count for value, count in self.values.items() if is_whole(value)}
+        low = sum(count for value, count in counts.items() if 0 <= value <= _END)
+        high = sum(count for value, count in counts.items() if 255 - _END <= value <= 255)
+        return low + high > 0.8 * self.voxels and min(low, high) > 0.005 * self.voxels
+
+    @property
+    def has_turns(self) -> bool:
+        """True if there are several slices to name: a flat image has one."""
+        return len(self.shape) > 1 and (self.shape[1] > 1 or self.shape[0] > 1)
+
+
+@dataclass
+class CaseRecord:
+    """Statistics of the files of one case."""
+
+    path: str  #: Path of its label file, the key in the journal.
+    case: str  #: Name of the case.
+    reader: str = ''  #: Name of the nnU-Net class that reads it.
+    #: :func:`digest_of` the expected values at the time of reading, whose slices are not kept.
+    expected: str = ''
+    label: Optional[FileRecord] = None  #: Label file, if there is one.
+    images: List[FileRecord] = field(default_factory=list)  #: Image files.
+
+    def to_line(self) -> str:
+        """Return one line of JSON without empty fields."""
+        words = {key: value for key, value in vars(self).items() if value or key in ('path', 'case')}
+        if self.label is not None:
+            words['label'] = _lean(self.label)
+        words['images'] = [_lean(image) for image in self.images]
+        return json.dumps(words)
+
+    @classmethod
+    def from_line(cls, line: str) -> CaseRecord:
+        """Read a line of :meth:`to_line`.
+
+        Raises:
+            ValueError: The line is not a record.
+        """
+        try:
+            words: Dict[str, Any] = json.loads(line)
+            if 'label' in words:
+                words['label'] = _file(words['label'])
+            words['images'] = [_file(image) for image in words['images']]
+            return cls(**words)
+        except (TypeError, AttributeError, KeyError, ValueError, RecursionError) as error:
+            raise ValueError(f'not a record of a case: {line[:80]!r}') from error
+
+
+def digest_of(values: Tuple[int, ...]) -> str:
+    """Return a short digest of values, because each of many records would otherwise store up to 60,000 of them."""
+    return hashlib.blake2b(repr(values).encode(), digest_size=8).hexdigest()
+
+
+def _lean(record: FileRecord) -> Dict[str, Any]:
+    return {key: value for key, value in asdict(record).items() if value or key == 'path'}
+
+
+def _file(words: Dict[str, Any]) -> FileRecord:
+    if 'stamp' in words:
+        words['stamp'] = tuple(words['stamp'])
+    slices = words.get('slices', {})
+    words['slices'] = {value: {int(z): n for z, n in counts.items()} for value, counts in slices.items()}
+    return FileRecord(**words)
+
+
+def is_whole(value: str) -> bool:
+    """Return True if a value of ``FileRecord.values`` is an integer.
+
+    Example:
+        >>> is_whole('-3'), is_whole('0.9998'), is_whole('1e-05')
+        (True, False, False)
+    """
+    return value.lstrip('-').isdigit()
+
+
+#: Maximum number of values kept, the most frequent ones: a file with more does not contain classes.
+MAX_VALUES = 256
+#: Maximum number of unexpected values with slices.
+MAX_SLICED = 32
+#: A label file with more values than this may be an image.
+_MANY = 32
+#: Maximum number of values counted while reading a file.
+_MAX_COUNTED = 1 << 16
+#: Beyond this, float32 cannot represent odd integers.
+_MAX_WHOLE = 1 << 24
+
+FRACTIONS, NAN, INF = 'fractions', 'nan', 'inf'
+
+
+def count_labels(volume: Volume, record: FileRecord, expected: Collection[int]) -> None:
+    """Count the values of a label file in its record as nnU-Net reads them: scaled by the header, as float32.
+
+    Args:
+        expected (Collection[int]): Valid values; slices of all others are recorded. Empty: all are valid.
+
+    Raises:
+        CannotRead: The file is truncated or damaged.
+    """
+    counter = _Counter(record, expected, volume.lines)
+    begin = 0
+    for block in volume.blocks():
+        if volume.is_scaled:
+            block = block * volume.slope + volume.inter
+        if block.dtype.kind == 'f':
+            counter.add_floats(np.asarray(block, np.float32), begin)
+        else:
+            counter.add_integers(block, begin)
+        begin += len(block)
+    counter.finish()
+
+
+def count_not_finite(volume: Volume, record: FileRecord) -> None:
+    """Count NaN and infinite voxels of an image in its record.
+
+    Raises:
+        CannotRead: The file is truncated or damaged.
+    """
+    if volume.dtype.kind != 'f':
+        volume.check()
+        return
+    begin = 0
+    for block in volume.blocks():
+        if not np.isfinite(block).all():
+            _note_not_finite(record, block, begin, volume.lines)
+        begin += len(block)
+
+
+class _Counter:
+    def __init__(self, record: FileRecord, expected: Collection[int], lines: int) -> None:
+        self.record = record
+        self.lines = lines
+        self.expected = frozenset(expected)
+        self.whole: Dict[int, int] = {}
+        self.broken: Dict[str, int] = {}
+
+    def add_integers(self, block: np.ndarray, begin: int) -> None:
+        if block.dtype.kind == 'u' and block.dtype.itemsize == 8:
+            block = block.view(np.int64)  # values beyond int64 become negative: unexpected either way
+        counts = value_counts(block)
+        self._compare(block, counts)
+        for value, count in counts.items():
+            self._count(self.whole, value, count)
+        if self.expected:
+            for value in counts:
+                if value not in self.expected:
+                    self._note(str(value), block == value, begin)
+
+    def add_floats(self, block: np.ndarray, begin: int) -> None:
+        finite = np.isfinite(block)
+        if not finite.all():
+            _note_not_finite(self.record, block, begin, self.lines)
+            block = np.where(finite, block, 0.5)  # counted neither as an integer nor, below, as a fraction
+        rounded = np.rint(block)
+        whole = (rounded == block) & (np.abs(block) <= _MAX_WHOLE)
+        if whole.all():
+            self.add_integers(block.astype(np.int32), begin)
+            return
+        for value, count in value_counts(rounded[whole].astype(np.int32)).items():
+            self._count(self.whole, value, count)
+            if self.expected and value not in self.expected:
+                self._note(str(value), whole & (rounded == value), begin)
+        broken = ~whole & finite
+        if broken.any():
+            values, counts = np.unique(block[broken], return_counts=True)
+            self._compare(block, dict(zip(values.tolist(), counts.tolist())))
+            for value, count in zip(values, counts):
+                self._count(self.broken, str(value), int(count))
+            self.record.fractions += int(broken.sum())
+            self._note(FRACTIONS, broken, begin)
+
+    def _compare(self, block: np.ndarray, counts: Dict) -> None:
+        if len(counts) <= _MANY or block.shape[-1] < 2:
+            return
+        frequent = max(counts, key=lambda value: counts[value])
+        left, right = block[..., :-1], block[..., 1:]
+        differ = left != right
+        self.record.pairs += int((differ | (left != frequent)).sum())
+        self.record.unlike += int(differ.sum())
+
+    def _count(self, counts: Dict, value: object, count: int) -> None:
+        if value in counts or len(counts) < _MAX_COUNTED:
+            counts[value] = counts.get(value, 0) + count
+        else:
+            self.record.left_out += count
+
+    def _note(self, value: str, where: np.ndarray, begin: int) -> None:
+        if value in self.record.slices or len(self.record.slices) < MAX_SLICED:
+            _note(self.record, value, where, begin, self.lines)
+
+    def finish(self) -> None:
+        values: Dict[str, int] = {str(value): count for value, count in self.whole.items()}
+        values.update(self.broken)
+        declared = {str(value) for value in self.expected}
+
+        def rank(value: str) -> Any:
+            return value not in declared, value in self.broken, -values[value], value
+
+        kept = sorted(values, key=rank)[:MAX_VALUES]
+        self.record.left_out += sum(values.values()) - sum(values[value] for value in kept)
+        self.record.values = {value: values[value] for value in kept}
+
+
+def _note_not_finite(record: FileRecord, block: np.ndarray, begin: int, lines: int) -> None:
+    for name, where in ((NAN, np.isnan(block)), (INF, np.isinf(block))):
+        number = int(where.sum())
+        if number:
+            setattr(record, name, getattr(record, name) + number)
+            _note(record, name, where, begin, lines)
+
+
+def _note(record: FileRecord, value: str, where: np.ndarray, begin: int, lines: int) -> None:
+    counts = record.slices.setdefault(value, {})
+    for row, count in enumerate(where.sum(axis=1).tolist(), begin):
+        if count:
+            counts[row // lines] = counts.get(row // lines, 0) + count
+
+
+def relabelled(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = (), rounded: bool = False) -> CaseRecord:
+    """Return a case with remapped labels.
+
+    Args:
+        label_map (Sequence[tuple[int, int]]): (value, label) pairs.
+        rounded (bool): Round values to the nearest integers first.
+    """
+    label = record.label
+    if label is None or not label.is_read or label.left_out:
+        return record
+    table = dict(label_map)
+    values: Counter = Counter()
+    slices: Dict[str, Counter] = {}
+    for value, count in label.values.items():
+        number = round(float(value)) if rounded or is_whole(value) else None
+        new = value if number is None else str(table.get(number, number))
+        values[new] += count
+        slices.setdefault(new, Counter()).update(label.slices.get(value, {}))
+    if not rounded and FRACTIONS in label.slices:
+        slices[FRACTIONS] = Counter(label.slices[FRACTIONS])
+    written = replace(
+        label,
+        values=dict(values),
+        slices={value: dict(places) for value, places in slices.items() if places},
+        fractions=0 if rounded else label.fractions,
+        # Remapping must not turn labels into a picture.
+        unlike=label.unlike if label.is_picture else 0,
+    )
+    return replace(record, label=written)

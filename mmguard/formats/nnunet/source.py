@@ -1,0 +1,274 @@
+"""Scan of a raw data set of nnU-Net."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.volumes import CONVERSIONS, FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
+from mmguard.formats.listings import first_entries
+from mmguard.formats.maps.engine import Mapper, in_chunks
+from mmguard.formats.maps.record import Journal
+from mmguard.formats.nnunet.cases import CaseItem, CaseSettings, Listing, list_cases
+from mmguard.formats.nnunet.choose import FLAT, NIFTI, READERS, choose_reader
+from mmguard.formats.nnunet.judge import Fault, Judge
+from mmguard.formats.nnunet.record import CaseRecord, digest_of, is_whole, relabelled
+from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_raw_dataset, judge_count, read_spec, spec_of
+from mmguard.formats.nnunet.volume import gzip_decoder
+from mmguard.storage.files import FILES
+from mmguard.storage.urls import is_url
+from mmguard.text import quantity
+
+#: Kinds of faults about voxel values.
+_OF_VALUES = (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE)
+#: Maximum number of values listed for all files together.
+_MAX_VALUES = 1 << 16
+
+
+class CaseSummary:
+    """Sum of cases. The memory for valid cases is constant; all faulty ones are kept."""
+
+    def __init__(self, spec: DatasetSpec, root: str) -> None:
+        self.spec = spec
+        self.root = root
+        self.judge = Judge(spec, root)
+        self.histogram: Dict[int, int] = {}
+        self.files_with: Dict[int, int] = {}
+        self.total = 0
+        self.files = 0
+        self.labels_read = 0
+        self.offending = 0
+        self.reasons: Dict[str, int] = {}
+        self.faults: List[Fault] = []
+
+    def add(self, record: CaseRecord) -> None:
+        """Add one case."""
+        label = record.label
+        self.files += len(record.images) + (label is not None)
+        if label is not None and label.is_read:
+            self.labels_read += 1
+            self.total += label.voxels
+            is_picture = label.is_picture
+            reasons = (
+                ('an image', label.voxels if is_picture else 0),
+                ('no integer', 0 if is_picture else label.fractions),
+                ('not finite', label.nan + label.inf),
+            )
+            for reason, count in reasons:
+                if count:
+                    self.reasons[reason] = self.reasons.get(reason, 0) + count
+            for value, count in () if is_picture else label.values.items():
+                if not is_whole(value):
+                    continue
+                number = int(value)
+                if number in self.histogram or len(self.histogram) < _MAX_VALUES:
+                    self.histogram[number] = self.histogram.get(number, 0) + count
+                    self.files_with[number] = self.files_with.get(number, 0) + 1
+        found = list(self.judge.faults_of(record))
+        self.faults += found
+        name = '' if label is None else self.judge.name_of(label.path)
+        self.offending += any(kind in _OF_VALUES and fault.file == name for kind, fault in found)
+
+    def to_facts(self, listing: Listing, reader: str) -> LabelFacts:
+        """Return the facts for the diagnosis."""
+        spec = self.spec
+        by_kind: Dict[str, List[CaseFault]] = {}
+        for kind, fault in sorted([*listing.faults, *self.faults], key=lambda pair: (pair[0], pair[1].file)):
+            by_kind.setdefault(kind, []).append(fault)
+        expected = set(spec.expected)
+        volumes = VolumeFacts(
+            cases=len(listing.cases),
+            reader=reader,
+            file_ending=spec.file_ending,
+            expected=sorted(expected),
+            declared={kind: list(texts) for kind, texts in spec.faults.items()},
+            faults=by_kind,
+            never=sorted(expected - set(self.histogram) - {0, spec.ignore}) if self.labels_read else [],
+            files_with_class=dict(sorted(self.files_with.items())),
+            labels_read=self.labels_read,
+            root=self.root,
+            content=spec.content,
+            layout=spec.layout,
+        )
+        highest = max([0, *(expected - {spec.ignore} or self.histogram)])
+        return LabelFacts(
+            values={
+                value: count for value, count in sorted(self.histogram.items()) if expected and value not in expected
+            },
+            num_classes=highest + 1,
+            ignore_index=spec.ignore,
+            total=self.total,
+            files=self.files,
+            offending_files=self.offending,
+            kind='voxels',
+            reasons=dict(sorted(self.reasons.items())),
+            class_names=[spec.names.get(value, '') for value in range(highest + 1)] if highest < _MAX_VALUES else [],
+            histogram=dict(sorted(self.histogram.items())),
+            volumes=volumes,
+        )
+
+
+_DATASET = re.compile(r'(?:Dataset\d{3}|Task\d{2,3})_.+')
+_LAYOUTS = {V1: ' in the layout of v1', MSD: ' in the layout of the Decathlon'}
+_LOOKED_AT = 5000
+_FLAT_CASES = 8
+#: Maximum number of cases whose records are kept, which trial changes need.
+_KEPT = 5000
+
+
+@dataclass
+class CasesScanned:
+    """Result of a scan of cases."""
+
+    facts: LabelFacts  #: Facts for the diagnosis.
+    #: ``decoded``, ``reused``: number of cases read, and taken from the journal.
+    decoded: int = 0
+    reused: int = 0
+
+
+class CaseSource:
+    """A raw data set of nnU-Net: the folder of dataset.json."""
+
+    def __init__(self, root: str) -> None:
+        self.name = root
+        self.root = os.path.abspath(root)
+        self.spec = read_spec(os.path.join(root, 'dataset.json'))
+        self.listing = list_cases(self.root, self.spec)
+        self._records: List[CaseRecord] = []
+        if self.listing.cases or self.spec.file_ending:
+            judge_count(self.spec, self.listing.found)
+        example = next((image for case in self.listing.cases for image in case.images), None)
+        self.reader, notes = choose_reader(self.spec.reader, self.spec.file_ending, example)
+        #: Notes for the user about how it was read.
+        self.notes: List[str] = [
+            f'nnU-Net raw data set{_LAYOUTS.get(self.spec.layout, "")}, {quantity(self.count(), "case")}'
+            + (f', as {self.reader} reads {self.spec.file_ending}' if self.reader else ''),
+            *notes,
+        ]
+        if self.spec.layout in CONVERSIONS:
+            self.notes.append(f'nnU-Net v2 wants it converted: {CONVERSIONS[self.spec.layout]}')
+        if not self.reader and self.spec.file_ending:
+            endings = ', '.join(sorted({ending for known in READERS.values() for ending in known}))
+            self.spec.add(KEYS, f'nnU-Net reads no {self.spec.file_ending} files; it reads {endings}')
+
+    def count(self) -> int:
+        """Return the number of cases, for the progress bar."""
+        return len(self.listing.cases)
+
+    def scan(
+        self, mapper: Mapper, journal: Optional[Journal] = None, on_files: Callable[[int], None] = lambda files: None
+    ) -> CasesScanned:
+        """Read all cases; records are written to the journal, and those of unchanged cases are taken from it."""
+        settings, expected = CaseSettings(self.reader, self.spec.expected), digest_of(self.spec.expected)
+        summary = CaseSummary(self.spec, self.root)
+        decoded = reused = 0
+        self._records.clear()
+
+        def add(record: CaseRecord) -> None:
+            summary.add(record)
+            if len(self._records) <= _KEPT:
+                self._records.append(record)
+
+        def unknown() -> Iterator[CaseItem]:
+            nonlocal reused
+            for item in self.listing.cases if self.reader else []:
+                known = self._known(item, expected, journal)
+                if known is None:
+                    yield item
+                    continue
+                add(known)
+                reused += 1
+                on_files(1)
+
+        _import_decoders(self.reader)
+        # The mappers pass items through unchanged to the settings, which know their type.
+        for result in mapper(in_chunks(unknown(), self._cases_per_task), settings):  # type: ignore[arg-type]
+            if journal is not None:
+                journal.append(result.lines)
+            for line in result.lines:
+                add(CaseRecord.from_line(line))
+            decoded += len(result.lines)
+            on_files(len(result.lines))
+        return CasesScanned(summary.to_facts(self.listing, self.reader), decoded, reused)
+
+    def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
+        """Return the facts of the last scan with other entries in dataset.json and with :func:`relabelled` files."""
+        if len(self._records) > _KEPT:
+            return None
+        spec = spec_of({**self.spec.content, **dict(dataset_json)})
+        spec.layout = self.spec.layout
+        judge_count(spec, self.listing.found)
+        summary = CaseSummary(spec, self.root)
+        for record in self._records:
+            summary.add(relabelled(record, **changes))
+        return summary.to_facts(self.listing, self.reader)
+
+    def _cases_per_task(self) -> int:
+        # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
+        return _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
+
+    def _known(self, item: CaseItem, expected: str, journal: Optional[Journal]) -> Optional[CaseRecord]:
+        line = journal.line_of(item.path) if journal is not None else None
+        if line is None:
+            return None
+        try:
+            record = CaseRecord.from_line(line)
+        except ValueError:
+            return None
+        if (record.case, record.reader, record.expected) != (item.case, self.reader, expected):
+            return None
+        wanted = ([item.path] if item.has_label else []) + list(item.images)
+        files = ([record.label] if record.label else []) + record.images
+        if [(file.path, file.stamp) for file in files] != [(path, FILES.stamp_of(path)) for path in wanted]:
+            return None
+        # Files that failed for lack of a package or a permission may be readable now.
+        if any(file.fault.startswith(('needs', 'no permission')) for file in files):
+            return None
+        return record
+
+
+def _import_decoders(reader: str) -> None:
+    """Import the decoders before processes are forked, so that they share the imports."""
+    for module in ('PIL.Image',) if reader == 'NaturalImage2DIO' else ('nibabel', 'SimpleITK'):
+        _is_installed(module)
+    gzip_decoder()
+
+
+def why_unread(reader: str, ending: str) -> str:
+    """Return the reason why no file of a data set can be read: its format, or a missing package; empty if readable."""
+    if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
+        return (
+            f'{ending} files are not read: write them as .nii.gz, for example by SimpleITK: '
+            f"SimpleITK.WriteImage(SimpleITK.ReadImage('a{ending}'), 'a.nii.gz'), and say so in file_ending"
+        )
+    needed = ['pillow'] if reader == 'NaturalImage2DIO' else ['nibabel']
+    needed += ['SimpleITK'] if reader.startswith('SimpleITK') else []
+    missing = [package for package in needed if not _is_installed('PIL' if package == 'pillow' else package)]
+    if reader and missing:
+        return f'{ending} files are read by {" and ".join(needed)}: pip install {" ".join(missing)}'
+    return ''
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return False
+    return True
+
+
+def raw_datasets(target: str) -> List[str]:
+    """Return the data sets of a target: a data set, its dataset.json, or nnUNet_raw, which contains several."""
+    if os.path.basename(target) == 'dataset.json':
+        target = os.path.dirname(target) or '.'
+    if is_url(target) or not os.path.isdir(target):
+        return []
+    if is_raw_dataset(target):
+        return [target]
+    # A folder of label maps may have a million files.
+    names = sorted(filter(_DATASET.fullmatch, (entry.name for entry in first_entries(target, _LOOKED_AT))))
+    return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]

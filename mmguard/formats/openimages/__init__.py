@@ -1,0 +1,1 @@
+"""OpenImages: a csv file of boxes."""

@@ -1,0 +1,178 @@
+"""Options of a scan and of a correction, and the result of a correction."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from mmguard.errors import CannotRun
+from mmguard.labels.space import OTHERS, apply_label_map
+
+#: Pairs (value, class) of a label map; the value ``'*'`` means all that are not named.
+Pairs = Tuple[Tuple[Any, int], ...]
+
+SPLITS = ('train', 'val', 'test')
+#: Red, green, blue.
+Colour = Tuple[int, int, int]
+
+
+def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
+    """Convert a label map into the form of :class:`MapSettings`."""
+    checked: Dict[Any, int] = {_key(raw): int(label) for raw, label in (label_map or {}).items()}
+    return tuple(sorted(checked.items(), key=lambda pair: (pair[0] == OTHERS, pair[0])))
+
+
+def _key(raw: Any) -> Any:
+    return raw if raw == OTHERS else int(raw)
+
+
+@dataclass(frozen=True)
+class ScanOptions:
+    """Options for facts that no config gives, and for what is scanned."""
+
+    num_classes: Optional[int] = None  #: Number of classes. ``None``: that of the config, else every value is valid.
+    ignore_index: Optional[int] = None  #: ``None``: that of the config, else 255.
+    reduce_zero_label: bool = False  #: Argument of the data set; for a folder.
+    label_map: Pairs = ()  #: Argument of the data set; for a folder.
+    images: Optional[str] = None  #: Folder of the images; for a folder.
+    suffix: Optional[str] = None  #: End of the names of label files; for a folder.
+    splits: Tuple[str, ...] = SPLITS  #: Splits of a config to scan.
+    labels: Optional[str] = None  #: Meaning of a label, ``'positions'`` or ``'ids'``; for a COCO JSON.
+    #: Framework that trains on it, a key of :data:`~mmguard.labels.numbering.FRAMEWORKS`; for a COCO JSON.
+    framework: Optional[str] = None
+    masks: bool = False  #: Read the masks of a COCO JSON, too; a config that trains masks requests it itself.
+    classes: Optional[Tuple[str, ...]] = None  #: Names of the classes in order; for Labelme and VOC.
+    run_code: bool = False  #: Allow a config in YAML or JSON to name code.
+
+    def arguments(self) -> List[str]:
+        """Return the command-line arguments that give the same options."""
+        written = [
+            ('--num-classes', [] if self.num_classes is None else [str(self.num_classes)]),
+            ('--ignore-index', [] if self.ignore_index is None else [str(self.ignore_index)]),
+            ('--label-map', [','.join(f'{raw}:{label}' for raw, label in self.label_map)] if self.label_map else []),
+            ('--classes', [','.join(self.classes)] if self.classes else []),
+            ('--images', [self.images] if self.images else []),
+            ('--suffix', [self.suffix] if self.suffix else []),
+            ('--labels', [self.labels] if self.labels else []),
+            ('--framework', [self.framework] if self.framework else []),
+            ('--split', [] if self.splits == SPLITS else list(self.splits)),
+        ]
+        words = [word for option, values in written if values for word in (option, *values)]
+        flags = {'--reduce-zero-label': self.reduce_zero_label, '--masks': self.masks, '--run-code': self.run_code}
+        return [*words, *(flag for flag, is_set in flags.items() if is_set)]
+
+
+@dataclass(frozen=True)
+class FixOptions:
+    """Rules for labels: valid ones, and how the others are changed.
+
+    Args:
+        num_classes (int, optional): For label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
+        ignore_index (int): Label that invalid pixels are set to.
+        label_map (dict[int, int]): Value as stored -> class (COCO: category id -> category id), applied first. Of label
+            maps ``'*'`` is every value that is not named.
+        on_invalid (str): For pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
+        classes (tuple[str], optional): Names that VOC objects may have; of COCO the categories, in the order in which
+            the file is to list them. ``None``: any.
+        rename (dict[str, str]): Name of a category -> its new name; applied before ``classes``.
+        renumber (int, optional): First id for the categories of COCO, which are numbered in the order of the file.
+        boxes (str): Format of the boxes, one of ``WRITTEN``; they are converted. Empty: as the file format wants them.
+        scale (float, optional): Factor for the values of label maps.
+        no_crowds (bool): Turn crowds (VOC: difficult objects) into ordinary objects.
+        images (str, optional): Folder of the images of COCO; entries are renamed as there, or left out if the image is
+            missing.
+        drop_empty (bool): Leave out images of COCO without an object.
+        colours (dict[tuple, int]): Of label maps that are stored as colours: (red, green, blue) -> label. A file with a
+            colour that is not listed is left out.
+        threshold (float, optional): Of label maps of two classes: values above it are 1, the others 0.
+        suffix (str, optional): End of the names of label maps. ``None``: as a scan chooses them.
+    """
+
+    num_classes: Optional[int] = None
+    ignore_index: int = 255
+    label_map: Dict[Any, int] = field(default_factory=dict)
+    on_invalid: str = 'ignore'
+    classes: Optional[Tuple[str, ...]] = None
+    rename: Dict[str, str] = field(default_factory=dict)
+    renumber: Optional[int] = None
+    boxes: str = ''
+    scale: Optional[float] = None
+    no_crowds: bool = False
+    images: Optional[str] = None
+    drop_empty: bool = False
+    colours: Dict[Colour, int] = field(default_factory=dict)
+    threshold: Optional[float] = None
+    suffix: Optional[str] = None
+
+    def __post_init__(self) -> None:
+        # An edit holds pairs, because it must be hashable.
+        object.__setattr__(self, 'label_map', dict(self.label_map))
+        object.__setattr__(self, 'rename', dict(self.rename))
+        object.__setattr__(self, 'colours', dict(self.colours))
+
+    def label_of(self, value: int) -> int:
+        """Return the label that a value of a label map becomes, before the rule for invalid labels."""
+        index = value if self.threshold is None else int(value > self.threshold)
+        return apply_label_map(self.label_map, index, self.ignore_index)
+
+    def to_json(self) -> Dict[str, Any]:
+        record = asdict(self)
+        record['label_map'] = {str(raw): label for raw, label in self.label_map.items()}
+        record['classes'] = None if self.classes is None else list(self.classes)
+        record['colours'] = {','.join(map(str, colour)): label for colour, label in self.colours.items()}
+        return record
+
+
+class NotCorrected(Exception):
+    """Reason why a file is left out."""
+
+
+class Unreadable(NotCorrected):
+    """Reason why no decoder can read a file."""
+
+
+class CannotCorrect(CannotRun):
+    """Reason why nothing can be corrected."""
+
+
+class Corrected(NamedTuple):
+    """Result for one corrected file.
+
+    Attributes:
+        data (bytes): Its content; that of the original if nothing was changed.
+        ending (str): Ending of its name.
+        changes (list[str]): Changes as text; empty if nothing was changed.
+        values (dict[str, int]): Value as stored -> number of elements that were changed because of it.
+        counts (dict[str, int]): Kind of change (skipped, remapped, ...) -> number of changes.
+    """
+
+    data: bytes
+    ending: str
+    changes: List[str]
+    values: Dict[str, int]
+    counts: Dict[str, int]
+
+
+class LabelFiles(NamedTuple):
+    """Label files (path, name in the copy), the function that corrects one, and the names of images, which are
+    linked."""
+
+    files: List[Tuple[str, str]]
+    correct: Callable[[bytes, str], Corrected]
+    images: FrozenSet[str] = frozenset()
+
+
+def keep_file(data: bytes, name: str) -> Corrected:
+    return Corrected(data, ending_of(name), [], {}, {})
+
+
+def ending_of(name: str) -> str:
+    return os.path.splitext(name)[1]
+
+
+def names_below(folder: str) -> Iterator[str]:
+    """Yield the names of all files in a folder and its subfolders, relative to it."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.relpath(os.path.join(place, name), folder)

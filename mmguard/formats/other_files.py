@@ -1,0 +1,225 @@
+"""Contents of a folder without label maps, and converters for formats that are not read."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections import Counter
+from typing import NamedTuple, Pattern, Sequence
+
+from mmguard.config.recognized import CHECK_TARGET, IN_THE_LOOP
+from mmguard.files.regular import open_regular
+from mmguard.formats.listings import TRAINED_ENDINGS, is_gray, is_image_name, walk
+from mmguard.storage.files import FILES
+
+#: Number of files that are inspected: a folder mostly holds one kind.
+ENOUGH = 200
+
+#: Number of text files that are opened.
+_TEXTS = 50
+
+#: Number of bytes that identify a JSON.
+_HEAD = 1 << 14
+
+_VOLUMES = ('.nii.gz', '.nii', '.mha', '.mhd', '.nrrd', '.dcm')
+_YOLO = re.compile(rb'\s*\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
+
+
+def words_of(files: Sequence[str], suffix: str = '') -> str:
+    """Say what the first files are, and what to name instead."""
+    if not files:
+        return 'It holds no files: is the path right, is a disk not mounted?'
+    if suffix:
+        return f'No name ends with {suffix} (--suffix); the first is {os.path.basename(files[0])}'
+    kinds = Counter(map(_ending, files))
+    ending = max(kinds, key=lambda kind: kinds[kind])
+    first = next(file for file in files if _ending(file) == ending)
+    if ending in _VOLUMES:
+        return (
+            f'Here are volumes ({ending}): of nnU-Net name the raw data set, the folder with dataset.json; slices for '
+            'MMSegmentation are scanned when they are label maps (.png)'
+        )
+    if looks_like_yolo(files):
+        return (
+            'It looks like YOLO labels (.txt, a class and a box per line): name the folder that holds nothing but '
+            'them and their images, or the data.yaml'
+        )
+    words = next(filter(None, (_describe_file(file, os.path.dirname(file), _ALL) for file in files[:_TEXTS])), '')
+    if words:
+        return words[0].upper() + words[1:]
+    if ending == '.json':
+        return f'Here is JSON: a file of COCO or LVIS is named itself, e.g. {first}'
+    if ending == '.xml':
+        return 'Here is XML without boxes of VOC in Annotations/ or directly in it'
+    kind = f'{ending or "files without ending"}, e.g. {os.path.basename(first)}'
+    return f'Here are {kind}: label maps are .png, .bmp, .tif, .npy. Of another format {_AS_MAPS}'
+
+
+def words_of_json(file: str, ended_early: bool = False) -> str:
+    """Say what a JSON without images, annotations or categories is; empty if it cannot be read (to its end)."""
+    try:
+        with FILES.open(file) as opened:
+            head = opened.read(_HEAD).decode(errors='replace').lstrip()
+    except (OSError, ValueError):
+        return ''
+    keys = list(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
+    if head.startswith('['):
+        if 'score' in keys:
+            return "It looks like predictions in COCO's format, a list with scores: name the file of the annotations"
+        return 'It is a list; a COCO file is an object with "images", "annotations" and "categories"'
+    if not head.startswith('{'):
+        return ''
+    if 'shapes' in keys:
+        return 'It looks like a file of Labelme, but "shapes" is not a list'
+    if {'images', 'annotations', 'categories'} & set(keys):
+        return '' if ended_early else 'It is a COCO file without images, annotations and categories'
+    return f'It is no COCO file: {"its keys are " + ", ".join(keys[:6]) if keys else "it is an empty object"}'
+
+
+def _ending(file: str) -> str:
+    name = os.path.basename(file).lower()
+    return '.nii.gz' if name.endswith('.nii.gz') else os.path.splitext(name)[1]
+
+
+def looks_like_yolo(files: Sequence[str]) -> bool:
+    """Return True if most of the files are text and one is of YOLO; an image without objects has an empty file."""
+    texts = [file for file in files if _ending(file) == '.txt']
+    return 2 * len(texts) > len(files) and any(map(_is_yolo, texts[:_TEXTS]))
+
+
+def _is_yolo(file: str) -> bool:
+    try:
+        with FILES.open(file) as opened:  # never blocks on a pipe
+            return _YOLO.match(opened.read(4096)) is not None
+    except OSError:
+        return False
+
+
+#: Number of names of a folder that are inspected, of files per ending that are opened, and of bytes that identify one.
+_NAMES, _OPENED, _BEGINNING = 2000, 5, 1 << 12
+_BY_DATUMARO = 'write it as COCO, `datum convert -i {{target}} -if {} -f coco_instances -o coco`, and name that'
+_MATLAB = (
+    'mmseg trains on label maps (.png) that its tools/dataset_converters write. Pascal-Context: pascal_context.py '
+    'makes them of trainval_merged.json (with the package `detail`), and not of the .mat of 459 labels; name '
+    'SegmentationClassContext then. SBD: voc_aug.py; COCO-Stuff 10k: coco_stuff10k.py'
+)
+_CITYSCAPES = (
+    'draw label maps of it, `python tools/dataset_converters/cityscapes.py data/cityscapes` of MMSegmentation, and '
+    'name their folder'
+)
+_DOTA = (
+    'write it as COCO, `python tools/data/dota/dota2coco.py DIR dota.json` of MMRotate with annfiles/ and images/ in '
+    'DIR, and name that'
+)
+_HUGGING_FACE = (
+    "a data set of Hugging Face: save its images and label maps, `for n, row in enumerate(dataset): row['image'].save("
+    "f'images/{n}.png'); row['label'].save(f'labels/{n}.png')` (labels of whole images as f'{name}/{n}.png', boxes as "
+    'a COCO JSON), and name their folder'
+)
+_AS_COCO = (
+    'write it as a COCO JSON (images; annotations with bbox [x, y, width, height] in pixels, and category_id; '
+    'categories), and name that'
+)
+_AS_MAPS = (
+    "write its label maps as arrays of one label a pixel, `np.save(f'labels/{n}.npy', label)`, and name their folder, "
+    f'or {CHECK_TARGET}'
+)
+_EXPORT = f'export it there as COCO, or {_AS_COCO}'
+_NO_CONVERTER = 'which nothing converts; `mmguard apply CONFIG` guards a training on it'
+#: Keys of metadata that hold labels.
+_LABELS = r'(objects|labels?)'
+
+
+class _Program(NamedTuple):
+    """Files of one kind."""
+
+    ending: str  #: Ending of their names.
+    mark: Pattern[bytes]  #: Pattern that occurs in their first bytes.
+    words: str  #: Description, and what to do.
+
+
+#: Files next to which no other format is read.
+_ALONE = (
+    ('.xml', '<imagesize>', f'XML of the LabelMe of MIT: {_BY_DATUMARO.format("label_me")}'),
+    ('.xml', r'(?s)<annotations\b.*<(meta|version|image|track)\b', f'XML of CVAT: {_BY_DATUMARO.format("cvat")}'),
+    ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: name the folder of its horizontal ones, which is VOC'),
+    ('.xml', '<HRSC_', f'XML of HRSC, {_NO_CONVERTER}'),
+    ('.json', '"dm_format_version"', f'JSON of Datumaro: {_BY_DATUMARO.format("datumaro")}'),
+    ('.json', '"imgHeight"', f'JSON of Cityscapes, polygons: {_CITYSCAPES}'),
+    ('.json', '"classTitle"', f'JSON of Supervisely: {_EXPORT}'),
+    ('.txt', r'(?m)^(-?\d[\d.]*\s+){8}[^\W\d][\w-]*(\s+\d+)?\s*$', f'text of DOTA: {_DOTA}'),
+    ('.txt', r'\A[A-Za-z_]+ -?[\d.]+ -?\d( -?[\d.]+){12}', f'text of KITTI: {_BY_DATUMARO.format("kitti")}'),
+    ('.txt', r'\A\d+(,-?\d+){7},?\s', f'text of VisDrone: {_AS_COCO}'),
+    (
+        '.csv',
+        'ImageID,Source,LabelName',
+        'csv of OpenImages: name the config of mmdet that reads them (OpenImagesDataset)',
+    ),
+    ('.mat', 'MATLAB', f'.mat of MATLAB: {_MATLAB}'),
+    ('.arrow', '', _HUGGING_FACE),
+    ('.parquet', r'\APAR1', _HUGGING_FACE),
+    ('metadata.jsonl', rf'(?m)^(?=.*"file_name").*"{_LABELS}"', _HUGGING_FACE),
+    ('metadata.csv', rf'\A(?=.*\bfile_name\b).*\b{_LABELS}\b', _HUGGING_FACE),
+    (
+        '.pkl',
+        r'(?s)\A\x80.*(data_list|lidar_points|lidar_path|point_cloud)',
+        f'an info file of MMDetection3D, {_NO_CONVERTER}',
+    ),
+    ('.label', '', f'labels of points of SemanticKITTI, {_NO_CONVERTER}'),
+)
+_OF_TOOLS = r'"(shape_attributes|_via_\w+|from_name|\w+labels|box2d|poly2d)"|"coordinates"\s*:\s*\{'
+#: Files that are named if nothing was read.
+_OTHERS = (
+    ('.json', _OF_TOOLS, f'JSON of VIA, Label Studio, BDD100K or CreateML: {_EXPORT}'),
+    ('json', '"FeatureCollection"', f'GeoJSON: draw it, `rasterio.features.rasterize`, and {_AS_MAPS}'),
+    ('.json', '"(architectures|_target_|network_def)"', f'a config of another framework: {IN_THE_LOOP}'),
+    ('.txt', r'\A\d+(,-?[\d.]+){8,9}\s', f'text of MOT: {_BY_DATUMARO.format("mot_seq")}'),
+    ('.txt', r'\A\S+\.jpg\s*\n\d+\s*\n(\d+ ){4}', f'text of WIDER FACE: {_BY_DATUMARO.format("wider_face")}'),
+    ('.txt', r'\A\S+\.(jpe?g|png|bmp)( \d+(,\d+){4})+', f'a list of images with boxes: {_AS_COCO}'),
+    (
+        '.txt',
+        r'\A([^\W\d]\S*|\d+,)[ \d.,]+\n',
+        'rows that are not of YOLO: it needs numbers with blanks, the class first',
+    ),
+    ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, and {_AS_MAPS}'),
+    ('.csv', '', f'a table: if it holds boxes, {_AS_COCO}; if classes of images, sort these into a folder a class'),
+    *((ending, '', f'JSON lines: {_AS_COCO}') for ending in ('.jsonl', '.ndjson')),
+    ('.tfrecord', '', f'a TFRecord: {_BY_DATUMARO.format("tf_detection_api")}'),
+    *((end, '', f'{end}: {_AS_MAPS}') for end in ('.h5', '.hdf5', '.npz', '.pt', '.pth', '.pkl', '.mdb', '.zarray')),
+)
+_KNOWN, _ALL = (
+    [_Program(ending, re.compile(mark.encode()), words) for ending, mark, words in table]
+    for table in (_ALONE, (*_ALONE, *_OTHERS))
+)
+
+
+def words_of_program(target: str) -> str:
+    """Describe a file, or the first file of a known kind in a folder on disk; empty if unknown."""
+    if os.path.isfile(target):
+        return _describe_file(target, os.path.dirname(os.path.abspath(target)), _ALL)
+    seen = 0
+    for folder, names, _ in walk(target, lambda *_: None):
+        maps = next((name for name in names if is_image_name(name)), '')
+        if maps and (any(name.endswith(TRAINED_ENDINGS) for name in names) or is_gray(os.path.join(folder, maps))):
+            return ''
+        for ending in dict.fromkeys(one.ending for one in _KNOWN):
+            some = [os.path.join(folder, name) for name in names if name.lower().endswith(ending)][:_OPENED]
+            words = next(filter(None, (_describe_file(path, target) for path in some)), '')
+            if words:
+                return words
+        seen += len(names)
+        if seen > _NAMES:
+            break
+    return ''
+
+
+def _describe_file(path: str, folder: str, table: Sequence[_Program] = _KNOWN) -> str:
+    known = [one for one in table if os.path.basename(path).lower().endswith(one.ending)]
+    try:
+        with open_regular(path) as file:
+            head = file.read(_BEGINNING) if known else b''
+    except (OSError, ValueError):
+        return ''
+    words = next((one.words for one in known if one.mark.search(head)), '')
+    return f'here is {words.replace("{target}", shlex.quote(folder))}' if words else ''

@@ -1,0 +1,345 @@
+"""Instances of a data set as columns, independent of the file format, and the facts computed from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.findings.yolo import YoloFacts
+from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, corner_faults
+
+#: A missing size, area or corner. JSON can express it (-1e999), but real files do not contain it.
+NO_NUMBER = float('-inf')
+#: Number of examples of each kind.
+EXAMPLES = 8
+#: Tolerance in pixels: boxes often exceed the image by a fraction of a pixel.
+EDGE = 1.0
+#: Maximum width and height of an image.
+LARGEST_SIDE = 1 << 24
+WRONG_SIZE = f'the size is not between 1 and {LARGEST_SIDE:,} pixels'
+#: Reason for leaving out an annotation: its class is not trained on.
+UNLISTED = 'category not in the class list'
+#: Largest range of values that is counted with a table.
+_TABLE = 1 << 16
+
+
+@dataclass
+class Table:
+    """N annotations of M images in C categories."""
+
+    images: List[str]  #: (M,), file of each image, for messages.
+    sizes: np.ndarray  #: float64 (M, 2), height and width; values not above 0 (or NaN) are unknown.
+    categories: List[str]  #: (C,), keys of ``AnnotationFacts.instances_of``.
+    image: np.ndarray  #: int64 (N,), index of the image; -1 if it is not listed.
+    category: np.ndarray  #: int64 (N,), index of the category; -1 if it is unknown.
+    label: np.ndarray  #: int64 (N,), label used in training, if it is used.
+    corners: np.ndarray  #: float64 (N, 4), x1, y1, x2, y2 in pixels; fastest in the layout of :func:`side_by_side`.
+    boxed: np.ndarray  #: bool (N,), True if there is a box.
+    ignored: np.ndarray  #: bool (N,), True for crowds and difficult objects.
+    #: Reason why the loader leaves annotations out -> bool (N,); the first reason counts.
+    left_out: Dict[str, np.ndarray] = field(default_factory=dict)
+    #: bool (N,), True if the box is checked: its category is trained on.
+    judged: np.ndarray = field(default_factory=lambda: np.ones(1, bool))
+    shows_size: bool = True  #: Examples show a box as x, y, width, height, as COCO stores it; otherwise as two corners.
+
+    @cached_property
+    def extents(self) -> np.ndarray:
+        """Height and width of each annotation's image, float64 (N, 2); infinite if unknown."""
+        known = np.where(self.sizes > 0, self.sizes, np.inf)
+        return side_by_side(*(np.append(side, np.inf)[self.image] for side in known.T))  # -1 takes the last
+
+
+def table_of_names(
+    images: Sequence[str],
+    sizes: Sequence[Optional[Tuple[float, float]]],
+    rows: Sequence[Tuple[int, str, Tuple[float, ...]]],
+    names: Sequence[str],
+    categories: Sequence[str],
+) -> Table:
+    """Return the table of objects given by class name; none is ignored.
+
+    Args:
+        rows (Sequence): (index of the image, class name, corners) of each object.
+    """
+    label_of = {name: label for label, name in enumerate(names)}
+    place_of = {name: place for place, name in enumerate(categories)}
+    label = np.array([label_of.get(name, -1) for _, name, _ in rows], np.int64)
+    corners = np.array([sides for *_, sides in rows], float).reshape(-1, 4)
+    boxed = ~(corners == NO_NUMBER).all(axis=1)
+    return Table(
+        images=list(images),
+        sizes=np.array([size or (NO_NUMBER, NO_NUMBER) for size in sizes], float).reshape(-1, 2),
+        categories=list(categories),
+        image=np.array([number for number, *_ in rows], np.int64),
+        category=np.array([place_of.get(name, -1) for _, name, _ in rows], np.int64),
+        label=label,
+        corners=corners,
+        boxed=boxed,
+        ignored=np.zeros(len(rows), bool),
+        left_out={UNLISTED: label < 0, 'no box': ~boxed},
+        judged=label >= 0,
+        shows_size=False,
+    )
+
+
+def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotations: AnnotationFacts) -> LabelFacts:
+    """Compute all facts of the columns; ``annotations`` is filled and becomes part of them.
+
+    Labels greater than or equal to ``num_classes`` are invalid.
+    """
+    count = len(table.label)
+    listed = table.image >= 0
+    extents = table.extents
+    codes = corner_faults(table.corners, extents)
+    codes[~(table.boxed & table.judged & listed)] = 0
+    trained = listed & ~table.ignored
+    left_out = np.zeros(count, bool)
+    for why, flags in table.left_out.items():
+        fresh = flags & ~left_out
+        left_out |= fresh
+        if fresh.any():
+            annotations.left_out[why] = int(fresh.sum())
+    trained &= ~left_out
+    invalid = trained & (codes == 0) & ((table.label < annotations.min_label) | (table.label >= num_classes))
+    usable = trained & (codes == 0) & ~invalid
+    reasons = {BOX_REASONS[code]: int(n) for code, n in enumerate(np.bincount(codes, minlength=1)) if code and n}
+    if invalid.any():
+        reasons[LABEL_REASON] = int(invalid.sum())
+    annotations.usable = counts_of(table.label[usable])
+    _count_categories(table, annotations)
+    _count_images(table, usable, annotations)
+    _describe_boxes(table, codes, extents, annotations)
+    annotations.annotations = count
+    annotations.crowds = int(table.ignored.sum())
+    if not listed.all():
+        annotations.left_out['its image is not listed'] = int(count - listed.sum())
+    return LabelFacts(
+        values=counts_of(table.label[invalid]),
+        num_classes=num_classes,
+        total=count,
+        files=len(table.images),
+        offending_files=int(np.count_nonzero(np.bincount(table.image[invalid | (codes > 0)]))),
+        kind='instances',
+        reasons=reasons,
+        class_names=list(class_names),
+        histogram=_count_labels(table.label[trained], table.image[trained], annotations),
+        annotations=annotations,
+    )
+
+
+def places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Return the index of each value in ``keys``, int64 (N,): of equal keys the last, as in a dict; -1 if not found."""
+    if not len(keys) or not len(values):
+        return np.full(len(values), -1, np.int64)
+    low, high = int(keys.min()), int(keys.max())
+    if high - low < 4 * len(keys) + 1024:  # nearly consecutive: a table is faster than a search
+        table = np.full(high - low + 2, -1, np.int64)
+        table[keys - low] = np.arange(len(keys))
+        inside = (values >= low) & (values <= high)
+        return table[np.where(inside, values - low, high - low + 1)]
+    order = np.argsort(keys, kind='stable')
+    found = np.searchsorted(keys[order], values, side='right') - 1
+    candidate = order[found.clip(0)]
+    return np.where((found >= 0) & (keys[candidate] == values), candidate, -1)
+
+
+def repeated(values: np.ndarray) -> List[int]:
+    """Return the first few values that occur more than once, in ascending order."""
+    ordered = np.sort(values, kind='stable')
+    again = ordered[1:][ordered[1:] == ordered[:-1]].tolist()
+    return list(dict.fromkeys(again))[:EXAMPLES]
+
+
+def side_by_side(*columns: np.ndarray) -> np.ndarray:
+    """Return K columns (N,) as (N, K), each contiguous: conditions on whole rows take a third of the time."""
+    return np.array(columns).T
+
+
+def counts_of(values: np.ndarray) -> Dict[int, int]:
+    """Return value -> count, in ascending order."""
+    if not len(values):
+        return {}
+    low, high = int(values.min()), int(values.max())
+    if high - low < _TABLE:
+        counts = np.bincount(values - low)
+        found = np.flatnonzero(counts)
+        return dict(zip((found + low).tolist(), counts[found].tolist()))
+    found, counts = np.unique(values, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist()))
+
+
+def _count_categories(table: Table, annotations: AnnotationFacts) -> None:
+    known = table.category >= 0
+    counts = np.bincount(table.category[known], minlength=len(table.categories)).tolist()
+    known &= table.image >= 0
+    images = _images_with(table.category[known], table.image[known], len(table.categories))
+    for name, instances, holders in zip(table.categories, counts, images):
+        # Two categories with one name (or id) are reported as duplicates and counted together.
+        annotations.instances_of[name] = annotations.instances_of.get(name, 0) + instances
+        annotations.images_of[name] = annotations.images_of.get(name, 0) + holders
+
+
+def _images_with(codes: np.ndarray, images: np.ndarray, number: int) -> List[int]:
+    """Return the number of images with each code in ``range(number)``.
+
+    Args:
+        codes (np.ndarray): int64 (N,), code of each annotation.
+        images (np.ndarray): int64 (N,), index of the image of each annotation.
+    """
+    base = int(images.max(initial=0)) + 1
+    pairs = np.sort(codes * base + images)
+    pairs = pairs[np.concatenate([[True], pairs[1:] != pairs[:-1]])] if len(pairs) else pairs
+    return np.bincount(pairs // base, minlength=number).tolist()
+
+
+def _count_labels(labels: np.ndarray, images: np.ndarray, annotations: AnnotationFacts) -> Dict[int, int]:
+    histogram = counts_of(labels)
+    codes = places(labels, np.array(list(histogram), np.int64))
+    annotations.files_with_class = dict(zip(histogram, _images_with(codes, images, len(histogram))))
+    return histogram
+
+
+def _count_images(table: Table, usable: np.ndarray, annotations: AnnotationFacts) -> None:
+    annotations.images = len(table.images)
+    with_target = np.zeros(len(table.images), bool)
+    with_target[table.image[usable]] = True
+    annotations.images_without_target = int(len(table.images) - with_target.sum())
+    listed = (table.image >= 0) & ~table.left_out.get(UNLISTED, np.zeros(len(table.image), bool))
+    kept = np.zeros(len(table.images), bool)
+    kept[table.image[listed]] = True
+    annotations.images_kept_empty = int((kept & ~with_target).sum())
+    small = np.flatnonzero(table.sizes.min(axis=1) < annotations.min_size) if len(table.images) else np.empty(0, int)
+    small = small[np.isfinite(table.sizes[small]).all(axis=1)]
+    annotations.small_images = len(small)
+    for place in small[:EXAMPLES].tolist():
+        height, width = table.sizes[place].tolist()
+        annotations.small_examples.append(f'{table.images[place]}: {width:g} x {height:g}')
+
+
+def _describe_boxes(table: Table, codes: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts) -> None:
+    looked_at = table.boxed & table.judged & (table.image >= 0) & (codes != NOT_FINITE)
+    negative = looked_at & (table.corners < 0).any(axis=1)
+    over = (table.corners[:, 2] > extents[:, 1] + EDGE) | (table.corners[:, 3] > extents[:, 0] + EDGE)
+    over &= looked_at & (codes == 0)
+    annotations.negative_boxes, annotations.over_edge = int(negative.sum()), int(over.sum())
+    annotations.below_minus_one = int((negative & (table.corners < -1).any(axis=1)).sum())
+    kinds = [(reason, codes == code) for code, reason in enumerate(BOX_REASONS) if code]
+    for reason, flags in [*kinds, ('negative', negative), ('over_edge', over)]:
+        first = np.flatnonzero(flags)[:EXAMPLES].tolist()
+        if first:
+            annotations.box_examples[reason] = [_example(table, place) for place in first]
+    _describe_convention(table, looked_at, extents, annotations)
+
+
+def _describe_convention(
+    table: Table, looked_at: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts
+) -> None:
+    """Count boxes that look like the boxes of another format."""
+    first, second = table.corners[:, :2], table.corners[:, 2:]
+    with np.errstate(invalid='ignore', over='ignore'):
+        if table.shows_size:
+            sizes = second - first  # width and height as written
+            unit = ((first >= 0) & (first <= 1) & (sizes > 0) & (sizes <= 1)).all(axis=1)
+            others = {
+                'corners': (first, sizes),
+                'rows': (first[:, ::-1], sizes[:, ::-1]),
+                'centres': (first - sizes / 2, first + sizes / 2),
+            }
+        else:
+            # Reading VOC truncates fractions and subtracts one.
+            unit = ((table.corners >= -1) & (table.corners <= 0)).all(axis=1)
+            others = {'sizes': (first, first + second + 1)}
+    annotations.inside_unit = int((unit & looked_at).sum())
+    odd = annotations.over_edge or annotations.negative_boxes or annotations.box_examples
+    if not odd and not annotations.size_mismatches:
+        return
+    annotations.all_zero = int((looked_at & (table.corners == 0).all(axis=1)).sum())
+    bounds = np.where(looked_at & np.isfinite(extents).all(axis=1), extents.T, -np.inf).T[:, ::-1]
+    ways = {name: (low, high, bounds) for name, (low, high) in {'': (first, second), **others}.items()}
+    ways['swapped'] = (first, second, bounds[:, ::-1])
+    with np.errstate(invalid='ignore', over='ignore'):
+        for name, (low, high, most) in ways.items():
+            inside = (low >= -EDGE) & (high > low) & (high <= most + EDGE)
+            annotations.inside_as[name] = int(inside.all(axis=1).sum())
+    annotations.inside_now = annotations.inside_as.pop('')
+    annotations.turned_boxes = int((looked_at & (second < first).any(axis=1)).sum())
+
+
+def _example(table: Table, place: int) -> str:
+    left, top, right, bottom = table.corners[place].tolist()
+    numbers: Tuple[float, ...] = (left, top, right, bottom)
+    if table.shows_size:
+        numbers = (left, top, right - left, bottom - top)
+    return f'{table.images[int(table.image[place])]}: {", ".join(f"{number:.10g}" for number in numbers)}'
+
+
+#: Fields that describe how the data sets are read, not their content: the first value is kept.
+_SETTINGS = (
+    'num_classes', 'ignore_index', 'kind', 'class_names', 'format', 'labelled_by', 'min_label', 'min_size', 'maps',
+    'config',
+)  # fmt: skip
+#: Names that a data set lacks: only those that all of them lack are kept.
+_LACKING = ('unused', 'not_in_file')
+
+
+def merged(parts: Sequence[LabelFacts]) -> LabelFacts:
+    """Merge facts: counts are summed, lists joined; names are unused only if all parts leave them unused.
+
+    Raises:
+        ValueError: ``parts`` is empty.
+    """
+    if not parts:
+        raise ValueError('there are no facts to merge')
+    if len(parts) == 1:
+        return parts[0]
+    total = _merged_fields(parts, skip=('annotations', 'loader'))
+    known = [part.annotations for part in parts if part.annotations is not None]
+    asked = [part.loader for part in parts if part.loader is not None]
+    return LabelFacts(
+        **total,
+        annotations=AnnotationFacts(**_merged_fields(known)) if known else None,
+        loader=LoaderFacts(**_merged_fields(asked)) if asked else None,
+    )
+
+
+def _merged_fields(parts: Sequence[Any], skip: Sequence[str] = ()) -> Dict[str, Any]:
+    return {
+        field.name: _merged(field.name, [getattr(part, field.name) for part in parts])
+        for field in fields(parts[0])
+        if field.name not in skip
+    }
+
+
+def _merged(name: str, values: List[Any]) -> Any:
+    first = values[0]
+    if name in _SETTINGS:
+        return first
+    if name in _LACKING:
+        return [value for value in first if all(value in other for other in values[1:])]
+    if isinstance(first, dict):
+        return _merged_dicts(values)
+    if isinstance(first, list):
+        return list(dict.fromkeys(item for value in values for item in value))
+    if isinstance(first, int) and not isinstance(first, bool):
+        return sum(values)
+    if isinstance(first, float):
+        return max(values)
+    known = [value for value in values if value]
+    if known and isinstance(known[0], YoloFacts):
+        return YoloFacts(**_merged_fields(known))
+    return known[0] if known else first  # strings, and unknown values
+
+
+def _merged_dicts(values: List[Dict[Any, Any]]) -> Dict[Any, Any]:
+    joined: Dict[Any, Any] = {}
+    for value in values:
+        for key, item in value.items():
+            if key not in joined or isinstance(item, (str, tuple)):
+                joined.setdefault(key, item)
+            else:
+                joined[key] = joined[key] + item
+    return joined

@@ -1,0 +1,1 @@
+"""Pascal VOC: an XML file per image."""

@@ -1,0 +1,213 @@
+"""Scan of VOC data sets: a folder of XML files, with or without lists of the images of a split."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from functools import partial
+from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from mmguard.files.inside import OutsideError, resolve_inside
+from mmguard.files.regular import read_regular
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.formats.disk import missing_files, other_sizes
+from mmguard.formats.faults import Faults
+from mmguard.formats.listings import first_entries, is_folder, is_image_name
+from mmguard.formats.maps.forms import shown_size
+from mmguard.formats.table import EXAMPLES, LARGEST_SIDE, NO_NUMBER, WRONG_SIZE, Table, facts_of, table_of_names
+from mmguard.formats.voc.records import LARGEST, VocFile, read_voc
+from mmguard.storage.files import FILES
+from mmguard.storage.urls import join
+
+#: Number of names of a folder to look at.
+_LOOKED_AT = 1000
+
+
+class VocImage(NamedTuple):
+    """One image of a data set."""
+
+    name: str  #: Path of the image relative to the root.
+    xml: str  #: Path of its annotation relative to the root.
+
+
+def scan_voc(root: str, num_classes: Optional[int] = None, class_names: Optional[Sequence[str]] = None) -> LabelFacts:
+    """Read all XML files of a VOC data set. Never raise because of their content.
+
+    They are in ``Annotations`` of a folder, or of several (``VOCdevkit``), or in the folder itself. Labels are
+    positions in ``class_names``; mmdet silently drops objects with other names, counted in ``annotations.left_out``.
+    Without ``class_names``, the classes are the names that occur, in alphabetical order.
+
+    Returns:
+        LabelFacts: ``kind='instances'``; ``files`` are XML files.
+    """
+    faults = Faults()
+    listed = [image for folder in _data_sets(root, faults) for image in _all_files(root, folder, faults)]
+    facts = scan_voc_files(root, listed, num_classes, class_names, faults=faults)
+    assert facts.annotations is not None
+    facts.annotations.sources = [root]
+    return facts
+
+
+def scan_voc_files(
+    root: str,
+    listed: Sequence[VocImage],
+    num_classes: Optional[int] = None,
+    class_names: Optional[Sequence[str]] = None,
+    min_size: int = 0,
+    bbox_min_size: int = 0,
+    images: bool = True,
+    faults: Optional[Faults] = None,
+    within: str = '',
+) -> LabelFacts:
+    """Read the listed files as :func:`scan_voc` does; their images are in ``within``, by default in ``root``."""
+    faults = Faults() if faults is None else faults
+    annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
+    read: List[Tuple[VocImage, VocFile]] = []
+    xml = partial(read_regular, most=LARGEST)
+    for image, text in zip(listed, FILES.readers([join(root, image.xml) for image in listed], xml)):
+        file = read_voc(text, image.xml, faults)
+        if file is not None:
+            read.append((image, _sized(root, image, file, faults)))
+    found = Counter(voc_object.name for _, file in read for voc_object in file.objects)
+    names = list(sorted(found) if class_names is None else class_names)
+    table = _table(read, names, sorted(found), bbox_min_size)
+    label_of = {name: label for label, name in enumerate(names)}
+    annotations.categories = dict(enumerate(names))
+    annotations.unused = [name for name in names if name not in found]
+    annotations.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
+    annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in label_of}
+    if class_names is not None:
+        annotations.not_in_file = list(annotations.unused)
+    twice = [name for name, count in Counter(image.name for image in listed).items() if count > 1]
+    annotations.duplicate_files = twice[:EXAMPLES]
+    boxless = int((~table.boxed).sum())
+    annotations.without_key = {'object.bndbox': boxless} if boxless else {}
+    if images:
+        annotations.missing, annotations.missing_files = missing_files(
+            root, [image.name for image in listed], faults, within
+        )
+        names_read = [image.name for image, _ in read]
+        annotations.sizes_compared, annotations.size_mismatches = other_sizes(root, names_read, table.sizes, within)
+    for name in names:
+        annotations.instances_of.setdefault(name, 0)
+        annotations.images_of.setdefault(name, 0)
+    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
+    annotations.unreadable = faults.to_dict()
+    return facts
+
+
+def read_list(path: str, source: str, faults: Faults) -> List[str]:
+    """Return the lines of an image list, split the way mmengine does."""
+    try:
+        with FILES.open(path) as file:
+            text = file.read()
+        lines = text.decode('utf-8').split('\n')
+        return lines if lines[-1] else lines[:-1]
+    except UnicodeDecodeError:
+        faults.add('the list of images is not UTF-8', source)
+    except (OSError, ValueError) as error:
+        faults.add(f'the list of images cannot be read: {getattr(error, "strerror", None) or error}', source)
+    return []
+
+
+def images_of_list(
+    lines: Iterable[str], folder: str, image_folder: str, xml_folder: str, source: str, faults: Faults
+) -> List[VocImage]:
+    """Return the images of a list at the paths where mmdet looks for them, without those outside of the data set."""
+    found = []
+    for stem in (line.rstrip('\r') for line in lines):
+        try:
+            resolve_inside(os.curdir, stem)
+        except OutsideError as error:
+            faults.add('the list of images leads out of the data set', f'{source}: {error}')
+            continue
+        image, xml = os.path.join(image_folder, f'{stem}.jpg'), os.path.join(xml_folder, f'{stem}.xml')
+        found.append(VocImage(os.path.join(folder, image), os.path.join(folder, xml)))
+    return found
+
+
+def _data_sets(root: str, faults: Faults) -> List[str]:
+    """Return the folders in the root that contain annotations, relative to it; '' is the root itself."""
+    if os.path.isdir(os.path.join(root, 'Annotations')):
+        return ['']
+    try:
+        below = [entry.name for entry in FILES.entries(root) if entry.is_folder]
+    except (OSError, ValueError) as error:
+        faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', root)
+        return []
+    named = [name for name in below if os.path.isdir(os.path.join(root, name, 'Annotations'))]
+    if named or _has_xml(root):
+        return named or ['']
+    return [name for name in below if _has_xml_beside_images(os.path.join(root, name))] or ['']
+
+
+def is_voc(folder: str) -> bool:
+    """Return True if XML is in a folder, in its or a subfolder's Annotations, or next to images in a subfolder."""
+    below = _folders_in(folder)
+    named = (os.path.join(place, 'Annotations') for place in (folder, *below))
+    return any(map(_has_xml, (folder, *named))) or any(map(_has_xml_beside_images, below))
+
+
+def _folders_in(folder: str, most: int = 20) -> List[str]:
+    """Return the first folders in a folder: VOCdevkit has one per year."""
+    return sorted(entry.path for entry in first_entries(folder, _LOOKED_AT) if is_folder(entry))[:most]
+
+
+def _has_xml(folder: str) -> bool:
+    return any(name.lower().endswith('.xml') for name in [entry.name for entry in first_entries(folder, _LOOKED_AT)])
+
+
+def _has_xml_beside_images(folder: str) -> bool:
+    """Return True if an image is next to its XML file, as in exports for other detectors with a folder per split."""
+    files = [entry.name for entry in first_entries(folder, _LOOKED_AT)]
+    stems = {os.path.splitext(name)[0] for name in files if name.lower().endswith('.xml')}
+    return any(is_image_name(name) and os.path.splitext(name)[0] in stems for name in files)
+
+
+def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
+    annotations = os.path.join(folder, 'Annotations')
+    bare = not os.path.isdir(os.path.join(root, annotations))
+    xml_folder, image_folder = (folder, folder) if bare else (annotations, os.path.join(folder, 'JPEGImages'))
+    try:
+        names = FILES.names_in(os.path.join(root, xml_folder) if xml_folder else root)
+        stems = sorted(name[:-4] for name in names if name.lower().endswith('.xml'))
+    except (OSError, ValueError) as error:
+        faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', xml_folder or root)
+        return []
+    if not stems:
+        faults.add('there is no XML file', os.path.join(root, xml_folder))
+    return images_of_list(stems, '', image_folder, xml_folder, xml_folder or root, faults)
+
+
+def _sized(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
+    """Return a file with the size read from its image if missing, the same as mmdet."""
+    if file.size is None:
+        from PIL import Image
+
+        try:
+            path = join(root, image.name)
+            with FILES.open(path) as image_file, Image.open(image_file) as opened:
+                height, width = shown_size(opened)
+                return VocFile((float(height), float(width)), file.objects)
+        except Exception as error:  # decoders raise many types for a damaged file
+            faults.add('has no size, and its image cannot be read: mmdet stops here', f'{image.xml}: {error}')
+    elif NO_NUMBER not in file.size and not all(1 <= side <= LARGEST_SIDE for side in file.size):
+        faults.add(WRONG_SIZE, f'{image.xml}: {file.size[1]:g} x {file.size[0]:g}')
+    return file
+
+
+def _table(
+    read: Sequence[Tuple[VocImage, VocFile]], names: Sequence[str], categories: Sequence[str], bbox_min_size: int
+) -> Table:
+    found = [(number, one) for number, (_, file) in enumerate(read) for one in file.objects]
+    sizes = [file.size for _, file in read]
+    rows = [(number, one.name, one.corners) for number, one in found]
+    table = table_of_names([image.xml for image, _ in read], sizes, rows, names, categories)
+    table.ignored = np.array([one.difficult for _, one in found], bool)
+    if bbox_min_size:
+        with np.errstate(invalid='ignore'):
+            small = (table.corners[:, 2:] - table.corners[:, :2] < bbox_min_size).any(axis=1)
+        table.ignored |= table.boxed & small
+    return table

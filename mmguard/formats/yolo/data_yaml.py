@@ -1,0 +1,207 @@
+"""Declarations of a data.yaml, or of the list of names next to the labels."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+from mmguard.files.inside import OutsideError, check_name
+from mmguard.files.plain_data import NotPlain, parse_data
+from mmguard.formats.listings import first_entries
+from mmguard.formats.options import SPLITS
+from mmguard.storage.files import FILES
+from mmguard.storage.urls import absolute, is_url, join
+from mmguard.text import shorten
+
+#: Lists of names, one per line, as written by darknet and labeling tools.
+NAME_LISTS = ('classes.txt', 'obj.names', 'data.names', 'predefined_classes.txt', 'names.txt', 'labels.txt')
+#: Maximum number of classes with names.
+_MOST = 100_000
+#: Number of names of a folder to look at; in a larger folder, the data.yaml has to be given itself.
+_LOOKED_AT = 5000
+#: Maximum size of a list of names in bytes.
+_LARGEST = 8 << 20
+#: Keys of other programs' configs, which may have names too. ``_base_`` is ignored: a data.yaml inherits nothing.
+_OTHERS = ('model', '__include__', 'DATASET', 'MODEL', '_BASE_', 'backbone')
+
+
+@dataclass
+class Declared:
+    """Declared names, classes and paths of a data set."""
+
+    file: str = ''  #: The data.yaml, or the list of names; empty if there is neither.
+    root: str = ''  #: Folder that its paths are relative to.
+    names: List[str] = field(default_factory=list)  #: Names by class id; empty if not given.
+    num_classes: Optional[int] = None  #: ``nc``, or the number of names.
+    kpt_shape: Optional[Tuple[int, int]] = None  #: Number of keypoints, and of values per keypoint.
+    #: Split -> folders and lists of images as written.
+    splits: Dict[str, List[str]] = field(default_factory=dict)
+    faults: List[str] = field(default_factory=list)  #: Faults that stop ultralytics.
+
+
+def is_data_yaml(path: str) -> bool:
+    """Return True if a file is a data.yaml: it has names, or their number, and paths of images."""
+    return declares_names(path) and bool({*SPLITS, 'validation'} & set(_data(path)))
+
+
+def declares_names(path: str) -> bool:
+    """Return True if a file has names, or their number: a data.yaml, or a tool's file next to the labels of a split."""
+    data = _data(path)
+    if not isinstance(data, Mapping) or any(key in data for key in _OTHERS):
+        return False
+    return bool({'names', 'nc'} & set(data))
+
+
+def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
+    """Return the data.yaml of a folder, empty if not found; the file named data.yaml is preferred."""
+    try:
+        some = _some_names(folder)
+    except OSError:
+        return ''
+    names = sorted(name for name in some if name.lower().endswith(('.yaml', '.yml')))
+    paths = [join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
+    return next(filter(is_one, paths[:20]), '')
+
+
+def _some_names(folder: str) -> List[str]:
+    if FILES.is_far(folder):
+        return sorted(FILES.names_in(folder))
+    return [entry.name for entry in first_entries(folder, _LOOKED_AT)]  # label maps may be a million files
+
+
+def _data(path: str) -> Any:
+    if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
+        return None
+    try:
+        with FILES.open(path) as file:
+            data = file.read(_LARGEST + 1)
+        return parse_data(data.decode(), '.yml') if len(data) <= _LARGEST else None
+    except (OSError, NotPlain, ValueError, RecursionError, MemoryError, ImportError):
+        return None
+
+
+def read_data_yaml(path: str) -> Declared:
+    """Read a data.yaml for which :func:`is_data_yaml` is true, without running or downloading anything."""
+    data = dict(_data(path))
+    if 'val' not in data and 'validation' in data:  # same as ultralytics
+        data['val'] = data['validation']
+    said = Declared(path, _root(data.get('path'), path))
+    names, why = _names(data.get('names'))
+    said.names = names
+    said.faults += [why] if why else []
+    count = data.get('nc')
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 0 < count <= _MOST):
+        said.faults.append(f'nc is {shorten(count)}, no number of classes')
+        count = None
+    if names and count is not None and count != len(names):
+        said.faults.append(f'nc is {count}, names has {len(names)}: ultralytics stops')
+    said.num_classes = len(names) or count
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
+    said.faults += [f'the name {shorten(name)} stands for several classes' for name in twice]
+    missing = [split for split in ('train', 'val') if not data.get(split)]
+    said.faults += [f'it names no {split}, which ultralytics asks for' for split in missing]
+    said.kpt_shape = _keypoints(data, said)
+    for split in SPLITS:
+        paths = data.get(split)
+        listed = paths if isinstance(paths, list) else [paths] if paths else []
+        said.splits[split] = [one for one in listed if _is_path(one)]
+        said.faults += [f'{split} holds {shorten(one)}, no path' for one in listed if not _is_path(one)]
+    return said
+
+
+def _root(written: Any, path: str) -> str:
+    """Return the folder that paths are relative to.
+
+    Ultralytics searches the working directory and its data set folder; the folder of the data.yaml is searched too.
+    """
+    beside = os.path.dirname(absolute(path))
+    if not _is_path(written):
+        return beside
+    places = [join(beside, written), join(beside, os.path.basename(written.rstrip('/\\')))]
+    if not is_url(path):
+        places.insert(0, written)
+    return absolute(next(filter(FILES.is_folder, places), beside))
+
+
+def _is_path(written: Any) -> bool:
+    if not isinstance(written, str) or not written:
+        return False
+    try:
+        check_name(written)
+    except OutsideError:
+        return False
+    return True
+
+
+def _names(written: Any) -> Tuple[List[str], str]:
+    """Return the names by class id, and their fault, empty if they are valid."""
+    if isinstance(written, list):
+        return [str(name) for name in written[:_MOST]], ''
+    if not isinstance(written, Mapping):
+        return [], '' if written is None else f'names is {shorten(written)}, neither a list nor a table'
+    try:
+        by_id = {int(key): str(name) for key, name in written.items()}
+    except (TypeError, ValueError):
+        return [], 'a key of names is not a number'
+    if sorted(by_id) != list(range(len(by_id))):
+        ids = ', '.join(map(str, sorted(by_id)[:8]))
+        return [], f'the keys of names are {ids}: they must be 0 to {len(by_id) - 1}'
+    return [by_id[number] for number in range(len(by_id))], ''
+
+
+def _keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, int]]:
+    shape, flips = data.get('kpt_shape'), data.get('flip_idx')
+    if shape is None:
+        return None
+    whole = isinstance(shape, list) and len(shape) == 2 and all(type(number) is int for number in shape)
+    if not whole or not 0 < shape[0] < _MOST or shape[1] not in (2, 3):
+        said.faults.append(f'kpt_shape is {shorten(shape)}: it must be the number of keypoints, and 2 or 3')
+        return None
+    if isinstance(flips, list) and flips and sorted(map(str, flips)) != sorted(map(str, range(shape[0]))):
+        said.faults.append(f'flip_idx is {shorten(flips)}: it must hold 0 to {shape[0] - 1}, each once')
+    return shape[0], shape[1]
+
+
+def names_beside(folder: str) -> Declared:
+    """Return the list of names, or the data.yaml, of a folder of labels, its ``labels``, or its parent."""
+    around = os.path.dirname(absolute(folder))
+    for place, known in ((folder, NAME_LISTS), (join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
+        for name in known:
+            path = join(place, name)
+            names = _name_list(path)
+            if names:
+                return Declared(path, folder, names, len(names))
+    of_split = os.path.basename(around) == 'labels'
+    for place in (folder, around, *([os.path.dirname(around)] if of_split else [])):
+        file = data_yaml_in(place, declares_names)
+        if file:  # everything else in it belongs to the training that reads it
+            said = read_data_yaml(file)
+            return Declared(file, folder, said.names, said.num_classes, said.kpt_shape)
+    return Declared(root=folder)
+
+
+def unopened_beside(folder: str) -> List[str]:
+    """Return the paths that are named like a list of names or a data.yaml but are not regular files.
+
+    A folder of labels, its ``labels`` and its parent are searched. A FIFO, a socket or a device is never opened.
+    """
+    found = []
+    for place in () if is_url(folder) else (folder, join(folder, 'labels'), os.path.dirname(absolute(folder))):
+        for name in (*NAME_LISTS, 'data.yaml', 'data.yml'):
+            path = join(place, name)
+            if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+                found.append(path)
+    return found
+
+
+def _name_list(path: str) -> List[str]:
+    try:
+        with FILES.open(path) as file:
+            lines = file.read(_LARGEST).decode('utf-8-sig').splitlines()
+    except (OSError, ValueError):
+        return []
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return [line.strip() for line in lines[:_MOST]]

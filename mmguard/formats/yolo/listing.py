@@ -1,0 +1,217 @@
+"""Pairs of label file and image: as in ultralytics, ``labels`` replaces the last folder named ``images``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from mmguard.files.inside import OUTSIDE, OutsideError, check_name
+from mmguard.formats.faults import Examples, Faults
+from mmguard.formats.listings import files_in, first_entries, is_folder, is_image_name, walk
+from mmguard.formats.yolo.data_yaml import NAME_LISTS
+from mmguard.storage.files import FILES
+from mmguard.storage.urls import absolute, is_url, join, mirror_folder
+
+#: Text files next to label files that have no labels.
+_NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
+_LARGEST_LIST = 1 << 28
+#: Entries of a folder among which others are looked for.
+_NEAR = 200
+#: Prefix that CVAT writes in lists for the folder of the list.
+_OF_CVAT = 'data/'
+
+
+class TextItem(NamedTuple):
+    """A label file to read, and its image."""
+
+    number: int  #: Index in the data set.
+    path: str  #: Path of the label file; empty if the image has none.
+    image: str  #: Path of the image; empty if unknown.
+
+
+@dataclass
+class Listing:
+    """The label files and images of a data set."""
+
+    texts: List[Tuple[str, str]] = field(default_factory=list)  #: Label file and its image, empty if unknown.
+    bare: List[str] = field(default_factory=list)  #: Images without a label file.
+    without_image: Examples = field(default_factory=Examples)  #: Label files without an image.
+    faults: Faults = field(default_factory=Faults)  #: Folders and lists that could not be read.
+    missing: List[str] = field(default_factory=list)  #: Images that are listed but not on disk.
+    images: int = 0  #: Number of images.
+    #: Folder of images without label files -> a folder with label files that ultralytics does not search, their number.
+    elsewhere: Dict[str, Tuple[str, int]] = field(default_factory=dict)
+
+    def items(self) -> Iterator[TextItem]:
+        """Yield the files to read, label files first."""
+        number = -1
+        for number, (text, image) in enumerate(self.texts):
+            yield TextItem(number, text, image)
+        for place, image in enumerate(self.bare, number + 1):
+            yield TextItem(place, '', image)
+
+
+def list_images(places: Sequence[str]) -> Listing:
+    """List the images and label files of folders of images and of image lists (.txt)."""
+    listing = Listing()
+    for place in places:
+        if FILES.is_folder(place):
+            for folder, names, _ in walk(place, lambda at, error: listing.faults.add(_unreadable(error), at)):
+                images = [name for name in names if is_image_name(name)]
+                texts = label_folder(folder)
+                if images or texts != folder:
+                    _pair(listing, folder, images, texts, files_in(texts).names)
+        else:
+            _list_file(listing, place)
+    _find_elsewhere(listing)
+    return listing
+
+
+def _find_elsewhere(listing: Listing) -> None:
+    """Find the label files of bare images in near folders that ultralytics does not search."""
+    wanted: Dict[str, Set[str]] = {}
+    for image in listing.bare:
+        folder, name = os.path.split(image)
+        wanted.setdefault(folder, set()).add(f'{name.rpartition(".")[0]}.txt')
+    for folder, names in wanted.items():
+        around, last = os.path.split(folder)
+        beside = os.path.join(os.path.dirname(around), 'labels', last)
+        usual = [folder, os.path.join(around, 'labels'), beside, os.path.join(folder, 'labels')]
+        for place in dict.fromkeys((*usual, *_near_folders(folder))):
+            number = len(names & set(files_in(place).names)) if place != label_folder(folder) else 0
+            if number:
+                listing.elsewhere[folder] = (place, number)
+                break
+
+
+def _near_folders(folder: str) -> Iterator[str]:
+    """Yield the folders inside a local folder, next to it, and of its name next to its parent: labelTxt/train."""
+    if is_url(folder):
+        return
+    around, last = os.path.split(folder)
+    for parent, below in ((folder, ''), (around, ''), (os.path.dirname(around), last)):
+        names = sorted(entry.name for entry in first_entries(parent, _NEAR) if is_folder(entry))
+        yield from (os.path.join(parent, name, below) if below else os.path.join(parent, name) for name in names)
+
+
+def list_texts(root: str, images: Optional[str] = None) -> Listing:
+    """Match the label files in a folder and its subfolders with their images.
+
+    Args:
+        images (str, optional): Folder of the images, with the same subfolders.
+    """
+    listing = Listing()
+    if not FILES.is_folder(root):
+        listing.texts.append((root, ''))
+        return listing
+    visited = set()
+    others = []
+    for folder, names, _ in walk(root, lambda at, error: listing.faults.add(_unreadable(error), at)):
+        if _texts(names, set()):
+            beside = folder if any(map(is_image_name, names)) else image_folder(folder)
+            if images is not None:
+                beside = mirror_folder(folder, root, images)
+            found = names if beside == folder else files_in(beside).names
+            known = [name for name in found if is_image_name(name)]
+            if known or (beside != folder and FILES.is_folder(beside)):
+                _pair(listing, beside, known, folder, names)
+            else:  # the folder of the images is unknown
+                listing.texts += [(join(folder, name), '') for name in sorted(_texts(names, set()))]
+            visited.add(beside)
+        elif any(map(is_image_name, names)) and label_folder(folder) != folder:
+            others.append((folder, [name for name in names if is_image_name(name)]))
+    for folder, names in others:
+        if folder not in visited:
+            _pair(listing, folder, names, label_folder(folder), [])
+    return listing
+
+
+def label_folder(folder: str) -> str:
+    """Return the folder where ultralytics looks for the label files of the images in a folder."""
+    return _instead(folder, 'images', 'labels')
+
+
+def image_folder(folder: str) -> str:
+    """Return the folder of the images for the label files in a folder."""
+    return _instead(folder, 'labels', 'images')
+
+
+def _instead(folder: str, old: str, new: str) -> str:
+    separator = '/' if is_url(folder) else os.sep
+    parts = folder.split(separator)
+    if old not in parts:
+        return folder
+    place = len(parts) - 1 - parts[::-1].index(old)
+    return separator.join([*parts[:place], new, *parts[place + 1 :]])
+
+
+def _pair(listing: Listing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
+    """Add the images of a folder with their label files, and the label files without an image."""
+    stem_of = {name.rpartition('.')[0]: name for name in images}
+    there = _texts(names, set(stem_of))
+    for name in images:
+        text = f'{name.rpartition(".")[0]}.txt'
+        if text in there:
+            listing.texts.append((join(texts, text), join(folder, name)))
+        else:
+            listing.bare.append(join(folder, name))
+    listing.images += len(images)
+    for text in sorted(name for name in there if name[:-4] not in stem_of):
+        listing.texts.append((join(texts, text), ''))
+        listing.without_image.add(join(texts, text))
+
+
+def _texts(names: Sequence[str], stems: set) -> set:
+    """Return the label files among the names of a folder."""
+    return {
+        name
+        for name in names
+        if name.endswith('.txt')
+        and (name[:-4] in stems or not (name in _NO_LABELS or name.lower().startswith('readme') or name[0] == '.'))
+    }
+
+
+def _list_file(listing: Listing, path: str) -> None:
+    """Add the images of an image list; as in ultralytics, ``./`` is the folder of the list."""
+    try:
+        with FILES.open(path) as file:
+            lines = file.read(_LARGEST_LIST).decode('utf-8').splitlines()
+    except UnicodeDecodeError:
+        listing.faults.add('the list of images is not UTF-8', path)
+        return
+    except (OSError, ValueError) as error:
+        listing.faults.add(f'the list of images cannot be read: {getattr(error, "strerror", None) or error}', path)
+        return
+    by_folder: Dict[str, List[str]] = {}
+    beside = os.path.dirname(absolute(path))
+    for line in lines:
+        image = line.strip()
+        if is_image_name(os.path.basename(image)):
+            try:
+                check_name(image)
+            except OutsideError:
+                listing.missing.append(f'{image} ({OUTSIDE})')
+                continue
+            folder, name = os.path.split(image)
+            by_folder.setdefault(folder, []).append(name)
+    for folder, names in by_folder.items():
+        # A relative folder belongs to the working directory, but just as often to the folder of the list.
+        places = [join(beside, folder)]
+        if not (folder.startswith('.') or is_url(path)):
+            places.insert(0, folder)
+        if folder.startswith(_OF_CVAT):
+            places.append(join(beside, folder[len(_OF_CVAT) :]))
+        at = next(filter(FILES.is_folder, places), places[-1])
+        at = at if is_url(at) else os.path.normpath(at)
+        there = set(files_in(at).names)
+        listed = [name for name in dict.fromkeys(names) if name in there]
+        listing.missing += [join(at, name) for name in names if name not in there]
+        texts = label_folder(at)
+        stems = {name.rpartition('.')[0] for name in listed}
+        # In a folder split by lists, the other label files belong to another list.
+        _pair(listing, at, listed, texts, [name for name in files_in(texts).names if name[:-4] in stems])
+
+
+def _unreadable(error: OSError) -> str:
+    return f'the folder cannot be read: {error.strerror or error}'

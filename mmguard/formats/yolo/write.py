@@ -1,0 +1,160 @@
+"""Correction of YOLO label files: rows that cannot be read, or that are outside the image."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from typing import List, Optional, Sequence, Set, Tuple
+
+from mmguard.formats.options import (
+    CannotCorrect,
+    Corrected,
+    FixOptions,
+    LabelFiles,
+    NotCorrected,
+    ending_of,
+    keep_file,
+    names_below,
+)
+from mmguard.formats.yolo.data_yaml import is_data_yaml
+from mmguard.formats.yolo.read import YoloSet, yolo_sets
+from mmguard.formats.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
+from mmguard.labels.space import OTHERS
+from mmguard.storage.urls import absolute
+from mmguard.text import quantity
+
+_MARK = b'\xef\xbb\xbf'
+_WORDS = {
+    'mark': 'byte order mark cut',
+    'utf16': 'written as UTF-8',
+    'cut': 'cut after the box',
+    'clipped': 'clamped',
+    'mapped': 'mapped',
+}
+_PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
+
+
+def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
+    """Return the files of a YOLO folder or data.yaml; refuse a target without labels, or with labels in another
+    folder."""
+    is_folder = os.path.isdir(target)
+    if target.lower().endswith('.txt') and not is_folder:
+        raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
+    sets = yolo_sets(target)
+    root = target if is_folder else _root_of(sets[0], os.path.dirname(target) or os.curdir)
+    texts = _texts_of(sets, target, root)
+    if not texts:
+        raise CannotCorrect(f'{target} leads to no label file')
+    kpt_shape = sets[0].declared.kpt_shape
+    places = {name: os.path.join(root, name) for name in sorted(names_below(root))}
+    if not is_folder:
+        places[os.path.basename(target)] = target
+    own = {name for name, place in places.items() if name in texts or is_data_yaml(place)}
+
+    def correct(data: bytes, name: str) -> Corrected:
+        if name in texts:
+            return correct_text(data, options, kpt_shape)
+        return correct_data_yaml(data, ending_of(name)) if name in own else keep_file(data, name)
+
+    return LabelFiles([(place, name) for name, place in places.items()], correct, frozenset({*places} - own))
+
+
+def _root_of(one: YoloSet, folder: str) -> str:
+    """Return the folder that ``path`` names if it is inside that of the data.yaml: copies have no ``path``."""
+    inside = one.declared.root.startswith(os.path.join(absolute(folder), ''))
+    return one.declared.root if inside else folder
+
+
+def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
+    """Return the label files, relative to a folder."""
+    texts: Set[str] = set()
+    folder = os.path.join(absolute(root), '')
+    for one in sets:
+        for text, _ in one.listing().texts:
+            if not text.startswith(folder):
+                raise CannotCorrect(f'{text}, to which {target} leads, is outside of {root}')
+            texts.add(text[len(folder) :])
+    return texts
+
+
+def correct_data_yaml(data: bytes, ending: str) -> Corrected:
+    """Remove ``path`` from a data.yaml, so that its folder is that of the copy."""
+    fresh = _PATH.sub(b'', data)
+    changes = ['path left out: the folder of this file'] if fresh != data else []
+    return Corrected(fresh, ending, changes, {}, {})
+
+
+def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int, int]]) -> Corrected:
+    """Correct the rows of a label file; a valid one is copied unchanged.
+
+    ``kpt_shape``: number of points, and of values per point, if rows have keypoints.
+    """
+    if options.boxes:
+        raise NotCorrected('--boxes does not apply to YOLO, whose rows are not converted')
+    readable = as_utf8(data)
+    counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
+    lines: List[bytes] = []
+    values: Counter = Counter()
+    for line in readable[len(_MARK) if counts['mark'] else 0 :].splitlines():
+        words = line.split()
+        if not words:
+            continue
+        counts['utf16'] += readable is not data
+        kept, row = _correct_row(words, options, kpt_shape, counts)
+        if not kept:
+            values[words[0].decode('utf-8', 'replace')] += 1
+            continue
+        lines.append(row)
+    changed = +counts
+    if not changed:
+        return Corrected(data, '.txt', [], {}, {})
+    words_of = [f'{quantity(number, "row")} {_WORDS.get(what, what)}' for what, number in changed.items()]
+    return Corrected(b''.join(row + b'\n' for row in lines), '.txt', words_of, dict(values), dict(changed))
+
+
+def _correct_row(
+    words: List[bytes], options: FixOptions, kpt_shape: Optional[Tuple[int, int]], counts: Counter
+) -> Tuple[List[float], bytes]:
+    """Return the numbers of a row and its text; an empty list means that it is dropped."""
+    before = sum(counts.values())
+    if len(words) == BOX + 1 and kpt_shape is None:
+        words = words[:BOX]
+        counts['cut'] += 1
+    try:
+        values = [*map(float, words)]
+    except ValueError:
+        values = []
+    if not values or fault_of(values, kpt_shape):
+        counts['dropped (cannot be read)'] += 1
+        return [], b''
+    label = int(values[0])
+    values[0] = options.label_map.get(label, options.label_map.get(OTHERS, label))
+    counts['mapped'] += values[0] != label
+    if options.num_classes is not None and not 0 <= values[0] < options.num_classes:
+        counts['dropped (label)'] += 1
+        return [], b''
+    values = _clamp_row(values, kpt_shape, counts)
+    if not values:
+        counts['dropped (without area)'] += 1
+        return [], b''
+    if sum(counts.values()) == before:
+        return values, b' '.join(words)
+    return values, ' '.join([str(int(values[0])), *(f'{number:.8g}' for number in values[1:])]).encode()
+
+
+def _clamp_row(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
+    """Move points outside the image to its edge; return an empty list if no area is left."""
+    _, left, top, right, bottom, *_ = row_of(values, kpt_shape)
+    is_box = len(values) == BOX or kpt_shape is not None
+    points = values[BOX:] if is_box else values[1:]
+    step = kpt_shape[1] if kpt_shape is not None else 2
+    outside = min(left, top) < -SLACK or max(right, bottom) > 1 + SLACK
+    outside = outside or any(not -SLACK <= one <= 1 + SLACK for n, one in enumerate(points) if n % step < 2)
+    if outside:
+        counts['clipped'] += 1
+        left, top, right, bottom = (min(max(side, 0.0), 1.0) for side in (left, top, right, bottom))
+        points = [min(max(one, 0.0), 1.0) if n % step < 2 else one for n, one in enumerate(points)]
+        box = [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top] if is_box else []
+        values = [values[0], *box, *points]
+    return values if right > left and bottom > top else []

@@ -1,0 +1,278 @@
+"""Data sets of an mmdet config, found without building them: the files they read, and how."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from mmguard.config.classes import class_of, metainfo_of_class
+from mmguard.config.label_spaces import from_config
+from mmguard.config.read import ReadConfig
+from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.formats.coco.read import scan_coco
+from mmguard.formats.coco.samples import Sample
+from mmguard.formats.faults import Faults
+from mmguard.formats.listings import spread
+from mmguard.formats.openimages.read import scan_openimages
+from mmguard.formats.options import SPLITS
+from mmguard.formats.table import merged
+from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
+from mmguard.scanning.config_maps import TAKE_SAMPLES
+from mmguard.scanning.loader import ask_dataset
+from mmguard.storage.files import check_backend
+from mmguard.storage.urls import enter, is_url, mirror_folder
+
+#: ``YOLOv5CocoDataset`` reads the same as ``CocoDataset``, which replaces it if mmyolo cannot be imported.
+_OF_MMYOLO = 'YOLOv5'
+
+
+@dataclass
+class DetDataset:
+    """One data set of a config, unwrapped."""
+
+    path: str  #: Path in the config, ``'train_dataloader.dataset.datasets[0]'``.
+    type: str  #: Name of its type.
+    #: ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
+    #: ``'openimages'``, or ``''`` if the format of its files cannot be scanned.
+    family: str
+    root: str  #: ``data_root``.
+    ann_file: str  #: Annotation file, joined with the root.
+    images: str  #: Folder of the images (VOC: ``sub_data_root``), joined with the root.
+    class_names: Optional[List[str]]  #: ``metainfo.classes``, or the classes of the type.
+    filter_cfg: Dict[str, Any] = field(default_factory=dict)  #: ``filter_cfg`` of the config.
+    test_mode: bool = False  #: True if it filters nothing.
+    settings: Dict[str, Any] = field(default_factory=dict)  #: Its whole config.
+    masks: bool = False  #: True if its masks are used for training or evaluation.
+    cls: Any = None  #: Class of its type.
+
+
+def scan_detection_config(
+    cfg: Any, split: str = 'train', num_classes: Optional[int] = None, masks: bool = False
+) -> LabelFacts:
+    """Scan the annotation files of one split of an mmdet config.
+
+    The classes are those of the model's heads, or of the class list if the config has no model. ``masks`` reads masks
+    even if the config does not use them.
+
+    Returns:
+        LabelFacts: Facts of all data sets of the split together.
+
+    Raises:
+        ValueError: The split has no data set, or none that can be scanned.
+    """
+    datasets = datasets_of_config(cfg, split)
+    if not datasets:
+        raise ValueError(f'the config has no data set for {split!r}: {split}_dataloader is missing or empty')
+    known = [dataset for dataset in datasets if dataset.family]
+    if not known:
+        types = ', '.join(dataset.type for dataset in datasets)
+        raise ValueError(
+            f'no data set of {split!r} can be scanned: {types}. Known are those that derive from CocoDataset, '
+            f'LVISDataset, XMLDataset (VOC) and OpenImagesDataset. {TAKE_SAMPLES}'
+        )
+    if num_classes is None:
+        spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
+        # Panoptic files list stuff classes too.
+        space = spaces.pixels if known[0].family == 'panoptic' and spaces.pixels else spaces.instances
+        num_classes = None if space is None else space.num_classes
+    facts = merged([scan_dataset(replace(one, masks=one.masks or masks), num_classes) for one in known])
+    for dataset in datasets:
+        if not dataset.family and facts.annotations is not None:
+            what = f'data sets of type {dataset.type} cannot be scanned'
+            facts.annotations.unreadable.setdefault(what, []).append(dataset.path)
+    return facts
+
+
+def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> LabelFacts:
+    """Scan the files of one data set the way its type reads them."""
+    facts = _scan_files(dataset, num_classes)
+    metainfo = dataset.settings.get('metainfo')
+    classes = metainfo.get('classes') if isinstance(metainfo, Mapping) else None
+    if isinstance(classes, str) and dataset.class_names == [classes]:
+        # COCO category names are matched as substrings of the text; every other reader iterates over its letters.
+        facts.class_names = list(classes)
+    return facts
+
+
+def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = True) -> LabelFacts:
+    if ask:
+        check_backend(dataset.settings.get('backend_args'))
+    min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or 0)
+    if num_classes is None:
+        num_classes = len(dataset.class_names or ()) or None
+    if dataset.family == 'voc':
+        return _scan_xml(dataset, num_classes, min_size, ask)
+    if dataset.family == 'openimages':
+        # Like mmdet, read the data root if no label file is named, and report that.
+        labels = _join(dataset.root, dataset.settings.get('label_file') or '')
+        return scan_openimages(dataset.ann_file, labels, num_classes, dataset.images)
+    return scan_coco(
+        dataset.ann_file,
+        num_classes,
+        dataset.class_names,
+        dataset.images if ask else None,
+        min_size,
+        lvis=dataset.family.startswith('lvis'),
+        by_url=dataset.family == 'lvis_url',
+        ask=partial(_ask, dataset) if ask else None,
+        masks=dataset.masks and ask,
+        maps=_maps_of(dataset) if ask else None,
+        segments=_segments_of(dataset) if ask else '',
+    )
+
+
+def _segments_of(dataset: DetDataset) -> str:
+    """Return the folder of the PNGs of a panoptic data set; empty if the config names none."""
+    prefix = dataset.settings.get('data_prefix')
+    folder = prefix.get('seg') if isinstance(prefix, Mapping) else None
+    return _join(dataset.root, folder) if dataset.family == 'panoptic' and isinstance(folder, str) else ''
+
+
+def _maps_of(dataset: DetDataset) -> Optional[Tuple[str, str]]:
+    """Return the folder and suffix of the label maps that its pipeline loads; ``None`` if it loads none."""
+    prefix, steps = dataset.settings.get('data_prefix'), dataset.settings.get('pipeline')
+    folder = prefix.get('seg') if isinstance(prefix, Mapping) else None
+    loads = any(isinstance(step, Mapping) and step.get('with_seg') is True for step in steps or ())
+    if not loads or dataset.family != 'coco' or not isinstance(folder, str):
+        return None
+    return _join(dataset.root, folder), str(dataset.settings.get('seg_map_suffix') or '.png')
+
+
+def _ask(dataset: DetDataset, samples: List[Sample]) -> LoaderFacts:
+    if dataset.family not in ('coco', 'voc'):
+        return LoaderFacts(unknown=f'{dataset.type} is not run on a part of its files')
+    return ask_dataset(dataset, samples, lambda part: _scan_files(part, None, ask=False))
+
+
+def datasets_of_config(cfg: Any, split: str = 'train') -> List[DetDataset]:
+    """Return the data sets of a split in order, without their wrappers (Repeat, Concat, ClassBalanced, ...)."""
+    if split not in SPLITS:
+        raise ValueError(f'split must be one of {", ".join(map(repr, SPLITS))}, got {split!r}')
+    loader = cfg.get(f'{split}_dataloader')
+    if not isinstance(loader, Mapping) or not isinstance(loader.get('dataset'), Mapping):
+        return []
+    leaves = _leaves(f'{split}_dataloader.dataset', loader['dataset'])
+    masks = _asks_for_masks(cfg)
+    scope = ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)).scope or 'mmdet'
+    return [_dataset(path, dict(settings), masks, scope) for path, settings in leaves]
+
+
+def _asks_for_masks(cfg: Any) -> bool:
+    """Return True if a loader of the config reads masks or a head predicts them."""
+    waiting: List[Any] = [cfg.get('model'), *(cfg.get(f'{split}_dataloader') for split in SPLITS)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if part.get('with_mask') is True or isinstance(part.get('mask_head'), (Mapping, list)):
+                return True
+            waiting += part.values()
+        elif isinstance(part, (list, tuple)):
+            waiting += part
+    return False
+
+
+def _leaves(path: str, settings: Mapping) -> Iterator[Tuple[str, Mapping]]:
+    inner, several = settings.get('dataset'), settings.get('datasets')
+    if isinstance(inner, Mapping):
+        yield from _leaves(f'{path}.dataset', inner)
+    elif isinstance(several, (list, tuple)):
+        for number, one in enumerate(several):
+            if isinstance(one, Mapping):
+                yield from _leaves(f'{path}.datasets[{number}]', one)
+    else:
+        yield path, settings
+
+
+def _dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> DetDataset:
+    kind = settings.get('type', '')
+    name = (kind or 'one without a type') if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
+    cls = class_of(kind, 'DATASETS', settings.get('_scope_', scope))
+    if cls is None and name.startswith(_OF_MMYOLO):
+        cls = class_of(name[len(_OF_MMYOLO) :], 'DATASETS', 'mmdet')
+    family = _family_of(cls)
+    root = str(settings.get('data_root') or '')
+    prefix = settings.get('data_prefix')
+    prefix = prefix if isinstance(prefix, Mapping) else {}
+    folder = prefix.get('sub_data_root' if family == 'voc' else 'img', prefix.get('img_path', ''))
+    return DetDataset(
+        path=path,
+        type=name,
+        family=family,
+        root=root,
+        ann_file=_join(root, settings.get('ann_file') or ''),
+        images=_join(root, folder if isinstance(folder, str) else ''),
+        class_names=_classes(settings, cls),
+        filter_cfg=dict(settings.get('filter_cfg') or {}),
+        test_mode=bool(settings.get('test_mode')),
+        settings=settings,
+        masks=masks,
+        cls=cls,
+    )
+
+
+def _family_of(cls: Any) -> str:
+    if cls is None:
+        return ''
+    # Compare base names: a data set in the user's own file may derive from mmdet's.
+    bases = [base.__name__ for base in getattr(cls, '__mro__', ())]
+    for base, family in (
+        ('LVISV1Dataset', 'lvis_url'),
+        ('LVISV05Dataset', 'lvis'),
+        ('CocoPanopticDataset', 'panoptic'),
+        ('CocoDataset', 'coco'),
+        ('XMLDataset', 'voc'),
+        ('OpenImagesChallengeDataset', ''),
+        ('OpenImagesDataset', 'openimages'),
+    ):
+        if base in bases:
+            return family
+    return ''
+
+
+def _classes(settings: Mapping[str, Any], cls: Any) -> Optional[List[str]]:
+    metainfo = settings.get('metainfo')
+    names = metainfo.get('classes') if isinstance(metainfo, Mapping) else None
+    if names is None:
+        known = metainfo_of_class(cls, settings.get('dataset_version'))
+        names = known.get('classes')
+    if isinstance(names, str):  # a file name, or classes=('cat') with the comma missing
+        if not os.path.isfile(names):
+            return [names]
+        return read_list(names, names, Faults())
+    return None if names is None else [str(name) for name in names]
+
+
+def _join(root: str, path: Any) -> str:
+    path = path if isinstance(path, str) else ''
+    return enter(os.path.join(root, path) if root and not is_url(path) else path)
+
+
+def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, ask: bool) -> LabelFacts:
+    faults = Faults()
+    lines = read_list(dataset.ann_file, dataset.ann_file, faults)
+    of_images = dataset.settings.get('img_subdir') or 'JPEGImages'
+    of_xml = dataset.settings.get('ann_subdir') or 'Annotations'
+    # Names are relative to the data root, same as in mmguard's log.
+    root = enter(dataset.root) or dataset.images
+    inside = mirror_folder(dataset.images, root, '')
+    folder = '' if inside == '.' else inside
+    listed = images_of_list(lines, folder, of_images, of_xml, dataset.ann_file, faults)
+    smallest = 0 if dataset.test_mode else int(dataset.filter_cfg.get('bbox_min_size') or 0)
+    facts = scan_voc_files(
+        root,
+        listed,
+        num_classes,
+        dataset.class_names or [],
+        min_size,
+        smallest,
+        images=ask,
+        faults=faults,
+        within=dataset.images,  # the config may put images outside of the data root, the data set may not
+    )
+    assert isinstance(facts.annotations, AnnotationFacts)
+    facts.annotations.sources = [dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)]
+    if ask and lines and not faults and not facts.values and not facts.reasons:
+        facts.loader = _ask(dataset, [Sample(line, f'{line}\n') for line in spread(lines)])
+    return facts

@@ -1,0 +1,284 @@
+"""The data sets of an mmseg config, and a few of their label maps as its own loader returns them."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from mmguard.config.classes import class_of, name_of
+from mmguard.config.recognized import CHECK_TARGET
+from mmguard.findings.facts import LoaderFacts
+from mmguard.formats.faults import printable
+from mmguard.formats.listings import spread
+from mmguard.formats.maps.engine import MapSource
+from mmguard.formats.maps.read import read_map
+from mmguard.formats.maps.record import MapItem
+from mmguard.formats.maps.settings import DEFAULT_BACKEND, MapSettings
+from mmguard.formats.options import SPLITS, as_pairs
+from mmguard.labels.space import value_counts
+from mmguard.storage.files import check_backend
+from mmguard.storage.urls import common_folder, mask_secrets, strip_secrets
+from mmguard.text import describe_error, quantity
+
+_FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
+
+#: Note for a data set whose files are not read.
+TAKE_SAMPLES = (
+    '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of mmengine; '
+    f'of another {CHECK_TARGET}'
+)
+
+Step = Callable[[Dict[str, Any]], Optional[Dict[str, Any]]]
+
+
+def ask_loader(
+    dataset: Any,
+    pipeline: Sequence[Mapping[str, Any]],
+    settings: MapSettings,
+    root: Optional[str] = None,
+    copies: Mapping[str, str] = MappingProxyType({}),
+) -> LoaderFacts:
+    """Take all samples of a built data set, with its pipeline run up to loading the annotations, and compare their
+    values with those that the scan reads from the files.
+
+    ``copies`` are read in place of files.
+    """
+    from mmengine.dataset import Compose
+    from mmseg.registry import TRANSFORMS
+
+    try:
+        with warnings.catch_warnings():  # they would be repeated for each edit that is tried
+            warnings.simplefilter('ignore')
+            steps = up_to_the_loader(pipeline, TRANSFORMS)
+    except Exception as error:  # a user's class may raise anything
+        return LoaderFacts(unknown=f'its pipeline cannot be built ({describe_error(error, 160)})')
+    if not steps:
+        return LoaderFacts(unknown='no transform of its pipeline loads annotations')
+    facts = LoaderFacts()
+    settings = replace(settings, guard_map=())  # a guard maps values after the loader
+    table, invalid = settings.table(), np.array(settings.invalid_values())
+    loading = copy.copy(dataset)
+    loading.pipeline = Compose(steps)
+    loading.get_data_info = lambda place: _with_copy(dataset.get_data_info(place), copies)
+    for place in range(len(dataset)):
+        path = strip_secrets(loading.get_data_info(place)['seg_map_path'])
+        record = read_map(MapItem(path), settings, invalid)
+        counts: Counter = Counter()
+        for value, count in record.as_loaded.items():
+            counts[table[value]] += count
+        if not record.fault:  # another rule names the files that cannot be read
+            compare(facts, printable(path, root), counts, partial(_load_values, loading, place))
+    return facts
+
+
+def _with_copy(info: Mapping[str, Any], copies: Mapping[str, str]) -> Dict[str, Any]:
+    path = str(info['seg_map_path'])
+    return {**info, 'seg_map_path': copies.get(path, path)}
+
+
+def _load_values(dataset: Any, place: int) -> Dict[int, int]:
+    return value_counts(np.asarray(dataset[place]['gt_seg_map']))
+
+
+def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Callable[[], Mapping[int, int]]) -> None:
+    """Load a sample, and compare its values with those that the scan counts in its file."""
+    try:
+        loaded = load()
+    except Exception as error:  # a user's class may raise anything
+        facts.failed[name] = mask_secrets(describe_error(error, 240))
+        return
+    facts.files += 1
+    if dict(loaded) != dict(counts):
+        facts.differing[name] = (dict(sorted(loaded.items())), dict(sorted(counts.items())))
+
+
+def up_to_the_loader(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> List[Step]:
+    """Build the transform that loads annotations, and the user's transforms before it; empty if nothing loads them.
+
+    The frameworks' own steps before it only change the image, which is not decoded here.
+    """
+    steps: List[Step] = []
+    for transform in pipeline:
+        step = transforms.build(copy.deepcopy(dict(transform)))
+        loads = 'Load' in type(step).__name__ and 'Annotation' in type(step).__name__
+        if loads or type(step).__module__.split('.')[0] not in _FRAMEWORKS:
+            steps.append(step)
+        if loads:
+            return steps
+    return []
+
+
+#: Arguments of a loader that define where files are read; the second is the old name.
+_READERS = ('backend_args', 'file_client_args')
+
+
+class SplitSet(NamedTuple):
+    """One data set of a config, without its wrappers."""
+
+    name: str  #: Splits that use it, ``'val, test'``; numbered if a split joins several.
+    config: Mapping[str, Any]  #: Config of the data set.
+    pipeline: List[Mapping[str, Any]]  #: Its transforms, followed by those of its wrappers.
+
+
+def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> List[SplitSet]:
+    """Return the data sets of the splits, each once, without wrappers (concatenated, repeated, mixed)."""
+    found: List[SplitSet] = []
+    for split in splits:
+        loaders = config.get(f'{split}_dataloader')
+        # A loop over several data sets takes a loader for each.
+        listed = loaders if isinstance(loaders, (list, tuple)) else [loaders]
+        wanted = [one['dataset'] for one in listed if isinstance(one, Mapping) and one.get('dataset')]
+        leaves = list(_leaves(wanted, []))
+        for number, (leaf, pipeline) in enumerate(leaves):
+            name = split if len(leaves) == 1 else f'{split} {number + 1} of {len(leaves)}'
+            # A test split that is the same as the validation split is read once.
+            same = next((i for i, known in enumerate(found) if _reads_the_same(known, leaf, pipeline)), None)
+            if same is None:
+                found.append(SplitSet(name, leaf, pipeline))
+            else:
+                found[same] = found[same]._replace(name=f'{found[same].name}, {name}')
+    return found
+
+
+def _leaves(
+    dataset: Any, outer: List[Mapping[str, Any]]
+) -> Iterator[Tuple[Mapping[str, Any], List[Mapping[str, Any]]]]:
+    if isinstance(dataset, (list, tuple)):
+        for one in dataset:
+            yield from _leaves(one, outer)
+        return
+    pipeline = [*(dataset.get('pipeline') or []), *outer]
+    inner = dataset.get('datasets') or dataset.get('dataset')
+    if inner is None:
+        yield dataset, pipeline
+    else:
+        yield from _leaves(inner, pipeline)
+
+
+def _reads_the_same(known: SplitSet, leaf: Mapping[str, Any], pipeline: List[Mapping[str, Any]]) -> bool:
+    return _without_pipeline(known.config) == _without_pipeline(leaf) and _loading(known.pipeline) == _loading(pipeline)
+
+
+def _without_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
+    return {key: value for key, value in leaf.items() if key not in ('pipeline', 'test_mode')}
+
+
+class _Loading(NamedTuple):
+    """Changes that a pipeline makes to the values of a label map before anything else."""
+
+    loader: str
+    backend: str
+    guard_map: Tuple[Tuple[int, int], ...]
+
+
+def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
+    loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Tuple[Tuple[int, int], ...]
+    for transform in pipeline:
+        name = name_of(transform.get('type'))
+        if not loader and name.startswith('Load') and 'Annotation' in name:
+            loader = name
+            backend = transform.get('imdecode_backend') or DEFAULT_BACKEND
+        elif name == 'GuardSegLabels' and not guard_map:
+            guard_map = as_pairs(transform.get('label_map'))
+    return _Loading(loader, backend, guard_map)
+
+
+class ConfigSource(MapSource):
+    """A data set of an mmseg config: the files that its own class lists, with its own label map.
+
+    The number of classes is that of the head, or without ``num_classes`` that of the names in the data set.
+
+    Raises:
+        Exception: Raised by the data set's class if it does not find its files.
+    """
+
+    def __init__(self, split: SplitSet, num_classes: Optional[int], ignore_index: int) -> None:
+        for transform in split.pipeline:
+            if name_of(transform.get('type')).startswith('Load'):
+                check_backend(next((transform[key] for key in _READERS if transform.get(key)), None))
+        dataset = _build(split.config)
+        named = dataset.metainfo.get('classes') or ()
+        classes = [named] if isinstance(named, str) else list(named)
+        loading = _loading(split.pipeline)
+        # Keep only pairs of names: the rest of the listing would take ten times the memory.
+        infos = [dataset.get_data_info(place) for place in range(len(dataset))]
+        labelled = [place for place, info in enumerate(infos) if info.get('seg_map_path')]
+        self._files = [
+            MapItem(
+                strip_secrets(str(infos[place]['seg_map_path'])),
+                None if infos[place].get('img_path') is None else strip_secrets(str(infos[place]['img_path'])),
+            )
+            for place in labelled
+        ]
+        settings = MapSettings(
+            num_classes=num_classes or len(classes) or 256,
+            ignore_index=ignore_index,
+            reduce_zero_label=bool(getattr(dataset, 'reduce_zero_label', False)),
+            label_map=as_pairs(getattr(dataset, 'label_map', None)),
+            guard_map=loading.guard_map,
+            backend=loading.backend,
+        )
+        root = getattr(dataset, 'data_root', None)
+        super().__init__(split.name, settings, None if root is None else str(root), classes)
+        if self._files:
+            self.folder = common_folder([item.path for item in self._files])
+            ending = str(getattr(dataset, 'seg_map_suffix', None) or '')
+            # An ending that is only a file type does not distinguish label maps, and a copy is a PNG.
+            self.suffix = ending if not ending.startswith('.') else ''
+        if not infos:
+            raise ValueError(f'it lists no file: {_places(dataset)}')
+        self._dataset, self._pipeline = dataset, split.pipeline
+        dataset.data_list = [dataset.data_list[place] for place in spread(labelled)]
+        if isinstance(named, str):
+            self.notes.append(
+                f'{split.name}: metainfo.classes is a text, and each of its letters a class: the comma of a tuple of '
+                f'one is missing. Write classes=({named!r},)'
+            )
+        without = len(infos) - len(self._files)
+        if without:
+            self.notes.append(
+                f'{split.name}: {quantity(without, "image has", "images have")} no label map in the config'
+            )
+
+    def items(self) -> Iterator[MapItem]:
+        return iter(self._files)
+
+    def listed(self) -> Optional[List[MapItem]]:
+        return self._files
+
+    def count(self) -> Optional[int]:
+        return len(self._files)
+
+    def sample(self) -> List[str]:
+        return [str(info['seg_map_path']) for info in self._dataset.data_list]
+
+    def ask_loader(self, copies: Mapping[str, str] = MappingProxyType({})) -> Optional[LoaderFacts]:
+        return ask_loader(self._dataset, self._pipeline, self.settings, self.root, copies)
+
+
+def _places(dataset: Any) -> str:
+    """Return the places where a data set looks for its files."""
+    places = [f'{key}={value!r}' for key, value in getattr(dataset, 'data_prefix', {}).items()]
+    keys = ('ann_file', 'img_suffix', 'seg_map_suffix')
+    return ', '.join(places + [f'{key}={getattr(dataset, key)!r}' for key in keys if getattr(dataset, key, None)])
+
+
+def _build(config: Mapping[str, Any]) -> Any:
+    """Build a data set as in training, but without its pipeline, and let it list its files."""
+    import mmseg.datasets  # noqa: F401  registers the classes
+    from mmengine.dataset import BaseDataset
+    from mmseg.registry import DATASETS
+
+    cls = class_of(config.get('type'), 'DATASETS', 'mmseg')
+    if cls is not None and not issubclass(cls, BaseDataset):
+        raise ValueError(f'{cls.__name__} is not a BaseDataset of mmengine. {TAKE_SAMPLES}')
+    dataset = DATASETS.build({**copy.deepcopy(dict(config)), 'pipeline': [], 'serialize_data': False})
+    dataset.full_init()
+    return dataset

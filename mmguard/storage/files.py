@@ -1,0 +1,231 @@
+"""Files by their path: on a disk of this machine, or at a URL."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+import tempfile
+from collections import OrderedDict
+from functools import partial
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set
+
+from mmguard.errors import CannotRun
+from mmguard.files.inside import is_file_name
+from mmguard.files.regular import open_regular
+from mmguard.storage import systems
+from mmguard.storage.entries import Entry, Object, Stamp
+from mmguard.storage.requests import Refused, ahead
+from mmguard.storage.systems import WEB
+from mmguard.storage.urls import add_named, is_url, list_named, mask_secrets, split_archive
+from mmguard.text import shorten
+
+#: What is larger is fetched in parts of this size, to a temporary file.
+_PART = 16 << 20
+#: The most that is read into memory, of many files at a time, and of one that goes to a temporary file.
+LARGEST, LARGEST_FILE = 128 << 20, 8 << 30
+#: Of mmengine's file backends those that read what :class:`Files` does; without a name it is chosen by the path.
+_BACKENDS = (None, 'local', 'disk', 'http')
+#: Listings of folders that are kept: a target is looked at from several sides before it is read.
+_KEPT = 8
+
+_listings: OrderedDict[str, Dict[str, Entry]] = OrderedDict()
+
+
+def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
+    """Refuse a config whose ``backend_args`` (once ``file_client_args``) read files by something else than a path or
+    URL.
+    """
+    backend = (arguments or {}).get('backend')
+    if backend not in _BACKENDS:
+        raise CannotRun(
+            f'the config reads its files through the file backend {shorten(backend)}, which is not read here: copy the '
+            'labels to a disk, or mount the storage, and scan a config that names that place without backend_args'
+        )
+
+
+class Content(NamedTuple):
+    """The content of a file, or its beginning, with size and version; or why it cannot be read."""
+
+    data: bytes = b''
+    stamp: Optional[Stamp] = None
+    error: Optional[OSError] = None
+
+
+class Files:
+    """Reads files where their paths say: from the disk, and through fsspec where a path is a URL.
+
+    It goes to other processes and machines, and takes along what they need to read the same URLs.
+    """
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**vars(self), '_named': list_named()}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        add_named(*state.pop('_named'))
+        vars(self).update(state)
+
+    def is_far(self, path: str) -> bool:
+        """Return True if reading takes a request, which others may run alongside."""
+        return is_url(path)
+
+    def look_at(self, path: str) -> Optional[Object]:
+        """Return what is at a path; ``None`` if there is nothing."""
+        try:
+            if self.is_far(path):
+                return systems.look_at(path)
+            status = os.stat(path)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+                return None
+            raise
+        return Object(stat.S_ISDIR(status.st_mode), status.st_size, (status.st_size, status.st_mtime_ns))
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path) if not self.is_far(path) else self.look_at(path) is not None
+
+    def is_folder(self, path: str) -> bool:
+        if not self.is_far(path):
+            return os.path.isdir(path)
+        found = self.look_at(path)
+        return found is not None and found.is_folder
+
+    def stamp_of(self, path: str) -> Optional[Stamp]:
+        """Return size and version (on a disk, the time of change); ``None`` if the file does not exist."""
+        try:
+            found = self.look_at(path)
+        except (OSError, ValueError):
+            return None
+        return None if found is None else found.stamp
+
+    def entries(self, folder: str) -> List[Entry]:
+        """Return what a folder holds, by name."""
+        if not self.is_far(folder):
+            with os.scandir(folder) as entries:
+                return sorted(Entry(entry.name, _is_folder(entry)) for entry in entries)
+        if folder not in _listings:
+            listed = systems.list_folder(folder)
+            _listings[folder] = {entry.name: entry for entry in listed if is_file_name(entry.name)}
+        _listings.move_to_end(folder)
+        while len(_listings) > _KEPT:
+            _listings.popitem(last=False)
+        return list(_listings[folder].values())
+
+    def names_in(self, folder: str) -> Set[str]:
+        """Return the names in a folder; raise as :meth:`entries` does."""
+        if self.is_far(folder):
+            return {entry.name for entry in self.entries(folder)}
+        with os.scandir(folder) as entries:
+            return {entry.name for entry in entries}
+
+    def can_list(self, folder: str) -> bool:
+        """Return True if a folder can be listed: an HTTP server may not allow it."""
+        try:
+            return not folder.startswith(WEB) or bool(self.entries(folder))
+        except OSError:
+            return False
+
+    def content(self, path: str, stamp: Optional[Stamp] = None, most: Optional[int] = None) -> Content:
+        """Read a far file, or its first ``most`` bytes; never raise. A body shorter or longer than the file counts as
+        failed.
+        """
+        try:
+            stamp = stamp or self._stamp(path)
+            return Content(self._whole(path, stamp, most), stamp)
+        except OSError as error:
+            return Content(error=error)
+
+    def end_of(self, path: str, size: int, length: int) -> bytes:
+        """Return the last bytes of a far file, whose size is known."""
+        return self._part(path, size - length, size)
+
+    def readers(self, paths: Sequence[str], read: Callable[[str], bytes]) -> Iterator[Callable[[], bytes]]:
+        """Yield what reads each of many files, all far or none, or raises; of far ones the next are on the way."""
+        if paths and self.is_far(paths[0]):
+            return (partial(_data, content) for content in ahead(partial(self.content, path) for path in paths))
+        return (partial(read, path) for path in paths)
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a regular file for reading.
+
+        Raises:
+            OSError: It does not exist, may not be read, or is a folder, a pipe or a device (which could block for
+                ever).
+        """
+        if not self.is_far(path):
+            return open_regular(path)
+        found = self.look_at(path)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), mask_secrets(path))
+        if found.is_folder:
+            raise OSError(0, 'it is a folder')
+        if found.size > LARGEST_FILE:
+            raise _too_large(path, LARGEST_FILE)
+        if found.size <= _PART:
+            return io.BytesIO(_data(self.content(path, found.stamp)))
+        file = tempfile.TemporaryFile()  # noqa: SIM115  whoever asked closes it
+        if split_archive(path)[0]:
+            systems.unpack(path, file)  # type: ignore[arg-type]
+        else:
+            ends = range(_PART, found.size + _PART, _PART)
+            for part in ahead(partial(self._part, path, end - _PART, min(end, found.size)) for end in ends):
+                file.write(part)
+        file.seek(0)
+        return file  # type: ignore[return-value]
+
+    def _stamp(self, path: str) -> Optional[Stamp]:
+        folder, _, name = path.rpartition('/')
+        listed = _listings.get(folder, {}).get(name)
+        if listed is not None and listed.stamp is not None:
+            return listed.stamp
+        found = self.look_at(path)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return found.stamp
+
+    def _whole(self, path: str, stamp: Optional[Stamp], most: Optional[int]) -> bytes:
+        size = -1 if stamp is None else stamp[0]
+        if most is not None and not 0 <= size <= most:
+            return self._part(path, 0, most) if size >= 0 else systems.read_bytes(path, 0, most)
+        if size > LARGEST:
+            raise _too_large(path, LARGEST)
+        # One byte more than there should be shows a longer body.
+        data = systems.read_bytes(path, 0, (LARGEST if size < 0 else size) + 1) if size else b''
+        if len(data) > LARGEST:
+            raise _too_large(path, LARGEST)
+        if 0 <= size != len(data):
+            raise OSError(errno.EIO, 'another number of bytes came than it has', f'{mask_secrets(path)} ({size:,})')
+        return data
+
+    def _part(self, path: str, start: int, end: int) -> bytes:
+        data = systems.read_bytes(path, start, end)
+        if len(data) < end - start:
+            raise OSError(errno.EIO, 'fewer bytes came than it has', mask_secrets(path))
+        return data
+
+
+def _too_large(path: str, most: int) -> Refused:
+    return Refused(errno.EFBIG, f'is larger than {most >> 20:,} MiB, and at a URL', mask_secrets(path))
+
+
+FILES = Files()
+
+
+def forget_listings() -> None:
+    """Forget the listings, which may have changed since."""
+    _listings.clear()
+    systems.forget_archives()
+
+
+def _data(content: Content) -> bytes:
+    if content.error is not None:
+        raise content.error
+    return content.data
+
+
+def _is_folder(entry: os.DirEntry) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False

@@ -1,0 +1,163 @@
+"""One request: within a time limit, said while it is waited for, and failing as a disk does."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import lru_cache
+from typing import Any, Callable, Deque, Iterable, Iterator, Optional, TypeVar
+
+from mmguard.errors import CannotRun
+from mmguard.storage.urls import mask_secrets
+from mmguard.text import describe_error
+
+#: Environment variable: seconds that a request may take without a byte, in place of the default.
+SECONDS = 'MMGUARD_REQUEST_SECONDS'
+_DEFAULT_SECONDS = 60.0
+#: Bytes per second below which a body does not come: it would hold a request open for days.
+SLOWEST = 16 << 10
+#: Seconds after which a line says what is waited for, and between two such lines.
+_SILENCE = 10.0
+
+_KINDS = {
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, 404, 410), errno.ENOENT),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, 401, 403), errno.EACCES),
+    errno.EISDIR: errno.EISDIR,
+}
+#: All that gcsfs says of a 403.
+_FORBIDDEN = 'Forbidden: '
+
+_Result = TypeVar('_Result')
+
+
+class Refused(OSError):
+    """A file that is not read, as it is too large or leads elsewhere, in words."""
+
+
+_said = float('-inf')
+
+
+class Transfer:
+    """The bytes of a body that a request may take its time for; whoever reads one of unknown size adds what came."""
+
+    def __init__(self, size: int = 0) -> None:
+        self.size = size
+
+
+def time_limit() -> float:
+    """Return the seconds that a request may take without a byte."""
+    text = os.environ.get(SECONDS, '')
+    try:
+        seconds = float(text or _DEFAULT_SECONDS)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float('inf'):
+        raise CannotRun(f'{SECONDS} must be a number of seconds above 0, got {text!r}')
+    return seconds
+
+
+def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = None) -> _Result:
+    """Make a request for a place; the limit grows with its body.
+
+    It runs in a thread of its own: libraries limit the time between two bytes at most, and some limit nothing.
+
+    Raises:
+        OSError: ``ENOENT``, ``EACCES`` or ``EISDIR`` as of a disk, else ``EIO``; without credentials.
+        CannotRun: A package is missing.
+        Refused: It is not read.
+    """
+    limit, began = time_limit(), time.monotonic()
+    outcome: Future[_Result] = Future()
+    threading.Thread(target=_settle, args=(call, outcome), daemon=True).start()
+    while not wait([outcome], min(0.2 if limit < _SILENCE else 1.0, limit)).done:
+        waited = time.monotonic() - began
+        allowed = limit + (transfer.size / SLOWEST if transfer else 0)
+        if waited > allowed:
+            raise OSError(errno.EIO, f'did not come within {waited:.0f} seconds', mask_secrets(place))
+        if waited > _SILENCE:
+            _say(f'mmguard: waiting for {mask_secrets(place)} ({waited:.0f} of at most {allowed:.0f} seconds)')
+    try:
+        return outcome.result()
+    except (CannotRun, Refused):
+        raise
+    except Exception as error:  # libraries of storage raise what they like
+        kind = _kind_of(error)
+        if kind is not None:
+            raise OSError(kind, os.strerror(kind), mask_secrets(place)) from None
+        # What differs from object to object is the file name: faults of one kind are counted together.
+        raise OSError(
+            errno.EIO, 'the request failed', mask_secrets(f'{place} ({describe_error(error, 200)})')
+        ) from None
+
+
+def _settle(call: Callable[[], _Result], outcome: Future[_Result]) -> None:
+    try:
+        outcome.set_result(call())
+    except BaseException as error:  # raised again where it is waited for
+        outcome.set_exception(error)
+
+
+def _say(line: str) -> None:
+    global _said
+    if time.monotonic() - _said > _SILENCE:
+        _said = time.monotonic()
+        print(line, file=sys.stderr, flush=True)
+
+
+def _kind_of(error: BaseException) -> Optional[int]:
+    """Return the number of an error that a disk has, too."""
+    status = _status(error)
+    if status is None and isinstance(error, FileNotFoundError):
+        status = errno.ENOENT
+    elif status is None and (isinstance(error, PermissionError) or str(error).startswith(_FORBIDDEN)):
+        status = errno.EACCES
+    return _KINDS.get(status) if status is not None else None
+
+
+def _status(error: BaseException) -> Optional[int]:
+    """Return the status of HTTP, or the number of the system."""
+    response: Any = getattr(error, 'response', None)
+    if isinstance(response, dict):  # of botocore
+        return int(response.get('ResponseMetadata', {}).get('HTTPStatusCode') or 0) or None
+    for name in ('status', 'code', 'errno'):
+        value = getattr(error, name, None)
+        if isinstance(value, int):
+            return value
+    return None
+
+
+#: Requests of a process at a time, and results that may wait for whoever asked.
+AT_ONCE = 16
+_WAITING = 2 * AT_ONCE
+
+
+def ahead(calls: Iterable[Callable[[], _Result]]) -> Iterator[_Result]:
+    """Yield the results of calls in order; a bounded number of them runs ahead in threads.
+
+    Example:
+        >>> list(ahead([lambda: 1, lambda: 2]))
+        [1, 2]
+    """
+    threads = _threads(os.getpid())
+    running: Deque[Future[_Result]] = deque()
+    try:
+        for call in calls:
+            running.append(threads.submit(call))
+            if len(running) == _WAITING:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+    finally:
+        for future in running:
+            future.cancel()
+
+
+@lru_cache(maxsize=None)
+def _threads(process: int) -> ThreadPoolExecutor:
+    """Return the threads of this process: they do not survive a fork."""
+    return ThreadPoolExecutor(AT_ONCE, 'mmguard-storage')

@@ -1,0 +1,215 @@
+"""What a record names outside of its data set is not looked at, and counts as missing; honest layouts are read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, List, Tuple
+
+import pytest
+from PIL import Image
+
+from mmguard.files.inside import OUTSIDE
+from mmguard.findings.facts import AnnotationFacts
+from mmguard.formats.coco.file import coco_files
+from mmguard.formats.coco.read import scan_coco
+from mmguard.formats.labelme.read import scan_labelme
+from mmguard.formats.nnunet.cases import list_cases
+from mmguard.formats.nnunet.spec import read_spec
+from mmguard.formats.openimages.read import scan_openimages
+from mmguard.formats.yolo.read import yolo_sets
+from mmguard.scanning.config_instances import scan_detection_config
+from mmguard.storage import systems
+from mmguard.storage.files import FILES, Entry
+
+#: In a folder two below the one of the test; there a picture of another size lies at the end of each.
+NAMES = [
+    '../../../key.jpg',
+    '{tmp}/key.jpg',
+    r'..\..\..\key.jpg',
+    r'C:\key.jpg',
+    r'\\host\key.jpg',
+    'a\nkey.jpg',
+    'a\0key.jpg',
+]
+#: A folder of settings may lie anywhere on this machine.
+FOREIGN = NAMES[3:]
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    Image.new('RGB', (9, 9)).save(tmp_path / 'key.jpg')
+    return str(request.param).replace('{tmp}', str(tmp_path))
+
+
+def image(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new('RGB', (48, 32)).save(path)
+
+
+def coco(root: Path, name: str, **more: Any) -> AnnotationFacts:
+    image(root / 'images' / 'a.jpg')
+    images = [dict(id=n, file_name=file, width=48, height=32) for n, file in enumerate(('a.jpg', name), 1)]
+    boxes = [dict(id=n, image_id=n, category_id=1, bbox=[1, 1, 9, 9], area=81, iscrowd=0) for n in (1, 2)]
+    path = root / 'train.json'
+    path.write_text(json.dumps(dict(images=images, annotations=boxes, categories=[dict(id=1, name='x')])))
+    return found_in(scan_coco(str(path), images=str(root / 'images'), **more))
+
+
+def found_in(facts: Any) -> AnnotationFacts:
+    assert isinstance(facts.annotations, AnnotationFacts)
+    return facts.annotations
+
+
+def test_coco(name: str, tmp_path: Path) -> None:
+    found = coco(tmp_path / 'one' / 'two', name)
+    assert (found.missing, found.sizes_compared, found.size_mismatches) == (1, 1, [])
+    # What is no folder on this system is looked for in the listing of the folder, in vain.
+    assert (OUTSIDE in found.missing_files[0]) == ('/' in name)
+
+
+def test_label_maps_of_coco(name: str, tmp_path: Path) -> None:
+    found = coco(tmp_path / 'one' / 'two', name, maps=(str(tmp_path / 'one' / 'two' / 'images'), '.jpg'))
+    assert [len(places) for places in found.unreadable.values()] == [1]
+
+
+def test_the_folder_of_the_images_of_coco_is_not_found_outside(name: str, tmp_path: Path) -> None:
+    root = tmp_path / 'one' / 'two'
+    coco(root, name)
+    record = json.loads((root / 'train.json').read_text())
+    (root / 'train.json').write_text(json.dumps({**record, 'images': record['images'][1:]}))
+    (root / 'images' / 'a.jpg').unlink()
+    assert [file.images for file in coco_files(str(root))] == ['']
+
+
+def test_panoptic(name: str, tmp_path: Path) -> None:
+    root = tmp_path / 'one' / 'two'
+    (root / 'train').mkdir(parents=True)
+    (tmp_path / 'key.jpg').unlink()
+    Image.new('RGB', (9, 9), (5, 0, 0)).save(tmp_path / 'key.png')
+    name = name.replace('.jpg', '.png')
+    one = dict(
+        image_id=1, file_name=name, segments_info=[dict(id=1, category_id=1, area=9, bbox=[0, 0, 3, 3], iscrowd=0)]
+    )
+    images = [dict(id=1, file_name=name, width=48, height=32)]
+    categories = [dict(id=1, name='x', isthing=1)]
+    (root / 'train.json').write_text(json.dumps(dict(images=images, annotations=[one], categories=categories)))
+    assert found_in(scan_coco(str(root / 'train.json'))).mask_faults == {}
+
+
+def test_lists_of_voc(name: str, tmp_path: Path) -> None:
+    root = tmp_path / 'one' / 'two'
+    image(root / 'JPEGImages' / 'a.jpg')
+    (root / 'Annotations').mkdir()
+    xml = '<annotation><object><name>{}</name></object></annotation>'
+    (root / 'Annotations' / 'a.xml').write_text(xml.format('x'))
+    for place in (tmp_path, tmp_path / 'one'):
+        (place / 'key.xml').write_text(xml.format('private'))
+    (root / 'ImageSets' / 'Main').mkdir(parents=True)
+    (root / 'ImageSets' / 'Main' / 'train.txt').write_bytes(f'a\n{name[:-4]}\n'.encode())
+    dataset = dict(type='XMLDataset', data_root=str(root), ann_file='ImageSets/Main/train.txt')
+    dataset.update(data_prefix=dict(sub_data_root=''), metainfo=dict(classes=('x',)))
+    found = found_in(scan_detection_config(dict(default_scope='mmdet', train_dataloader=dict(dataset=dataset))))
+    assert list(found.instances_of) == ['x']
+    if '\n' not in name:
+        assert (found.missing, len(found.unreadable)) == (0, 2)
+
+
+def labelme(root: Path, name: str, **more: Any) -> AnnotationFacts:
+    root.mkdir(parents=True, exist_ok=True)
+    shapes = [dict(label='x', points=[[1, 1], [9, 9]], shape_type='rectangle')]
+    (root / 'a.json').write_text(json.dumps(dict(shapes=shapes, imagePath=name, **more)))
+    return found_in(scan_labelme(str(root)))
+
+
+def test_labelme(name: str, tmp_path: Path) -> None:
+    for size in ({}, dict(imageWidth=48, imageHeight=32)):
+        found = labelme(tmp_path / 'one' / 'two' / 'three', '../' + name if name.startswith('../') else name, **size)
+        assert (found.sizes_compared, found.size_mismatches) == (0, [])
+        assert found.missing == ('\0' not in name)
+
+
+@pytest.mark.parametrize(
+    'name', ['../images/a.jpg', '../../images/train/a.jpg', './a.jpg', '{tmp}/x/labels/train/a.jpg']
+)
+def test_where_labelme_has_images(name: str, tmp_path: Path) -> None:
+    root = tmp_path / 'x' / 'labels' / 'train'
+    name = name.replace('{tmp}', str(tmp_path))
+    image(root / name)
+    found = labelme(root, name, imageWidth=48, imageHeight=32)
+    assert (found.missing, found.sizes_compared, found.size_mismatches) == (0, 1, [])
+
+
+def test_ids_of_openimages(name: str, tmp_path: Path) -> None:
+    root = tmp_path / 'one' / 'two'
+    (root / 'images').mkdir(parents=True)
+    (root / 'classes.csv').write_text('/m/1,x\n')
+    name = name[:-4].replace('\n', '\t').replace('\0', '\t')
+    (root / 'boxes.csv').write_text(f'ImageID,...\n{name},x,/m/1,1,0.1,0.2,0.1,0.2,0,0,0,0,0\n')
+    found = found_in(scan_openimages(str(root / 'boxes.csv'), str(root / 'classes.csv'), images=str(root / 'images')))
+    assert found.missing == 1
+
+
+@pytest.mark.parametrize('name', FOREIGN)
+def test_lists_of_yolo_and_its_data_yaml_name_no_other_host(name: str, tmp_path: Path) -> None:
+    image(tmp_path / 'images' / 'a.jpg')
+    (tmp_path / 'train.txt').write_text(f'./images/a.jpg\n{name}\n')
+    (tmp_path / 'data.yaml').write_text(json.dumps(dict(train='train.txt', val=name, path=name, names=['x'])))
+    (train,) = yolo_sets(str(tmp_path / 'data.yaml'))
+    listing = train.listing()
+    assert listing.images == 1
+    assert len(listing.missing) == 1
+    assert len(train.declared.faults) == 1
+
+
+@pytest.mark.parametrize('way', ['../elsewhere/images', '{tmp}/elsewhere/images', 'link/images', 'list.txt'])
+def test_a_data_yaml_leads_to_another_folder(way: str, tmp_path: Path) -> None:
+    image(tmp_path / 'elsewhere' / 'images' / 'a.jpg')
+    (tmp_path / 'set').mkdir()
+    (tmp_path / 'set' / 'link').symlink_to(tmp_path / 'elsewhere')
+    (tmp_path / 'set' / 'list.txt').write_text(f'{tmp_path}/elsewhere/images/a.jpg\n')
+    said = dict(train=way.replace('{tmp}', str(tmp_path)), val='', names=['x'])
+    (tmp_path / 'set' / 'data.yaml').write_text(json.dumps(said))
+    (train,) = yolo_sets(str(tmp_path / 'set' / 'data.yaml'))
+    assert (train.listing().images, train.listing().missing) == (1, [])
+
+
+def cases(root: Path, name: str) -> Tuple[List[Any], List[Any], List[Any]]:
+    (root / 'labelsTr').mkdir(parents=True, exist_ok=True)
+    (root / 'labelsTr' / 'a.png').write_bytes(b'')
+    record = dict(
+        channel_names={'0': 'x'},
+        labels={'background': 0, 'x': 1},
+        numTraining=1,
+        file_ending='.png',
+        dataset={'a': dict(images=[name], label='labelsTr/a.png')},
+    )
+    (root / 'dataset.json').write_text(json.dumps(record))
+    spec = read_spec(str(root / 'dataset.json'))
+    listing = list_cases(str(root), spec)
+    return (
+        listing.cases,
+        listing.faults,
+        [fault for faults in spec.faults.values() for fault in faults if 'dataset[' in fault],
+    )
+
+
+@pytest.mark.parametrize('name', FOREIGN)
+def test_a_dataset_json_names_no_other_host(name: str, tmp_path: Path) -> None:
+    found, _, faults = cases(tmp_path, name)
+    assert (found, len(faults)) == ([], 1)
+
+
+def test_a_dataset_json_leads_to_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('RAW', str(tmp_path))
+    image(tmp_path / 'b.png')
+    for name in ('../b.png', f'{tmp_path}/b.png', '$RAW/b.png'):
+        ((case,), faults, wrong) = cases(tmp_path / 'set', name)
+        assert (case.images, faults, wrong) == ((str(tmp_path / 'b.png'),), [], [])
+
+
+def test_entries_behind_a_url_are_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server lists what it likes."""
+    names = ['a.png', '..', '.', '', '../b.png', '/etc/passwd']
+    monkeypatch.setattr(systems, 'list_folder', lambda url: [Entry(name, name == '..') for name in names])
+    assert [entry.name for entry in FILES.entries('s3://of-test-scan-outside/set')] == ['a.png']
