@@ -153,7 +153,9 @@ def list_parts() -> str:
 def list_modules() -> str:
     """Return the page of the public modules."""
     tree = '\n'.join(f'api/{module.replace(".", "/")}/index' for module in MODULES)
-    start = 'Names that are not listed here are not public. A config names transforms, hooks and losses by their type only.'
+    start = (
+        'Names that are not listed here are not public. A config names transforms, hooks and losses by their type only.'
+    )
     return f'# Python API\n\n{start}\n\n```{{toctree}}\n:maxdepth: 1\n\n{tree}\n```\n'
 
 
