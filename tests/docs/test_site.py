@@ -47,7 +47,7 @@ def test_files_are_shown_and_linked(site: Path) -> None:
             assert f'# {path.name}\n' in page
             assert path.read_text(encoding='utf-8') in page
     assert '](/docs/codes/MG107.md)' in (site / 'docs/formats.md').read_text(encoding='utf-8')
-    assert '](/examples/README.md#plain_pytorchpy)' in (site / 'docs/get_started.md').read_text(encoding='utf-8')
+    assert '](/examples/README.md#ddp_plain_pytorchpy)' in (site / 'docs/ranks.md').read_text(encoding='utf-8')
 
 
 #: Needed by the modules that are registered with mmengine.
