@@ -20,7 +20,7 @@ import torch
 from doc_pages import ROOT, Block, blocks, pages, text_of
 from torch import nn
 
-from mmguard.cli import COMMANDS, main
+from mmguard.cli import COMMANDS, _parser, main
 from mmguard.log.tally_log import TallyLog
 
 PYTHON = blocks('python')
@@ -345,6 +345,13 @@ def test_a_line_can_be_typed(
 def test_every_line_is_run_or_known() -> None:
     lines = {line for line in typed() if not line.startswith(OTHER_TOOLS)}
     assert lines == {*TYPED, *READ_ALONE}
+
+
+@pytest.mark.parametrize('block', blocks('yaml'), ids=lambda block: block.name)
+def test_commands_of_a_workflow_are_understood(block: Block) -> None:
+    lines = re.findall(r'(?:run|entry): mmguard (.*)$', block.code, re.MULTILINE)
+    assert lines
+    assert {_parser().parse_args(shlex.split(line)).command for line in lines} <= {'scan', 'check'}
 
 
 def test_every_target_of_make_is_there() -> None:

@@ -39,8 +39,13 @@ html_sidebars = {
         'sidebar/scroll-end.html',
     ]
 }
-if 'Repository' in URLS:  # shows a link to each page's source, and one to edit it
-    html_theme_options = {'source_repository': URLS['Repository'], 'source_branch': 'main', 'source_directory': ''}
+html_context = {'repository': URLS.get('Repository', '')}
+if html_context['repository']:  # links to each page's source, and to edit it
+    html_theme_options = {
+        'source_repository': html_context['repository'],
+        'source_branch': 'main',
+        'source_directory': '',
+    }
 
 copybutton_prompt_text = '$ '
 copybutton_exclude = '.linenos, .gp, .go'
@@ -88,8 +93,10 @@ def read_source(app: Any, module: str) -> Optional[Tuple[str, Dict[str, Any]]]:
     return analyzer.code, analyzer.tags
 
 
-def set_language(app: Any, page: str, template: str, context: Dict[str, Any], doctree: Any) -> None:
-    """Say in which language a page is, and where the same page is in the other one."""
+def set_links(app: Any, page: str, template: str, context: Dict[str, Any], doctree: Any) -> None:
+    """Set the language of a page, and the same page in the other one; a generated page cannot be edited."""
+    if not (ROOT / f'{page}.md').exists():
+        context['page_source_suffix'] = ''
     chinese = page.startswith('docs/zh/') or page == 'README_zh-CN'
     context['language'] = 'zh-CN' if chinese else 'en'
     if chinese:
@@ -114,5 +121,5 @@ def setup(app: Any) -> None:
     app.connect('autoapi-skip-member', skip_member)
     app.connect('viewcode-follow-imported', find_defining_module, 100)  # before autoapi
     app.connect('viewcode-find-source', read_source, 100)
-    app.connect('html-page-context', set_language)
+    app.connect('html-page-context', set_links)
     app.connect('html-page-context', make_accessible, 900)  # after furo
