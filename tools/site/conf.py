@@ -78,9 +78,10 @@ def find_defining_module(app: Any, module: str, name: str) -> Optional[str]:
     """Return where autoapi is wrong: a function that has its module's name, a class that is imported by another one."""
     if (ROOT / module.replace('.', '/') / f'{name}.py').exists():
         return f'{module}.{name}'
-    found = app.env.autoapi_all_objects.get(f'{module}.{name}')
+    owner = name.partition('.')[0]
+    found = app.env.autoapi_all_objects.get(f'{module}.{owner}')
     path = found.obj.get('original_path', '') if found else ''
-    return module if path and not path.endswith(f'.{name}') else None
+    return module if path and not path.endswith(f'.{owner}') else None
 
 
 def read_source(app: Any, module: str) -> Optional[Tuple[str, Dict[str, Any]]]:
@@ -107,14 +108,17 @@ def set_links(app: Any, page: str, template: str, context: Dict[str, Any], doctr
     context['other_language'] = other
 
 
-def make_accessible(app: Any, page: str, template: str, context: Dict[str, Any], doctree: Any) -> None:
-    """Give captions a level, and let the keyboard scroll what is wider than the page (axe-core's rules)."""
+def adapt_html(app: Any, page: str, template: str, context: Dict[str, Any], doctree: Any) -> None:
+    """Give captions a level, let the keyboard scroll wide blocks (rules of axe-core), put the page's language first."""
     for key, old, new in (
         ('furo_navigation_tree', 'role="heading"', 'role="heading" aria-level="2"'),
         ('body', '<pre>', '<pre tabindex="0">'),
         ('body', '<div class="table-wrapper ', '<div tabindex="0" class="table-wrapper '),
     ):
         context[key] = context.get(key, '').replace(old, new)
+    if context['language'] == 'zh-CN':  # its pages come first
+        start, *parts = context['furo_navigation_tree'].split('<p class="caption"')
+        context['furo_navigation_tree'] = '<p class="caption"'.join([start, *parts[-1:], *parts[:-1]])
 
 
 def setup(app: Any) -> None:
@@ -122,4 +126,4 @@ def setup(app: Any) -> None:
     app.connect('viewcode-follow-imported', find_defining_module, 100)  # before autoapi
     app.connect('viewcode-find-source', read_source, 100)
     app.connect('html-page-context', set_links)
-    app.connect('html-page-context', make_accessible, 900)  # after furo
+    app.connect('html-page-context', adapt_html, 900)  # after furo
