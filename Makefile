@@ -94,9 +94,9 @@ dist:
 	$(MAKE) setup STACK=lab
 	sh tools/dist.sh .venv-lab
 
-# The documentation as a site, in build/site/html. Sphinx, MyST and furo are installed beside the packages of .venv.
-docs: setup
-	sh tools/site/build.sh $(VENV)
+# The documentation as a site, in build/site/html. Needs Python 3.11; neither torch nor mmcv.
+docs:
+	sh tools/site/build.sh $(PYTHON)
 
 setup: $(STAMP)
 
