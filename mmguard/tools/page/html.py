@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -152,7 +151,7 @@ ROWS = 48
 
 
 class Row(NamedTuple):
-    """A value with its bar, of a ``height`` in (0, 1]."""
+    """A value with its bar, of a ``height`` in [0, 1]."""
 
     kind: str
     value: int
@@ -196,9 +195,7 @@ def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
     for value in sorted(shown):
         count, kind = counts[value], kinds[value]
         said = 'never seen' if not count else 'class' if kind == 'valid' else kind
-        # On a logarithmic scale both a class of 1 % and an error of 3 pixels are visible.
-        height = (1 + math.log10(max(count, 1))) / (1 + math.log10(max(most, 1)))
-        rows.append(Row(kind, value, said, facts.name_of(value), count, share(count, whole), height))
+        rows.append(Row(kind, value, said, facts.name_of(value), count, share(count, whole), count / max(most, 1)))
     legend = [(kind, name) for kind, name in names.items() if kind in kinds.values()]
     title = f'{facts.kind.capitalize()} per {"" if facts.histogram else "invalid "}value'
     return Histogram(title, legend, rows, len(counts) - len(rows))
