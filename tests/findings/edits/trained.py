@@ -14,6 +14,7 @@ from PIL import Image
 from targets import scan_sets
 
 from mmguard.findings.facts import LabelFacts
+from mmguard.formats.maps.settings import settings_of
 from mmguard.formats.options import ScanOptions
 from mmguard.scanning.plans import plan_of
 
@@ -112,7 +113,7 @@ def _of_folder(path: Path, options: Mapping[str, Any]) -> Trained:
     from mmseg.datasets.transforms import LoadAnnotations
 
     said = ScanOptions(**options)
-    settings = said.settings()
+    settings = settings_of(said)
     found = Trained('pixels', settings.num_classes, settings.ignore_index)
     source = plan_of(str(path), said).sources[0]
     for item in source.items():  # type: ignore[union-attr]
