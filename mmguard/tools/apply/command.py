@@ -91,17 +91,17 @@ def apply(
     scanned: Optional[ScanOptions] = None,
     guard: bool = True,
     run_code: bool = False,
-    verify: bool = True,
+    verify: bool = False,
 ) -> int:
     """Write the guarded config, or (``guard=False``) only some edits, by their numbers on the screen or ``'safe'``.
 
-    An edit that breaks the program is not written (``verify``). The numbers are those of a scan with the options
+    An edit that breaks the program is not written, nor guards that do (``verify``). The numbers are those of a scan with the options
     ``scanned``, else of a check. Return the exit code.
     """
     from mmguard.config.changes import name_types
     from mmguard.config.read import ReadConfig, check_may_build, import_scope
     from mmguard.config.types import describe_misplaced
-    from mmguard.properties.builder import Verdict, verifier_of
+    from mmguard.properties.builder import BROKEN, Verdict, verifier_of
     from mmguard.tools.apply.edited import edit_tree
     from mmguard.tools.apply.guarded import Guarded, guard_tree
     from mmguard.tools.apply.output import config_text, diff_configs, how, load, show_changes, show_diff
@@ -120,10 +120,15 @@ def apply(
             return verifier(before, ReadConfig(guard_tree(after.written).tree) if guarded else after)
 
         edited = edit_tree(source, tree, edits, verify_written, scanned, run_code)
-    misplaced = ReadConfig(name_types(edited.tree)).misplaced
-    if misplaced:
-        raise CannotRun(f'{source}: {describe_misplaced(misplaced)}. `mmguard check {source}` says more')
-    guarded = guard_tree(edited.tree) if guard else Guarded(edited.tree, [], [])
+        misplaced = ReadConfig(name_types(edited.tree)).misplaced
+        if misplaced:
+            raise CannotRun(f'{source}: {describe_misplaced(misplaced)}. `mmguard check {source}` says more')
+        guarded = guard_tree(edited.tree) if guard else Guarded(edited.tree, [], [])
+        verdicts = list(edited.verdicts)
+        if guarded.changed and not edits:
+            verdicts = [verifier(ReadConfig(name_types(tree), source), ReadConfig(name_types(guarded.tree), source))]
+            if verdicts[0].state == BROKEN:
+                raise CannotRun(f'with the guards {verdicts[0].reason}. Nothing was written; --no-verify writes it')
     changed = [*edited.changed, *guarded.changed]
     if edits and not changed:
         raise CannotRun(f'{source}: no edit that asks nothing; nothing was written')
@@ -146,8 +151,8 @@ def apply(
         print(f'written: {out} ({how(text)})')
     if edits:
         print(_check_again(out))
-    if edited.verdicts:
-        print(_describe_verdicts(edited.verdicts))
+    if verdicts:
+        print(_describe_verdicts(verdicts))
     return CLEAN
 
 
@@ -155,7 +160,7 @@ def _describe_verdicts(verdicts: Sequence[Any]) -> str:
     """Say what was built and called with the edits, or why nothing could be."""
     doubts = [verdict.reason for verdict in verdicts if verdict.state != 'verified']
     parts = dict.fromkeys(part for verdict in verdicts for part in verdict.parts)
-    return f'not verified: {doubts[0]}' if doubts else f'verified: built and called with it: {", ".join(parts)}'
+    return f'not verified: {doubts[0]}' if doubts else f'verified: built and called, as before: {", ".join(parts)}'
 
 
 def _check_again(out: Path) -> str:
