@@ -20,9 +20,10 @@ from typing import List, NamedTuple
 from benchmarks.relay import Relay
 from benchmarks.storage import FILES, LABELS, SIDE, far_away, lead_to
 from benchmarks.timing import Row, interleaved
-from mmguard.formats.maps.engine import Mapper, scan_maps
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.record import Journal
+from mmguard.formats.maps.source import scan_maps
+from mmguard.formats.tasks import Mapper
 from mmguard.scanning.processes import DaskCluster, LocalProcesses, cores
 from mmguard.storage.files import forget_listings
 from mmguard.storage.urls import enter

@@ -18,6 +18,7 @@ from mmguard.formats.disk import LOOKED_AT, missing_files
 from mmguard.formats.faults import Faults
 from mmguard.formats.maps.forms import can_hold
 from mmguard.formats.table import EXAMPLES
+from mmguard.storage.files import FILES
 from mmguard.text import shorten
 
 #: Faults of segments; keys of rule MG179.
@@ -80,7 +81,7 @@ def _read(path: str, faults: Faults, source: str) -> Tuple[List[_Image], Dict[An
     sizes: Dict[Any, Tuple[int, int]] = {}
     names: Dict[Any, str] = {}
     try:
-        with open_regular(path) as file:
+        with FILES.open(path) as file:
             for batch in Stream(file, {'images': Any, 'annotations': Any}, lambda *_: None):
                 for number, record in enumerate(batch.records, batch.first):
                     if not isinstance(record, dict):
