@@ -9,6 +9,7 @@ if [ ! "$work/venv/.ready" -nt tools/site/requirements.txt ]; then
     "$work/venv/bin/python" -m pip install --quiet -r tools/site/requirements.txt
     touch "$work/venv/.ready"
 fi
+rm -rf "$work/html"
 "$work/venv/bin/python" -m tools.site.sources "$work/source"
 "$work/venv/bin/python" -m sphinx -E -W --keep-going -q -b html "$work/source" "$work/html"
 echo "mmguard: $work/html/index.html"

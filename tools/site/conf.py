@@ -62,7 +62,7 @@ autoapi_root = 'api'
 autoapi_add_toctree_entry = False
 autoapi_keep_files = False
 autoapi_member_order = 'groupwise'
-autoapi_python_class_content = 'both'
+autoapi_python_class_content = 'class'
 autoapi_options = ['members', 'inherited-members', 'imported-members', 'show-inheritance']
 autoapi_template_dir = 'templates/autoapi'
 

@@ -85,6 +85,7 @@ def _template() -> Any:
     environment.globals.update(
         fine=FINE,
         listed=LISTED,
+        code_of=mark_code,
         counted=quantity,
         described=describe_batch,
         found_in=found_in,
@@ -96,6 +97,15 @@ def _template() -> Any:
         verdict_of=verdict_of,
     )
     return environment.get_template('page.html')
+
+
+def mark_code(text: str) -> Markup:
+    """Return escaped text whose parts between backticks are code."""
+    parts = visible(text).split('`')
+    closed = len(parts) % 2 == 1
+    return Markup('').join(
+        Markup('<code>{}</code>').format(part) if closed and number % 2 else part for number, part in enumerate(parts)
+    )
 
 
 def _seen(value: Any) -> Any:
