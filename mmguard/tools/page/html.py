@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from mmguard.findings import RULES, Finding, LabelFacts
 from mmguard.findings.finding import SEVERITIES
@@ -102,9 +102,10 @@ def _template() -> Any:
 def mark_code(text: str) -> Markup:
     """Return escaped text whose parts between backticks are code."""
     parts = visible(text).split('`')
-    closed = len(parts) % 2 == 1
+    if len(parts) % 2 == 0:  # one is not closed
+        return escape(visible(text))
     return Markup('').join(
-        Markup('<code>{}</code>').format(part) if closed and number % 2 else part for number, part in enumerate(parts)
+        Markup('<code>{}</code>').format(part) if number % 2 else part for number, part in enumerate(parts)
     )
 
 
