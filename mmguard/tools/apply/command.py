@@ -95,7 +95,7 @@ def apply(
 ) -> int:
     """Write the guarded config, or (``guard=False``) only some edits, by their numbers on the screen or ``'safe'``.
 
-    An edit that breaks the program is not written, nor guards that do (``verify``). The numbers are those of a scan with the options
+    Edits and guards that break the program are not written (``verify``). The numbers are those of a scan with the options
     ``scanned``, else of a check. Return the exit code.
     """
     from mmguard.config.changes import name_types
