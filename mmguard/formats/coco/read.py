@@ -114,7 +114,7 @@ def scan_coco(
     if coco.panoptic and not is_url(path):
         folder = folder_beside(path) if segments is None else segments
         if folder:
-            describe_segments(path, folder, masks, annotations, faults, source)
+            describe_segments(coco, folder, masks, annotations, faults, source)
     if maps is not None:
         _look_for_maps(coco, *maps, faults)
     samples = samples_of_coco(coco) if ask is not None and not faults and not annotations.without_key else []
