@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -17,7 +17,6 @@ ABSENT = -(1 << 63)
 #: Ids that are not integers get codes from here on; hand-written ids are never this far below zero.
 _FIRST_CODE = -(1 << 62)
 _LARGEST = 1 << 62
-_NO_BOX = (NO_NUMBER,) * 4
 _URL = 'http://images.cocodataset.org/'
 
 try:
@@ -201,7 +200,7 @@ def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: 
     columns.name.extend(names)
 
 
-# ---- records that are not of these types: a fault for each value that cannot be used
+# ---- records that are not of these types
 
 
 def read_annotations(records: Sequence[Any], first: int, faults: Faults, source: str) -> Dict[int, Any]:
@@ -223,28 +222,13 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
         objects = [segment for segment in segments or () if isinstance(segment, dict)]
         if len(objects) < len(segments or ()):
             faults.add('segments_info holds something that is not an object', where)
-        name = record.get('file_name')
-        found[number] = MaskedAnnotation(
-            **({} if segments else _read_segment(record, where, faults)),
-            image_id=_id(record, 'image_id', where, faults),
-            ignore=_flag(record, 'ignore', where, faults),
-            file_name=name if isinstance(name, str) else '',
-            segments_info=None
-            if segments is None
-            else [Segment(**_read_segment(one, where, faults)) for one in objects],
-            segmentation=checked(record.get('segmentation')),
-        )
+        values = _usable(record, ('image_id', 'ignore', *(() if segments else _OF_SEGMENT)), where, faults)
+        if segments is not None:
+            values['segments_info'] = [Segment(**_usable(one, _OF_SEGMENT, where, faults)) for one in objects]
+        if isinstance(record.get('file_name'), str):
+            values['file_name'] = record['file_name']
+        found[number] = MaskedAnnotation(**values, segmentation=checked(record.get('segmentation')))
     return found
-
-
-def _read_segment(record: Dict[str, Any], where: str, faults: Faults) -> Dict[str, Any]:
-    return dict(
-        id=_id(record, 'id', where, faults),
-        category_id=_id(record, 'category_id', where, faults),
-        bbox=_box(record.get('bbox'), where, faults),
-        area=_number(record, 'area', where, faults),
-        iscrowd=_flag(record, 'iscrowd', where, faults),
-    )
 
 
 def read_images(records: Sequence[Any], first: int, faults: Faults, source: str) -> List[Any]:
@@ -255,54 +239,50 @@ def read_images(records: Sequence[Any], first: int, faults: Faults, source: str)
         if not isinstance(record, dict):
             faults.add('an image is not an object', f'{where} is {shorten(record)}')
             continue
-        name, url = (_name(record, key, where, faults) for key in ('file_name', 'coco_url'))
-        id_ = _id(record, 'id', where, faults)
-        height, width = (_number(record, key, where, faults) for key in ('height', 'width'))
-        found.append(Image(id_, width, height, name, url))
+        found.append(Image(**_usable(record, ('file_name', 'coco_url', 'id', 'height', 'width'), where, faults)))
+        for key in ('file_name', 'coco_url'):
+            name = getattr(found[-1], key)
+            if not is_writable(name):
+                faults.add(f'{key} holds half of a character: no file can have that name', f'{where}: {shorten(name)}')
     return found
 
 
-def _id(record: Dict[str, Any], key: str, where: str, faults: Faults) -> Any:
-    value = record.get(key)
-    if not is_id(value) and value is not None:
-        faults.add(f'{key} is neither a number nor a text', f'{where}: {shorten(value)}')
-    return value if is_id(value) else ABSENT
-
-
-def _flag(record: Dict[str, Any], key: str, where: str, faults: Faults) -> bool:
-    value = record.get(key)
-    if value is not None and not isinstance(value, (int, float)):
-        faults.add(f'{key} is neither 0 nor 1', f'{where}: {shorten(value)}')
-    return bool(value)  # same as mmdet: "0" is true
-
-
-def _number(record: Dict[str, Any], key: str, where: str, faults: Faults) -> float:
-    value = record.get(key)
-    if value is None or _is_number(value):
-        return NO_NUMBER if value is None else as_float(value)
-    faults.add(f'{key} is not a number', f'{where}: {shorten(value)}')
-    return NO_NUMBER
-
-
-def _box(value: Any, where: str, faults: Faults) -> Tuple[float, ...]:
-    if isinstance(value, list) and len(value) == 4 and all(map(_is_number, value)):
-        return tuple(map(as_float, value))
-    if value is not None:
-        faults.add('bbox is not four numbers', f'{where}: {shorten(value)}')
-    return _NO_BOX
+def _usable(record: Dict[str, Any], keys: Sequence[str], where: str, faults: Faults) -> Dict[str, Any]:
+    """Return the values of a record that its type accepts; record a fault for each other one."""
+    found = {}
+    for key in keys:
+        value = record.get(key)
+        fault, accepts, convert = _ACCEPTED[key]
+        if value is None:
+            continue
+        if not accepts(value):
+            faults.add(f'{key} {fault}', f'{where}: {shorten(value)}')
+        if accepts(value) or convert is bool:  # same as mmdet: iscrowd="0" is true
+            found[key] = convert(value)
+    return found
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _name(record: Dict[str, Any], key: str, where: str, faults: Faults) -> str:
-    value = record.get(key)
-    if value is not None and not isinstance(value, str):
-        faults.add(f'{key} is not a string', f'{where}: {shorten(value)}')
-    elif value is not None and not is_writable(value):
-        faults.add(f'{key} holds half of a character: no file can have that name', f'{where}: {shorten(value)}')
-    return value if isinstance(value, str) else ''
+def _is_box(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 4 and all(map(_is_number, value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+_OF_SEGMENT = ('id', 'category_id', 'bbox', 'area', 'iscrowd')
+#: Key -> what is said of a value that is not accepted, and functions that accept and convert one.
+_ACCEPTED: Dict[str, Tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
+    **dict.fromkeys(('id', 'image_id', 'category_id'), ('is neither a number nor a text', is_id, lambda value: value)),
+    **dict.fromkeys(('iscrowd', 'ignore'), ('is neither 0 nor 1', lambda value: isinstance(value, (int, float)), bool)),
+    **dict.fromkeys(('area', 'width', 'height'), ('is not a number', _is_number, as_float)),
+    **dict.fromkeys(('file_name', 'coco_url'), ('is not a string', _is_text, str)),
+    'bbox': ('is not four numbers', _is_box, lambda value: tuple(map(as_float, value))),
+}
 
 
 def is_writable(text: str) -> bool:
