@@ -195,8 +195,8 @@ def coco_plan(target: str, options: ScanOptions) -> Plan:
         )
         found = facts.annotations
         if found is not None and not (found.images or found.annotations or found.categories):
-            ended_early = any(what.startswith('is no COCO JSON') for what in found.unreadable)
-            damaged = any(not what.startswith(('has no', 'is no COCO JSON')) for what in found.unreadable)
+            ended_early = any(what.startswith('is not COCO JSON') for what in found.unreadable)
+            damaged = any(not what.startswith(('has no', 'is not COCO JSON')) for what in found.unreadable)
             looks = '' if damaged else words_of_json(target, ended_early)
             if looks:
                 raise ValueError(f'nothing was read. {looks}')

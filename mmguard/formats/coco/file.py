@@ -154,7 +154,7 @@ def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, mask
         for key in KEYS:
             if key not in reader.seen:
                 faults.add(f'has no "{key}"', source)
-    reader.coco.annotations = AnnotationColumns.joined(reader.parts)
+    reader.coco.annotations = AnnotationColumns.join(reader.parts)
     return reader.coco
 
 

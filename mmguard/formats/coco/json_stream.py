@@ -94,7 +94,7 @@ class Stream:
             yield from self._member()
         self._pos += 1
         if self._peek():
-            self._warn('there is more behind the end of the JSON object', self._here())
+            self._warn('there is more after the end of the JSON object', self._here())
 
     def _begin(self) -> None:
         self._fill(self._block)
@@ -114,7 +114,7 @@ class Stream:
             if not more.isascii() or self._utf8.getstate()[0]:
                 self._utf8.decode(more, final=not more)
         except UnicodeDecodeError:  # other readers decode the whole file, including keys skipped here
-            self._warn('holds bytes that are not UTF-8', f'behind byte {self._offset + len(self._data):,}')
+            self._warn('holds bytes that are not UTF-8', f'after byte {self._offset + len(self._data):,}')
             self._utf8 = codecs.getincrementaldecoder('latin-1')()  # say it once
         self._offset += self._pos
         self._data = self._data[self._pos :] + more
@@ -127,11 +127,11 @@ class Stream:
             key = self._value('')
         except JsonFault:
             raise self._fault('expected a key') from None
-        self._expect(b':', "':' behind a key")
+        self._expect(b':', "':' after a key")
         if key in self._decoders and self._peek() == b'[':
             yield from self._elements(key)
             return
-        value = self._value(f'behind {self._here()}')
+        value = self._value(f'after {self._here()}')
         if key in self._decoders:
             self._warn(f'"{key}" is not a list but {shorten(value)}', self._here())
             yield Batch(key, 0, [], False)
@@ -144,7 +144,7 @@ class Stream:
             return
         number, ended, fault = 0, False, None
         while not ended:
-            block = self._typed_block(key)
+            block = self._read_typed(key)
             if block is not None:
                 records, typed, ended = block
             else:
@@ -161,7 +161,7 @@ class Stream:
 
     # ---- blocks of elements
 
-    def _typed_block(self, key: str) -> Optional[Tuple[List[Any], bool, bool]]:
+    def _read_typed(self, key: str) -> Optional[Tuple[List[Any], bool, bool]]:
         """Decode up to the end of the array or of an element; return ``None`` if no such end is found.
 
         The end is guessed, then verified: a block that starts at an element becomes valid JSON by closing the bracket
@@ -172,14 +172,14 @@ class Stream:
         for mark in (_LAST, *self._cuts):
             find = self._data.find if mark == _LAST else self._data.rfind
             end = find(mark, self._pos) + len(mark)
-            decoded = self._decoded(key, end - 1) if end >= len(mark) else None
+            decoded = self._decode(key, end - 1) if end >= len(mark) else None
             if decoded is not None:
                 self._pos = end
                 self._cuts.sort(key=mark.__ne__)  # the same cut is likely to match the next time
                 return (*decoded, mark == _LAST)
         return None
 
-    def _decoded(self, key: str, end: int) -> Optional[Tuple[List[Any], bool]]:
+    def _decode(self, key: str, end: int) -> Optional[Tuple[List[Any], bool]]:
         block = b'[%b]' % self._data[self._pos : end]
         try:
             decoded = self._decoders[key].decode(block)
@@ -261,7 +261,7 @@ class Stream:
         rest = self._data[self._pos : self._pos + 20]
         if not rest:
             return JsonFault('ends in the middle: the file was cut off', self._here())
-        return JsonFault(f'is no COCO JSON: {what}, found {shorten(rest.decode("utf-8", "replace"))}', self._here())
+        return JsonFault(f'is not COCO JSON: {what}, found {shorten(rest.decode("utf-8", "replace"))}', self._here())
 
     def _here(self) -> str:
         return f'byte {self._offset + self._pos:,}'

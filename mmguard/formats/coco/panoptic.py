@@ -25,7 +25,7 @@ NO_ENTRY = 'a panoptic PNG holds ids without an entry in segments_info'
 NO_PIXEL = 'a segment has no pixel in its PNG'
 OTHER_AREA = 'the area of a segment is not the number of its pixels'
 OTHER_SIZE = 'a panoptic PNG has another size than its image'
-TWICE = 'a segment id stands twice in an image'
+TWICE = 'a segment id occurs twice in an image'
 #: Id of pixels without a segment.
 _VOID = 0
 #: Relative tolerance for areas, which other tools compute slightly differently.

@@ -10,7 +10,7 @@ import numpy as np
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.file import CocoFile, read_coco
-from mmguard.formats.coco.masks import MASK_FAULTS, judged
+from mmguard.formats.coco.masks import MASK_FAULTS, judge_masks
 from mmguard.formats.coco.panoptic import describe_segments, folder_beside
 from mmguard.formats.coco.records import ABSENT
 from mmguard.formats.coco.samples import Sample, samples_of_coco
@@ -275,7 +275,7 @@ def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) 
     loaded = table.image >= 0
     for flags in table.left_out.values():
         loaded &= ~flags
-    codes = np.where(loaded, judged(coco.annotations.mask, table.extents), 0)
+    codes = np.where(loaded, judge_masks(coco.annotations.mask, table.extents), 0)
     for code in np.unique(codes[codes > 0]).tolist():
         rows = np.flatnonzero(codes == code)
         annotations.mask_faults[MASK_FAULTS[code]] = len(rows)

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from mmguard.formats.coco.masks import UNREAD, Rle, as_float, checked, mask_column
+from mmguard.formats.coco.masks import UNREAD, Rle, as_float, check_mask, mask_column
 from mmguard.formats.faults import Faults
 from mmguard.formats.table import NO_NUMBER
 from mmguard.text import shorten
@@ -122,7 +122,7 @@ class AnnotationColumns(NamedTuple):
         return cls(ints, ints, ints, np.empty((0, 4)), floats, bools, bools, UNREAD)
 
     @classmethod
-    def joined(cls, parts: List[AnnotationColumns]) -> AnnotationColumns:
+    def join(cls, parts: List[AnnotationColumns]) -> AnnotationColumns:
         """Join columns; ``parts`` is emptied so that only one column at a time is in memory twice."""
         if not parts:
             return cls.empty()
@@ -227,7 +227,7 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
             values['segments_info'] = [Segment(**_usable(one, _OF_SEGMENT, where, faults)) for one in objects]
         if isinstance(record.get('file_name'), str):
             values['file_name'] = record['file_name']
-        found[number] = MaskedAnnotation(**values, segmentation=checked(record.get('segmentation')))
+        found[number] = MaskedAnnotation(**values, segmentation=check_mask(record.get('segmentation')))
     return found
 
 

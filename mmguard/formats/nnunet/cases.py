@@ -20,7 +20,7 @@ from mmguard.storage.files import FILES
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
 #: Prefix of the files that macOS writes next to each file copied to a foreign file system (AppleDouble).
 _APPLE_DOUBLE = '._'
-_OF_MACOS = 'macOS left it beside a file that it copied'
+_OF_MACOS = 'macOS left it next to a file that it copied'
 
 
 class CaseItem(NamedTuple):
@@ -48,10 +48,10 @@ def list_cases(root: str, spec: DatasetSpec) -> Listing:
         spec.layout = MSD
     named = spec.content.get('dataset') if spec.layout not in (V1, MSD) else None
     if isinstance(named, Mapping):
-        return _listed_in_json(root, named, spec)
+        return _list_in_json(root, named, spec)
     if named is not None:
         spec.add(KEYS, f'dataset must map cases to {{"images": [...], "label": ...}}, got a {type(named).__name__}')
-    return _listed_in_folders(root, spec)
+    return _list_in_folders(root, spec)
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
@@ -65,7 +65,7 @@ def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
         return False
 
 
-def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Listing:
+def _list_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Listing:
     listing = Listing(found=len(named))
     for case in sorted(named):
         entry = named[case]
@@ -83,7 +83,7 @@ def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> L
         for place in places:
             if not os.path.isfile(place):
                 listing.faults.append((NO_IMAGE, CaseFault(case, _relative(root, place), 'listed, but not there')))
-        listing.cases.append(_checked_label(root, item, listing))
+        listing.cases.append(_check_label(root, item, listing))
     return listing
 
 
@@ -99,7 +99,7 @@ def _relative(root: str, path: str) -> str:
     return os.path.relpath(path, root) if inside else path
 
 
-def _checked_label(root: str, item: CaseItem, listing: Listing) -> CaseItem:
+def _check_label(root: str, item: CaseItem, listing: Listing) -> CaseItem:
     if os.path.isfile(item.path):
         return item
     detail = 'the image has no label file' if item.images else 'listed, but not there'
@@ -121,7 +121,7 @@ def _names_in(root: str, folder: str, spec: DatasetSpec, listing: Listing) -> Li
     return [name for name, is_file, _ in listed if is_file]
 
 
-def _listed_in_folders(root: str, spec: DatasetSpec) -> Listing:
+def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
     listing = Listing()
     images, labels = (_names_in(root, folder, spec, listing) for folder in ('imagesTr', 'labelsTr'))
     ending = spec.file_ending
@@ -156,7 +156,7 @@ def _listed_in_folders(root: str, spec: DatasetSpec) -> Listing:
         channels = by_case[case]
         files = tuple(os.path.join(root, 'imagesTr', channels[number]) for number in sorted(channels))
         item = CaseItem(os.path.join(root, 'labelsTr', case + ending), case, files)
-        listing.cases.append(_checked_label(root, item, listing))
+        listing.cases.append(_check_label(root, item, listing))
         if sorted(channels) != list(range(len(channels))) or (spec.channels or 0) > len(channels) > 1:
             _tell_channels(listing, case, channels, spec)
     for name in labels:

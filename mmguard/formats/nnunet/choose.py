@@ -44,7 +44,7 @@ def _pixels(path: str) -> np.ndarray:
             with open_regular(path) as file, Image.open(file, formats=('PNG', 'BMP', 'JPEG')) as image:
                 return _as_skimage(image)
     except Exception as error:  # decoders raise many types for a damaged file
-        raise _damaged(path, error) from error
+        raise _describe_damage(path, error) from error
 
 
 def _as_skimage(image: Any) -> np.ndarray:
@@ -55,7 +55,7 @@ def _as_skimage(image: Any) -> np.ndarray:
     return array.astype(np.uint8) if array.dtype == np.bool_ else array
 
 
-def _damaged(path: str, error: Exception) -> CannotRead:
+def _describe_damage(path: str, error: Exception) -> CannotRead:
     head: Tuple[bytes, ...] = ()
     try:
         with open_regular(path) as file:

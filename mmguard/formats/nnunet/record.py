@@ -289,7 +289,7 @@ def _note(record: FileRecord, value: str, where: np.ndarray, begin: int, lines: 
             counts[row // lines] = counts.get(row // lines, 0) + count
 
 
-def relabelled(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = (), rounded: bool = False) -> CaseRecord:
+def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = (), rounded: bool = False) -> CaseRecord:
     """Return a case with remapped labels.
 
     Args:

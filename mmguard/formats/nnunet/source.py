@@ -16,7 +16,7 @@ from mmguard.formats.maps.record import Journal
 from mmguard.formats.nnunet.cases import CaseItem, CaseSettings, Listing, list_cases
 from mmguard.formats.nnunet.choose import FLAT, NIFTI, READERS, choose_reader
 from mmguard.formats.nnunet.judge import Fault, Judge
-from mmguard.formats.nnunet.record import CaseRecord, digest_of, is_whole, relabelled
+from mmguard.formats.nnunet.record import CaseRecord, digest_of, is_whole, relabel
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_raw_dataset, judge_count, read_spec, spec_of
 from mmguard.formats.nnunet.volume import gzip_decoder
 from mmguard.storage.files import FILES
@@ -176,7 +176,7 @@ class CaseSource:
         def unknown() -> Iterator[CaseItem]:
             nonlocal reused
             for item in self.listing.cases if self.reader else []:
-                known = self._known(item, expected, journal)
+                known = self._find_known(item, expected, journal)
                 if known is None:
                     yield item
                     continue
@@ -196,7 +196,7 @@ class CaseSource:
         return CasesScanned(summary.to_facts(self.listing, self.reader), decoded, reused)
 
     def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """Return the facts of the last scan with other entries in dataset.json and with :func:`relabelled` files."""
+        """Return the facts of the last scan with other entries in dataset.json and with :func:`relabel` applied."""
         if len(self._records) > _KEPT:
             return None
         spec = spec_of({**self.spec.content, **dict(dataset_json)})
@@ -204,14 +204,14 @@ class CaseSource:
         judge_count(spec, self.listing.found)
         summary = CaseSummary(spec, self.root)
         for record in self._records:
-            summary.add(relabelled(record, **changes))
+            summary.add(relabel(record, **changes))
         return summary.to_facts(self.listing, self.reader)
 
     def _cases_per_task(self) -> int:
         # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
         return _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
 
-    def _known(self, item: CaseItem, expected: str, journal: Optional[Journal]) -> Optional[CaseRecord]:
+    def _find_known(self, item: CaseItem, expected: str, journal: Optional[Journal]) -> Optional[CaseRecord]:
         line = journal.line_of(item.path) if journal is not None else None
         if line is None:
             return None

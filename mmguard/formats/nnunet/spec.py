@@ -63,14 +63,14 @@ def read_spec(path: str) -> DatasetSpec:
         if is_nested(content, _DEEPEST):
             raise ValueError(f'nested more than {_DEEPEST} levels deep')
     except (OSError, ValueError, RecursionError) as error:
-        spec.add(KEYS, f'it cannot be read: {_in_words(error)}')
+        spec.add(KEYS, f'it cannot be read: {_describe_error(error)}')
         return spec
     if not isinstance(content, dict):
         spec.add(KEYS, f'it holds a {type(content).__name__}, not an object {{...}}')
         return spec
     spec = spec_of(content)
     for name in twice:
-        spec.add(KEYS, f'the name "{name}" stands twice: the first one is never read')
+        spec.add(KEYS, f'the name "{name}" occurs twice: the first one is never read')
     return spec
 
 
@@ -83,7 +83,7 @@ def spec_of(content: Dict[str, Any]) -> DatasetSpec:
     return spec
 
 
-def _in_words(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, OSError):
         return (error.strerror or str(error)).lower()
     return f'{type(error).__name__}: {error}'
@@ -142,7 +142,7 @@ def _read_labels(spec: DatasetSpec) -> None:
     if all(_as_int(name) is not None for name in labels) and all(isinstance(v, str) for v in labels.values()):
         if spec.layout == V2:
             spec.add(LABELS, 'labels are written value: name, as in nnU-Net v1; v2 wants name: value')
-        labels = _named(labels)
+        labels = _swap_names(labels)
     declared: Dict[str, Tuple[int, ...]] = {}
     for name, value in labels.items():
         members = value if isinstance(value, list) else [value]
@@ -161,7 +161,7 @@ def _read_labels(spec: DatasetSpec) -> None:
     _judge_regions(spec, labels, declared)
 
 
-def _named(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
+def _swap_names(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
     """Return name -> value of labels written value -> name; entries with duplicate names are all kept."""
     names: Dict[str, Optional[int]] = {}
     for value, name in labels.items():
@@ -178,7 +178,7 @@ def _judge_values(spec: DatasetSpec, declared: Mapping[str, Tuple[int, ...]]) ->
     elif declared.get('background', (0,)) != (0,):
         spec.add(LABELS, f'background must be 0, got {shorten(list(declared["background"]))}')
     if classes and classes != list(range(len(classes))):
-        spec.add(LABELS, f'labels must be 0, 1, 2, ... without a gap, got {_listed(classes)}')
+        spec.add(LABELS, f'labels must be 0, 1, 2, ... without a gap, got {_join_values(classes)}')
     ignored = declared.get('ignore', ())
     if ignored:
         spec.ignore = ignored[0]
@@ -228,7 +228,7 @@ def _as_int(value: Any) -> Optional[int]:
         return None
 
 
-def _listed(values: List[int]) -> str:
+def _join_values(values: List[int]) -> str:
     return ', '.join(map(str, values[:12])) + (', ...' if len(values) > 12 else '')
 
 

@@ -69,7 +69,7 @@ def scan_voc_files(
     for image, text in zip(listed, FILES.readers([join(root, image.xml) for image in listed], xml)):
         file = read_voc(text, image.xml, faults)
         if file is not None:
-            read.append((image, _sized(root, image, file, faults)))
+            read.append((image, _add_size(root, image, file, faults)))
     found = Counter(voc_object.name for _, file in read for voc_object in file.objects)
     names = list(sorted(found) if class_names is None else class_names)
     table = _table(read, names, sorted(found), bbox_min_size)
@@ -177,11 +177,11 @@ def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', xml_folder or root)
         return []
     if not stems:
-        faults.add('there is no XML file', os.path.join(root, xml_folder))
+        faults.add('no XML file found', os.path.join(root, xml_folder))
     return images_of_list(stems, '', image_folder, xml_folder, xml_folder or root, faults)
 
 
-def _sized(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
+def _add_size(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
     """Return a file with the size read from its image if missing, the same as mmdet."""
     if file.size is None:
         from PIL import Image
