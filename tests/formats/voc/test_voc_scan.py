@@ -15,9 +15,9 @@ from PIL import Image
 
 from mmguard.findings import diagnose
 from mmguard.findings.facts import LabelFacts
-from mmguard.formats.options import FixOptions, NotCorrected
+from mmguard.formats.options import FixOptions
 from mmguard.formats.voc.read import scan_voc
-from mmguard.formats.voc.write import correct_voc
+from mmguard.formats.voc.write import NotCorrected, correct_voc
 from mmguard.scanning.config_instances import scan_detection_config
 
 NAMES = ['cat', 'dog', 'bird']
