@@ -169,7 +169,8 @@ class Stream:
         """
         if len(self._data) - self._pos < self._block:
             self._fill(self._block)
-        for mark in (_LAST, *self._cuts):
+        # The end of the array last: looking for it takes a fifth of the time, and few blocks have it.
+        for mark in (*self._cuts, _LAST):
             find = self._data.find if mark == _LAST else self._data.rfind
             end = find(mark, self._pos) + len(mark)
             decoded = self._decode(key, end - 1) if end >= len(mark) else None
