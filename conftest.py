@@ -93,6 +93,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/report/test_pictures.py',
         'formats/coco/test_coco_folder.py',
         'formats/test_cvat_exports.py',
+        'formats/test_other_programs.py',
         'formats/test_other_sizes.py',
         'formats/maps/hostile_files.py',
         'label_files.py',

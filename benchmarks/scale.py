@@ -1,4 +1,4 @@
-"""What docs/scale.md plans with: a worker's throughput, and a million records through a cluster of 99 workers.
+"""Figures for docs/storage.md: a worker's throughput, and a million records through a cluster of 99 workers.
 
 For the throughput, label maps are on S3 as in ``storage``. For the million, the workers generate records, three
 processes of 33 workers with two threads each; all else is real: the command, its listing of a million empty files, the
@@ -20,9 +20,10 @@ from typing import List, NamedTuple
 from benchmarks.relay import Relay
 from benchmarks.storage import FILES, LABELS, SIDE, far_away, lead_to
 from benchmarks.timing import Row, interleaved
-from mmguard.formats.maps.engine import Mapper, scan_maps
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.record import Journal
+from mmguard.formats.maps.source import scan_maps
+from mmguard.formats.tasks import Mapper
 from mmguard.scanning.processes import DaskCluster, LocalProcesses, cores
 from mmguard.storage.files import forget_listings
 from mmguard.storage.urls import enter

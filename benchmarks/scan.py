@@ -15,10 +15,10 @@ import pandas as pd
 from PIL import Image
 
 from benchmarks.timing import Row, interleaved
-from mmguard.formats.maps.engine import scan_maps
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.maps.source import scan_maps
 from mmguard.scanning.processes import LocalProcesses, cores
 
 SIZE = (1024, 2048)
@@ -138,7 +138,7 @@ def _decode(files: List[str]) -> None:
 _CHILD = """
 import sys
 from pathlib import Path
-from mmguard.formats.maps.engine import scan_maps
+from mmguard.formats.maps.source import scan_maps
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.folder import FolderSource

@@ -22,10 +22,10 @@ from PIL import Image
 
 from benchmarks.scan import street
 from benchmarks.timing import Row, interleaved
-from mmguard.formats.maps.engine import scan_maps
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.maps.source import scan_maps
 from mmguard.scanning.processes import PER_CORE, LocalProcesses, cores
 from mmguard.storage.files import forget_listings
 from mmguard.storage.requests import AT_ONCE

@@ -16,7 +16,7 @@ from mmguard.files.inside import OUTSIDE, OutsideError, find_inside, resolve_ins
 from mmguard.files.regular import open_regular
 from mmguard.formats.faults import Faults
 from mmguard.formats.listings import is_image_name
-from mmguard.formats.maps.forms import shown_size
+from mmguard.formats.maps.forms import read_shown_size
 from mmguard.formats.maps.record import HEAD
 from mmguard.formats.table import EXAMPLES
 from mmguard.storage.files import FILES, Content
@@ -51,7 +51,7 @@ def other_sizes(
     paths = [placed[place] for place in known]
     far = ahead(partial(FILES.content, path, None, HEAD) for path in paths if FILES.is_far(path))
     for place, path in zip(known, paths):
-        shown = _shown(path, next(far)) if FILES.is_far(path) else _shown(path)
+        shown = _read_sizes(path, next(far)) if FILES.is_far(path) else _read_sizes(path)
         if shown is not None:
             stated = (int(sizes[place][0]), int(sizes[place][1]))
             compared += 1
@@ -60,8 +60,8 @@ def other_sizes(
     return compared, found
 
 
-def _shown(path: str, head: Optional[Content] = None) -> Optional[List[Size]]:
-    """Return :func:`shown_size` of a file and its stored size; ``None`` if it cannot be read."""
+def _read_sizes(path: str, head: Optional[Content] = None) -> Optional[List[Size]]:
+    """Return :func:`read_shown_size` of a file and its stored size; ``None`` if it cannot be read."""
     from PIL import Image
 
     try:
@@ -70,10 +70,10 @@ def _shown(path: str, head: Optional[Content] = None) -> Optional[List[Size]]:
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter('ignore')
             image = stack.enter_context(Image.open(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')))
-            return [shown_size(image), (image.height, image.width)]
+            return [read_shown_size(image), (image.height, image.width)]
     except Exception:  # decoders raise many types for a damaged file; unreadable images are reported elsewhere
         if head is not None and len(head.data) == HEAD:  # the size comes later in the file
-            return _shown(path, FILES.content(path, head.stamp))
+            return _read_sizes(path, FILES.content(path, head.stamp))
         return None
 
 
@@ -121,7 +121,7 @@ def _files_in(folder: str, faults: Faults) -> Optional[Set[str]]:
     try:
         return FILES.names_in(folder)
     except FileNotFoundError:
-        faults.add('there is no such folder of images', folder)
+        faults.add('the folder of images does not exist', folder)
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         faults.add(f'the folder of images cannot be read: {getattr(error, "strerror", None) or error}', folder)
     return set()

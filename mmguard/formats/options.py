@@ -1,12 +1,11 @@
-"""Options of a scan and of a correction, and the result of a correction."""
+"""Options of a scan and of a correction."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass, field
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from mmguard.errors import CannotRun
 from mmguard.labels.space import OTHERS, apply_label_map
 
 #: Pairs (value, class) of a label map; the value ``'*'`` means all that are not named.
@@ -124,55 +123,12 @@ class FixOptions:
         return record
 
 
-class NotCorrected(Exception):
-    """Reason why a file is left out."""
+#: Other names of the splits.
+_OTHER_NAMES = {'training': 'train', 'valid': 'val', 'validation': 'val', 'testing': 'test'}
 
 
-class Unreadable(NotCorrected):
-    """Reason why no decoder can read a file."""
-
-
-class CannotCorrect(CannotRun):
-    """Reason why nothing can be corrected."""
-
-
-class Corrected(NamedTuple):
-    """Result for one corrected file.
-
-    Attributes:
-        data (bytes): Its content; that of the original if nothing was changed.
-        ending (str): Ending of its name.
-        changes (list[str]): Changes as text; empty if nothing was changed.
-        values (dict[str, int]): Value as stored -> number of elements that were changed because of it.
-        counts (dict[str, int]): Kind of change (skipped, remapped, ...) -> number of changes.
-    """
-
-    data: bytes
-    ending: str
-    changes: List[str]
-    values: Dict[str, int]
-    counts: Dict[str, int]
-
-
-class LabelFiles(NamedTuple):
-    """Label files (path, name in the copy), the function that corrects one, and the names of images, which are
-    linked."""
-
-    files: List[Tuple[str, str]]
-    correct: Callable[[bytes, str], Corrected]
-    images: FrozenSet[str] = frozenset()
-
-
-def keep_file(data: bytes, name: str) -> Corrected:
-    return Corrected(data, ending_of(name), [], {}, {})
-
-
-def ending_of(name: str) -> str:
-    return os.path.splitext(name)[1]
-
-
-def names_below(folder: str) -> Iterator[str]:
-    """Yield the names of all files in a folder and its subfolders, relative to it."""
-    for place, _, names in os.walk(folder):
-        for name in names:
-            yield os.path.relpath(os.path.join(place, name), folder)
+def is_left_out(split: str, options: ScanOptions) -> bool:
+    """Return True if a split, or its folder, has one of the usual names and is not asked for."""
+    name = os.path.basename(split)
+    name = _OTHER_NAMES.get(name, name)
+    return name in SPLITS and name not in options.splits

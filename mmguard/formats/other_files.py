@@ -10,7 +10,10 @@ from typing import NamedTuple, Pattern, Sequence
 
 from mmguard.config.recognized import CHECK_TARGET, IN_THE_LOOP
 from mmguard.files.regular import open_regular
+from mmguard.formats.correction import CannotCorrect, LabelFiles
+from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.listings import TRAINED_ENDINGS, is_gray, is_image_name, walk
+from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.storage.files import FILES
 
 #: Number of files that are inspected: a folder mostly holds one kind.
@@ -26,7 +29,7 @@ _VOLUMES = ('.nii.gz', '.nii', '.mha', '.mhd', '.nrrd', '.dcm')
 _YOLO = re.compile(rb'\s*\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
-def words_of(files: Sequence[str], suffix: str = '') -> str:
+def describe_files(files: Sequence[str], suffix: str = '') -> str:
     """Say what the first files are, and what to name instead."""
     if not files:
         return 'It holds no files: is the path right, is a disk not mounted?'
@@ -56,7 +59,7 @@ def words_of(files: Sequence[str], suffix: str = '') -> str:
     return f'Here are {kind}: label maps are .png, .bmp, .tif, .npy. Of another format {_AS_MAPS}'
 
 
-def words_of_json(file: str, ended_early: bool = False) -> str:
+def describe_json(file: str, ended_early: bool = False) -> str:
     """Say what a JSON without images, annotations or categories is; empty if it cannot be read (to its end)."""
     try:
         with FILES.open(file) as opened:
@@ -74,7 +77,7 @@ def words_of_json(file: str, ended_early: bool = False) -> str:
         return 'It looks like a file of Labelme, but "shapes" is not a list'
     if {'images', 'annotations', 'categories'} & set(keys):
         return '' if ended_early else 'It is a COCO file without images, annotations and categories'
-    return f'It is no COCO file: {"its keys are " + ", ".join(keys[:6]) if keys else "it is an empty object"}'
+    return f'It is not a COCO file: {"its keys are " + ", ".join(keys[:6]) if keys else "it is an empty object"}'
 
 
 def _ending(file: str) -> str:
@@ -194,7 +197,7 @@ _KNOWN, _ALL = (
 )
 
 
-def words_of_program(target: str) -> str:
+def describe_program(target: str) -> str:
     """Describe a file, or the first file of a known kind in a folder on disk; empty if unknown."""
     if os.path.isfile(target):
         return _describe_file(target, os.path.dirname(os.path.abspath(target)), _ALL)
@@ -223,3 +226,19 @@ def _describe_file(path: str, folder: str, table: Sequence[_Program] = _KNOWN) -
         return ''
     words = next((one.words for one in known if one.mark.search(head)), '')
     return f'here is {words.replace("{target}", shlex.quote(folder))}' if words else ''
+
+
+class OtherProgram(Format):
+    """Files of a program that are not read: it says which converter reads them."""
+
+    name = 'other program'
+    endings = ('',)
+
+    def detect(self, target: str) -> bool:
+        return bool(describe_program(target))
+
+    def sets(self, target: str, options: ScanOptions) -> Sets:
+        raise CannotScan(f'{target}: nothing was read, {describe_program(target)}')
+
+    def files(self, target: str, options: FixOptions) -> LabelFiles:
+        raise CannotCorrect(f'{target}: nothing is corrected, {describe_program(target)}')

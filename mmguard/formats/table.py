@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.findings.facts import MOST_FILES, AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, corner_faults
 
@@ -117,12 +117,14 @@ def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotat
     annotations.crowds = int(table.ignored.sum())
     if not listed.all():
         annotations.left_out['its image is not listed'] = int(count - listed.sum())
+    faulty = np.bincount(table.image[listed & (invalid | (codes > 0))], minlength=len(table.images))
     return LabelFacts(
         values=counts_of(table.label[invalid]),
         num_classes=num_classes,
         total=count,
         files=len(table.images),
-        offending_files=int(np.count_nonzero(np.bincount(table.image[invalid | (codes > 0)]))),
+        offending_files=int(np.count_nonzero(faulty)),
+        offending={table.images[at]: int(faulty[at]) for at in np.flatnonzero(faulty)[:MOST_FILES].tolist()},
         kind='instances',
         reasons=reasons,
         class_names=list(class_names),
@@ -147,7 +149,7 @@ def places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
     return np.where((found >= 0) & (keys[candidate] == values), candidate, -1)
 
 
-def repeated(values: np.ndarray) -> List[int]:
+def find_repeated(values: np.ndarray) -> List[int]:
     """Return the first few values that occur more than once, in ascending order."""
     ordered = np.sort(values, kind='stable')
     again = ordered[1:][ordered[1:] == ordered[:-1]].tolist()
@@ -286,42 +288,42 @@ _SETTINGS = (
 _LACKING = ('unused', 'not_in_file')
 
 
-def merged(parts: Sequence[LabelFacts]) -> LabelFacts:
+def merge_facts(parts: Sequence[LabelFacts]) -> LabelFacts:
     """Merge facts: counts are summed, lists joined; names are unused only if all parts leave them unused.
 
     Raises:
         ValueError: ``parts`` is empty.
     """
     if not parts:
-        raise ValueError('there are no facts to merge')
+        raise ValueError('expected facts to merge, got none')
     if len(parts) == 1:
         return parts[0]
-    total = _merged_fields(parts, skip=('annotations', 'loader'))
+    total = _merge_fields(parts, skip=('annotations', 'loader'))
     known = [part.annotations for part in parts if part.annotations is not None]
     asked = [part.loader for part in parts if part.loader is not None]
     return LabelFacts(
         **total,
-        annotations=AnnotationFacts(**_merged_fields(known)) if known else None,
-        loader=LoaderFacts(**_merged_fields(asked)) if asked else None,
+        annotations=AnnotationFacts(**_merge_fields(known)) if known else None,
+        loader=LoaderFacts(**_merge_fields(asked)) if asked else None,
     )
 
 
-def _merged_fields(parts: Sequence[Any], skip: Sequence[str] = ()) -> Dict[str, Any]:
+def _merge_fields(parts: Sequence[Any], skip: Sequence[str] = ()) -> Dict[str, Any]:
     return {
-        field.name: _merged(field.name, [getattr(part, field.name) for part in parts])
+        field.name: _merge(field.name, [getattr(part, field.name) for part in parts])
         for field in fields(parts[0])
         if field.name not in skip
     }
 
 
-def _merged(name: str, values: List[Any]) -> Any:
+def _merge(name: str, values: List[Any]) -> Any:
     first = values[0]
     if name in _SETTINGS:
         return first
     if name in _LACKING:
         return [value for value in first if all(value in other for other in values[1:])]
     if isinstance(first, dict):
-        return _merged_dicts(values)
+        return _merge_dicts(values)
     if isinstance(first, list):
         return list(dict.fromkeys(item for value in values for item in value))
     if isinstance(first, int) and not isinstance(first, bool):
@@ -330,11 +332,11 @@ def _merged(name: str, values: List[Any]) -> Any:
         return max(values)
     known = [value for value in values if value]
     if known and isinstance(known[0], YoloFacts):
-        return YoloFacts(**_merged_fields(known))
+        return YoloFacts(**_merge_fields(known))
     return known[0] if known else first  # strings, and unknown values
 
 
-def _merged_dicts(values: List[Dict[Any, Any]]) -> Dict[Any, Any]:
+def _merge_dicts(values: List[Dict[Any, Any]]) -> Dict[Any, Any]:
     joined: Dict[Any, Any] = {}
     for value in values:
         for key, item in value.items():

@@ -10,7 +10,7 @@ from mmguard.config.parts import Part, classes_of
 from mmguard.findings.facts import LabelFacts
 from mmguard.formats.faults import Faults
 from mmguard.formats.folders.read import Labelled, facts_of_images
-from mmguard.formats.table import merged
+from mmguard.formats.table import merge_facts
 from mmguard.text import describe_error, shorten
 
 
@@ -23,7 +23,7 @@ def scan_image_labels(datasets: Sequence[Part], num_classes: Optional[int] = Non
     Raises:
         ValueError: No label was read; the message gives the reason.
     """
-    facts = merged([_scan(dataset, num_classes) for dataset in datasets])
+    facts = merge_facts([_scan(dataset, num_classes) for dataset in datasets])
     found = facts.annotations
     if found is not None and not found.images:
         why = '; '.join(f'{what} ({", ".join(places)})' for what, places in found.unreadable.items())
@@ -35,9 +35,9 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
     faults = Faults()
     source, images, names = part.path, [], classes_of(part)
     try:
-        dataset = _opened(part)
+        dataset = _open(part)
         source = _file_of(dataset) or str(getattr(dataset, 'img_prefix', '')) or part.path
-        images = list(_of_lines(dataset, faults) if _has_lines(dataset) else _of_list(dataset, faults))
+        images = list(_read_lines(dataset, faults) if _has_lines(dataset) else _read_samples(dataset, faults))
         listed = dataset.metainfo.get('classes')  # class folders and the JSON of multi-label data sets define the names
         names = [str(name) for name in listed] if isinstance(listed, (list, tuple)) else names
     except Exception as error:  # a data set may raise anything if its files are missing or malformed
@@ -45,7 +45,7 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
     return facts_of_images(images, source, names or [], num_classes, faults)
 
 
-def _opened(part: Part) -> Any:
+def _open(part: Part) -> Any:
     """Build the data set without its pipeline, lazily and without a download."""
     cls = part.cls
     if cls is None:
@@ -67,7 +67,7 @@ def _has_lines(dataset: Any) -> bool:
     return is_custom and bool(_file_of(dataset)) and dataset.with_label
 
 
-def _of_lines(dataset: Any, faults: Faults) -> Iterator[Labelled]:
+def _read_lines(dataset: Any, faults: Faults) -> Iterator[Labelled]:
     from mmengine.fileio import list_from_file
 
     file = _file_of(dataset)
@@ -75,13 +75,13 @@ def _of_lines(dataset: Any, faults: Faults) -> Iterator[Labelled]:
     for number, line in enumerate(list_from_file(file), 1):
         image, blank, label = line.strip().rpartition(' ')
         try:
-            yield Labelled(f'{name}: line {number}: {line.strip()}', _joined(dataset, image), [int(label)])
+            yield Labelled(f'{name}: line {number}: {line.strip()}', _join(dataset, image), [int(label)])
         except ValueError:
             what = f'the label is not a whole number: {shorten(label)}' if blank else 'a line is not `file label`'
             faults.add(what, f'{name}: line {number}')
 
 
-def _of_list(dataset: Any, faults: Faults) -> Iterator[Labelled]:
+def _read_samples(dataset: Any, faults: Faults) -> Iterator[Labelled]:
     if getattr(dataset, 'with_label', True) is False:
         return
     root = str(getattr(dataset, 'data_root', '') or '')
@@ -101,7 +101,7 @@ def _of_list(dataset: Any, faults: Faults) -> Iterator[Labelled]:
         yield Labelled(f'{place}: {", ".join(map(str, labels))}', path, labels)
 
 
-def _joined(dataset: Any, image: str) -> str:
+def _join(dataset: Any, image: str) -> str:
     return os.path.join(str(dataset.img_prefix or ''), image)
 
 

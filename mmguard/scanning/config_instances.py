@@ -17,12 +17,12 @@ from mmguard.formats.faults import Faults
 from mmguard.formats.listings import spread
 from mmguard.formats.openimages.read import scan_openimages
 from mmguard.formats.options import SPLITS
-from mmguard.formats.table import merged
+from mmguard.formats.table import merge_facts
 from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
 from mmguard.scanning.config_maps import TAKE_SAMPLES
 from mmguard.scanning.loader import ask_dataset
-from mmguard.storage.files import check_backend
-from mmguard.storage.urls import enter, is_url, mirror_folder
+from mmguard.storage.files import FILES, check_backend
+from mmguard.storage.urls import enter, is_url, join, mirror_folder
 
 #: ``YOLOv5CocoDataset`` reads the same as ``CocoDataset``, which replaces it if mmyolo cannot be imported.
 _OF_MMYOLO = 'YOLOv5'
@@ -77,7 +77,7 @@ def scan_detection_config(
         # Panoptic files list stuff classes too.
         space = spaces.pixels if known[0].family == 'panoptic' and spaces.pixels else spaces.instances
         num_classes = None if space is None else space.num_classes
-    facts = merged([scan_dataset(replace(one, masks=one.masks or masks), num_classes) for one in known])
+    facts = merge_facts([scan_dataset(replace(one, masks=one.masks or masks), num_classes) for one in known])
     for dataset in datasets:
         if not dataset.family and facts.annotations is not None:
             what = f'data sets of type {dataset.type} cannot be scanned'
@@ -273,6 +273,7 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
     )
     assert isinstance(facts.annotations, AnnotationFacts)
     facts.annotations.sources = [dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)]
-    if ask and lines and not faults and not facts.values and not facts.reasons:
+    changed = any(FILES.held(join(root, image.xml)) for image in listed)  # mmdet reads the disk
+    if ask and lines and not (faults or changed or facts.values or facts.reasons):
         facts.loader = _ask(dataset, [Sample(line, f'{line}\n') for line in spread(lines)])
     return facts

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import copy
+import os
 import warnings
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from mmguard.config.classes import class_of, name_of
 from mmguard.config.recognized import CHECK_TARGET
+from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import LoaderFacts
 from mmguard.formats.faults import printable
 from mmguard.formats.listings import spread
-from mmguard.formats.maps.engine import MapSource
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import MapItem
 from mmguard.formats.maps.settings import DEFAULT_BACKEND, MapSettings
+from mmguard.formats.maps.source import MapSource
 from mmguard.formats.options import SPLITS, as_pairs
 from mmguard.labels.space import value_counts
-from mmguard.storage.files import check_backend
+from mmguard.storage.files import FILES, check_backend
 from mmguard.storage.urls import common_folder, mask_secrets, strip_secrets
 from mmguard.text import describe_error, quantity
 
@@ -43,13 +45,9 @@ def ask_loader(
     pipeline: Sequence[Mapping[str, Any]],
     settings: MapSettings,
     root: Optional[str] = None,
-    copies: Mapping[str, str] = MappingProxyType({}),
 ) -> LoaderFacts:
     """Take all samples of a built data set, with its pipeline run up to loading the annotations, and compare their
-    values with those that the scan reads from the files.
-
-    ``copies`` are read in place of files.
-    """
+    values with those that the scan reads from the files."""
     from mmengine.dataset import Compose
     from mmseg.registry import TRANSFORMS
 
@@ -66,21 +64,23 @@ def ask_loader(
     table, invalid = settings.table(), np.array(settings.invalid_values())
     loading = copy.copy(dataset)
     loading.pipeline = Compose(steps)
-    loading.get_data_info = lambda place: _with_copy(dataset.get_data_info(place), copies)
-    for place in range(len(dataset)):
-        path = strip_secrets(loading.get_data_info(place)['seg_map_path'])
-        record = read_map(MapItem(path), settings, invalid)
-        counts: Counter = Counter()
-        for value, count in record.as_loaded.items():
-            counts[table[value]] += count
-        if not record.fault:  # another rule names the files that cannot be read
+    with temporary_folder() as folder:
+        for place in range(len(dataset)):
+            info = dataset.get_data_info(place)
+            path = strip_secrets(str(info['seg_map_path']))
+            record = read_map(MapItem(path), settings, invalid)
+            counts: Counter = Counter()
+            for value, count in record.as_loaded.items():
+                counts[table[value]] += count
+            if record.fault:  # another rule names the files that cannot be read
+                continue
+            held = FILES.held(path)
+            if held is not None:  # the loader reads a disk
+                info = {**info, 'seg_map_path': os.path.join(folder, f'{place}.png')}
+                Path(info['seg_map_path']).write_bytes(held)
+            loading.get_data_info = lambda _, info=info: dict(info)
             compare(facts, printable(path, root), counts, partial(_load_values, loading, place))
     return facts
-
-
-def _with_copy(info: Mapping[str, Any], copies: Mapping[str, str]) -> Dict[str, Any]:
-    path = str(info['seg_map_path'])
-    return {**info, 'seg_map_path': copies.get(path, path)}
 
 
 def _load_values(dataset: Any, place: int) -> Dict[int, int]:
@@ -163,10 +163,10 @@ def _leaves(
 
 
 def _reads_the_same(known: SplitSet, leaf: Mapping[str, Any], pipeline: List[Mapping[str, Any]]) -> bool:
-    return _without_pipeline(known.config) == _without_pipeline(leaf) and _loading(known.pipeline) == _loading(pipeline)
+    return _strip_pipeline(known.config) == _strip_pipeline(leaf) and _loading(known.pipeline) == _loading(pipeline)
 
 
-def _without_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
+def _strip_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
     return {key: value for key, value in leaf.items() if key not in ('pipeline', 'test_mode')}
 
 
@@ -250,7 +250,7 @@ class ConfigSource(MapSource):
     def items(self) -> Iterator[MapItem]:
         return iter(self._files)
 
-    def listed(self) -> Optional[List[MapItem]]:
+    def list_items(self) -> Optional[List[MapItem]]:
         return self._files
 
     def count(self) -> Optional[int]:
@@ -259,8 +259,8 @@ class ConfigSource(MapSource):
     def sample(self) -> List[str]:
         return [str(info['seg_map_path']) for info in self._dataset.data_list]
 
-    def ask_loader(self, copies: Mapping[str, str] = MappingProxyType({})) -> Optional[LoaderFacts]:
-        return ask_loader(self._dataset, self._pipeline, self.settings, self.root, copies)
+    def ask_loader(self) -> Optional[LoaderFacts]:
+        return ask_loader(self._dataset, self._pipeline, self.settings, self.root)
 
 
 def _places(dataset: Any) -> str:

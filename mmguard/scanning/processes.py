@@ -20,11 +20,7 @@ from multiprocessing.connection import wait as wait_for_one
 from typing import Any, Dict, Iterable, Iterator, List
 
 from mmguard.errors import CannotRun
-from mmguard.formats.faults import CRASHES
-from mmguard.formats.maps.engine import FAR, ChunkResult, scan_chunk
-from mmguard.formats.maps.record import MapItem, MapRecord, is_far, stamped
-from mmguard.formats.maps.settings import MapSettings
-from mmguard.formats.maps.summary import MapSummary
+from mmguard.formats.tasks import FAR, Settings
 from mmguard.storage.files import FILES
 
 #: Chunks in flight per process: one running, one waiting.
@@ -47,10 +43,10 @@ class LocalProcesses:
     def __init__(self, processes: int) -> None:
         self.processes = processes
 
-    def __call__(self, chunks: Iterable[List[MapItem]], settings: MapSettings) -> Iterator[ChunkResult]:
+    def __call__(self, chunks: Iterable[List[Any]], settings: Settings) -> Iterator[Any]:
         source = iter(chunks)
         while True:
-            broken: List[List[MapItem]] = []
+            broken: List[List[Any]] = []
             yield from self._until_broken(source, settings, broken)
             if not broken:
                 return
@@ -59,17 +55,13 @@ class LocalProcesses:
                 for item in chunk:
                     yield self._alone(item, settings)
 
-    def _until_broken(
-        self, source: Iterator[List[MapItem]], settings: MapSettings, broken: List[List[MapItem]]
-    ) -> Iterator[ChunkResult]:
+    def _until_broken(self, source: Iterator[List[Any]], settings: Settings, broken: List[List[Any]]) -> Iterator[Any]:
         first = next(source, None)
         if first is None:
             return
         source = itertools.chain([first], source)
-        processes = self.processes * (
-            PER_CORE if isinstance(settings, MapSettings) and is_far(first[0], settings) else 1
-        )
-        waiting: Dict[Future, List[MapItem]] = {}
+        processes = self.processes * (PER_CORE if settings.waits(first[0]) else 1)
+        waiting: Dict[Future, List[Any]] = {}
         exhausted = False
         with _pool(processes) as pool:
             while True:
@@ -93,23 +85,12 @@ class LocalProcesses:
                         continue
                     yield result
 
-    def _alone(self, item: MapItem, settings: MapSettings) -> ChunkResult:
+    def _alone(self, item: Any, settings: Settings) -> Any:
         with _pool(1) as pool:
             try:
                 return _submit(pool, [item], settings).result()
             except BrokenProcessPool:
-                return crashed(item, settings)
-
-
-def crashed(item: MapItem, settings: MapSettings) -> ChunkResult:
-    """Return the record of a file that killed the process that read it."""
-    if not isinstance(settings, MapSettings):  # cases of volumes, as in the engine
-        return settings.crashed(item)
-    (known,) = stamped([item], settings)
-    record = MapRecord(item.path, known.stamp, item.image, known.image_stamp, settings.backend, fault=CRASHES)
-    summary = MapSummary(settings)
-    summary.add(record)
-    return ChunkResult([record.to_line()], summary)
+                return settings.report_crash(item)
 
 
 @contextmanager
@@ -132,9 +113,9 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=True)
 
 
-def _submit(pool: ProcessPoolExecutor, chunk: List[MapItem], settings: MapSettings) -> Future:
+def _submit(pool: ProcessPoolExecutor, chunk: List[Any], settings: Settings) -> Future:
     with _uninterrupted():  # Ctrl-C while the pool starts its processes would leave them running
-        return pool.submit(scan_chunk, chunk, settings)
+        return pool.submit(settings.scan, chunk)
 
 
 @contextmanager
@@ -203,16 +184,16 @@ class DaskCluster:
         #: Factor for the duration of a task, relative to one machine.
         self.longer = max(FAR, self._threads() // _THREADS)
 
-    def __call__(self, chunks: Iterable[List[MapItem]], settings: MapSettings) -> Iterator[ChunkResult]:
+    def __call__(self, chunks: Iterable[List[Any]], settings: Settings) -> Iterator[Any]:
         from distributed import as_completed
 
         source = iter(chunks)
-        at_work: Dict[Any, List[MapItem]] = {}
-        suspects: List[MapItem] = []
-        alone: List[MapItem] = []
+        at_work: Dict[Any, List[Any]] = {}
+        suspects: List[Any] = []
+        alone: List[Any] = []
         done = as_completed(loop=self._client.loop)
 
-        def submit(some: Iterable[List[MapItem]]) -> None:
+        def submit(some: Iterable[List[Any]]) -> None:
             for chunk in some:
                 # Compressed: the scheduler unpickles what it forwards, and must not see credentials. Not pure: a file
                 # may have changed since an earlier scan on this cluster.
@@ -231,7 +212,7 @@ class DaskCluster:
                     if type(error).__name__ != 'KilledWorker':
                         raise error if future.status == 'error' else self._gone() from error
                     if chunk is alone:
-                        yield crashed(chunk[0], settings)
+                        yield settings.report_crash(chunk[0])
                     else:  # a task that only waits on a worker is also blamed for its death
                         suspects += chunk
                 else:
@@ -261,7 +242,7 @@ class DaskCluster:
 def _scan_packed(packed: bytes) -> bytes:
     """Read some files on a worker."""
     _, chunk, settings = pickle.loads(zlib.decompress(packed))
-    return zlib.compress(pickle.dumps(scan_chunk(chunk, settings)), 1)
+    return zlib.compress(pickle.dumps(settings.scan(chunk)), 1)
 
 
 @contextmanager

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
-from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
+from mmguard.files.inside import tell_inside
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import FileChanges
-from mmguard.findings.engine import remember
+from mmguard.findings.engine import remember, verify_edits
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer
 from mmguard.findings.wording import number_edits
-from mmguard.formats.listings import spread
-from mmguard.formats.maps.engine import Mapper, MapSource, Scanned, scan_maps
-from mmguard.formats.maps.forms import words_of_unread
-from mmguard.formats.maps.record import Journal, MapItem
-from mmguard.formats.maps.summary import MapSummary
-from mmguard.formats.nnunet.source import CaseSource
+from mmguard.formats.correction import NotCorrected, NotTried, correct_file, final_digests
+from mmguard.formats.detection import format_of
+from mmguard.formats.format import Format, Source
+from mmguard.formats.maps.record import Journal
 from mmguard.formats.options import SPLITS, FixOptions
-from mmguard.scanning.plans import AnnotationSource, Plan, Source
-from mmguard.scanning.target import plan_again
-from mmguard.scanning.trial_copies import convert_counts, copies_of, copies_of_maps, name_of_copy
+from mmguard.formats.tasks import Mapper, scan_here
+from mmguard.properties.builder import verifier_of
+from mmguard.scanning.plans import Plan, plan_again
 from mmguard.storage.urls import is_url
 from mmguard.text import REPORT_IT, describe_error
 
-#: Maximum number of files that are read to try an edit that names other files or rewrites some.
-OTHER_FILES = 64
+#: Label files of more bytes than this are not corrected for a trial: it would take too long.
+LARGEST = 32 << 20
+#: Minimum cost of a file, in bytes: smaller files take as long.
+_LEAST = 4096
 
 
 @dataclass
@@ -48,9 +48,16 @@ class SetResult:
     decoded: int = 0
     reused: int = 0
     ignored: List[int] = field(default_factory=list)  #: Values as stored that are not trained on.
+    root: str = ''  #: Folder that file names are relative to.
     known: Optional[Facts] = None  #: Facts that the findings are based on.
     #: Codes of findings that hold here, too, but are reported at another data set.
     said_before: List[str] = field(default_factory=list)
+
+    @property
+    def roots(self) -> List[str]:
+        """Folders that file names are relative to, and annotation files."""
+        seen = self.facts.maps or self.facts.annotations
+        return [self.root] * bool(self.root) + (list(seen.sources) if seen is not None else [])
 
     @property
     def is_clean(self) -> bool:
@@ -59,7 +66,7 @@ class SetResult:
 
 def run_plan(
     plan: Plan,
-    mapper: Mapper,
+    mapper: Mapper = scan_here,
     journal: Optional[Journal] = None,
     on_start: Callable[[Source], None] = lambda source: None,
     on_files: Callable[[int], None] = lambda files: None,
@@ -69,39 +76,45 @@ def run_plan(
     ``on_start`` is called with a source before it is scanned, ``on_files`` with the number of files done since then.
     """
     results: List[SetResult] = []
-    summaries: Dict[str, MapSummary] = {}
     for source in plan.sources:
         on_start(source)
-        if isinstance(source, MapSource):
-            scanned = scan_maps(source.items(), source.settings, mapper, journal, on_files)
-            scanned.summary.merge(source.noticed)
-            unread = '' if scanned.summary.forms else words_of_unread(scanned.summary.unreadable)
-            if unread:
-                plan.failed.append(f'{source.name}: nothing was read. {unread}')
-                continue
-            summaries[source.name] = scanned.summary
-            results.append(_of_maps(source, scanned, plan.config))
-        elif isinstance(source, CaseSource):
-            cases = source.scan(mapper, journal, on_files)
-            results.append(SetResult(source.name, cases.facts, [], [], source.notes, cases.decoded, cases.reused))
-        else:
-            try:
-                facts = source.read(mapper, on_files) if source.spread else source.read()
-            except (OSError, ValueError) as error:
-                plan.failed.append(f'{source.name}: {error}')
-                continue
-            except (CannotRun, ImportError):
-                raise
-            except Exception as error:  # continue with the other data sets
-                plan.failed.append(f'{source.name}: {describe_error(error)}. This should not happen: {REPORT_IT}')
-                continue
-            facts = _with_config(facts, source, plan.config)
-            results.append(SetResult(source.name, facts, notes=list(source.notes)))
-    _diagnose(results, plan, summaries)
+        try:
+            found = source.scan(mapper, journal, on_files)
+        except (OSError, ValueError) as error:
+            plan.failed.append(f'{source.name}: {error}')
+            continue
+        except (CannotRun, ImportError):
+            raise
+        except Exception as error:  # continue with the other data sets
+            plan.failed.append(f'{source.name}: {describe_error(error)}. This should not happen: {REPORT_IT}')
+            continue
+        facts = _add_config(found.facts, source, plan.config)
+        results.append(
+            SetResult(
+                source.name,
+                facts,
+                [],
+                found.worst,
+                list(source.notes),
+                found.decoded,
+                found.reused,
+                found.ignored,
+                found.root,
+            )
+        )
+    _diagnose(results, plan)
     return results
 
 
-def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSummary]) -> None:
+def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True) -> None:
+    """Leave out the edits of a config that break what they touch; without ``verify`` say that they are not verified."""
+    if plan.tree is not None:
+        with verifier_of(plan.tree, plan.options.run_code, verify) as verifier:
+            for result in results:
+                result.findings = verify_edits(result.findings, plan.tree, verifier)
+
+
+def _diagnose(results: List[SetResult], plan: Plan) -> None:
     """Diagnose each data set with its config; findings of the config itself go to the first, clean sets go last."""
     said: Set[Tuple[str, Tuple[str, ...]]] = set()
     splits = {
@@ -109,7 +122,7 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
             result.facts,
             plan.tree,
             vars(plan.options),
-            remember(partial(_read_again, plan, result.name, summaries.get(result.name))),
+            remember(partial(_read_again, plan, result)),
         )
         for result in results
     }
@@ -145,98 +158,54 @@ def offers_of(results: Sequence[SetResult]) -> List[Offer]:
 
 
 def _read_again(
-    plan: Plan,
-    name: str,
-    summary: Optional[MapSummary],
-    config: Optional[ReadConfig],
-    options: Mapping[str, Any],
-    files: FileChanges,
+    plan: Plan, result: SetResult, config: Optional[ReadConfig], options: Mapping[str, Any], files: FileChanges
 ) -> Optional[LabelFacts]:
-    """Return the labels of a data set as they will be with another config, other options or changed files.
-
-    Annotation files are read again, changed ones as copies; for label maps the counts are relabelled, and
-    some files are read if the config names others.
-    """
+    """Return the labels of a data set as they will be with another config, other options or changed files."""
     if any(is_url(path) for path, _ in files):
         return None  # fix does not write them
-    if summary is not None:
-        return _labelled_again(plan, plan_again(plan, config, options), name, summary, files)
-    known = plan.source(name)
-    if isinstance(known, CaseSource):
-        return known.again(**dict(dict(files).get(known.root, ())))
-    with copies_of(files) as copies:
-        fresh = plan_again(plan, config, options, copies)
-        source = fresh.source(name)
-        return _with_config(source.read(), source, fresh.config) if isinstance(source, AnnotationSource) else None
+    known = plan.source(result.name)
+    assert known is not None
+    fresh: List[Plan] = []
 
+    def plan_source() -> Optional[Source]:
+        fresh.append(plan_again(plan, config, options))
+        return fresh[0].source(result.name)
 
-def _labelled_again(
-    plan: Plan, fresh: Plan, name: str, summary: MapSummary, files: FileChanges
-) -> Optional[LabelFacts]:
-    known, source = plan.source(name), fresh.source(name)
-    if not isinstance(source, MapSource) or not isinstance(known, MapSource):
-        return None
-    changes = dict(files).get(known.folder)
-    listed, expected = source.listed(), known.listed()
-    if changes is not None and expected is not None:
-        expected = [item._replace(path=name_of_copy(item.path)) for item in expected]
-    if listed is not None and listed != expected:
-        some = scan_maps(spread(listed, OTHER_FILES), source.settings).summary
-        return _facts_of(source, some, fresh.config)
-    if changes is None:
-        return _facts_of(source, summary.labelled_by(source.settings), fresh.config)
-    options = FixOptions(**dict(changes))
-    written = convert_counts(summary, options)
-    if written is None:
-        return _of_copies(source if expected is None else known, source, fresh.config, options)
-    with copies_of_maps(known.sample(), options) as copies:
-        return _facts_of(source, written.labelled_by(source.settings), fresh.config, copies)
-
-
-def _of_copies(listed: MapSource, source: MapSource, config: ConfigFacts, options: FixOptions) -> Optional[LabelFacts]:
-    """Rewrite the files of ``listed`` and read them as ``source`` does, if they are few; counts are not sufficient."""
-    items = list(islice(listed.items(), OTHER_FILES + 1))
-    if len(items) > OTHER_FILES:
-        return None
-    with copies_of_maps([item.path for item in items], options) as copies:
-        names = [(item, copies.get(name_of_copy(item.path))) for item in items]
-        there = [MapItem(name, item.image, None, item.image_stamp) for item, name in names if name]
-        made = scan_maps(there, source.settings).summary
-        made.merge(listed.noticed)
-        return _facts_of(source, made, config, copies)
-
-
-def _with_config(facts: LabelFacts, source: Source, config: ConfigFacts) -> LabelFacts:
-    facts.config = facts.config or config
-    facts.split = _split_of(source)
+    facts = known.scan_changed(plan_source, files, partial(correct_files, files, format_of(result.facts)))
+    if facts is not None and fresh:
+        _add_config(facts, known, fresh[0].config)
     return facts
 
 
-def _facts_of(
-    source: MapSource, summary: MapSummary, config: ConfigFacts, copies: Mapping[str, str] = MappingProxyType({})
-) -> LabelFacts:
-    facts = summary.to_facts(source.class_names, source.root)
-    assert facts.maps is not None
-    facts.maps.sources, facts.maps.suffix = [source.folder], source.suffix
-    facts.maps.declared = source.declared
-    facts.loader = source.ask_loader(copies)
-    return _with_config(facts, source, config)
+def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
+    """Return the contents of label files as `mmguard fix` would write them with its options.
+
+    Raises:
+        NotTried, CannotCorrect, OSError: A file cannot be corrected, or it would take too long.
+    """
+    contents: Dict[str, bytes] = {}
+    for target, options in files:
+        rules = FixOptions(**dict(options))
+        found, final = of_format.files(target, rules), final_digests(target, rules)
+        labels = [(path, name) for path, name in found.files if name not in found.images | found.of_copies]
+        if sum(max(os.path.getsize(path), _LEAST) for path, _ in labels) > LARGEST:
+            raise NotTried(target)
+        is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))
+        for path, name in labels:
+            try:
+                if path != target and not is_of_target(path):
+                    raise NotTried(target)
+                data, corrected = correct_file(found, path, name, final)
+            except (NotCorrected, OSError, MemoryError) as error:
+                raise NotTried(target) from error
+            if corrected.data is not data:
+                contents[path] = corrected.data
+    return contents
 
 
-def _of_maps(source: MapSource, scanned: Scanned, config: ConfigFacts) -> SetResult:
-    facts = _facts_of(source, scanned.summary, config)
-    settings = source.settings
-    return SetResult(
-        name=source.name,
-        facts=facts,
-        worst=scanned.summary.worst_files(source.root),
-        notes=list(source.notes),
-        decoded=scanned.decoded,
-        reused=scanned.reused,
-        ignored=[value for value, label in enumerate(settings.table()) if label == settings.ignore_index],
-    )
-
-
-def _split_of(source: Source) -> str:
-    """Return the split of a config's source, from its name (``'val, test'`` if both are the same)."""
-    return source.name if all(word in SPLITS for word in source.name.split(', ')) else ''
+def _add_config(facts: LabelFacts, source: Source, config: ConfigFacts) -> LabelFacts:
+    if facts.volumes is None:
+        facts.config = facts.config or config
+        # A config's source has the name of its split (``'val, test'`` if both are the same).
+        facts.split = source.name if all(word in SPLITS for word in source.name.split(', ')) else ''
+    return facts

@@ -8,6 +8,7 @@ import os
 import stat
 import tempfile
 from collections import OrderedDict
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set
 
@@ -59,6 +60,22 @@ class Files:
     It goes to other processes and machines, and takes along what they need to read the same URLs.
     """
 
+    def __init__(self) -> None:
+        self._held: Dict[str, bytes] = {}
+
+    @contextmanager
+    def replaced(self, contents: Mapping[str, bytes]) -> Iterator[None]:
+        """Read other contents in place of files, by their paths; of a folder that is listed they replace files only."""
+        before, self._held = self._held, {os.path.abspath(path): data for path, data in contents.items()}
+        try:
+            yield
+        finally:
+            self._held = before
+
+    def held(self, path: str) -> Optional[bytes]:
+        """Return the content that replaces a file; ``None`` if it is not replaced."""
+        return self._held.get(os.path.abspath(path)) if self._held else None
+
     def __getstate__(self) -> Dict[str, Any]:
         return {**vars(self), '_named': list_named()}
 
@@ -67,11 +84,14 @@ class Files:
         vars(self).update(state)
 
     def is_far(self, path: str) -> bool:
-        """Return True if reading takes a request, which others may run alongside."""
-        return is_url(path)
+        """Return True if :meth:`content` reads a file: it takes a request, which others may run alongside, or none."""
+        return is_url(path) or self.held(path) is not None
 
     def look_at(self, path: str) -> Optional[Object]:
         """Return what is at a path; ``None`` if there is nothing."""
+        held = self.held(path)
+        if held is not None:
+            return Object(False, len(held), (len(held), 0))
         try:
             if self.is_far(path):
                 return systems.look_at(path)
@@ -130,6 +150,9 @@ class Files:
         """Read a far file, or its first ``most`` bytes; never raise. A body shorter or longer than the file counts as
         failed.
         """
+        held = self.held(path)
+        if held is not None:
+            return Content(held[:most], (len(held), 0))
         try:
             stamp = stamp or self._stamp(path)
             return Content(self._whole(path, stamp, most), stamp)
@@ -142,6 +165,8 @@ class Files:
 
     def readers(self, paths: Sequence[str], read: Callable[[str], bytes]) -> Iterator[Callable[[], bytes]]:
         """Yield what reads each of many files, all far or none, or raises; of far ones the next are on the way."""
+        if self._held:
+            return (partial(_data, self.content(path)) if self.is_far(path) else partial(read, path) for path in paths)
         if paths and self.is_far(paths[0]):
             return (partial(_data, content) for content in ahead(partial(self.content, path) for path in paths))
         return (partial(read, path) for path in paths)
@@ -153,6 +178,9 @@ class Files:
             OSError: It does not exist, may not be read, or is a folder, a pipe or a device (which could block for
                 ever).
         """
+        held = self.held(path)
+        if held is not None:
+            return io.BytesIO(held)
         if not self.is_far(path):
             return open_regular(path)
         found = self.look_at(path)
@@ -173,6 +201,18 @@ class Files:
                 file.write(part)
         file.seek(0)
         return file  # type: ignore[return-value]
+
+    def read(self, path: str, most: int) -> bytes:
+        """Read a regular file of at most so many bytes.
+
+        Raises:
+            OSError: As :meth:`open`, or the file is larger.
+        """
+        with self.open(path) as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise OSError(errno.EFBIG, f'it is larger than {most >> 20} MiB')
+        return data
 
     def _stamp(self, path: str) -> Optional[Stamp]:
         folder, _, name = path.rpartition('/')

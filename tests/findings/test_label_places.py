@@ -14,7 +14,7 @@ from situation import save, save_photos, seg_data, seg_model, write_config
 from targets import scan_sets, write_edited
 
 from mmguard.findings import Finding
-from mmguard.scanning import run
+from mmguard.formats.maps import source
 
 
 def found_in(config: Path, *splits: str) -> List[Finding]:
@@ -77,7 +77,7 @@ def test_the_folder_of_the_images_is_left_for_that_of_the_labels(masks: Path) ->
 
 
 def test_few_of_the_other_files_are_read(masks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, 'OTHER_FILES', 5)
+    monkeypatch.setattr(source, 'OTHER_FILES', 5)
     read: List[int] = []
 
     def counted(items: Any, *args: Any) -> Any:
@@ -85,8 +85,8 @@ def test_few_of_the_other_files_are_read(masks: Path, monkeypatch: pytest.Monkey
         read.append(len(listed))
         return scan_maps(listed, *args)
 
-    scan_maps = run.scan_maps
-    monkeypatch.setattr(run, 'scan_maps', counted)
+    scan_maps = source.scan_maps
+    monkeypatch.setattr(source, 'scan_maps', counted)
     (finding,) = found_in(config_of(masks, 'train'))
     assert finding.edits
     assert read[0] == 12

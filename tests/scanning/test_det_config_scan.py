@@ -14,7 +14,7 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from small_det_runs import LAYOUTS, MAKERS, faults_in, small_config
 
-from mmguard.formats.table import merged
+from mmguard.formats.table import merge_facts
 from mmguard.scanning.config_instances import datasets_of_config, scan_detection_config
 
 
@@ -152,7 +152,7 @@ def test_the_smallest_head_counts_and_an_rpn_is_none(tmp_path: Path) -> None:
 def test_facts_add_up(tmp_path: Path) -> None:
     write(tmp_path, coco([ann(0), ann(0, category=2), ann(2, box=(0, 0, 0, 5))]))
     once = scan_detection_config(loader(leaf(tmp_path, metainfo=dict(classes=('cat', 'fish')))))
-    twice = merged([once, once])
+    twice = merge_facts([once, once])
     assert twice.histogram == {label: 2 * count for label, count in once.histogram.items()}
     assert (twice.total, twice.files, twice.num_classes) == (6, 6, 2)
     assert twice.reasons == {'box_no_area': 2}

@@ -11,9 +11,9 @@ import pytest
 from label_files import BLOCKS, write
 
 from mmguard.errors import CannotRun
-from mmguard.formats.maps.engine import scan_maps
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.maps.source import scan_maps
 from mmguard.scanning import processes
 from mmguard.scanning.processes import DaskCluster
 

@@ -14,12 +14,12 @@ from this_stack import IS_ONEDL
 from mmguard.cli import main
 from mmguard.config.old_style import add_loaders
 from mmguard.config.read import ReadConfig, read_config
-from mmguard.formats.maps.engine import scan_here
 from mmguard.formats.options import ScanOptions
+from mmguard.formats.tasks import scan_here
 from mmguard.scanning.config_instances import datasets_of_config
 from mmguard.scanning.config_maps import split_sets
+from mmguard.scanning.plans import plan_of
 from mmguard.scanning.run import SetResult, run_plan
-from mmguard.scanning.target import plan_of
 
 BOXES = [('crack', [10, 20, 100, 120]), ('rust', [20, 20, 60, 70])]
 HEAD = dict(type='Shared2FCBBoxHead', num_classes=2, loss_cls=dict(type='CrossEntropyLoss'))

@@ -11,12 +11,13 @@ import pytest
 from label_files import BLOCKS, write
 
 from mmguard.cli import main
-from mmguard.formats.maps.engine import scan_here, scan_maps
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.maps.source import scan_maps
 from mmguard.formats.options import ScanOptions
+from mmguard.formats.tasks import scan_here
+from mmguard.scanning.plans import plan_of
 from mmguard.scanning.run import run_plan
-from mmguard.scanning.target import plan_of
 
 SHIFTED = MapSettings(num_classes=150, reduce_zero_label=True)
 

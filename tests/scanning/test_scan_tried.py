@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any, Dict
@@ -10,13 +11,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmguard.formats.maps.engine import scan_maps
+from mmguard.formats.coco import Coco
+from mmguard.formats.correction import NotTried
+from mmguard.formats.maps.counts import convert_counts
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.maps.source import correct_maps, scan_maps
 from mmguard.formats.maps.summary import MapSummary
-from mmguard.formats.options import FixOptions
-from mmguard.scanning.copies import write_copies
-from mmguard.scanning.trial_copies import NotTried, convert_counts, copies_of, copies_of_maps
+from mmguard.formats.options import FixOptions, ScanOptions
+from mmguard.scanning.run import correct_files
+from mmguard.storage.files import FILES
+from mmguard.tools.fix.copies import write_copies
 
 LABEL = np.arange(48, dtype=np.uint8).reshape(6, 8) % 3
 COLOURS = np.array([(0, 0, 0), (250, 50, 83), (51, 221, 255)], np.uint8)
@@ -63,7 +68,7 @@ def test_the_counts_are_those_of_the_written_files(name: str, tmp_path: Path) ->
     reported = convert_counts(summary_of(folder), options)
     assert not write_copies(folder, tmp_path / 'out', options).left_out
     seen = summary_of(tmp_path / 'out')
-    again = reported.labelled_by(SETTINGS)
+    again = reported.relabel(SETTINGS)
     assert (again.raw, again.trained, again.forms, again.changes) == (seen.raw, seen.trained, seen.forms, seen.changes)
 
 
@@ -87,7 +92,7 @@ def test_what_is_left_out_is_not_known(images: Any, ending: str, given: Dict[str
 
 def test_a_value_that_no_option_maps_stays_to_be_seen(tmp_path: Path) -> None:
     reported = convert_counts(summary_of(written(tmp_path / 'labels', [Image.fromarray(LABEL * 100)])), FixOptions(3))
-    assert set(reported.labelled_by(SETTINGS).trained) == {0, 100, 200}
+    assert set(reported.relabel(SETTINGS).trained) == {0, 100, 200}
 
 
 def test_palettes_that_opencv_reads_as_colours_are_right_for_pillow(tmp_path: Path) -> None:
@@ -96,8 +101,8 @@ def test_palettes_that_opencv_reads_as_colours_are_right_for_pillow(tmp_path: Pa
     by_opencv = MapSettings(num_classes=3, backend='cv2')
     summary = scan_maps(FolderSource(str(folder), by_opencv).items(), by_opencv).summary
     assert set(summary.trained) == {17, 80, 200}
-    assert summary.labelled_by(SETTINGS).trained == summary_of(folder).trained
-    assert not summary.labelled_by(SETTINGS).changes
+    assert summary.relabel(SETTINGS).trained == summary_of(folder).trained
+    assert not summary.relabel(SETTINGS).changes
 
 
 def annotations(folder: Path, **more: Any) -> str:
@@ -111,17 +116,23 @@ def annotations(folder: Path, **more: Any) -> str:
     return str(path)
 
 
-def test_a_copy_is_read_in_place_of_its_file(tmp_path: Path) -> None:
+COCO = Coco()
+
+
+def test_a_file_is_corrected_in_memory(tmp_path: Path) -> None:
     pytest.importorskip('msgspec')
     path = annotations(tmp_path)
-    with copies_of([(path, (('renumber', 0),))]) as copies:
-        assert json.loads(Path(copies[path]).read_text())['categories'] == [dict(id=0, name='cat')]
+    contents = correct_files(((path, (('renumber', 0),)),), COCO)
+    assert json.loads(contents[path])['categories'] == [dict(id=0, name='cat')]
+    with FILES.replaced(contents):
+        assert list(COCO.read(path, ScanOptions()).annotations.categories) == [0]
+    assert list(COCO.read(path, ScanOptions()).annotations.categories) == [1]
 
 
-def test_what_has_no_copy_is_not_tried(tmp_path: Path) -> None:
+def test_what_is_left_out_is_not_tried(tmp_path: Path) -> None:
     path = annotations(tmp_path, categories=5)
-    with pytest.raises(NotTried), copies_of([(path, ())]):
-        pass
+    with pytest.raises(NotTried):
+        correct_files(((path, ()),), COCO)
 
 
 def test_a_fault_of_the_writer_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,8 +140,8 @@ def test_a_fault_of_the_writer_is_raised(tmp_path: Path, monkeypatch: pytest.Mon
         raise KeyError('x')
 
     monkeypatch.setattr('mmguard.formats.coco.write._apply_options', raise_it)
-    with pytest.raises(KeyError), copies_of([(annotations(tmp_path), ())]):
-        pass
+    with pytest.raises(KeyError):
+        correct_files(((annotations(tmp_path), ()),), COCO)
 
 
 def test_a_few_label_maps_are_tried_as_copies(tmp_path: Path) -> None:
@@ -139,9 +150,9 @@ def test_a_few_label_maps_are_tried_as_copies(tmp_path: Path) -> None:
     Path(paths[1]).write_bytes(Path(paths[0]).read_bytes()[:40])
     Image.fromarray(np.eye(3, dtype=np.uint8)[None]).save(paths[2])
     options = FixOptions(num_classes=2, label_map={255: 1})
-    with copies_of_maps(paths[:2], options) as copies:  # that one is cut off is no fault of the edit
-        assert list(copies) == [str(tmp_path / 'labels.png')]
-        with Image.open(copies[str(tmp_path / 'labels.png')]) as image:
-            assert np.asarray(image).tolist() == [[0, 1], [1, 0]]
-    with pytest.raises(NotTried), copies_of_maps(paths, options):
-        pass
+    contents = correct_maps(paths[:2], options)  # that one is cut off is no fault of the edit
+    assert list(contents) == [str(tmp_path / 'labels.png')]
+    with Image.open(io.BytesIO(contents[str(tmp_path / 'labels.png')])) as image:
+        assert np.asarray(image).tolist() == [[0, 1], [1, 0]]
+    with pytest.raises(NotTried):
+        correct_maps(paths, options)

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-from mmguard.formats.maps import engine
+from mmguard.formats.maps import source
 from mmguard.formats.maps.record import MapItem, MapRecord
 from mmguard.formats.maps.settings import MapSettings
 
@@ -33,7 +33,7 @@ def generated(item: MapItem, settings: MapSettings, invalid: Any, content: Any =
 
 def dask_setup(worker: Any = None) -> None:
     """Called by dask, with the worker."""
-    engine.read_map = generated  # type: ignore[assignment]
+    source.read_map = generated  # type: ignore[assignment]
 
 
 async def _work(address: str, workers: int) -> None:

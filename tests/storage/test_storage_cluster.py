@@ -151,12 +151,12 @@ def test_without_its_scheduler_a_scan_ends_and_another_goes_on(
 
 _ENDS = """
 import os
-from mmguard.tools.scan import engine, read
+from mmguard.formats.maps import read, source
 
 def ends(item, *more):
     return os._exit(1) if item.path.endswith('7.png') else read.read_map(item, *more)
 
-engine.read_map = ends
+source.read_map = ends
 """
 
 

@@ -25,8 +25,8 @@ from mmguard.formats.table import (
     Table,
     counts_of,
     facts_of,
+    find_repeated,
     places,
-    repeated,
     side_by_side,
 )
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
@@ -102,7 +102,7 @@ def scan_coco(
     _describe_categories(coco, table, class_names, numbering, annotations, faults, source)
     _describe_ids(coco, table, annotations, bool(by_url))
     _describe_sizes(coco, faults, source)
-    annotations.masks_read = masks
+    annotations.masks_read, annotations.names_from = masks, '' if lvis else 'categories'
     if masks and not coco.panoptic:
         _describe_masks(coco, table, annotations)
     if images is not None:
@@ -310,9 +310,11 @@ def _describe_sizes(coco: CocoFile, faults: Faults, source: str) -> None:
 def _describe_ids(coco: CocoFile, table: Table, annotations: AnnotationFacts, by_url: bool) -> None:
     columns, images = coco.annotations, coco.images
     image_ids = np.array(images.id, np.int64)
-    annotations.duplicate_image_ids = list(map(coco.ids.original, repeated(image_ids[image_ids != ABSENT])))
+    annotations.duplicate_image_ids = list(map(coco.ids.original, find_repeated(image_ids[image_ids != ABSENT])))
     if not coco.panoptic:
-        annotations.duplicate_annotation_ids = list(map(coco.ids.original, repeated(columns.id[columns.id != ABSENT])))
+        annotations.duplicate_annotation_ids = list(
+            map(coco.ids.original, find_repeated(columns.id[columns.id != ABSENT]))
+        )
     if len(set(images.name)) < len(images.name):
         twice = (name for name, count in Counter(images.name).items() if count > 1 and name)
         annotations.duplicate_files = [name for name, _ in zip(twice, range(EXAMPLES))]

@@ -11,7 +11,8 @@ import numpy as np
 
 from mmguard.files.inside import find_inside
 from mmguard.formats.boxes import Corners, clamp, fault_of, number, numbers, shortest
-from mmguard.formats.options import Corrected, FixOptions, NotCorrected
+from mmguard.formats.correction import Corrected, NotCorrected
+from mmguard.formats.options import FixOptions
 from mmguard.formats.table import LARGEST_SIDE
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
 from mmguard.text import quantity

@@ -11,7 +11,7 @@ from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.faults import Faults
-from mmguard.formats.labelme.read import listed
+from mmguard.formats.labelme.read import list_files
 from mmguard.formats.listings import first_entries, is_folder, is_image_name
 from mmguard.formats.table import EXAMPLES
 from mmguard.labels.instances import LABEL_REASON
@@ -37,6 +37,7 @@ def facts_of_images(
     missing, absent = _missing(images)
     annotations = AnnotationFacts(
         format='images',
+        names_from='',
         categories=dict(enumerate(names)),
         instances_of={name: histogram.get(label, 0) for label, name in enumerate(names)},
         images_of={name: with_label.get(label, 0) for label, name in enumerate(names)},
@@ -192,6 +193,6 @@ def scan_class_folder(
         faults.add('there are fewer class folders than classes', f'{folder}: {len(names)} of {num_classes}')
     images: List[Labelled] = []
     for label, name in enumerate(names):
-        of_class = [one for one in listed(os.path.join(folder, name), faults, '') if is_image_name(one)]
+        of_class = [one for one in list_files(os.path.join(folder, name), faults, '') if is_image_name(one)]
         images += [Labelled(f'{name}/{one}: {label}', os.path.join(folder, name, one), [label]) for one in of_class]
     return facts_of_images(images, folder, names, num_classes, faults)

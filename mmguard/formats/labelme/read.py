@@ -24,7 +24,7 @@ from mmguard.formats.labelme.records import (
     size_of_data,
 )
 from mmguard.formats.listings import is_gray, is_image_name, walk
-from mmguard.formats.maps.forms import shown_size
+from mmguard.formats.maps.forms import read_shown_size
 from mmguard.formats.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of, table_of_names
 from mmguard.storage.files import FILES
 
@@ -63,7 +63,7 @@ def facts_of_shapes(
     """
     read = [_Read(file, _objects(file.shapes)) for file in files]
     found = Counter(shape.label for one in read for shape in one.objects)
-    annotations = AnnotationFacts(format='labelme', labelled_by='class list', sources=[target])
+    annotations = AnnotationFacts(format='labelme', labelled_by='class list', names_from='', sources=[target])
     annotations.classes_counted = num_classes is None and counted
     table = _table(read, names, sorted(set(found) | set(names)), annotations)
     annotations.categories = dict(enumerate(names))
@@ -223,14 +223,13 @@ def scan_labelme(
     num_classes: Optional[int] = None,
     class_names: Optional[Sequence[str]] = None,
     images: Optional[str] = None,
-    home: Optional[str] = None,
     look: bool = True,
 ) -> LabelFacts:
     """Read the JSON files of a folder, or a single one. Never raise because of their content.
 
     Labels are positions in ``class_names``, by default the sorted names that occur; objects with other names are in
     ``annotations.left_out``. Shapes of one label and ``group_id`` are one object, as in Labelme's own converters.
-    Images are in ``images``, or found by ``imagePath`` relative to ``home``, the original folder of copied files.
+    Images are in ``images``, or found by ``imagePath``.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are JSON files.
@@ -239,13 +238,13 @@ def scan_labelme(
         ValueError: Neither a shape nor a fault was found.
     """
     faults = Faults()
-    root, images_root = folder_of(target), os.path.abspath(images or folder_of(home or target))
+    root, images_root = folder_of(target), os.path.abspath(images or folder_of(target))
     read: List[ShapeFile] = []
-    for name in listed(target, faults) if os.path.isdir(target) else [os.path.basename(target)]:
+    for name in list_files(target, faults) if os.path.isdir(target) else [os.path.basename(target)]:
         file = read_labelme(os.path.join(root, name), name, faults)
         if file is not None:
             image = _image_of(name, file.image, images is not None) if file.image else ''
-            read.append(_sized(file._replace(image=image), images_root, name, faults if look else None))
+            read.append(_add_size(file._replace(image=image), images_root, name, faults if look else None))
     found = labels_of(read)
     if not found and not faults:
         raise ValueError(f'nothing was read: {len(read):,} JSON of Labelme without a shape')
@@ -261,14 +260,14 @@ def folder_of(path: str) -> str:
     return path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
 
 
-def listed(root: str, faults: Faults, ending: str = '.json') -> List[str]:
+def list_files(root: str, faults: Faults, ending: str = '.json') -> List[str]:
     """Return the files with an extension in a folder and its subfolders, relative to the folder."""
     names = []
 
-    def refused(folder: str, error: OSError) -> None:
+    def add_fault(folder: str, error: OSError) -> None:
         faults.add(f'the folder cannot be read: {error.strerror or error}', folder)
 
-    for folder, files, _ in walk(root, refused):
+    for folder, files, _ in walk(root, add_fault):
         names += [
             os.path.relpath(os.path.join(folder, name), root)
             for name in files
@@ -289,7 +288,7 @@ def around(root: str) -> str:
     return os.path.dirname(os.path.dirname(root))
 
 
-def _sized(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> ShapeFile:
+def _add_size(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> ShapeFile:
     """Return a file with the size read from its image if missing, and without the embedded image."""
     size = file.size
     if size is None and faults is not None:
@@ -302,7 +301,7 @@ def _sized(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> S
                 path = resolve_inside(root, file.image, around(root))
                 if os.path.exists(path):
                     with open_regular(path) as image, Image.open(image) as opened:
-                        height, width = shown_size(opened)
+                        height, width = read_shown_size(opened)
                     size = float(height), float(width)
         except Exception as error:  # decoders raise many types for a damaged file
             faults.add('cannot be read: the image, and the file has no size', f'{name}: {str(error)[:120]}')

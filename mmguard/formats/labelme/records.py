@@ -9,10 +9,10 @@ import math
 import struct
 from typing import Any, List, NamedTuple, Optional, Tuple
 
-from mmguard.files.regular import read_regular
 from mmguard.formats.coco.records import is_writable
 from mmguard.formats.faults import Faults
 from mmguard.formats.table import NO_NUMBER
+from mmguard.storage.files import FILES
 from mmguard.text import shorten
 
 #: A file with an embedded image has tens of megabytes.
@@ -164,7 +164,7 @@ def _corners(kind: str, points: Points) -> Tuple[float, ...]:
 def _read_json(path: str, source: str, faults: Faults) -> Optional[Tuple[Any]]:
     """Return the content of a JSON file as a 1-tuple; ``None``, with a fault recorded, if it cannot be read."""
     try:
-        text = read_regular(path, LARGEST)
+        text = FILES.read(path, LARGEST)
     except (OSError, ValueError) as error:
         faults.add(f'cannot be read: {getattr(error, "strerror", None) or error}', source)
         return None
@@ -197,7 +197,7 @@ def _points_of(value: Any, where: str, faults: Faults) -> Optional[Points]:
     points = [point for point in map(_point_of, pairs) if point is not None]
     if len(points) == len(pairs):
         return points
-    faults.add('points of a shape are no pairs of finite numbers', f'{where}: {shorten(value)}')
+    faults.add('points of a shape are not pairs of finite numbers', f'{where}: {shorten(value)}')
     return None
 
 

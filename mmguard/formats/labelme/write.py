@@ -8,11 +8,12 @@ from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
 from mmguard.formats.boxes import clamp, fault_of, shortest
+from mmguard.formats.correction import Corrected, LabelFiles, NotCorrected, names_below
 from mmguard.formats.faults import Faults
-from mmguard.formats.labelme.read import LISTS, NO_CLASS, folder_of, is_other_file
+from mmguard.formats.labelme.read import LISTS, NO_CLASS, folder_of, is_other_file, scan_labelme
 from mmguard.formats.labelme.records import NO_AREA, Shape, shape_of
 from mmguard.formats.listings import is_image_name
-from mmguard.formats.options import Corrected, FixOptions, LabelFiles, NotCorrected, names_below
+from mmguard.formats.options import FixOptions
 from mmguard.text import quantity
 
 _INF = float('inf')
@@ -26,8 +27,9 @@ def files_of_labelme(target: str, options: FixOptions) -> LabelFiles:
     names = [name for name in below if _is_of(root, name)]
     return LabelFiles(
         [(os.path.join(root, name), name) for name in names],
-        lambda data, _: _correct(data, options),
+        lambda data, _: correct_labelme(data, options),
         frozenset(name for name in names if not name.lower().endswith('.json')),
+        lambda path: scan_labelme(path, look=False),
     )
 
 
@@ -38,7 +40,7 @@ def _is_of(root: str, name: str) -> bool:
     return is_image_name(os.path.basename(name)) or os.path.basename(name) in LISTS
 
 
-def _correct(data: bytes, options: FixOptions) -> Corrected:
+def correct_labelme(data: bytes, options: FixOptions) -> Corrected:
     """Correct a Labelme file; a valid one is copied unchanged."""
     if options.boxes not in ('', 'corners'):
         raise NotCorrected('--boxes does not apply to Labelme, which has points in pixels')

@@ -1,1 +1,100 @@
 """Label maps: an image or array per sample, a class per pixel."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from mmguard.findings.facts import ConfigFacts
+from mmguard.formats.correction import CannotCorrect, LabelFiles, ending_of
+from mmguard.formats.format import CannotScan, Format, Sets
+from mmguard.formats.listings import IMAGE_ENDINGS, label_and_image_folders, read_labelmap
+from mmguard.formats.options import FixOptions, ScanOptions
+from mmguard.labels.space import LabelRule
+from mmguard.labels.spaces import label_map_of
+from mmguard.storage.files import FILES
+from mmguard.storage.urls import below, is_url
+
+#: Folders of masks in VOC and similar data sets.
+_MASKS = ('SegmentationClass', 'SegmentationObject')
+
+
+class LabelMaps(Format):
+    """A folder of label maps, or one."""
+
+    name = 'maps'
+    endings = (*IMAGE_ENDINGS, '.npy')
+    beside_suffix = at_urls = renames = True
+
+    def detect(self, target: str) -> bool:
+        return FILES.is_folder(target) or not os.path.basename(target).startswith('.')
+
+    def sets(self, target: str, options: ScanOptions) -> Sets:
+        from mmguard.formats.maps.folder import FolderSource
+        from mmguard.formats.maps.settings import settings_of
+        from mmguard.formats.other_files import describe_files
+
+        notes = []
+        if options.images is None and FILES.is_folder(target):
+            folders = label_and_image_folders(target)
+            if folders is not None:
+                target = folders[0]
+                options = replace(options, images=folders[1])
+                notes.append(f'labels: {folders[0]}, images: {folders[1]}')
+            elif not is_url(target) and all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
+                target = os.path.join(target, _MASKS[0])  # SegmentationObject numbers the objects
+                notes.append(f'labels: {target}')
+        try:
+            source = FolderSource(target, settings_of(options), options.images, options.suffix)
+            instead = source.found_instead()
+        except OSError as error:
+            raise CannotScan(str(error)) from error
+        if instead is not None:
+            raise CannotScan(
+                f'{target}: nothing was read, it has no label map. {describe_files(instead, source.suffix)}'
+            )
+        _import_pillow(target)
+        source.notes += notes
+        if not is_url(target):
+            source.declared = read_labelmap(target)
+        if options.num_classes is None:
+            source.notes.append('no --num-classes: every value counts as a class; with it, invalid ones are found')
+        facts = ConfigFacts(framework='mmseg', label_map=label_map_of(dict(options.label_map)))
+        if options.reduce_zero_label:
+            facts.reduce_zero_label['--reduce-zero-label'] = True
+        return Sets([source], facts)
+
+    def files(self, target: str, options: FixOptions) -> LabelFiles:
+        from mmguard.formats.maps.folder import label_files
+        from mmguard.formats.maps.write import correct_map
+
+        if not os.path.isdir(target):
+            raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
+        maps = sorted(below(path, target) for path in label_files(target, options.suffix))
+        if not maps:
+            if options.suffix:
+                raise CannotCorrect(f'{target}: no label map has a name that ends with {options.suffix} (--suffix)')
+            return super().files(target, options)
+        import PIL.Image  # noqa: F401  without it no label map can be written
+
+        if options.num_classes is None:
+            raise CannotCorrect('label maps do not say how many classes there are: add --num-classes N')
+        try:
+            LabelRule(options.num_classes or 1, options.ignore_index, options.on_invalid, options.label_map)
+        except (TypeError, ValueError) as error:
+            raise CannotCorrect(str(error)) from error
+        return LabelFiles(
+            [(os.path.join(target, name), name) for name in maps],
+            lambda data, name: correct_map(data, ending_of(name), options),
+        )
+
+
+def _import_pillow(target: str) -> None:
+    """Import pillow before processes are forked, so that they need not import it again."""
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError as error:
+        raise CannotScan(
+            f'{target}: label maps are read with pillow, which does not import ({error}): pip install pillow. COCO, '
+            f'LVIS and VOC annotations are read without it'
+        ) from error

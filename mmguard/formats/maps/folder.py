@@ -16,10 +16,10 @@ from mmguard.formats.listings import (
     label_and_image_folders,
     walk,
 )
-from mmguard.formats.maps.engine import MapSource
 from mmguard.formats.maps.forms import ARRAY_ENDING, is_array_name
 from mmguard.formats.maps.record import MapItem
 from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.maps.source import MapSource
 from mmguard.formats.other_files import ENOUGH, looks_like_yolo
 from mmguard.storage.files import FILES
 from mmguard.storage.urls import absolute, below, mirror_folder
@@ -33,7 +33,7 @@ LABEL_TAILS = (
 IMAGE_TAILS = ('_leftImg8bit', '_image', '_img', '_rgb', '_sat')
 
 
-def _without(stem: str, tails: Tuple[str, ...]) -> str:
+def _strip_tail(stem: str, tails: Tuple[str, ...]) -> str:
     """Return the part of a stem that a label file shares with its image."""
     tail = next((tail for tail in tails if stem.endswith(tail) and len(stem) > len(tail)), '')
     return stem[: len(stem) - len(tail)]
@@ -48,16 +48,16 @@ class Partners:
         for name in names:
             stem = os.path.splitext(name)[0]
             self._by_stem.setdefault(stem, name)
-            self._by_key.setdefault(_without(stem, IMAGE_TAILS), name)
+            self._by_key.setdefault(_strip_tail(stem, IMAGE_TAILS), name)
         self._found = set()  # type: ignore[var-annotated]
 
-    def of(self, label_stem: str) -> str:
+    def find(self, label_stem: str) -> str:
         """Return the image of a label; ``''`` if it has none."""
-        name = self._by_stem.get(label_stem) or self._by_key.get(_without(label_stem, LABEL_TAILS), '')
+        name = self._by_stem.get(label_stem) or self._by_key.get(_strip_tail(label_stem, LABEL_TAILS), '')
         self._found.add(name)
         return name
 
-    def without_label(self) -> List[str]:
+    def list_unlabelled(self) -> List[str]:
         """Return the images that no label has asked for."""
         return [name for name in self._by_stem.values() if name not in self._found]
 
@@ -125,7 +125,7 @@ class FolderSource(MapSource):
         return False
 
     def found_instead(self) -> Optional[List[str]]:
-        """Return the other files that were seen if there is no label map; ``None`` if there is one."""
+        """Return the other files that were seen if the folder has no label map; ``None`` if it has one."""
         others: List[str] = []
         closed: List[str] = []
         photos = False
@@ -165,13 +165,13 @@ class FolderSource(MapSource):
                 if partners is None or images is None:
                     yield MapItem(path, stamp=stamps.get(name))
                     continue
-                partner = partners.of(stem)
+                partner = partners.find(stem)
                 # Without a partner: the name that it should have.
                 image = os.path.join(images, partner or f'{stem}.*')
                 yield MapItem(path, image, stamps.get(name), beside.stamps.get(partner))
             if partners is not None and images is not None:
                 visited.add(images)
-                for name in partners.without_label():
+                for name in partners.list_unlabelled():
                     self.noticed.missing_labels.add(os.path.join(images, name))
         if self.images is not None:
             self._notice_folders_without_labels(self.images, visited)

@@ -151,7 +151,7 @@ def form_of_array(values: np.ndarray) -> str:
     return 'gray16' if values.dtype.itemsize == 2 else 'gray32'
 
 
-def shown_size(image: Any) -> Tuple[int, int]:
+def read_shown_size(image: Any) -> Tuple[int, int]:
     """Return height and width of an open pillow image as loaders show it: turned if its EXIF tag says so."""
     width, height = image.size
     turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
@@ -175,7 +175,7 @@ _TO_LABELS = (
 )
 
 
-def words_of_unread(unreadable: Mapping[str, Examples]) -> str:
+def describe_unread(unreadable: Mapping[str, Examples]) -> str:
     """Say how to make label maps of the unread files; empty if a file is missing or damaged."""
     steps = {fault: next((s for start, s in _TO_LABELS if re.match(start, fault)), '') for fault in unreadable}
     if not all(steps.values()):

@@ -94,7 +94,7 @@ _TIFF = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
 
 
 @lru_cache(maxsize=None)
-def _known_formats() -> Tuple[str, ...]:
+def _list_formats() -> Tuple[str, ...]:
     """Return the formats that this build of pillow can read."""
     from PIL import Image  # not at the top: annotation files are scanned without pillow
 
@@ -123,7 +123,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
             record.stamp, record.fault, length = _stamp_and_fault(item.path, content)
             if record.fault:
                 return record
-            with _opened(item.path, content) as file:
+            with _open(item.path, content) as file:
                 head = file.read(_HEAD)
                 file.seek(0)
                 if forms.is_array_name(os.path.basename(item.path)):
@@ -132,7 +132,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
                     if any(invalid[value] for value in record.as_loaded):
                         record.between = count_between(_as_uint8(stored), invalid)
                     return record
-                with Image.open(file, formats=_known_formats()) as image:
+                with Image.open(file, formats=_list_formats()) as image:
                     _check_header(image, length)
                     label = _read_pixels(record, image, head)
                     if settings.backend != DEFAULT_BACKEND:
@@ -192,7 +192,7 @@ def _stamp_and_fault(path: str, content: Optional[Content]) -> Tuple[Optional[St
     return (status.st_size, status.st_mtime_ns), fault, status.st_size
 
 
-def _opened(path: str, content: Optional[Content]) -> BinaryIO:
+def _open(path: str, content: Optional[Content]) -> BinaryIO:
     return open_regular(path) if content is None else io.BytesIO(content.data)
 
 
@@ -205,13 +205,13 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
         record.image_stamp, record.image_fault, _ = _stamp_and_fault(record.image, content)
         if record.image_fault:
             return
-        with _opened(record.image, content) as file:
+        with _open(record.image, content) as file:
             head = file.read(_HEAD)
             file.seek(0)
-            with Image.open(file, formats=_known_formats()) as image:
+            with Image.open(file, formats=_list_formats()) as image:
                 record.image_form = forms.form_of(image)
                 record.image_lossy = forms.is_lossy(image, head)
-                record.image_shape = forms.shown_size(image)
+                record.image_shape = forms.read_shown_size(image)
     except UnidentifiedImageError as error:
         if head.startswith(_TIFF):
             record.image_form = 'other'  # bands or numbers that other loaders read
@@ -269,7 +269,7 @@ def _store_array(record: MapRecord, stored: np.ndarray) -> None:
 
 def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> None:
     if scale != 1:
-        record.raw = _moved(counts, lambda value: round(value / scale))
+        record.raw = _move(counts, lambda value: round(value / scale))
         if record.raw != counts:
             record.loaded = counts
             record.changes.append('scaled')
@@ -340,7 +340,7 @@ def _is_gray(image: Any) -> bool:
     return bool((bands[..., 0] == bands[..., 1]).all() and (bands[..., 0] == bands[..., 2]).all())
 
 
-def _moved(counts: Dict[int, int], move: Any) -> Dict[int, int]:
+def _move(counts: Dict[int, int], move: Any) -> Dict[int, int]:
     moved: Dict[int, int] = {}
     for value, count in counts.items():
         target = int(move(value))

@@ -79,7 +79,7 @@ class MapRecord:
         """Value as loaded -> elements."""
         return self.raw if self.loaded is None else self.loaded
 
-    def decoded(self, stored: int) -> int:
+    def decode(self, stored: int) -> int:
         """Return what the loader makes of a value of ``raw``, 0 to 255."""
         if 'scaled' in self.changes and self.loaded is not None:
             return dict(zip(sorted(self.raw), sorted(self.loaded)))[stored]
@@ -113,7 +113,7 @@ class MapRecord:
 
 def _pair_of(value: Any) -> Tuple[int, int]:
     if not isinstance(value, list) or [type(number) for number in value] != [int, int]:
-        raise ValueError(f'{value!r:.80} is no pair of integers')
+        raise ValueError(f'{value!r:.80} is not a pair of integers')
     return value[0], value[1]
 
 
@@ -128,7 +128,7 @@ class Fetched(NamedTuple):
     image: Optional[Content] = None
 
 
-def fetched(items: Iterable[MapItem], settings: MapSettings) -> Iterator[Tuple[MapItem, Fetched]]:
+def fetch_ahead(items: Iterable[MapItem], settings: MapSettings) -> Iterator[Tuple[MapItem, Fetched]]:
     """Yield each item with its fetched content, while the next ones are being fetched."""
     ours = list(items)
     if any(is_far(item, settings) for item in ours):
@@ -139,7 +139,7 @@ def fetched(items: Iterable[MapItem], settings: MapSettings) -> Iterator[Tuple[M
 
 
 def fetch(item: MapItem, settings: MapSettings) -> Fetched:
-    """Fetch one item, as :func:`fetched` does."""
+    """Fetch one item, as :func:`fetch_ahead` does."""
     files = settings.files
     label = files.content(item.path, item.stamp) if files.is_far(item.path) else None
     if item.image is None or not files.is_far(item.image):
@@ -147,7 +147,7 @@ def fetch(item: MapItem, settings: MapSettings) -> Fetched:
     return Fetched(label, files.content(item.image, item.image_stamp, HEAD))
 
 
-def stamped(items: Iterable[MapItem], settings: MapSettings) -> Iterator[MapItem]:
+def stamp_items(items: Iterable[MapItem], settings: MapSettings) -> Iterator[MapItem]:
     """Yield items with their present stamps; those of remote files are requested ahead, unless a listing gave them."""
     source = iter(items)
     first = next(source, None)
@@ -155,13 +155,13 @@ def stamped(items: Iterable[MapItem], settings: MapSettings) -> Iterator[MapItem
         return
     all_items = chain([first], source)
     if is_far(first, settings):
-        yield from ahead(partial(_stamped, item, settings) for item in all_items)
+        yield from ahead(partial(_stamp, item, settings) for item in all_items)
     else:
         for item in all_items:
-            yield _stamped(item, settings)
+            yield _stamp(item, settings)
 
 
-def _stamped(item: MapItem, settings: MapSettings) -> MapItem:
+def _stamp(item: MapItem, settings: MapSettings) -> MapItem:
     image = item.image_stamp
     if image is None and item.image is not None:
         image = settings.files.stamp_of(item.image)

@@ -1,4 +1,4 @@
-"""How training turns the values of label maps into labels."""
+"""Settings with which training turns the values of label maps into labels."""
 
 from __future__ import annotations
 

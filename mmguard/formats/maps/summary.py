@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from mmguard.findings.facts import LabelFacts, MapFacts
+from mmguard.findings.facts import MOST_FILES, LabelFacts, MapFacts
 from mmguard.formats.faults import MISSING, Examples, printable
 from mmguard.formats.maps.record import MapRecord
 from mmguard.formats.maps.settings import MapSettings
@@ -16,7 +16,7 @@ MAX_VALUES = 1 << 16
 MAX_COLOURS = 256
 MAX_FRACTIONS = 64
 _FEW = 5
-_MOST_COUNTED = {'fractions': MAX_FRACTIONS, 'colours': MAX_COLOURS}
+_MOST_COUNTED = {'fractions': MAX_FRACTIONS, 'colours': MAX_COLOURS, 'offending': MOST_FILES}
 #: Number of files that are named per value, form and fault.
 _EXAMPLES = {'examples': _FEW, 'form_examples': _FEW, 'unreadable': 20}
 #: Forms that pillow decodes to the stored values.
@@ -28,7 +28,7 @@ class MapSummary:
 
     ``add`` and ``merge`` are associative and commutative as long as a data set has at most 65,536 stored values
     and 256 colours; labels of label maps as trained (at most 256) are always exact. Memory does not grow with the
-    number of files.
+    number of files, except for the names of the first ``MOST_FILES`` files with invalid labels.
     """
 
     def __init__(self, settings: MapSettings) -> None:
@@ -37,6 +37,8 @@ class MapSummary:
         self.files = 0
         self.total = 0
         self.offending_files = 0
+        #: File with invalid labels -> their number.
+        self.offending: Dict[str, int] = {}
         self.lossy = 0
         self.image_lossy = 0
         self.gray_in_colour = 0
@@ -116,9 +118,10 @@ class MapSummary:
         invalid = {label: count for label, count in labels.items() if not self.settings.is_valid(label)}
         if invalid:
             self.offending_files += 1
-            stored = {value: n for value, n in record.raw.items() if self._is_invalid(record.decoded(value))}
+            _count(self.offending, record.path, sum(invalid.values()), MOST_FILES)
+            stored = {value: n for value, n in record.raw.items() if self._is_invalid(record.decode(value))}
             for value in stored:
-                self._add_stored(self.table[record.decoded(value)], [value])
+                self._add_stored(self.table[record.decode(value)], [value])
             where = (record.path, record.image or '')
             self.worst.add((-sum(invalid.values()), *where, _most(stored), _most(invalid)))
             if record.between:
@@ -160,14 +163,14 @@ class MapSummary:
             elif isinstance(value, dict):
                 _add_counts(own, value, _MOST_COUNTED.get(name, MAX_VALUES))
 
-    def labelled_by(self, settings: MapSettings) -> MapSummary:
+    def relabel(self, settings: MapSettings) -> MapSummary:
         """Return the summary of the same files with other settings; elements are counted exactly.
 
         The number of files per label is an estimate: that of the label's most frequent value.
         """
         other = copy(self)
         other.settings, other.table = settings, settings.table()
-        other.trained, other.files_with_class, other.stored = {}, {}, {}
+        other.trained, other.files_with_class, other.stored, other.offending = {}, {}, {}, {}
         if settings.backend == 'pillow' != self.settings.backend and not {*self.forms} - _AS_STORED:
             other.loaded, other.changes = self.raw, {}
         for value, count in other.loaded.items():
@@ -194,11 +197,11 @@ class MapSummary:
         counts.update({f'unreadable {fault}': files.count for fault, files in sorted(self.unreadable.items())})
         share = self.invalid_between / self.invalid_looked_at if self.invalid_looked_at else None
         maps = MapFacts(
-            raw=_sorted(self.raw),
-            files_with=_sorted(self.files_with),
-            forms=_by_count(self.forms),
+            raw=_sort(self.raw),
+            files_with=_sort(self.files_with),
+            forms=_sort_by_count(self.forms),
             lossy=self.lossy,
-            loaded_otherwise=_by_count(self.changes),
+            loaded_otherwise=_sort_by_count(self.changes),
             at_edges=share,
             all_void=names(self.all_void),
             size_mismatches=[(printable(file, root), own, its) for file, own, its in self.size_mismatches.first],
@@ -210,9 +213,9 @@ class MapSummary:
             fractions={float(value): n for value, n in sorted(self.fractions.items(), key=lambda pair: float(pair[0]))},
             void_files=self.all_void.count,
             image_lossy=self.image_lossy,
-            files_with_class=_sorted(self.files_with_class),
-            image_forms=_by_count(self.image_forms),
-            colours={as_colour(colour): count for colour, count in _by_count(self.colours).items()},
+            files_with_class=_sort(self.files_with_class),
+            image_forms=_sort_by_count(self.image_forms),
+            colours={as_colour(colour): count for colour, count in _sort_by_count(self.colours).items()},
             gray_in_colour=self.gray_in_colour,
             black_palettes=self.black_palettes,
             form_examples={form: names(files) for form, files in sorted(self.form_examples.items())},
@@ -225,8 +228,9 @@ class MapSummary:
             total=self.total,
             files=self.files,
             offending_files=self.offending_files,
+            offending={printable(file, root): count for file, count in sorted(self.offending.items())},
             class_names=list(class_names),
-            histogram=_sorted(self.trained),
+            histogram=_sort(self.trained),
             kind='pixels',
             maps=maps,
             stored={label: values for label, values in sorted(self.stored.items()) if values != [label]},
@@ -267,11 +271,11 @@ def _most(counts: Dict[int, int]) -> Tuple[Tuple[int, int], ...]:
     return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_FEW])
 
 
-def _sorted(counts: Dict[int, int]) -> Dict[int, int]:
+def _sort(counts: Dict[int, int]) -> Dict[int, int]:
     return dict(sorted(counts.items()))
 
 
-def _by_count(counts: Dict[str, int]) -> Dict[str, int]:
+def _sort_by_count(counts: Dict[str, int]) -> Dict[str, int]:
     key: Callable[[Tuple[str, int]], Any] = lambda pair: (-pair[1], pair[0])  # noqa: E731
     return dict(sorted(counts.items(), key=key))
 

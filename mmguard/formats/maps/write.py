@@ -8,9 +8,10 @@ from typing import Dict, List, Tuple
 
 import numpy as np
 
+from mmguard.formats.correction import Corrected, NotCorrected, Unreadable
 from mmguard.formats.faults import fault_of
 from mmguard.formats.maps.forms import form_of, form_of_array, is_lossy, read_array, scale_of
-from mmguard.formats.options import Colour, Corrected, FixOptions, NotCorrected, Unreadable
+from mmguard.formats.options import Colour, FixOptions
 from mmguard.labels.space import LabelRule, value_counts
 from mmguard.text import quantity
 

@@ -48,10 +48,10 @@ def list_cases(root: str, spec: DatasetSpec) -> Listing:
         spec.layout = MSD
     named = spec.content.get('dataset') if spec.layout not in (V1, MSD) else None
     if isinstance(named, Mapping):
-        return _list_in_json(root, named, spec)
+        return _list_from_json(root, named, spec)
     if named is not None:
         spec.add(KEYS, f'dataset must map cases to {{"images": [...], "label": ...}}, got a {type(named).__name__}')
-    return _list_in_folders(root, spec)
+    return _list_folders(root, spec)
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
@@ -65,7 +65,7 @@ def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
         return False
 
 
-def _list_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Listing:
+def _list_from_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Listing:
     listing = Listing(found=len(named))
     for case in sorted(named):
         entry = named[case]
@@ -121,7 +121,7 @@ def _names_in(root: str, folder: str, spec: DatasetSpec, listing: Listing) -> Li
     return [name for name, is_file, _ in listed if is_file]
 
 
-def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
+def _list_folders(root: str, spec: DatasetSpec) -> Listing:
     listing = Listing()
     images, labels = (_names_in(root, folder, spec, listing) for folder in ('imagesTr', 'labelsTr'))
     ending = spec.file_ending
@@ -248,7 +248,7 @@ class CasesResult(NamedTuple):
 
 @dataclass(frozen=True)
 class CaseSettings:
-    """Settings that the engine passes to a process together with cases, like ``MapSettings`` with label maps."""
+    """Settings that the engine passes to a process together with cases, as ``tasks.Settings``."""
 
     reader: str  #: Name of the nnU-Net class that reads the files.
     expected: Tuple[int, ...]  #: Valid values; empty if unknown.
@@ -257,7 +257,10 @@ class CaseSettings:
         """Read some cases, as one task."""
         return CasesResult([read_case(item, self.reader, self.expected).to_line() for item in items])
 
-    def crashed(self, item: CaseItem) -> CasesResult:
+    def waits(self, item: CaseItem) -> bool:
+        return False
+
+    def report_crash(self, item: CaseItem) -> CasesResult:
         """Return the record of a case that crashed the process reading it; the file that caused it is unknown."""
         record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
         detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
-from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
+from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import CONVERSIONS, FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
-from mmguard.formats.listings import first_entries
-from mmguard.formats.maps.engine import Mapper, in_chunks
+from mmguard.formats.format import Scanned, Source
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.nnunet.cases import CaseItem, CaseSettings, Listing, list_cases
 from mmguard.formats.nnunet.choose import FLAT, NIFTI, READERS, choose_reader
 from mmguard.formats.nnunet.judge import Fault, Judge
 from mmguard.formats.nnunet.record import CaseRecord, digest_of, is_whole, relabel
-from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_raw_dataset, judge_count, read_spec, spec_of
+from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, judge_count, read_spec, spec_of
 from mmguard.formats.nnunet.volume import gzip_decoder
+from mmguard.formats.tasks import Mapper, scan_here, split_into_chunks
 from mmguard.storage.files import FILES
-from mmguard.storage.urls import is_url
 from mmguard.text import quantity
 
 #: Kinds of faults about voxel values.
@@ -41,7 +39,7 @@ class CaseSummary:
         self.total = 0
         self.files = 0
         self.labels_read = 0
-        self.offending = 0
+        self.offending: Dict[str, int] = {}
         self.reasons: Dict[str, int] = {}
         self.faults: List[Fault] = []
 
@@ -71,7 +69,9 @@ class CaseSummary:
         found = list(self.judge.faults_of(record))
         self.faults += found
         name = '' if label is None else self.judge.name_of(label.path)
-        self.offending += any(kind in _OF_VALUES and fault.file == name for kind, fault in found)
+        voxels = [fault.voxels for kind, fault in found if kind in _OF_VALUES and fault.file == name]
+        if voxels:
+            self.offending[name] = sum(voxels)
 
     def to_facts(self, listing: Listing, reader: str) -> LabelFacts:
         """Return the facts for the diagnosis."""
@@ -103,7 +103,8 @@ class CaseSummary:
             ignore_index=spec.ignore,
             total=self.total,
             files=self.files,
-            offending_files=self.offending,
+            offending_files=len(self.offending),
+            offending=dict(sorted(self.offending.items())),
             kind='voxels',
             reasons=dict(sorted(self.reasons.items())),
             class_names=[spec.names.get(value, '') for value in range(highest + 1)] if highest < _MAX_VALUES else [],
@@ -112,29 +113,19 @@ class CaseSummary:
         )
 
 
-_DATASET = re.compile(r'(?:Dataset\d{3}|Task\d{2,3})_.+')
 _LAYOUTS = {V1: ' in the layout of v1', MSD: ' in the layout of the Decathlon'}
-_LOOKED_AT = 5000
 _FLAT_CASES = 8
 #: Maximum number of cases whose records are kept, which trial changes need.
 _KEPT = 5000
 
 
-@dataclass
-class CasesScanned:
-    """Result of a scan of cases."""
-
-    facts: LabelFacts  #: Facts for the diagnosis.
-    #: ``decoded``, ``reused``: number of cases read, and taken from the journal.
-    decoded: int = 0
-    reused: int = 0
-
-
-class CaseSource:
+class CaseSource(Source):
     """A raw data set of nnU-Net: the folder of dataset.json."""
 
+    resumes = True
+
     def __init__(self, root: str) -> None:
-        self.name = root
+        super().__init__(root)
         self.root = os.path.abspath(root)
         self.spec = read_spec(os.path.join(root, 'dataset.json'))
         self.listing = list_cases(self.root, self.spec)
@@ -143,8 +134,7 @@ class CaseSource:
             judge_count(self.spec, self.listing.found)
         example = next((image for case in self.listing.cases for image in case.images), None)
         self.reader, notes = choose_reader(self.spec.reader, self.spec.file_ending, example)
-        #: Notes for the user about how it was read.
-        self.notes: List[str] = [
+        self.notes = [
             f'nnU-Net raw data set{_LAYOUTS.get(self.spec.layout, "")}, {quantity(self.count(), "case")}'
             + (f', as {self.reader} reads {self.spec.file_ending}' if self.reader else ''),
             *notes,
@@ -160,8 +150,8 @@ class CaseSource:
         return len(self.listing.cases)
 
     def scan(
-        self, mapper: Mapper, journal: Optional[Journal] = None, on_files: Callable[[int], None] = lambda files: None
-    ) -> CasesScanned:
+        self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
+    ) -> Scanned:
         """Read all cases; records are written to the journal, and those of unchanged cases are taken from it."""
         settings, expected = CaseSettings(self.reader, self.spec.expected), digest_of(self.spec.expected)
         summary = CaseSummary(self.spec, self.root)
@@ -185,18 +175,23 @@ class CaseSource:
                 on_files(1)
 
         _import_decoders(self.reader)
-        # The mappers pass items through unchanged to the settings, which know their type.
-        for result in mapper(in_chunks(unknown(), self._cases_per_task), settings):  # type: ignore[arg-type]
+        for result in mapper(split_into_chunks(unknown(), self._cases_per_task), settings):
             if journal is not None:
                 journal.append(result.lines)
             for line in result.lines:
                 add(CaseRecord.from_line(line))
             decoded += len(result.lines)
             on_files(len(result.lines))
-        return CasesScanned(summary.to_facts(self.listing, self.reader), decoded, reused)
+        return Scanned(summary.to_facts(self.listing, self.reader), decoded=decoded, reused=reused, root=self.root)
+
+    def scan_changed(
+        self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
+    ) -> Optional[LabelFacts]:
+        """Judge the records of the last scan again."""
+        return self.again(**dict(dict(files).get(self.root, ())))
 
     def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """Return the facts of the last scan with other entries in dataset.json and with :func:`relabel` applied."""
+        """Return the facts of the last scan with other entries in dataset.json and with :func:`relabel` files."""
         if len(self._records) > _KEPT:
             return None
         spec = spec_of({**self.spec.content, **dict(dataset_json)})
@@ -259,16 +254,3 @@ def _is_installed(name: str) -> bool:
     except ImportError:
         return False
     return True
-
-
-def raw_datasets(target: str) -> List[str]:
-    """Return the data sets of a target: a data set, its dataset.json, or nnUNet_raw, which contains several."""
-    if os.path.basename(target) == 'dataset.json':
-        target = os.path.dirname(target) or '.'
-    if is_url(target) or not os.path.isdir(target):
-        return []
-    if is_raw_dataset(target):
-        return [target]
-    # A folder of label maps may have a million files.
-    names = sorted(filter(_DATASET.fullmatch, (entry.name for entry in first_entries(target, _LOOKED_AT))))
-    return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
+from mmguard.formats.listings import first_entries
+from mmguard.storage.urls import is_url
 from mmguard.text import plural, quantity, shorten
 
 #: Kinds of faults of dataset.json; ``VolumeFacts.declared`` contains their texts.
@@ -63,7 +66,7 @@ def read_spec(path: str) -> DatasetSpec:
         if is_nested(content, _DEEPEST):
             raise ValueError(f'nested more than {_DEEPEST} levels deep')
     except (OSError, ValueError, RecursionError) as error:
-        spec.add(KEYS, f'it cannot be read: {_describe_error(error)}')
+        spec.add(KEYS, f'it cannot be read: {_describe(error)}')
         return spec
     if not isinstance(content, dict):
         spec.add(KEYS, f'it holds a {type(content).__name__}, not an object {{...}}')
@@ -83,7 +86,7 @@ def spec_of(content: Dict[str, Any]) -> DatasetSpec:
     return spec
 
 
-def _describe_error(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, OSError):
         return (error.strerror or str(error)).lower()
     return f'{type(error).__name__}: {error}'
@@ -142,7 +145,7 @@ def _read_labels(spec: DatasetSpec) -> None:
     if all(_as_int(name) is not None for name in labels) and all(isinstance(v, str) for v in labels.values()):
         if spec.layout == V2:
             spec.add(LABELS, 'labels are written value: name, as in nnU-Net v1; v2 wants name: value')
-        labels = _swap_names(labels)
+        labels = _read_names(labels)
     declared: Dict[str, Tuple[int, ...]] = {}
     for name, value in labels.items():
         members = value if isinstance(value, list) else [value]
@@ -161,7 +164,7 @@ def _read_labels(spec: DatasetSpec) -> None:
     _judge_regions(spec, labels, declared)
 
 
-def _swap_names(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
+def _read_names(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
     """Return name -> value of labels written value -> name; entries with duplicate names are all kept."""
     names: Dict[str, Optional[int]] = {}
     for value, name in labels.items():
@@ -178,7 +181,7 @@ def _judge_values(spec: DatasetSpec, declared: Mapping[str, Tuple[int, ...]]) ->
     elif declared.get('background', (0,)) != (0,):
         spec.add(LABELS, f'background must be 0, got {shorten(list(declared["background"]))}')
     if classes and classes != list(range(len(classes))):
-        spec.add(LABELS, f'labels must be 0, 1, 2, ... without a gap, got {_join_values(classes)}')
+        spec.add(LABELS, f'labels must be 0, 1, 2, ... without a gap, got {_list_values(classes)}')
     ignored = declared.get('ignore', ())
     if ignored:
         spec.ignore = ignored[0]
@@ -228,7 +231,7 @@ def _as_int(value: Any) -> Optional[int]:
         return None
 
 
-def _join_values(values: List[int]) -> str:
+def _list_values(values: List[int]) -> str:
     return ', '.join(map(str, values[:12])) + (', ...' if len(values) > 12 else '')
 
 
@@ -240,3 +243,20 @@ def is_raw_dataset(folder: str) -> bool:
     if any(os.path.isdir(os.path.join(folder, name)) for name in ('imagesTr', 'labelsTr')):
         return True
     return bool(set(read_spec(path).content) & {'channel_names', 'numTraining', 'regions_class_order'})
+
+
+_DATASET = re.compile(r'(?:Dataset\d{3}|Task\d{2,3})_.+')
+_LOOKED_AT = 5000
+
+
+def raw_datasets(target: str) -> List[str]:
+    """Return the data sets of a target: a data set, its dataset.json, or nnUNet_raw, which contains several."""
+    if os.path.basename(target) == 'dataset.json':
+        target = os.path.dirname(target) or '.'
+    if is_url(target) or not os.path.isdir(target):
+        return []
+    if is_raw_dataset(target):
+        return [target]
+    # A folder of label maps may have a million files.
+    names = sorted(filter(_DATASET.fullmatch, (entry.name for entry in first_entries(target, _LOOKED_AT))))
+    return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]

@@ -15,7 +15,7 @@ from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.disk import missing_files, other_sizes
 from mmguard.formats.faults import Faults
 from mmguard.formats.listings import first_entries, is_folder, is_image_name
-from mmguard.formats.maps.forms import shown_size
+from mmguard.formats.maps.forms import read_shown_size
 from mmguard.formats.table import EXAMPLES, LARGEST_SIDE, NO_NUMBER, WRONG_SIZE, Table, facts_of, table_of_names
 from mmguard.formats.voc.records import LARGEST, VocFile, read_voc
 from mmguard.storage.files import FILES
@@ -63,7 +63,8 @@ def scan_voc_files(
 ) -> LabelFacts:
     """Read the listed files as :func:`scan_voc` does; their images are in ``within``, by default in ``root``."""
     faults = Faults() if faults is None else faults
-    annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
+    annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list', names_from='objects')
+    annotations.counts_from_one = True
     read: List[Tuple[VocImage, VocFile]] = []
     xml = partial(read_regular, most=LARGEST)
     for image, text in zip(listed, FILES.readers([join(root, image.xml) for image in listed], xml)):
@@ -177,7 +178,7 @@ def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', xml_folder or root)
         return []
     if not stems:
-        faults.add('no XML file found', os.path.join(root, xml_folder))
+        faults.add('the folder holds no XML file', os.path.join(root, xml_folder))
     return images_of_list(stems, '', image_folder, xml_folder, xml_folder or root, faults)
 
 
@@ -189,7 +190,7 @@ def _add_size(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocF
         try:
             path = join(root, image.name)
             with FILES.open(path) as image_file, Image.open(image_file) as opened:
-                height, width = shown_size(opened)
+                height, width = read_shown_size(opened)
                 return VocFile((float(height), float(width)), file.objects)
         except Exception as error:  # decoders raise many types for a damaged file
             faults.add('has no size, and its image cannot be read: mmdet stops here', f'{image.xml}: {error}')

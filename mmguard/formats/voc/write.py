@@ -9,7 +9,8 @@ from typing import Callable, Dict, Optional
 import numpy as np
 
 from mmguard.formats.boxes import Corners, clamp, fault_of, number, numbers, shortest
-from mmguard.formats.options import Corrected, FixOptions, NotCorrected
+from mmguard.formats.correction import Corrected, NotCorrected
+from mmguard.formats.options import FixOptions
 from mmguard.formats.voc.records import XmlFault, parse_xml
 from mmguard.labels.instances import InstanceRule
 from mmguard.text import quantity

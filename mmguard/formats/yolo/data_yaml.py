@@ -99,7 +99,7 @@ def read_data_yaml(path: str) -> Declared:
         said.faults.append(f'nc is {count}, names has {len(names)}: ultralytics stops')
     said.num_classes = len(names) or count
     twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
-    said.faults += [f'the name {shorten(name)} stands for several classes' for name in twice]
+    said.faults += [f'the name {shorten(name)} is that of several classes' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]
     said.faults += [f'it names no {split}, which ultralytics asks for' for split in missing]
     said.kpt_shape = _keypoints(data, said)
@@ -182,7 +182,7 @@ def names_beside(folder: str) -> Declared:
     return Declared(root=folder)
 
 
-def unopened_beside(folder: str) -> List[str]:
+def find_unopened(folder: str) -> List[str]:
     """Return the paths that are named like a list of names or a data.yaml but are not regular files.
 
     A folder of labels, its ``labels`` and its parent are searched. A FIFO, a socket or a device is never opened.

@@ -15,18 +15,18 @@ from mmguard.findings.views import listing as named
 from mmguard.findings.yolo import YoloFacts
 from mmguard.formats.faults import NAMED, Examples
 from mmguard.formats.listings import is_image_name, walk
-from mmguard.formats.maps.engine import Mapper, in_chunks, scan_here
 from mmguard.formats.options import SPLITS
 from mmguard.formats.other_files import looks_like_yolo
 from mmguard.formats.table import EXAMPLES, Table, facts_of, side_by_side
+from mmguard.formats.tasks import Mapper, scan_here, split_into_chunks
 from mmguard.formats.yolo.data_yaml import (
     Declared,
     data_yaml_in,
     declares_names,
+    find_unopened,
     is_data_yaml,
     names_beside,
     read_data_yaml,
-    unopened_beside,
 )
 from mmguard.formats.yolo.listing import Listing, label_folder, list_images, list_texts
 from mmguard.formats.yolo.originals import find_original
@@ -66,9 +66,7 @@ def scan_texts(
     """
     found = _Found(listing, root)
     settings = TextSettings(declared.kpt_shape)
-    # The mappers pass items through unchanged to the settings, which know their type.
-    for result in mapper(in_chunks(listing.items(), lambda: _PER_TASK), settings):  # type: ignore[arg-type]
-        read: TextsRead = result  # type: ignore[assignment]
+    for read in mapper(split_into_chunks(listing.items(), lambda: _PER_TASK), settings):
         found.add(read)
         on_files(read.items)
     columns = found.columns()
@@ -140,7 +138,7 @@ class _Found:
 
     def lines(self, columns: np.ndarray, flags: np.ndarray) -> List[str]:
         """Return ``'labels/a.txt: line 3: 0 0.5 ...'`` of the first rows."""
-        return [f'{self.name(int(row[0]))}: line {int(row[1])}: {_shown(row)}' for row in columns[flags][:NAMED]]
+        return [f'{self.name(int(row[0]))}: line {int(row[1])}: {_describe_row(row)}' for row in columns[flags][:NAMED]]
 
 
 def _has_class_last(columns: np.ndarray) -> bool:
@@ -152,7 +150,7 @@ def _has_class_last(columns: np.ndarray) -> bool:
     return bool(is_number and len(np.unique(last)) < len(np.unique(first)))
 
 
-def _shown(row: np.ndarray) -> str:
+def _describe_row(row: np.ndarray) -> str:
     """Return the class of a row and its two bounding corners as text."""
     corners = ', '.join(f'{number:.6g}' for number in row[3:7])
     return f'class {int(row[2])}, {corners}'
@@ -167,7 +165,7 @@ def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: 
         classes = max(int(label.max(initial=0)) + 1, 1)
     # A class without a name is named by its number.
     names = declared.names or [str(number) for number in range(min(classes, 1 << 16))]
-    annotations = AnnotationFacts(format='yolo', labelled_by='class list', classes_counted=counted)
+    annotations = AnnotationFacts(format='yolo', labelled_by='class list', names_from='', classes_counted=counted)
     annotations.categories = dict(enumerate(names))
     known = (label >= 0) & (label < len(names))
     beyond = (columns[:, 8].astype(int) & IS_BEYOND) > 0
@@ -294,8 +292,8 @@ class YoloSet:
 
     def listing(self) -> Listing:
         listing = list_texts(self.root, self.images) if self.places is None else list_images(self.places)
-        for path in unopened_beside(self.root):
-            listing.faults.add('cannot be read: it is no regular file', below(path, self.root))
+        for path in find_unopened(self.root):
+            listing.faults.add('cannot be read: it is not a regular file', below(path, self.root))
         return listing
 
     def read(
@@ -327,7 +325,7 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
     is_folder = FILES.is_folder(target)
     file = data_yaml_in(target) if is_folder else target if is_data_yaml(target) else ''
     if file:
-        return _declared_sets(target, read_data_yaml(file), splits)
+        return _list_declared(target, read_data_yaml(file), splits)
     root = absolute(target)
     if is_folder:
         return [_bare_set(target, root, names_beside(root), images)]
@@ -335,15 +333,15 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
     if declares_names(target):
         return [_bare_set(target, folder, read_data_yaml(target), images)]
     if _lists_images(root):
-        return [_with_note(YoloSet(target, target, folder, names_beside(folder), [root]))]
+        return [_add_note(YoloSet(target, target, folder, names_beside(folder), [root]))]
     return [_bare_set(target, root, names_beside(folder), None)]
 
 
 def _bare_set(target: str, root: str, declared: Declared, images: Optional[str]) -> YoloSet:
-    return _with_note(YoloSet(target, target, root, declared, None, None if images is None else absolute(images)))
+    return _add_note(YoloSet(target, target, root, declared, None, None if images is None else absolute(images)))
 
 
-def _with_note(found: YoloSet) -> YoloSet:
+def _add_note(found: YoloSet) -> YoloSet:
     if found.declared.file:
         found.notes.append(f'YOLO labels, names: {found.declared.file}')
     else:
@@ -351,7 +349,7 @@ def _with_note(found: YoloSet) -> YoloSet:
     return found
 
 
-def _declared_sets(target: str, declared: Declared, splits: Sequence[str]) -> List[YoloSet]:
+def _list_declared(target: str, declared: Declared, splits: Sequence[str]) -> List[YoloSet]:
     found: List[YoloSet] = []
     for split in splits:
         places = [_place(declared, path) for path in declared.splits.get(split, [])]

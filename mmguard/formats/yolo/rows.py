@@ -91,7 +91,7 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
     elif _is_of_keypoints(values):
         return 'the row is of keypoints (x, y, visibility after a box): data.yaml needs kpt_shape, and the task is pose'
     elif width == BOX + 1:
-        return 'the row has 6 columns: behind a box there is nothing, no confidence either'
+        return 'the row has 6 columns: nothing may follow a box, not even a confidence'
     elif width < BOX:
         return 'the row has fewer than 5 columns'
     elif width % 2 == 0:
@@ -141,7 +141,7 @@ def as_columns(rows: List[Row]) -> np.ndarray:
 #: Minimum side in pixels: ultralytics rejects smaller images.
 SMALLEST = 10
 TOO_SMALL = f'cannot be trained on: an image below {SMALLEST} pixels'
-NO_END = 'is damaged: a JPEG without its end mark, which ultralytics writes anew, over the file'
+NO_END = 'is damaged: a JPEG without its end mark, which ultralytics rewrites in place'
 _DAMAGED = 'cannot be decoded'
 _START, _END = b'\xff\xd8', b'\xff\xd9'
 #: JPEG segments that contain the size: all frame markers, but not the other markers in their range.
@@ -242,7 +242,7 @@ class TextsRead(NamedTuple):
 
 @dataclass(frozen=True)
 class TextSettings:
-    """Settings that the engine passes to a process together with label files, like ``MapSettings`` with label maps."""
+    """Settings that the engine passes to a process together with label files, as ``tasks.Settings``."""
 
     kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.
     files: Files = field(default=FILES, compare=False, repr=False)  # passes the URL readers on to the process
@@ -264,11 +264,14 @@ class TextSettings:
                     faulty.add((number, of_image))
         return TextsRead(len(items), as_columns(found.rows), found.refused, found.refused_in, faults, faulty)
 
-    def crashed(self, item: TextItem) -> TextsRead:
+    def report_crash(self, item: TextItem) -> TextsRead:
         """Return the result for a file that crashed the process reading it."""
         one = Examples(NAMED)
         one.add((item.number, not item.path))
         return TextsRead(1, as_columns([]), {}, set(), {f'cannot be read: {CRASHES}': one}, set(one.first))
+
+    def waits(self, item: TextItem) -> bool:
+        return False
 
     def _add(self, read: Callable[[], bytes], number: int, into: TextRows) -> str:
         try:

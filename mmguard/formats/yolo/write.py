@@ -7,16 +7,16 @@ import re
 from collections import Counter
 from typing import List, Optional, Sequence, Set, Tuple
 
-from mmguard.formats.options import (
+from mmguard.formats.correction import (
     CannotCorrect,
     Corrected,
-    FixOptions,
     LabelFiles,
     NotCorrected,
     ending_of,
     keep_file,
     names_below,
 )
+from mmguard.formats.options import FixOptions
 from mmguard.formats.yolo.data_yaml import is_data_yaml
 from mmguard.formats.yolo.read import YoloSet, yolo_sets
 from mmguard.formats.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
@@ -57,7 +57,8 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
             return correct_text(data, options, kpt_shape)
         return correct_data_yaml(data, ending_of(name)) if name in own else keep_file(data, name)
 
-    return LabelFiles([(place, name) for name, place in places.items()], correct, frozenset({*places} - own))
+    files = [(place, name) for name, place in places.items()]
+    return LabelFiles(files, correct, frozenset({*places} - own), of_copies=frozenset(own - texts))
 
 
 def _root_of(one: YoloSet, folder: str) -> str:

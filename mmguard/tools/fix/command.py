@@ -18,7 +18,7 @@ from mmguard.tools.scan.command import add_reading, add_split, options_of
 
 if TYPE_CHECKING:
     from mmguard.formats.options import Colour
-    from mmguard.scanning.copies import Copies
+    from mmguard.tools.fix.copies import Copies
 
 #: Files of each kind that are named.
 _SHOWN = 10
@@ -160,7 +160,7 @@ def _name_pairs(text: str) -> Dict[str, str]:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.formats.options import FixOptions
-    from mmguard.scanning.copies import check_is_local, write_copies
+    from mmguard.tools.fix.copies import check_is_local, detect_correctable, write_copies
     from mmguard.tools.fix.edits import check_boxes
 
     check_is_local(args.target)
@@ -168,14 +168,15 @@ def run(args: argparse.Namespace) -> int:
         return _write_edits(args)
     given = {option.name: getattr(args, option.name) for option in fields(FixOptions)}
     options = FixOptions(**{name: value for name, value in given.items() if value is not None})
-    check_boxes(args.target, options)
-    copies = write_copies(args.target, args.out, options)
+    found = detect_correctable(args.target, options.suffix)
+    check_boxes(args.target, found, options)
+    copies = write_copies(args.target, args.out, options, found)
     _show(args.out, copies)
     return _code_of([copies])
 
 
 def _write_edits(args: argparse.Namespace) -> int:
-    from mmguard.scanning.copies import write_copies
+    from mmguard.tools.fix.copies import write_copies
     from mmguard.tools.fix.edits import check_boxes, choose, scan, scan_again
 
     with redirect_stdout(sys.stderr):  # frameworks print
@@ -183,8 +184,10 @@ def _write_edits(args: argparse.Namespace) -> int:
     chosen = choose(offered, args.edit)
     places = {path: args.out / str(n) if len(chosen.files) > 1 else args.out for n, path in enumerate(chosen.files, 1)}
     for path, options in chosen.files.items():
-        check_boxes(path, options)
-    written = {path: write_copies(path, places[path], options) for path, options in chosen.files.items()}
+        check_boxes(path, chosen.formats[path], options)
+    written = {
+        path: write_copies(path, places[path], options, chosen.formats[path]) for path, options in chosen.files.items()
+    }
     for path, copies in written.items():
         _show(places[path], copies)
     for line in chosen.left:
@@ -196,7 +199,7 @@ def _write_edits(args: argparse.Namespace) -> int:
         path: place / os.path.basename(path) if os.path.isfile(path) else place for path, place in places.items()
     }
     with redirect_stdout(sys.stderr):
-        again = scan_again(offered.plan, in_place)
+        again = scan_again(offered.plan, in_place, written)
     then = f'; the config changes, too: `{chosen.config}`' if chosen.config else ''
     print('\n'.join(filter(None, [again, f'train with the copies in place of the originals{then}'])))
     return CLEAN
@@ -211,7 +214,7 @@ def _code_of(written: Sequence[Copies]) -> int:
 
 def _show(out: Path, copies: Copies) -> None:
     """Print how many files are in ``out`` now, and what was changed in the first of them."""
-    from mmguard.scanning.copies import MANIFEST
+    from mmguard.formats.correction import MANIFEST
 
     changed = [record for record in copies.done if record['changes']]
     files, unchanged = quantity(len(copies.done), 'file'), len(copies.done) - len(changed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -11,18 +12,22 @@ from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE, Edit
 from mmguard.findings.engine import chosen_rules, search
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.file_edits import JSON, are_many, describe_format
-from mmguard.findings.finding import INFO
+from mmguard.findings.file_edits import are_many, describe_format
+from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, as_one, first_safe, objection
-from mmguard.formats.maps.engine import Mapper, scan_here
-from mmguard.formats.options import CannotCorrect, FixOptions, ScanOptions
+from mmguard.formats.correction import CannotCorrect
+from mmguard.formats.detection import format_of
+from mmguard.formats.format import Format, LabelSet
+from mmguard.formats.options import FixOptions, ScanOptions
+from mmguard.formats.tasks import Mapper, scan_here
 from mmguard.labels.instances import BOX_REASONS
-from mmguard.scanning.plans import AnnotationSource, Plan
+from mmguard.scanning.plans import Plan, plan_again, plan_format, plan_of
 from mmguard.scanning.processes import LocalProcesses, cores
 from mmguard.scanning.run import offers_of, run_plan
-from mmguard.scanning.target import plan_again, plan_of
+from mmguard.storage.files import FILES
 from mmguard.text import quantity
+from mmguard.tools.fix.copies import Copies
 
 
 class Offered(NamedTuple):
@@ -36,6 +41,7 @@ class Chosen(NamedTuple):
     """Edits as one: file or folder -> options; those that another one excludes; the command for the config, if any."""
 
     files: Dict[str, FixOptions]
+    formats: Dict[str, Format]
     left: List[str]
     config: str = ''
 
@@ -76,7 +82,13 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
     edit = as_one([offer.edit for offer in chosen])
     files = {path: FixOptions(**dict(options)) for path, options in edit.files}
     both = [str(offer.edit.number) for offer in chosen if offer.edit.config]
-    return Chosen(files, left, _apply(offered.plan, *both) if both else '')
+    formats = {
+        path: format_of(offer.facts.labels)
+        for offer in chosen
+        for path, _ in offer.edit.files
+        if offer.facts.labels is not None
+    }
+    return Chosen(files, formats, left, _apply(offered.plan, *both) if both else '')
 
 
 def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
@@ -90,15 +102,34 @@ def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
     )
 
 
-def scan_again(plan: Plan, copies: Dict[str, Path]) -> str:
+def scan_again(plan: Plan, places: Dict[str, Path], written: Dict[str, Copies]) -> str:
     """Describe what a scan finds in the copies; empty if they cannot simply replace the originals."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
-    if not is_detection and set(copies) != {plan.target}:
+    if not is_detection and set(places) != {plan.target}:
         return ''
-    fresh = plan_again(plan, plan.tree, {}, {original: str(copy) for original, copy in copies.items()})
-    left = [found for result in run_plan(fresh, scan_here) for found in result.findings if found.severity != INFO]
+    if plan.format is not None and plan.format.renames:
+        left = _findings_left(plan_format(str(places[plan.target]), plan.format, plan.options))
+    else:
+        with FILES.replaced(_contents(places, written)):
+            left = _findings_left(plan_again(plan, plan.tree, {}))
     codes = ', '.join(dict.fromkeys(finding.code for finding in left))
     return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
+
+
+def _findings_left(plan: Plan) -> List[Finding]:
+    return [found for result in run_plan(plan) for found in result.findings if found.severity != INFO]
+
+
+def _contents(places: Dict[str, Path], written: Dict[str, Copies]) -> Dict[str, bytes]:
+    """Return the contents of changed copies, by the paths of the originals."""
+    contents = {}
+    for path, copies in written.items():
+        is_folder = os.path.isdir(path)
+        for record in copies.done:
+            if record['changes']:
+                place = places[path] / record['written'] if is_folder else places[path]
+                contents[os.path.join(path, record['file']) if is_folder else path] = place.read_bytes()
+    return contents
 
 
 def _find_offer(offered: Offered, number: str) -> Offer:
@@ -121,28 +152,26 @@ def _apply(plan: Plan, *numbers: str) -> str:
 #: Of single boxes, where they are few.
 _SINGLE = ('MG109', 'MG152')
 #: Of boxes in another format, which not every edit converts.
-_FORMATS = (*_SINGLE, 'MG164', 'MG172', 'MG173')
+_FORMATS = (*_SINGLE, 'MG164', 'MG172')
 
 
-def check_boxes(target: str, options: FixOptions) -> None:
+def check_boxes(target: str, of_format: Format, options: FixOptions) -> None:
     """Refuse boxes that seem to be in another format, of which some would be clamped or dropped: name the command.
 
     The rules of the scan look at them, unless the options say how they are written.
     """
     if options.boxes:
         return
-    if target.endswith('.py'):  # a program, of which nothing is copied
-        return
     try:
-        plan = plan_of(target, ScanOptions())
-        labels = [source.read() for source in plan.sources if isinstance(source, AnnotationSource)]
+        sets = of_format.sets(target, ScanOptions())
+        labels = [source.scan().facts for source in sets.sources if isinstance(source, LabelSet)]
     except (CannotRun, OSError, ValueError):
         return  # why it cannot be copied, who copies says
     for found in labels:
-        _check(found)
+        _check(found, of_format)
 
 
-def _check(labels: LabelFacts) -> None:
+def _check(labels: LabelFacts, of_format: Format) -> None:
     found, facts = labels.annotations, Facts(labels)
     if found is None:
         return
@@ -155,8 +184,9 @@ def _check(labels: LabelFacts) -> None:
         is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
         if is_way and all(map(_converts, edits)) and (edits or is_other_format):
             ways = replace(finding, edits=tuple(edits)).next_step
-            option = 'sizes' if found.format in JSON else 'corners'
-            as_they_are = '' if found.yolo else f' Where they are right as they are, add --boxes {option}.'
+            as_they_are = (
+                '' if found.yolo else f' Where they are right as they are, add --boxes {of_format.right_boxes}.'
+            )
             raise CannotCorrect(
                 f'{finding.title} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
                 f'{ways}{as_they_are}'

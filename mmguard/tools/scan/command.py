@@ -19,12 +19,14 @@ from mmguard.tools.arguments import (
     positive,
     processes,
 )
-from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
+from mmguard.tools.exit_codes import COULD_NOT_RUN
+from mmguard.tools.machine_formats import entry_of
+from mmguard.tools.selection import add_selection, selection_of
 
 if TYPE_CHECKING:
-    from mmguard.formats.maps.engine import Mapper
     from mmguard.formats.maps.record import Journal
     from mmguard.formats.options import ScanOptions
+    from mmguard.formats.tasks import Mapper
 
 _SPLITS = ('train', 'val', 'test')
 
@@ -112,7 +114,7 @@ def add_to(commands: Any) -> None:
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
         'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net '
-        '(dataset.json). Label maps, a COCO JSON and YOLO can lie behind a URL (s3://, gs://, az://, https://, '
+        '(dataset.json). Label maps, a COCO JSON and YOLO can be at a URL (s3://, gs://, az://, https://, '
         'zip://FOLDER::FILE.zip). A config in Python is a program, and is run; what an edit of it touches is built and '
         'called before and after it, in a process without network, for at most 20 s. Exit code: 0 clean, 1 findings, 2 '
         'could not run, or read nothing.',
@@ -136,48 +138,44 @@ def add_to(commands: Any) -> None:
     out = parser.add_argument_group('output')
     out.add_argument('--json', metavar='FILE', help='write everything as JSON (-: to standard output)')
     out.add_argument('--html', metavar='FILE', help='write one self-contained page with pictures of the worst files')
-    add_verbose(parser)
+    add_selection(out)
+    add_verbose(out)
     parser.set_defaults(
         run=run, interrupted='mmguard scan: interrupted; what was read is kept, the same command with --resume goes on'
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.findings.engine import verify_edits
     from mmguard.findings.wording import apply_hint, fix_hint
-    from mmguard.formats.maps.engine import MapSource
-    from mmguard.formats.nnunet.source import CaseSource
-    from mmguard.properties.builder import verifier_of
-    from mmguard.scanning.run import run_plan
-    from mmguard.scanning.target import plan_of
+    from mmguard.scanning.plans import plan_of
+    from mmguard.scanning.run import run_plan, verify_results
     from mmguard.storage.urls import enter
     from mmguard.tools.console import Console
-    from mmguard.tools.outputs import write_json
-    from mmguard.tools.scan.output import ScanProgress, as_json, show, show_failed, write_page
+    from mmguard.tools.outputs import write_json, write_output
+    from mmguard.tools.scan.output import ScanProgress, as_json, as_page, show, show_failed
 
     if args.html:
         import mmguard.tools.page.html  # noqa: F401  fail before hours of reading if a dependency is missing
     args.target = enter(args.target)
     options = options_of(args)
-    # Standard output is for the JSON if it goes there.
-    console = Console(stderr=args.json == '-', soft_wrap=True, highlight=False)
+    selection = selection_of(args)
+    console = Console(stderr=not selection.for_people, soft_wrap=True, highlight=False)
     with ExitStack() as stack:
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
         plan = plan_of(args.target, options)
         mapper = _mapper(args, stack)
         journal = None
-        if any(isinstance(source, (MapSource, CaseSource)) for source in plan.sources):
+        if any(source.resumes for source in plan.sources):
             journal = stack.enter_context(_journal(args))
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
-        if plan.tree is not None:
-            verifier = stack.enter_context(verifier_of(plan.tree, args.run_code, not args.no_verify))
-            for result in results:
-                result.findings = verify_edits(result.findings, plan.tree, verifier)
+        for result in results:
+            result.findings = selection.keep(result.findings)
+        verify_results(results, plan, not args.no_verify)
     if args.json:
         write_json(args.json, as_json(args.target, results, plan.failed))
     if args.html:
-        write_page(args.html, args.target, results)
+        write_output(args.html, as_page(args.target, results).encode('utf-8'))
     for result in results:
         show(console, result, args.verbose)
     findings = [finding for result in results for finding in result.findings]
@@ -188,14 +186,16 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         console.print(f'\npage: {args.html}', markup=False)
     show_failed(console, plan.failed)
+    entries = [entry_of(finding, args.target, result.roots) for result in results for finding in result.findings]
+    selection.write('scan', args.target, entries, plan.failed)
     if plan.failed:
         return COULD_NOT_RUN
-    return CLEAN if all(result.is_clean for result in results) else FOUND
+    return selection.exit_code([finding.severity for finding in findings])
 
 
 def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     """Return the mapper that reads many files at a time."""
-    from mmguard.formats.maps.engine import scan_here
+    from mmguard.formats.tasks import scan_here
     from mmguard.scanning.processes import LocalProcesses, cores
 
     if args.dask:

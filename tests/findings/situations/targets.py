@@ -9,11 +9,11 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
 from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
 from mmguard.findings.edits import Edit
-from mmguard.formats.maps.engine import scan_here
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.scanning.copies import MANIFEST, write_copies
+from mmguard.formats.tasks import scan_here
+from mmguard.scanning.plans import plan_of
 from mmguard.scanning.run import SetResult, run_plan
-from mmguard.scanning.target import plan_of
+from mmguard.tools.fix.copies import MANIFEST, write_copies
 
 Build = Callable[[Path], Any]
 

@@ -21,11 +21,12 @@ from label_files import BLOCKS, write
 from PIL import Image, ImageFile
 
 from mmguard.formats.faults import Examples
-from mmguard.formats.maps.engine import MOST, WORK, TaskSize, in_chunks, scan_chunk, scan_maps
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.record import Journal, MapItem, MapRecord
 from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.maps.source import MapTask, scan_maps
 from mmguard.formats.maps.summary import MapSummary
+from mmguard.formats.tasks import MOST, WORK, TaskSize, split_into_chunks
 from mmguard.scanning.processes import LocalProcesses
 
 
@@ -60,7 +61,7 @@ def test_chunks_hold_every_element_once_and_in_order(elements: list, sizes: list
         asked.append(sizes[len(asked) % len(sizes)])
         return asked[-1]
 
-    chunks = list(in_chunks(elements, size))
+    chunks = list(split_into_chunks(elements, size))
     assert [element for chunk in chunks for element in chunk] == elements
     assert [len(chunk) for chunk in chunks][:-1] == asked[: max(0, len(chunks) - 1)]
     assert all(chunks)
@@ -131,11 +132,11 @@ def test_processes_give_the_same_totals(folder: str) -> None:
 @given(st.randoms(use_true_random=False), st.integers(1, 9))
 def test_chunks_may_be_merged_in_any_order(folder: str, order: random.Random, size: int) -> None:
     items = list(FolderSource(folder, LABELS).items())
-    whole = scan_chunk(items, LABELS).summary.totals()
+    whole = MapTask(LABELS).scan(items).summary.totals()
     order.shuffle(items)
     merged = MapSummary(LABELS)
-    for chunk in in_chunks(items, lambda: size):
-        merged.merge(scan_chunk(chunk, LABELS).summary)
+    for chunk in split_into_chunks(items, lambda: size):
+        merged.merge(MapTask(LABELS).scan(chunk).summary)
     assert merged.totals() == whole
 
 
@@ -254,7 +255,7 @@ def test_items_are_taken_as_they_are_needed(folder: str) -> None:
 
 
 def test_processes_that_nobody_waits_for_are_ended(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import mmguard.formats.maps.engine as engine
+    import mmguard.formats.maps.source as engine
 
     read_map = engine.read_map
     items = list(FolderSource(folder, LABELS).items())
@@ -278,7 +279,7 @@ def test_processes_that_nobody_waits_for_are_ended(folder: str, monkeypatch: pyt
 
 
 def test_a_file_that_kills_its_process_is_reported(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import mmguard.formats.maps.engine as engine
+    import mmguard.formats.maps.source as engine
 
     read_map = engine.read_map
 

@@ -124,7 +124,7 @@ def test_what_is_stored_and_what_the_loader_changes(tmp_path: Path) -> None:
     stretched = record_of(forms['gray4'][0])
     assert sorted(stretched.raw) == [0, 1, 2, 3]
     assert sorted(stretched.as_loaded) == [0, 17, 34, 51]
-    assert [stretched.decoded(value) for value in (0, 3)] == [0, 51]
+    assert [stretched.decode(value) for value in (0, 3)] == [0, 51]
     assert record_of(forms['float'][0]).fractions == {'2.5': int((BLOCKS == 2).sum())}
     gray = record_of(forms['gray in rgb'][0])
     assert gray.raw == value_counts(BLOCKS)

@@ -15,8 +15,8 @@ from PIL import Image
 
 from mmguard.cli import main
 from mmguard.files.inside import OutsideError, tell_inside
-from mmguard.formats.options import NotCorrected
-from mmguard.scanning.copies import place_in
+from mmguard.formats.correction import NotCorrected
+from mmguard.tools.fix.copies import place_in
 
 XML = (
     '<annotation><folder>../..</folder><filename>../../a.jpg</filename><size><width>48</width><height>32</height></size>'
@@ -193,7 +193,7 @@ def test_the_second_of_two_into_one_folder_refuses_also_with_other_options(tmp_p
     maps(tmp_path / 'set')
     # The first one stands still while it writes its first copy.
     words = (
-        'import sys, mmguard.scanning.copies as copies\nfrom mmguard.cli import main\n'
+        'import sys, mmguard.tools.fix.copies as copies\nfrom mmguard.cli import main\n'
         'write = copies.write_whole\n'
         'def wait(*args):\n    print("writing", flush=True)\n    sys.stdin.read()\n    write(*args)\n'
         'copies.write_whole = wait\nsys.exit(main(sys.argv[1:]))'

@@ -10,7 +10,7 @@ import pytest
 
 from mmguard.cli import main
 from mmguard.formats.coco.read import scan_coco
-from mmguard.formats.table import merged
+from mmguard.formats.table import merge_facts
 from mmguard.formats.voc.read import scan_voc
 from mmguard.tools.page.html import page
 from mmguard.tools.page.sections import Section
@@ -69,5 +69,5 @@ def test_names_of_category_ids(coco: Path, capsys: pytest.CaptureFixture) -> Non
 
 def test_files_of_data_sets_that_are_trained_on_together(coco: Path, voc: Path) -> None:
     parts = [scan_coco(str(coco)), scan_voc(str(voc))]
-    together = merged(parts).annotations
+    together = merge_facts(parts).annotations
     assert together.files_with_class == {0: 2, 1: 4, 2: 2}

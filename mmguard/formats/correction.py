@@ -1,0 +1,162 @@
+"""Correction of label files in memory: the files of a target, and the content that each will have."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from typing import AbstractSet, Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from mmguard.errors import CannotRun
+from mmguard.files.regular import open_regular, read_regular
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.formats.options import FixOptions
+from mmguard.labels.instances import LABEL_REASON, describe_boxes
+from mmguard.storage.files import FILES
+
+
+class NotCorrected(Exception):
+    """Reason why a file is left out."""
+
+
+class Unreadable(NotCorrected):
+    """Reason why no decoder can read a file."""
+
+
+class CannotCorrect(CannotRun):
+    """Reason why nothing can be corrected."""
+
+
+class NotTried(CannotRun):
+    """Reason why an edit is not tried, such as the size of a file."""
+
+
+class Corrected(NamedTuple):
+    """Result for one corrected file.
+
+    Attributes:
+        data (bytes): Its content; that of the original if nothing was changed.
+        ending (str): Ending of its name.
+        changes (list[str]): Changes as text; empty if nothing was changed.
+        values (dict[str, int]): Value as stored -> number of elements that were changed because of it.
+        counts (dict[str, int]): Kind of change (skipped, remapped, ...) -> number of changes.
+    """
+
+    data: bytes
+    ending: str
+    changes: List[str]
+    values: Dict[str, int]
+    counts: Dict[str, int]
+
+
+class LabelFiles(NamedTuple):
+    """Label files of a target.
+
+    Attributes:
+        files (list): (path, name in the copy) of each.
+        correct (callable): Corrects the content of a file, given with its name in the copy.
+        images (frozenset): Names of images, which are linked.
+        read (callable, optional): Reads one corrected file as a scan does (``None``: not a label file); what the scan
+            rejects is not written.
+        of_copies (frozenset): Names of files that change only because their copy is elsewhere.
+    """
+
+    files: List[Tuple[str, str]]
+    correct: Callable[[bytes, str], Corrected]
+    images: FrozenSet[str] = frozenset()
+    read: Optional[Callable[[str], Optional[LabelFacts]]] = None
+    of_copies: FrozenSet[str] = frozenset()
+
+
+def files_of_one(
+    target: str,
+    correct: Callable[[bytes, FixOptions], Corrected],
+    read: Callable[[str], Optional[LabelFacts]],
+    options: FixOptions,
+) -> LabelFiles:
+    """Return a target that is a single label file."""
+    name = os.path.basename(target)
+    return LabelFiles([(target, name)], lambda data, _: correct(data, options), read=read)
+
+
+def correct_file(
+    found: LabelFiles, path: str, name: str, final: AbstractSet[str] = frozenset()
+) -> Tuple[bytes, Corrected]:
+    """Return the content of a label file and what it is corrected to.
+
+    Args:
+        final (set[str]): Digests of files that are corrected already; they must not be mapped twice.
+
+    Raises:
+        NotCorrected: It is left out.
+        OSError: It cannot be read.
+    """
+    with open_regular(path) as file:
+        data = file.read()
+    corrected = keep_file(data, name) if digest_of(data) in final else found.correct(data, name)
+    if found.read is not None:
+        with FILES.replaced({path: corrected.data}), suppress(ValueError):  # an image may have no object
+            _check(found.read(path) or LabelFacts())
+    return data, corrected
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _check(facts: LabelFacts) -> None:
+    found = facts.annotations or AnnotationFacts()
+    # The image of a VOC copy without a size is in another folder.
+    wrong = [what for what in found.unreadable if not what.startswith('has no size')]
+    wrong += describe_boxes(facts.reasons)
+    wrong += [f'{count:,} without {key}' for key, count in found.without_key.items()]
+    if facts.reasons.get(LABEL_REASON) or found.unnamed:
+        wrong.append('annotations of categories that are not listed')
+    for what, ids in (('images', found.duplicate_image_ids), ('categories', found.duplicate_category_ids)):
+        wrong += [f'{what} that share an id: {", ".join(map(str, ids[:5]))}'] if ids else []
+    if wrong:
+        raise NotCorrected(f'not correctable here: {"; ".join(wrong)}')
+
+
+def keep_file(data: bytes, name: str) -> Corrected:
+    return Corrected(data, ending_of(name), [], {}, {})
+
+
+def ending_of(name: str) -> str:
+    return os.path.splitext(name)[1]
+
+
+def names_below(folder: str) -> Iterator[str]:
+    """Yield the names of all files in a folder and its subfolders, relative to it."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.relpath(os.path.join(place, name), folder)
+
+
+#: Manifest that `mmguard fix` writes, and the name of its writer there.
+MANIFEST, WRITER = 'manifest.json', 'mmguard fix'
+_LARGEST = 1 << 30
+
+
+def read_manifest(folder: str) -> Optional[Dict[str, Any]]:
+    """Return the manifest of a folder; ``None`` if it has none from mmguard."""
+    try:
+        record = json.loads(read_regular(os.path.join(folder, MANIFEST), _LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and record.get('written_by') == WRITER else None
+
+
+def final_digests(target: str, options: FixOptions) -> Set[str]:
+    """Return the digests of files that were already corrected by the same rules; they must not be mapped twice."""
+    earlier = read_manifest(target) if os.path.isdir(target) else None
+    if earlier is None:
+        return set()
+    if earlier.get('finished') is False:
+        raise CannotCorrect(
+            f'{target} is what an interrupted mmguard fix of {earlier.get("target")} left: run that again first'
+        )
+    files = earlier.get('files') if earlier.get('options') == options.to_json() else None
+    listed = files if isinstance(files, list) else []
+    return {str(entry.get('sha256_after')) for entry in listed if isinstance(entry, dict)}

@@ -1,0 +1,102 @@
+"""Detection of the format of a target, among those that are built in and those of installed packages."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import lru_cache
+from importlib import metadata
+from itertools import islice
+from typing import Any, Dict, List, Optional, Set, Tuple
+
+from mmguard.errors import CannotRun
+from mmguard.findings.facts import LabelFacts
+from mmguard.formats.coco import Coco
+from mmguard.formats.folders import ClassFolders
+from mmguard.formats.format import CannotScan, Format
+from mmguard.formats.labelme import Labelme
+from mmguard.formats.listings import is_image_name, walk
+from mmguard.formats.maps import LabelMaps
+from mmguard.formats.nnunet import NnUNet
+from mmguard.formats.other_files import OtherProgram
+from mmguard.formats.voc import Voc
+from mmguard.formats.yolo import Yolo
+from mmguard.storage.files import FILES
+from mmguard.storage.urls import is_url
+from mmguard.text import describe_error
+
+#: In the order of detection: the signs of one format may also be those of a later one.
+BUILT_IN: List[Format] = [
+    NnUNet(), OtherProgram(), Voc(), Yolo(), Labelme(), Coco(), ClassFolders(), LabelMaps(),
+]  # fmt: skip
+#: Entry points of packages that bring a format: each is a subclass of :class:`Format`.
+GROUP = 'mmguard.formats'
+
+#: Number of folders that are inspected at a URL.
+_FOLDERS = 8
+_TEXT_ENDINGS = ('.json', '.txt', '.csv')
+
+
+def detect(target: str, suffix: Optional[str] = None) -> Optional[Format]:
+    """Return the format of a target, by its name and its first files; ``None`` if it has none, as a config.
+
+    Formats of installed packages are asked first.
+
+    Args:
+        suffix (str, optional): End of the names of label maps, if it is given.
+
+    Raises:
+        CannotScan: The target is at a URL, but its format is only read from a disk.
+    """
+    is_folder = FILES.is_folder(target)
+    far = is_url(target)
+    for one in (*_load_installed(), *BUILT_IN):
+        if (suffix and is_folder and not one.beside_suffix) or (far and not one.at_urls):
+            continue
+        if (is_folder or target.lower().endswith(one.endings)) and one.detect(target):
+            if far and is_folder and isinstance(one, LabelMaps) and not suffix:
+                _check_maps(target)
+            return one
+    return None
+
+
+@lru_cache(maxsize=None)
+def _load_installed() -> Tuple[Format, ...]:
+    points: Any = metadata.entry_points()
+    formats = []
+    for point in points.select(group=GROUP) if sys.version_info >= (3, 10) else points.get(GROUP, ()):
+        try:
+            formats.append(point.load()())
+        except Exception as error:  # a package may raise anything
+            raise CannotRun(
+                f'the format {point.name} of {point.value} does not load: {describe_error(error)}'
+            ) from error
+    return tuple(formats)
+
+
+def format_of(facts: LabelFacts) -> Format:
+    """Return the format whose files facts are about."""
+    if facts.maps is not None:
+        name = LabelMaps.name
+    elif facts.annotations is not None:
+        name = facts.annotations.format
+    else:
+        name = NnUNet.name
+    known = next((one for one in BUILT_IN if name in (one.name, *one.also)), None)
+    return known or next(one for one in _load_installed() if name in (one.name, *one.also))
+
+
+def _check_maps(url: str) -> None:
+    """Refuse other texts next to the images of a URL."""
+    images: Set[str] = set()
+    texts: Dict[str, str] = {}
+    for folder, names, _ in islice(walk(url, lambda at, error: None), _FOLDERS):
+        images.update(os.path.splitext(name)[0] for name in names if is_image_name(name))
+        texts.update({os.path.splitext(name)[0]: name for name in names if name.lower().endswith(_TEXT_ENDINGS)})
+        odd = [name for name in names if name.lower().endswith('.xml') or (folder == url and name == 'dataset.json')]
+        odd += [texts[stem] for stem in sorted(images & texts.keys())]
+        if odd:
+            raise CannotScan(
+                f'{url} holds {odd[0]}: at a URL only label maps, a COCO JSON and YOLO are read. '
+                f'Copy the data here, or mount the storage'
+            )

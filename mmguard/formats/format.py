@@ -1,0 +1,181 @@
+"""A format of labels, as scans and corrections see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from mmguard.errors import CannotRun
+from mmguard.findings.edits import FileChanges
+from mmguard.findings.facts import ConfigFacts, LabelFacts
+from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, files_of_one
+from mmguard.formats.options import FixOptions, ScanOptions
+from mmguard.formats.tasks import Mapper, scan_here
+
+
+class CannotScan(CannotRun):
+    """Reason why nothing can be scanned."""
+
+
+@dataclass
+class Scanned:
+    """Result of the scan of a data set."""
+
+    facts: LabelFacts  #: Facts for the diagnosis.
+    worst: List[Dict[str, Any]] = field(default_factory=list)  #: The files with the most invalid labels.
+    #: ``decoded``, ``reused``: Number of files read, and of files taken from the journal.
+    decoded: int = 0
+    reused: int = 0
+    ignored: List[int] = field(default_factory=list)  #: Values as stored that are not trained on.
+    root: str = ''  #: Folder that file names are relative to.
+
+
+class Source:
+    """One data set.
+
+    Args:
+        name (str): Name that is shown.
+        notes (list[str]): Notes for the user on how it is read.
+    """
+
+    #: True if a journal can resume its scan.
+    resumes = False
+
+    def __init__(self, name: str, notes: Optional[List[str]] = None) -> None:
+        self.name = name
+        self.notes = [] if notes is None else notes
+
+    def count(self) -> Optional[int]:
+        """Return the approximate number of files, for the progress bar; ``None`` if counting would take long."""
+        return None
+
+    def scan(
+        self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
+    ) -> Scanned:
+        """Read the data set; call ``on_files`` with the number of files done since the last call.
+
+        Raises:
+            OSError, ValueError: There is nothing to read; the message says why.
+        """
+        raise NotImplementedError
+
+    def scan_changed(
+        self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
+    ) -> Optional[LabelFacts]:
+        """Return the facts of the data set as it will be after an edit, without writing it; ``None`` if not known.
+
+        Args:
+            plan_again (callable): Returns the data set with the other config or options.
+            files (tuple): Files that change, see :class:`~mmguard.findings.edits.Edit`.
+            contents (callable): Returns their contents.
+        """
+        raise NotImplementedError
+
+
+class LabelSet(Source):
+    """A data set that one function reads.
+
+    Args:
+        read (callable): Returns the facts; with ``by_tasks`` it takes a mapper and ``on_files``.
+        files (list): Names of what is read, to detect identical splits.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        read: Callable[..., LabelFacts],
+        notes: Optional[List[str]] = None,
+        files: Optional[List[Any]] = None,
+        by_tasks: bool = False,
+    ) -> None:
+        super().__init__(name, notes)
+        self.read = read
+        self.files = files or []
+        self.by_tasks = by_tasks
+
+    def scan(
+        self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
+    ) -> Scanned:
+        return Scanned(self.read(mapper, on_files) if self.by_tasks else self.read())
+
+    def scan_changed(
+        self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
+    ) -> Optional[LabelFacts]:
+        from mmguard.storage.files import FILES
+
+        with FILES.replaced(contents()):
+            source = plan_again()
+            return source.scan().facts if isinstance(source, LabelSet) else None
+
+
+@dataclass
+class Sets:
+    """Data sets of a target, with what is known of their labels."""
+
+    sources: List[Source]  #: The data sets.
+    config: ConfigFacts = field(default_factory=ConfigFacts)  #: Facts from a config or the command line.
+    failed: List[str] = field(default_factory=list)  #: Data sets that could not be opened, with the reasons.
+
+
+class Format:
+    """A format of labels.
+
+    A subclass names it, detects it and reads it; where `mmguard fix` can correct it, it corrects a file, too. Reading
+    never raises because of the content of a file: what is wrong with it is in ``AnnotationFacts.unreadable``.
+    """
+
+    #: Its name, as ``AnnotationFacts.format`` has it, and other names there.
+    name = ''
+    also: Tuple[str, ...] = ()
+    #: Endings of files that may be of it; a folder is always looked at.
+    endings: Tuple[str, ...] = ()
+    #: True if ``--suffix``, an ending of label maps, does not exclude it.
+    beside_suffix = False
+    #: True if it is read at URLs.
+    at_urls = False
+    #: True if ``--labels`` and ``--framework`` say what its labels mean.
+    numbered = False
+    #: True if corrected copies may have other names than the files.
+    renames = False
+    #: Value of ``--boxes`` for boxes that are as the format wants them.
+    right_boxes = 'corners'
+
+    def detect(self, target: str) -> bool:
+        """Return True if a file with one of the endings, or a folder, is of this format."""
+        raise NotImplementedError
+
+    def read(self, target: str, options: ScanOptions) -> LabelFacts:
+        """Read the labels of a target as one data set.
+
+        Raises:
+            OSError, ValueError: There is nothing to read; the message says why.
+        """
+        raise NotImplementedError
+
+    def sets(self, target: str, options: ScanOptions) -> Sets:
+        """Return the data sets of a target, not read yet; by default one.
+
+        Raises:
+            CannotScan: It has none.
+        """
+        return Sets([LabelSet(target, lambda: self.read(target, options))])
+
+    def correct(self, data: bytes, options: FixOptions) -> Corrected:
+        """Return a corrected file; one that needs no correction is returned as it is.
+
+        Raises:
+            NotCorrected: It cannot be corrected.
+        """
+        raise CannotCorrect(f'the format {self.name} is not corrected')
+
+    def files(self, target: str, options: FixOptions) -> LabelFiles:
+        """Return the label files of a target; by default the target is one.
+
+        Raises:
+            CannotCorrect: It has none that can be corrected.
+        """
+        if type(self).correct is Format.correct:
+            raise CannotCorrect(
+                f'{target} holds no labels that fix corrects: name their folder, or a COCO .json itself'
+            )
+        return files_of_one(target, self.correct, lambda path: self.read(path, ScanOptions()), options)

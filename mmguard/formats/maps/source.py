@@ -1,0 +1,237 @@
+"""Label maps as a data set: read in tasks, counted, and counted again with other labels or changed files."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from mmguard.findings.edits import FileChanges
+from mmguard.findings.facts import LabelFacts, LoaderFacts
+from mmguard.formats.correction import NotCorrected, NotTried, Unreadable
+from mmguard.formats.faults import CRASHES
+from mmguard.formats.format import Scanned, Source
+from mmguard.formats.listings import spread
+from mmguard.formats.maps.counts import convert_counts, name_of_copy
+from mmguard.formats.maps.forms import describe_unread
+from mmguard.formats.maps.read import read_map
+from mmguard.formats.maps.record import Journal, MapItem, MapRecord, fetch_ahead, is_far, stamp_items
+from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.maps.summary import MapSummary
+from mmguard.formats.maps.write import correct_map
+from mmguard.formats.options import FixOptions
+from mmguard.formats.tasks import FAR, Mapper, TaskSize, scan_here, split_into_chunks
+from mmguard.storage.files import FILES
+from mmguard.storage.urls import strip_secrets
+
+#: Maximum number of files that are read to try an edit that names other files or rewrites some.
+OTHER_FILES = 64
+
+
+class ChunkResult(NamedTuple):
+    """Result of one task."""
+
+    lines: List[str]  #: The records, as lines of JSON.
+    summary: MapSummary  #: Their sum.
+    #: ``work``, ``clock``: Seconds of a core, and of wall-clock time.
+    work: float = 0.0
+    clock: float = 0.0
+
+
+@dataclass(frozen=True)
+class MapTask:
+    """Reader of the label maps of a task."""
+
+    settings: MapSettings
+
+    def scan(self, items: List[MapItem]) -> ChunkResult:
+        """Read the files of one task."""
+        work, clock = time.thread_time(), time.perf_counter()
+        invalid = np.array(self.settings.invalid_values())
+        summary = MapSummary(self.settings)
+        lines = []
+        for item, content in fetch_ahead(items, self.settings):
+            record = read_map(item, self.settings, invalid, content)
+            summary.add(record)
+            lines.append(record.to_line())
+        return ChunkResult(lines, summary, time.thread_time() - work, time.perf_counter() - clock)
+
+    def report_crash(self, item: MapItem) -> ChunkResult:
+        """Return the record of a file that killed the process that read it."""
+        (known,) = stamp_items([item], self.settings)
+        backend = self.settings.backend
+        record = MapRecord(item.path, known.stamp, item.image, known.image_stamp, backend, fault=CRASHES)
+        summary = MapSummary(self.settings)
+        summary.add(record)
+        return ChunkResult([record.to_line()], summary)
+
+    def waits(self, item: MapItem) -> bool:
+        return is_far(item, self.settings)
+
+
+@dataclass
+class MapsScanned:
+    """Result of a scan of label maps."""
+
+    summary: MapSummary  #: Sum of the records.
+    decoded: int = 0  #: Number of files read.
+    reused: int = 0  #: Number of files taken from the journal.
+
+
+def scan_maps(
+    items: Iterable[MapItem],
+    settings: MapSettings,
+    mapper: Mapper = scan_here,
+    journal: Optional[Journal] = None,
+    on_files: Callable[[int], None] = lambda files: None,
+) -> MapsScanned:
+    """Scan label maps in chunks; call ``on_files`` with the number of files done since the last call.
+
+    Records are written to the journal, and those of unchanged files are read from it.
+    """
+    done = MapsScanned(MapSummary(settings))
+    invalid = settings.invalid_values()
+    size = TaskSize(getattr(mapper, 'longer', 1))
+
+    def unknown() -> Iterator[MapItem]:
+        known_before = journal is not None and journal.resumed
+        for item in stamp_items(items, settings) if known_before else items:
+            known = None
+            # A remote file without a stamp may have changed.
+            if journal is not None and known_before and (item.stamp or not settings.files.is_far(item.path)):
+                known = journal.find(item, item.stamp, item.image_stamp, invalid, settings.backend)
+            if known is None:
+                if is_far(item, settings):
+                    size.longer = max(size.longer, FAR)
+                yield item
+                continue
+            done.summary.add(known)
+            done.reused += 1
+            on_files(1)
+
+    for result in mapper(split_into_chunks(unknown(), size), MapTask(settings)):
+        if journal is not None:
+            journal.append(result.lines)
+        done.summary.merge(result.summary)
+        done.decoded += len(result.lines)
+        size.learn(len(result.lines), result.work, result.clock)
+        on_files(len(result.lines))
+    return done
+
+
+class MapSource(Source):
+    """A data set of label maps: a folder, or ``'train'``; files are named relative to ``root``."""
+
+    resumes = True
+
+    def __init__(
+        self, name: str, settings: MapSettings, root: Optional[str] = None, class_names: Optional[List[str]] = None
+    ) -> None:
+        super().__init__(name)
+        self.settings = settings
+        self.root = root
+        #: The folder of its label maps.
+        self.folder = root or ''
+        #: The end of their names, if other images are in the same folder.
+        self.suffix = ''
+        self.class_names = class_names or []
+        #: Faults seen while files were listed: missing partners, unreadable folders.
+        self.noticed = MapSummary(settings)
+        #: (r, g, b) -> class, if a file next to the label maps defines it.
+        self.declared: Dict[Tuple[int, int, int], str] = {}
+        self._summary: Optional[MapSummary] = None
+
+    def items(self) -> Iterator[MapItem]:
+        """Yield the files one by one; can be iterated once."""
+        raise TypeError(f'{type(self).__name__} lists no files')
+
+    def list_items(self) -> Optional[List[MapItem]]:
+        """Return the files if a config names them: another config may name others."""
+        return None
+
+    def sample(self) -> List[str]:
+        """Return a few of the files, for a trial."""
+        return []
+
+    def ask_loader(self) -> Optional[LoaderFacts]:
+        """Return what the framework's own loader makes of a few of the files."""
+        return None
+
+    def scan(
+        self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
+    ) -> Scanned:
+        done = scan_maps(self.items(), self.settings, mapper, journal, on_files)
+        summary = self._summary = done.summary
+        summary.merge(self.noticed)
+        unread = '' if summary.forms else describe_unread(summary.unreadable)
+        if unread:
+            raise ValueError(f'nothing was read. {unread}')
+        ignored = [value for value, label in enumerate(summary.table) if label == self.settings.ignore_index]
+        worst = summary.worst_files(self.root)
+        return Scanned(self.facts_of(summary), worst, done.decoded, done.reused, ignored, self.root or '')
+
+    def facts_of(self, summary: MapSummary) -> LabelFacts:
+        """Return the facts of counts of its files."""
+        facts = summary.to_facts(self.class_names, self.root)
+        assert facts.maps is not None
+        facts.maps.sources, facts.maps.suffix, facts.maps.declared = [self.folder], self.suffix, self.declared
+        facts.loader = self.ask_loader()
+        return facts
+
+    def scan_changed(
+        self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
+    ) -> Optional[LabelFacts]:
+        """Count the labels again; read some files if the config names others or counts are not sufficient."""
+        source, changes = plan_again(), dict(files).get(self.folder)
+        if not isinstance(source, MapSource) or self._summary is None:
+            return None
+        listed, expected = source.list_items(), self.list_items()
+        if changes is not None and expected is not None:
+            expected = [item._replace(path=name_of_copy(item.path)) for item in expected]
+        if listed is not None and listed != expected:
+            return source.facts_of(scan_maps(spread(listed, OTHER_FILES), source.settings).summary)
+        if changes is None:
+            return source.facts_of(self._summary.relabel(source.settings))
+        options = FixOptions(**dict(changes))
+        counts = convert_counts(self._summary, options)
+        if counts is not None:
+            with FILES.replaced(correct_maps(self.sample(), options)):
+                return source.facts_of(counts.relabel(source.settings))
+        return _scan_corrected(source if expected is None else self, source, options)
+
+
+def _scan_corrected(listed: MapSource, source: MapSource, options: FixOptions) -> Optional[LabelFacts]:
+    """Correct the files of ``listed`` and read them as ``source`` does, if they are few."""
+    items = list(islice(listed.items(), OTHER_FILES + 1))
+    if len(items) > OTHER_FILES:
+        return None
+    contents = correct_maps([item.path for item in items], options)
+    with FILES.replaced(contents):
+        names = [(item, name_of_copy(item.path)) for item in items]
+        there = [MapItem(name, item.image, None, item.image_stamp) for item, name in names if name in contents]
+        made = scan_maps(there, source.settings).summary
+        made.merge(listed.noticed)
+        return source.facts_of(made)
+
+
+def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:
+    """Return the names of the copies of a few label maps, and their contents.
+
+    Raises:
+        NotTried: A readable file would be left out.
+    """
+    contents = {}
+    for path in paths:
+        try:
+            with FILES.open(strip_secrets(path)) as file:
+                data = file.read()
+            contents[name_of_copy(path)] = correct_map(data, os.path.splitext(path)[1], options).data
+        except (OSError, Unreadable):  # another rule names the files that cannot be read
+            continue
+        except NotCorrected as error:
+            raise NotTried(path) from error
+    return contents

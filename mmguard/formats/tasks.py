@@ -1,0 +1,83 @@
+"""Reading in tasks: how many files one has, and the mapper that runs them, here or in other processes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Callable, Iterable, Iterator, List, Protocol, TypeVar
+
+Element = TypeVar('Element')
+
+#: Work per task, in seconds of a core. Sending a task and its result costs half a millisecond; at the end of a scan, or
+#: if a process dies, at most one task per process is waited for or repeated.
+WORK = 0.04
+#: Longest wall-clock time of a task, in seconds; it exceeds the work on a slow disk or a busy machine.
+CLOCK = 0.25
+#: Number of files in the first tasks, before anything is timed, and the maximum for any task.
+FIRST, MOST = 2, 32
+#: Factor for the duration of a task if files are fetched (its beginning waits for the first of them), and for the
+#: maximum number of its files, which whoever submits tasks has to hold.
+FAR = 8
+
+
+class TaskSize:
+    """Number of files per task, from how long earlier files took; ``longer`` scales the duration of a task.
+
+    Example:
+        >>> size = TaskSize()
+        >>> size.learn(files=2, work=0.02, clock=0.03)
+        >>> size()
+        4
+    """
+
+    def __init__(self, longer: int = 1) -> None:
+        self.longer = longer
+        self._files = 0
+        self._work = self._clock = 0.0
+
+    def learn(self, files: int, work: float, clock: float) -> None:
+        """Add what a task took, in seconds."""
+        self._files += files
+        self._work += work
+        self._clock += clock
+
+    def __call__(self) -> int:
+        most = min(self.longer, FAR)
+        if not self._files:
+            return FIRST * most
+        # The clock may show no progress over a task of tiny files.
+        by_work, by_clock = WORK / max(self._work, 1e-9), CLOCK / max(self._clock, 1e-9)
+        return max(1, min(MOST * most, round(min(by_work, by_clock) * self._files * self.longer)))
+
+
+def split_into_chunks(elements: Iterable[Element], size: Callable[[], int]) -> Iterator[List[Element]]:
+    """Yield lists of ``size()`` elements, asked for before each list; the last may be shorter."""
+    source = iter(elements)
+    while True:
+        chunk = list(itertools.islice(source, size()))
+        if not chunk:
+            return
+        yield chunk
+
+
+class Settings(Protocol):
+    """Settings of a scan, which go to a process together with the items of a task and read them."""
+
+    def scan(self, items: List[Any]) -> Any:
+        """Return the result of one task."""
+
+    def report_crash(self, item: Any) -> Any:
+        """Return the result for an item that crashed the process reading it."""
+
+    def waits(self, item: Any) -> bool:
+        """Return True if an item is fetched."""
+
+
+#: Runs ``settings.scan`` over chunks of items, in any order, with a bounded number of them in flight. Its ``longer``,
+#: if it has one, is passed to :class:`TaskSize`.
+Mapper = Callable[[Iterable[List[Any]], Settings], Iterator[Any]]
+
+
+def scan_here(chunks: Iterable[List[Any]], settings: Settings) -> Iterator[Any]:
+    """Run all chunks in this process."""
+    for chunk in chunks:
+        yield settings.scan(chunk)

@@ -1,0 +1,216 @@
+"""Corrected copies of a target's label files, and the manifest of the changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Union
+
+from mmguard.files.inside import OutsideError, resolve_inside, tell_inside
+from mmguard.files.regular import LOCK, NOT_REGULAR, check_regular, hold_folder, is_draft, write_whole
+from mmguard.formats.correction import (
+    MANIFEST,
+    WRITER,
+    CannotCorrect,
+    LabelFiles,
+    NotCorrected,
+    correct_file,
+    digest_of,
+    ending_of,
+    final_digests,
+    read_manifest,
+)
+from mmguard.formats.detection import detect
+from mmguard.formats.format import CannotScan, Format
+from mmguard.formats.options import FixOptions
+from mmguard.storage.urls import is_url
+from mmguard.text import REPORT_IT, describe_error
+from mmguard.version import __version__
+
+
+class Copies(NamedTuple):
+    """Result for the files: those copied, those left out with the reasons, linked images, internal errors."""
+
+    done: List[Dict[str, Any]]
+    left_out: List[Dict[str, str]]
+    linked: int
+    failures: List[Exception]
+
+
+def check_places(target: Path, out: Path) -> None:
+    """Refuse ``--out`` if it is, contains or is inside TARGET, or holds files that fix did not write."""
+    original, copies = target.resolve(), out.resolve()
+    folder = original if target.is_dir() else original.parent
+    if _is_one_of(folder, [copies, *(copies.parents if target.is_dir() else ())]):
+        raise CannotCorrect(f'--out {out} is TARGET or inside it; originals are never modified: name another folder')
+    if _is_one_of(copies, folder.parents):
+        raise CannotCorrect(f'--out {out} contains TARGET; originals are never modified: name another folder')
+    if out.exists() and not out.is_dir():
+        raise CannotCorrect(f'--out {out} is a file: name a folder')
+    if out.is_dir() and read_manifest(str(out)) is None and not all(map(_is_draft_file, out.iterdir())):
+        raise CannotCorrect(f'--out {out} is not empty and was not written by mmguard fix: name another folder')
+
+
+def begin(out: Path, target: str, options: FixOptions) -> None:
+    """Mark a folder as written by mmguard, and remove partial files of a run that was killed."""
+    write_manifest(out, target, options, finished=False)
+    for place, _, names in os.walk(out):
+        for path in (Path(place, name) for name in names):
+            if _is_draft_file(path) and path.name != LOCK:
+                path.unlink()
+
+
+def write_manifest(out: Path, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
+    """Write the manifest; ``finished=False`` at the start of a run."""
+    record = {
+        'written_by': WRITER,
+        'version': __version__,
+        'finished': finished,
+        'target': target,
+        'options': options.to_json(),
+        **found,
+    }
+    text = json.dumps(record, indent=1, ensure_ascii=False) + '\n'
+    # File names that are not UTF-8 contain lone surrogates, which JSON can hold only as escapes.
+    write_whole(out / MANIFEST, text.encode(errors='backslashreplace'))
+
+
+def _is_draft_file(path: Path) -> bool:
+    return is_draft(path.name) and path.is_file() and not path.is_symlink()
+
+
+def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
+    """Return the path of a file's copy; refuse a name, or a link in ``out``, that leads out of ``out``."""
+    try:
+        path = Path(resolve_inside(str(out), name))
+    except OutsideError as error:
+        raise NotCorrected(str(error)) from error
+    if path.parent != Path(os.path.normpath(out)) and not is_inside(str(path.parent)):
+        raise NotCorrected(f'a link in {out} leads out of it: no copy is written there')
+    return path
+
+
+def link(file: str, path: Path, stays_link: bool) -> None:
+    """Put an uncorrected file into the copy.
+
+    Create a hard link, or a copy if the file system has none. ``stays_link``: a link that leads out of the target
+    stays a link, so that its destination never becomes a file of the copy.
+    """
+    source = Path(file)
+    if not stat.S_ISREG(source.stat().st_mode):
+        raise OSError(NOT_REGULAR)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.samefile(source) and path.is_symlink() == stays_link:
+        return
+    if path.is_file() or path.is_symlink():
+        path.unlink()
+    if stays_link:
+        path.symlink_to(source.resolve())
+        return
+    try:
+        os.link(source.resolve(), path)
+    except OSError:
+        write_whole(path, source.read_bytes())
+
+
+def write_copies(target: Union[str, Path], out: Path, options: FixOptions, found: Optional[Format] = None) -> Copies:
+    """Write corrected copies of the label files of a target; ``found`` is its format, by default the detected one."""
+    target = os.fspath(target)
+    check_is_local(target)
+    check_places(Path(target), out)
+    files = (found or detect_correctable(target, options.suffix)).files(target, options)
+    final = final_digests(target, options)
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with hold_folder(out):
+            begin(out, target, options)
+            copies = _write(target, out, files, final)
+            write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
+    except BlockingIOError as error:
+        raise CannotCorrect(
+            f'another mmguard fix writes to --out {out}: wait for it, or name another folder (if none is '
+            f'running, delete {out / LOCK})'
+        ) from error
+    return copies
+
+
+def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
+    """Return the format of a target.
+
+    Raises:
+        CannotCorrect: It has none, or does not exist.
+    """
+    if not os.path.exists(target):
+        raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
+    try:
+        found = detect(target, suffix)
+    except CannotScan as error:
+        raise CannotCorrect(str(error)) from error
+    if found is None:
+        raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
+    return found
+
+
+def check_is_local(target: str) -> None:
+    """Raise :class:`CannotCorrect` for a URL."""
+    if is_url(target):
+        raise CannotCorrect(f'{target}: fix reads a disk: copy the data here or mount the storage, then fix the copy')
+
+
+def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies:
+    done: List[Dict[str, Any]] = []
+    left_out: List[Dict[str, str]] = []
+    failures: List[Exception] = []
+    taken: Dict[str, str] = {}
+    linked = 0
+    is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))
+    is_in_out = tell_inside(str(out))
+    for path, name in found.files:
+        try:
+            if name in found.images:
+                link(path, place_in(out, name, is_in_out), not is_of_target(path))
+                linked += 1
+                continue
+            if path != target and not is_of_target(path):
+                check_regular(path)
+                raise NotCorrected('a link that leads out of TARGET: copy what it leads to there (cp -L)')
+            data, corrected = correct_file(found, path, name, final)
+            new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
+            if new_name in taken:
+                raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
+            write_whole(place_in(out, new_name, is_in_out), corrected.data)
+        except (NotCorrected, OSError, MemoryError) as error:
+            left_out.append(
+                {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
+            )
+            continue
+        except Exception as error:  # continue with the other files
+            left_out.append({'file': name, 'reason': f'{describe_error(error)}; {REPORT_IT}'})
+            failures.append(error)
+            continue
+        taken[new_name] = name
+        done.append(
+            {
+                'file': name,
+                'written': new_name,
+                'changes': corrected.changes,
+                'values': corrected.values,
+                'counts': corrected.counts,
+                'sha256_before': digest_of(data),
+                'sha256_after': digest_of(corrected.data),
+            }
+        )
+    for entry in left_out:  # an earlier run may have written it
+        for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys():
+            with suppress(OSError, NotCorrected):
+                place_in(out, name, is_in_out).unlink()
+    return Copies(done, left_out, linked, failures)
+
+
+def _is_one_of(folder: Path, others: Iterable[Path]) -> bool:
+    """Return True if a folder is among others, even if spelled differently."""
+    there = folder.exists()
+    return any(other == folder or (there and other.exists() and other.samefile(folder)) for other in others)
