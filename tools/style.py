@@ -1,8 +1,6 @@
 """The words of CONTRIBUTING.md's section on style, checked: docstrings and names over ``ast``, texts by a list.
 
-``python tools/style.py`` fails on a file that is not in ``tools/style_todo.txt`` and breaks a rule, and on a file in
-it that breaks none any more: the list only gets shorter. ``--shrink`` shortens it, ``--show FILE`` prints what a file
-breaks.
+``python tools/style.py`` prints what breaks a rule, and fails if anything does.
 """
 
 from __future__ import annotations
@@ -13,10 +11,9 @@ import subprocess
 import sys
 import tokenize
 from pathlib import Path
-from typing import Iterator, List, Set, Tuple
+from typing import Iterator, List, Tuple
 
 ROOT = Path(__file__).parents[1]
-TODO = ROOT / 'tools' / 'style_todo.txt'
 
 #: No docstring begins with these.
 QUESTIONS = {'What', 'Which', 'Whether', 'Where', 'Who', 'How', 'Of', 'As', 'Why', 'When'}
@@ -119,27 +116,10 @@ def _files() -> List[str]:
 
 def main() -> int:
     """Run the check; the exit code is 1 if it fails."""
-    if sys.argv[1:2] == ['--show']:
-        for name in sys.argv[2:]:
-            for line, what in check_file(ROOT / name):
-                print(f'{name}:{line}: {what}')
-        return 0
-    if sys.argv[1:] == ['--shrink']:
-        left = [name for name in sorted(TODO.read_text(encoding='utf-8').split()) if (ROOT / name).exists()]
-        TODO.write_text(''.join(f'{name}\n' for name in left if check_file(ROOT / name)), encoding='utf-8')
-        return 0
-    todo: Set[str] = set(TODO.read_text(encoding='utf-8').split())
-    failed = 0
-    for name in _files():
-        hits = check_file(ROOT / name)
-        if hits and name not in todo:
-            failed += 1
-            print('\n'.join(f'{name}:{line}: {what}' for line, what in hits))
-        elif not hits and name in todo:
-            failed += 1
-            print(f'{name} breaks no rule any more: take it out of tools/style_todo.txt')
-    failed += len([print(f'{name} in tools/style_todo.txt does not exist') for name in todo - set(_files())])
-    return 1 if failed else 0
+    hits = [f'{name}:{line}: {what}' for name in _files() for line, what in check_file(ROOT / name)]
+    if hits:
+        print('\n'.join(hits))
+    return 1 if hits else 0
 
 
 if __name__ == '__main__':

@@ -95,8 +95,8 @@ def apply(
 ) -> int:
     """Write the guarded config, or (``guard=False``) only some edits, by their numbers on the screen or ``'safe'``.
 
-    Edits and guards that break the program are not written (``verify``). The numbers are those of a scan with the options
-    ``scanned``, else of a check. Return the exit code.
+    Edits and guards that break the program are not written (``verify``). The numbers are those of a scan with the
+    options ``scanned``, else of a check. Return the exit code.
     """
     from mmguard.config.changes import name_types
     from mmguard.config.read import ReadConfig, check_may_build, import_scope
