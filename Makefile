@@ -20,9 +20,6 @@ WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --select $(SELECT)
 TESTS := $(if $(filter family,$(STACK)),tests/family)
 
-# Reports that were rebuilt: folders with a gen.py each. Where there are none, `make test-edits` goes without.
-CASES ?= ../shared/cases/rebuilt
-
 .PHONY: demo test test-fast test-all test-edits zoo planted programs fuzz interrupted mutants matrix bench lint format dist docs setup clean
 
 demo: setup
@@ -36,10 +33,9 @@ test-fast: setup
 
 test-all: $(addprefix test-,$(STACKS))
 
-# Every edit that is offered first is written, and its config (for files alone: a stock one) trained for an iteration;
-# of the reports of CASES, too. All official configs are looked at by every command. Minutes, so not part of `make test`.
+# The first edit of every situation is followed; labels of all official configs are read. Minutes, so not part of `make test`.
 test-edits: setup
-	CASES=$(CASES) $(PYTEST) -o python_files='test_*.py every_*.py' tests/findings/edits tests/labels/every_official_config.py
+	$(PYTEST) -o python_files='test_*.py every_*.py' tests/findings/edits tests/labels/every_official_config.py
 
 # Every head of mmseg and every detector of mmdet trains two iterations on planted labels, and what is counted is compared
 # with what was planted. 10 minutes; a skipped one says why it cannot be trained offline.
@@ -98,9 +94,9 @@ dist:
 	$(MAKE) setup STACK=lab
 	sh tools/dist.sh .venv-lab
 
-# The documentation as a site, in build/site/html. Sphinx, MyST and furo are installed beside the packages of .venv.
-docs: setup
-	sh tools/site/build.sh $(VENV)
+# The documentation as a site, in build/site/html. Needs Python 3.11; neither torch nor mmcv.
+docs:
+	sh tools/site/build.sh $(PYTHON)
 
 setup: $(STAMP)
 

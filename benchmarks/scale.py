@@ -1,4 +1,4 @@
-"""What docs/scale.md plans with: a worker's throughput, and a million records through a cluster of 99 workers.
+"""Figures for docs/storage.md: a worker's throughput, and a million records through a cluster of 99 workers.
 
 For the throughput, label maps are on S3 as in ``storage``. For the million, the workers generate records, three
 processes of 33 workers with two threads each; all else is real: the command, its listing of a million empty files, the

@@ -9,12 +9,24 @@ import importlib as _importlib
 import sys as _sys
 import warnings as _warnings
 from typing import Any as _Any
+from typing import List as _List
 
 from mmguard.compat.after_import import call_after_import as _call_after_import
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.version import __version__
 
-__all__ = ['LabelGuardError', 'Tally', '__version__', 'read_log', 'register']
+__all__ = [
+    'LabelGuardError', 'Tally', '__version__', 'check', 'dry_run', 'explain', 'read_log', 'register', 'scan',
+]  # fmt: skip
+
+#: Public names that are imported where they are used -> the module that defines them.
+_LAZY = {
+    'check_target': 'mmguard.functional.check_target',
+    'read_log': 'mmguard.log.guard_log',
+    **dict.fromkeys(('Diagnosis', 'check', 'dry_run', 'explain', 'scan'), 'mmguard.tools.api'),
+}
+#: Public subpackages: `import mmguard` is enough, as with torch.nn.
+_PACKAGES = ('detection', 'distributed', 'functional', 'nn', 'testing')
 
 #: Public names that need a framework -> the module that defines them.
 _OF_FRAMEWORKS = {
@@ -66,11 +78,9 @@ else:
 
 
 def __getattr__(name: str) -> _Any:
-    if name == 'read_log':
-        from mmguard.log.guard_log import read_log
-
-        return read_log
-    if name in ('detection', 'distributed', 'functional', 'nn'):  # `import mmguard` is enough, as with torch.nn
+    if name in _LAZY:
+        return getattr(_importlib.import_module(_LAZY[name]), name)
+    if name in _PACKAGES:
         return _importlib.import_module(f'mmguard.{name}')
     if name in _OF_FRAMEWORKS:
         try:
@@ -79,3 +89,7 @@ def __getattr__(name: str) -> _Any:
         except ImportError as error:
             raise AttributeError(f'mmguard.{name} needs what does not import here: {error}') from error
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+
+
+def __dir__() -> _List[str]:
+    return sorted({*__all__, *_LAZY, *_PACKAGES, *_OF_FRAMEWORKS})

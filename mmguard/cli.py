@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import difflib
 import importlib
 import io
 import os
+import re
 import sys
 import traceback
-from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
 from mmguard.compat.stack import install_command
 from mmguard.errors import CannotRun
@@ -23,7 +23,7 @@ from mmguard.version import __version__
 COMMANDS = ('demo', 'scan', 'report', 'check', 'dry_run', 'apply', 'fix', 'env', 'trace', 'replay', 'nnunet', 'explain')
 
 #: Arguments that name the file which a command works on.
-_TARGETS = ('config', 'target', 'log', 'record', 'out')
+_TARGETS = ('config', 'configs', 'target', 'log', 'record', 'out')
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -35,14 +35,14 @@ def main(argv: Optional[List[str]] = None) -> int:
     Returns:
         int: The exit code; 2 if it could not run, 130 if Ctrl-C ended it.
     """
-    args = argparse.Namespace(command='', debug=False)
+    args, is_parsed = argparse.Namespace(command='', debug=False), False
     if not _has_streams():
         return COULD_NOT_RUN
     _write_every_character()
     try:
         parser = _parser()
-        with _usage_ends_it():
-            parser.parse_args(argv, args)
+        parser.parse_args(argv, args)
+        is_parsed = True
         if not hasattr(args, 'run'):
             parser.print_help()
             return CLEAN
@@ -50,19 +50,19 @@ def main(argv: Optional[List[str]] = None) -> int:
         code: int = args.run(args)
         sys.stdout.flush()
         return code
-    except _Usage as usage:
-        raise SystemExit(usage.code) from None
     except KeyboardInterrupt:
         print(f'\n{getattr(args, "interrupted", "mmguard: interrupted")}', file=sys.stderr)
         return INTERRUPTED
     except (Exception, SystemExit) as error:  # SystemExit: a config is a program, and its code 1 would mean findings
+        if isinstance(error, SystemExit) and not is_parsed:  # argparse has printed help, version or usage
+            raise
         # rich turns it into a SystemExit.
         if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again when it exits
             return READER_GONE
         if args.debug:
             print(visible(traceback.format_exc()), file=sys.stderr)
-        print(visible(f'mmguard {args.command}'.rstrip() + f': {_said_of(error, args)}'), file=sys.stderr)
+        print(visible(f'mmguard {args.command}'.rstrip() + f': {_describe_failure(error, args)}'), file=sys.stderr)
         return COULD_NOT_RUN
 
 
@@ -83,22 +83,6 @@ def _write_every_character() -> None:
         sys.stdout.reconfigure(errors='backslashreplace')
 
 
-class _Usage(Exception):
-    """Exit of argparse after it has printed help, version or usage."""
-
-    def __init__(self, code: Any) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-@contextlib.contextmanager
-def _usage_ends_it() -> Iterator[None]:
-    try:
-        yield
-    except SystemExit as error:
-        raise _Usage(error.code) from error
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog='mmguard', description='Keeps bad labels from killing, or quietly spoiling, a training run.')
     parser.add_argument('--version', action='version', version=f'mmguard {__version__}')
@@ -114,12 +98,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _said_of(error: BaseException, args: argparse.Namespace) -> str:
+def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
     if isinstance(error, CannotRun):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and how_to_install(error):
         return str(how_to_install(error))
-    file = next((f'{getattr(args, name)}: ' for name in _TARGETS if getattr(args, name, None)), '')
+    named = next((getattr(args, name) for name in _TARGETS if getattr(args, name, None)), '')
+    file = f'{" ".join(named) if isinstance(named, list) else named}: ' if named else ''
     if isinstance(error, SystemExit):
         return f'{file}something that it imports or runs {describe_exit(error)}'
     if describe_broken_import(error):
@@ -148,7 +133,9 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        super().error(visible(message))
+        unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
+        nearest = _nearest(unknown.group(1), [name.replace('_', '-') for name in COMMANDS]) if unknown else None
+        super().error(visible(f'{message}; did you mean {nearest}?' if nearest else message))
 
     def _refuse(self, unknown: Sequence[str]) -> NoReturn:
         options = [word.partition('=')[0] for word in unknown if word.startswith('-')]

@@ -5,7 +5,8 @@ They test properties of every valid training on small inputs, see ``docs/testing
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from mmguard.properties.alignment import describe_difference, draw_boxes, draw_field, fill_boxes
 from mmguard.properties.datasets import seed_all
-from mmguard.properties.scores import ROUNDING, find_raised_outputs, measure_ignored_share, tensors_in
+from mmguard.properties.scores import ROUNDING, find_raised_outputs, measure_ignored_share, reach, tensors_in
 
 __all__ = [
     'assert_full_marks',
@@ -129,21 +130,16 @@ def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.
             by name, before the backward pass.
         model (nn.Module): The model that is trained.
     """
-    names, reached = [], []
-    for empty in (False, True):
-        model.zero_grad(set_to_none=True)
-        seed_all(0)
-        losses = step(empty)
-        names.append(list(losses))
-        for name, loss in losses.items():
-            _require(bool(torch.isfinite(loss)), f'{name} is {float(loss)} for {"an empty" if empty else "a"} batch')
-        total = sum(losses.values(), torch.zeros(()))
-        _require(total.requires_grad, 'the losses do not hang on the model: DistributedDataParallel fails')
-        total.backward()
-        reached.append({name for name, one in model.named_parameters() if one.grad is not None})
-    _require(names[0] == names[1], f'the losses are {names[0]}, but {names[1]} without targets: ranks hang')
-    missing = sorted(reached[0] - reached[1])
-    _require(not missing, f'{len(missing)} parameters get no gradient without targets, as {missing[:1]}')
+
+    def add(losses: Mapping[str, Tensor]) -> Tensor:
+        whole = sum(losses.values(), torch.zeros(()))
+        _require(whole.requires_grad, 'the losses do not hang on the model: DistributedDataParallel fails')
+        return whole
+
+    usual, found = (reach(model, partial(step, empty), add) for empty in (False, True))
+    for one, batch in ((usual, 'a batch'), (found, 'an empty batch')):
+        _require(not one.infinite, f'for {batch}: {one.describe_infinite()}')
+    _require(not usual.describe_lack(found), usual.describe_lack(found))
 
 
 def assert_full_marks(

@@ -166,14 +166,10 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG138': lambda: instances(even(1, 3), 2, {'categories': {1: 'cat', 3: 'dog'}, 'labelled_by': 'category id'}),
     'MG140': lambda: instances(even(0), 3, config=detection(names='Cat dog cow')),
     'MG141': lambda: instances(_THREE, 3, config=detection(names='dog cat cow')),
-    'MG145': lambda: instances(_THREE, 3, {'small_images': FILES}),
     'MG146': lambda: instances(_THREE, 3, {'images_without_target': 40}),
     'MG147': lambda: instances(_THREE, 3, {'duplicate_image_ids': [7, 8]}),
     'MG149': lambda: instances(_THREE, 3, {'unnamed': {9: 40}}),
     'MG150': lambda: instances(_THREE, 3, {'missing_files': ['7.jpg']}),
-    'MG151': lambda: pixels(
-        even(0, 1, 2), 3, trained=even(0, 17, 34), maps={'forms': {'gray4': 200}, 'loaded_otherwise': {'scaled': 200}}
-    ),
     'MG152': lambda: instances(_THREE, 3, {'negative_boxes': 12}),
     'MG153': lambda: instances(_THREE, 3, {'without_key': {'annotations.area': 15_000}}),
     'MG154': lambda: instances(even(0, 1), 2, {'left_out_names': {'cow': 50}}),
@@ -200,7 +196,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
             'box_examples': {'over_edge': ['7.jpg: 400, 300, 500, 420']},
         },
     ),
-    'MG173': lambda: instances(_THREE, 3, {'inside_unit': 15_000}),
     'MG174': lambda: instances({}, 3, {'annotations': 15_000, 'crowds': 15_000, 'images_without_target': FILES}),
     'MG176': lambda: instances(
         _THREE, 3, {'unreadable': {'bbox is not four numbers': ["train.json: annotations[7]: ['1', '2', '3', '4']"]}}

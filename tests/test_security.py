@@ -246,7 +246,7 @@ def check_data_set(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     data = {'type': 'EvilDataset', 'img_suffix': '.png', 'metainfo': {'classes': ['a', 'b', 'c']}, 'pipeline': []}
     data['data_prefix'] = {'img_path': str(folder / 'maps'), 'seg_map_path': str(folder / 'maps')}
     config = f"default_scope = 'mmseg'\nmodel = {MODEL!r}\ntrain_dataloader = dict(dataset={data!r})\n"
-    record = {'format': 1, 'batches': [{'iter': 1, 'samples': [{'path': 'a.png'}]}]}
+    record = '{"format": 2, "capacity": 9}\n{"iter": 1, "samples": [{"path": "a.png"}]}\n'
     write(folder, evil_code_py=module, maps__a_png=png(), flight_jsonl=record)
     write(folder, config_py=f"custom_imports = dict(imports=['evil_code'])\n{config}")
     for words in (['scan', 'config.py'], ['trace', 'config.py'], ['replay', 'config.py', 'flight.jsonl']):
@@ -288,16 +288,6 @@ def check_data(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert [scan('tagged'), scan('voc')] == [1, 1]
     assert 'root:' not in capsys.readouterr().out
     assert not mark.exists()
-
-
-@line('class weights in pickles')
-def check_pickles(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    for value in (Calling(mark), [Calling(mark)], np.ones(2), int):
-        with pytest.raises(plain_data.RefusedName):
-            plain_data.load_plain_pickle(pickle.dumps(value))
-    assert not mark.exists()
-    plain = {'a': [1, 2.5, ('b', None)]}
-    assert plain_data.load_plain_pickle(pickle.dumps(plain)) == plain
 
 
 @line('checkpoints (`replay --weights`)')
@@ -481,18 +471,15 @@ def check_image(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert count_unreadable(scan_facts('maps', folder, '--num-classes', 3)) == 1
 
 
-@line('YAML, JSON of settings, pickles')
+@line('YAML, JSON of settings')
 def check_spread(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert f'{plain_data.LARGEST:,} values' in row
     assert f'{plain_data.DEEPEST} levels' in row
-    part = [1]
     doubled = 'a0: &a0 [1]\n' + ''.join(f'a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n' for n in range(1, 30))
     deep = '[' * (plain_data.DEEPEST + 1) + ']' * (plain_data.DEEPEST + 1)
     for text, ending in ((doubled, '.yaml'), (deep, '.yaml'), (deep, '.json')):
         with pytest.raises(plain_data.NotPlain):
             plain_data.parse_data(text, ending)
-    with pytest.raises(pickle.UnpicklingError):
-        plain_data.load_plain_pickle(pickle.dumps([part, part]))
 
 
 @line('texts of a data set')

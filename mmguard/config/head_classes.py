@@ -30,7 +30,7 @@ def counts(config: ReadConfig) -> List[Count]:
         for key, kind in (('num_classes', 'all'), (THINGS, 'things'), (STUFF, 'stuff')):
             value = head.config.get(key)
             if isinstance(value, int) and not isinstance(value, bool):
-                found.append(Count(head.at(key), value, kind, head))
+                found.append(Count(head.place(key), value, kind, head))
     return found
 
 

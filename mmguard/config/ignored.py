@@ -126,7 +126,7 @@ def _add(found: List[Ignored], part: Part, key: str, role: str) -> None:
 
 def _note(found: List[Ignored], part: Part, key: str, value: Any, role: str, written: bool) -> None:
     if isinstance(value, int) and not isinstance(value, bool):
-        found.append(Ignored(part.at(key), value, role, written, part))
+        found.append(Ignored(part.place(key), value, role, written, part))
 
 
 #: Assigners that leave ignored regions out without an argument.

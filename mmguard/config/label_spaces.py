@@ -34,7 +34,7 @@ def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
     for transform in transforms(config):
         kind = GUARDS.get(transform.name)
         if kind is not None and transform.split == split and isinstance(transform.config.get('num_classes'), int):
-            guards.setdefault(kind, _read_guard(kind, transform.config, transform.at('num_classes')))
+            guards.setdefault(kind, _read_guard(kind, transform.config, transform.place('num_classes')))
     return spaces.override(LabelSpaces(**guards))
 
 

@@ -32,7 +32,7 @@ def class_weights(loss: Part) -> ClassWeights:
     training). No code in the file is run.
     """
     given = loss.config.get('class_weight')
-    if isinstance(given, str) and loss.scope == 'mmseg':
+    if isinstance(given, str) and loss.scope == 'mmseg' and not given.lower().endswith(('.pkl', '.pickle')):
         try:
             values = _numbers(_load(given))
             return ClassWeights(values, len(values))
@@ -46,11 +46,11 @@ def class_weights(loss: Part) -> ClassWeights:
 
 
 def _load(path: str) -> Any:
-    """Load a file as mmseg's ``get_class_weight``: .npy, else .json, .yaml or .pkl, by the ending."""
+    """Load a file as mmseg's ``get_class_weight``, by the ending, but no pickle."""
     ending = os.path.splitext(path)[1].lower()
     if not os.path.exists(path):
         raise FileNotFoundError(2, 'no such file in the working directory')
-    if ending not in ('.npy', '.json', '.yml', '.yaml', '.pkl', '.pickle'):
+    if ending not in ('.npy', '.json', '.yml', '.yaml'):
         raise ValueError('mmseg loads class weights from .npy, .json, .yaml and .pkl')
     return parse_weights(read_regular(path, LARGEST_WEIGHTS), ending)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from mmguard.config.changes import join_path, key_of, walk
 from mmguard.config.classes import MISSING, class_of, default_of, full_name, metainfo_of_class, name_of, scope_of
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
@@ -58,7 +59,7 @@ class Part:
         """Its class; ``None`` if that is not known."""
         return class_of(self.config.get('type'), self.registry, self.scope)
 
-    def at(self, key: str) -> str:
+    def place(self, key: str) -> str:
         """Return the path of an argument."""
         return f'{self.path}.{key}'
 
@@ -77,19 +78,6 @@ class Part:
         if self.name in names:
             return True
         return any(base.__name__ in names for base in getattr(self.cls, '__mro__', ()))
-
-
-def walk(value: Any, path: str) -> Iterator[Tuple[str, Dict[str, Any]]]:
-    """Yield every dict inside ``value``, with its path."""
-    if isinstance(value, dict):
-        yield path, value
-        for key, inner in value.items():
-            if isinstance(inner, (dict, list, tuple)):
-                yield from walk(inner, f'{path}.{key}')
-    elif isinstance(value, (list, tuple)):
-        for index, inner in enumerate(value):
-            if isinstance(inner, (dict, list, tuple)):
-                yield from walk(inner, f'{path}[{index}]')
 
 
 def _add_model_parts(value: Any, path: str, scope: str, head: Optional[Part], found: List[Part]) -> None:
@@ -158,11 +146,11 @@ def image_labels_are_classes(config: ReadConfig) -> bool:
 
 def assigners(config: ReadConfig) -> List[Part]:
     """Return the assigners in the ``train_cfg`` of a detector or of its heads."""
-    found = []
-    for path, part in walk(config.part('model'), 'model'):
-        if 'assigner' in path.rsplit('.', 1)[-1] and 'type' in part:
-            found.append(Part(path, part, scope_of(part['type'], config.scope), 'TASK_UTILS'))
-    return found
+    return [
+        Part(join_path(path), part, scope_of(part['type'], config.scope), 'TASK_UTILS')
+        for path, part in walk(config.part('model'), ('model',))
+        if 'assigner' in key_of(path) and 'type' in part
+    ]
 
 
 def datasets(config: ReadConfig, wrappers: bool = False) -> List[Part]:
@@ -191,7 +179,7 @@ def _unwrap(value: Any, path: str, scope: str, split: str, owner: Optional[Part]
     if bool(inner_keys) == wrappers:
         yield part
     for key in inner_keys:
-        yield from _unwrap(value[key], part.at(key), scope, split, part, wrappers)
+        yield from _unwrap(value[key], part.place(key), scope, split, part, wrappers)
 
 
 def classes_of(dataset: Part) -> Optional[List[str]]:
@@ -246,7 +234,7 @@ def _read_classes(dataset: Part) -> Any:
 def classes_path(dataset: Part) -> str:
     """Return the place of a data set's classes: in the config, or in its class."""
     if says_classes(dataset):
-        return dataset.at('classes' if dataset.is_old or 'classes' in dataset.config else 'metainfo.classes')
+        return dataset.place('classes' if dataset.is_old or 'classes' in dataset.config else 'metainfo.classes')
     return f'{dataset.path} ({dataset.name}.METAINFO)'
 
 
@@ -266,8 +254,15 @@ def pipelines(config: ReadConfig) -> List[List[Part]]:
         if isinstance(pipeline, (list, tuple)):
             found.append(
                 [
-                    Part(path, part, scope_of(part['type'], dataset.scope), 'TRANSFORMS', dataset, dataset.split)
-                    for path, part in walk(pipeline, dataset.at('pipeline'))
+                    Part(
+                        join_path(path),
+                        part,
+                        scope_of(part['type'], dataset.scope),
+                        'TRANSFORMS',
+                        dataset,
+                        dataset.split,
+                    )
+                    for path, part in walk(pipeline, (dataset.place('pipeline'),))
                     if 'type' in part
                 ]
             )
@@ -281,9 +276,9 @@ def transforms(config: ReadConfig) -> List[Part]:
 def metrics(config: ReadConfig) -> List[Part]:
     """Return the metrics of both evaluators."""
     return [
-        Part(path, part, scope_of(part['type'], config.scope), 'METRICS', split=split)
+        Part(join_path(path), part, scope_of(part['type'], config.scope), 'METRICS', split=split)
         for split in ('val', 'test')
-        for path, part in walk(config.data.get(f'{split}_evaluator'), f'{split}_evaluator')
+        for path, part in walk(config.data.get(f'{split}_evaluator'), (f'{split}_evaluator',))
         if 'type' in part
     ]
 

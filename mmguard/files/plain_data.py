@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
-import pickletools
 from itertools import chain
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
@@ -112,49 +110,6 @@ def _check_events(events: Iterable[Any]) -> None:
             raise NotPlain(f'YAML that is {_TOO_DEEP}')
 
 
-#: Store an object under a number: for a huge number the unpickler allocates a table of that size.
-_PUTS = ('PUT', 'BINPUT', 'LONG_BINPUT')
-#: Fetch an object again: shared parts make more values than a file has bytes.
-_GETS = ('GET', 'BINGET', 'LONG_BINGET', 'DUP')
-
-
-class RefusedName(pickle.UnpicklingError):
-    """A pickle names a class or function that must not be called."""
-
-
-class _PlainData(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        raise RefusedName(f'it names {module}.{name}, which is not plain data')
-
-
-def load_plain_pickle(content: bytes) -> Any:
-    """Load lists, dicts, tuples, texts and numbers, without shared parts.
-
-    Raises:
-        RefusedName: It names anything else (a class, a function, a numpy array).
-        pickle.UnpicklingError: It is damaged, or has shared parts.
-        Exception: Anything else that a damaged pickle raises.
-
-    Example:
-        >>> load_plain_pickle(pickle.dumps([1.0, 2.5]))
-        [1.0, 2.5]
-    """
-    try:
-        for operation, argument, _ in pickletools.genops(content):
-            if operation.name in ('GLOBAL', 'INST', 'STACK_GLOBAL'):
-                break  # refused by its name below
-            if operation.name in _GETS:
-                raise pickle.UnpicklingError('it is a pickle whose parts refer to each other')
-            if operation.name in _PUTS and int(argument or 0) > len(content):
-                raise pickle.UnpicklingError(f'it is damaged: {argument:,} objects in {len(content):,} bytes')
-    except ValueError as error:
-        raise pickle.UnpicklingError(f'it is damaged: {error}') from error
-    data = _PlainData(io.BytesIO(content)).load()
-    if is_nested(data, DEEPEST):
-        raise pickle.UnpicklingError(f'it is a pickle that is nested more than {DEEPEST} levels deep')
-    return data
-
-
 #: A file of class weights has fewer bytes.
 LARGEST_WEIGHTS = 1 << 22
 
@@ -177,8 +132,6 @@ def parse_weights(content: bytes, ending: str) -> Any:
             raise ValueError(f'it does not hold a list, but an array of shape {getattr(array, "shape", "unknown")}')
         return array.tolist()
     try:
-        if ending in ('.pkl', '.pickle'):
-            return load_plain_pickle(content)
         return parse_data(content.decode(), '.json' if ending == '.json' else '.yaml')
     except NotPlain as error:
         raise ValueError(f'it is {error}') from error

@@ -17,7 +17,7 @@ from mmguard.findings.usual_edits import (
     set_ignore_index,
     set_num_classes,
 )
-from mmguard.findings.views import VOID, annotations_of, ids_of, trained
+from mmguard.findings.views import VOID, annotations_of, count_trained, ids_of
 from mmguard.text import plural, quantity
 
 #: mmseg's class for data of one's own, as configs of the new style name it.
@@ -55,11 +55,11 @@ def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any
     if classes_of(dataset) == list(names):
         return
     if dataset.is_old:
-        yield dataset.at('classes'), tuple(names)
+        yield dataset.place('classes'), tuple(names)
         return
     metainfo = dataset.config.get('metainfo')
     kept = {key: value for key, value in metainfo.items() if key != 'palette'} if isinstance(metainfo, dict) else {}
-    yield dataset.at('metainfo'), {**kept, 'classes': tuple(names)}
+    yield dataset.place('metainfo'), {**kept, 'classes': tuple(names)}
     own = metainfo_of(dataset).get('classes')
     if own is not None and hasattr(dataset.cls, 'get_label_map') and not set(names) <= set(own):
         yield from use_base_dataset(dataset)
@@ -68,10 +68,13 @@ def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any
 def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
     """Use mmseg's class for data of one's own, with the file names and the shift of the class before."""
     kind = str(dataset.config['type'])
-    yield dataset.at('type'), f'{kind.rpartition(".")[0]}.BaseSegDataset'.lstrip('.') if kind.count('.') < 2 else BASE
+    yield (
+        dataset.place('type'),
+        f'{kind.rpartition(".")[0]}.BaseSegDataset'.lstrip('.') if kind.count('.') < 2 else BASE,
+    )
     for key in ('img_suffix', 'seg_map_suffix', 'reduce_zero_label'):
         if not dataset.says(key) and dataset.get(key) is not None:
-            yield dataset.at(key), dataset.get(key)
+            yield dataset.place(key), dataset.get(key)
 
 
 def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
@@ -155,7 +158,7 @@ def match_heads_and_list(
     elif elsewhere is not None:
         yield set_classes(facts, elsewhere, SAFE)
     else:
-        holds_more = labels is not None and any(number <= label < VOID for label in ids_of(trained(labels)))
+        holds_more = labels is not None and any(number <= label < VOID for label in ids_of(count_trained(labels)))
         of_base = config.framework == 'mmdet' and number in COUNTS_OF_BASES
         if of_base:
             yield replace(heads, applicability=ASKS, question=asked)

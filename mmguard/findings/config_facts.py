@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Union
 
-from mmguard.compat.stack import weighs_ignored_labels
 from mmguard.config.head_classes import counts
 from mmguard.config.ignored import find_ignored_labels
-from mmguard.config.losses import class_weights, one_channel_softmax
 from mmguard.config.parts import OF_OBJECTS_3D, Part, classes_of, classes_path, datasets, heads, losses, transforms
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.findings.facts import ConfigFacts
@@ -30,13 +28,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
         head_classes={count.path: count.value for count in counts(read)},
         ignore_index={place.path: place.value for place in find_ignored_labels(read)},
         dataset_classes={classes_path(d): names for d in sets for names in [classes_of(d)] if names is not None},
-        one_channel_softmax=[loss.path for loss in one_channel_softmax(read)],
-        ignored_labels_weigh=weighs_ignored_labels(),
     )
-    for loss in losses(read):
-        weights = class_weights(loss)
-        if weights.values and len(weights.values) == weights.length:
-            facts.class_weights[loss.at('class_weight')] = weights.values
     facts.heads = {head.path: head.name for head in heads(read) if head.key != HEAD_MODULE}
     facts.losses = {loss.path: loss.name for loss in losses(read)}
     for dataset in sets:
@@ -52,7 +44,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
     for part in sets + [t for t in transforms(read) if t.says('reduce_zero_label')]:
         value = part.get('reduce_zero_label')
         if isinstance(value, bool):
-            facts.reduce_zero_label[part.at('reduce_zero_label')] = value
+            facts.reduce_zero_label[part.place('reduce_zero_label')] = value
     for dataset in sets:
         if dataset.split in ('train', '') and not facts.label_map:
             facts.label_map = label_map_of(dataset)

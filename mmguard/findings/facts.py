@@ -138,7 +138,10 @@ class AnnotationFacts:
         inside_unit (int): Boxes whose numbers are all in [0, 1], as if divided by the size of the image.
         sizes_compared (int): Images whose size was compared with that in the annotations.
         size_mismatches (list[tuple]): Image, its (height, width) on disk, that in the annotations.
-        masks_read (bool): True if masks were checked.
+        masks_read (bool, optional): True if masks were checked; ``None`` where nothing has to ask for it.
+        names_from (str): What names the categories: ``'categories'`` (a list in the file), ``'objects'`` (VOC), or
+            ``''``, where the list of classes is given.
+        counts_from_one (bool): True if corners are pixels counted from 1 (VOC).
         mask_faults (dict[str, int]): Fault of masks that were read -> annotations that a loader does not leave out, one
             fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
@@ -190,7 +193,9 @@ class AnnotationFacts:
     inside_unit: int = 0
     sizes_compared: int = 0
     size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
-    masks_read: bool = False
+    masks_read: Optional[bool] = None
+    names_from: str = 'categories'
+    counts_from_one: bool = False
     mask_faults: Dict[str, int] = field(default_factory=dict)
     mask_examples: Dict[str, List[str]] = field(default_factory=dict)
     yolo: Optional[YoloFacts] = None
@@ -203,31 +208,24 @@ class ConfigFacts:
     Args:
         framework (str): ``'mmseg'`` or ``'mmdet'``.
         head_classes (dict[str, int]): Path -> ``num_classes`` of a head.
-        class_weights (dict[str, list[float]]): Path -> class weights of a loss.
         ignore_index (dict[str, int]): Path -> ignored value of heads, losses, metrics, and ``seg_pad_val``.
         reduce_zero_label (dict[str, bool]): Path -> value, in data sets and loaders.
         label_map (dict[int, int]): Raw value -> class, as the data set maps them.
         dataset_classes (dict[str, list[str]]): Path -> class names of a data set.
-        one_channel_softmax (list[str]): Paths of heads with one output channel and a softmax loss.
         heads (dict[str, str]): Path -> type of a head, ``'DINOHead'``.
         losses (dict[str, str]): Path -> type of a loss, ``'OhemCrossEntropy'``.
         filter_empty_gt (dict[str, bool]): Path of a training data set -> True if it leaves out images without targets.
-        ignored_labels_weigh (bool): True if mmseg's stock cross entropy looks up the class weight of ignored labels:
-            OpenMMLab's does, onedl's does not.
     """
 
     framework: str = ''
     head_classes: Dict[str, int] = field(default_factory=dict)
-    class_weights: Dict[str, List[float]] = field(default_factory=dict)
     ignore_index: Dict[str, int] = field(default_factory=dict)
     reduce_zero_label: Dict[str, bool] = field(default_factory=dict)
     label_map: Dict[int, int] = field(default_factory=dict)
     dataset_classes: Dict[str, List[str]] = field(default_factory=dict)
-    one_channel_softmax: List[str] = field(default_factory=list)
     heads: Dict[str, str] = field(default_factory=dict)
     losses: Dict[str, str] = field(default_factory=dict)
     filter_empty_gt: Dict[str, bool] = field(default_factory=dict)
-    ignored_labels_weigh: bool = True
 
 
 @dataclass
@@ -245,6 +243,10 @@ class LoaderFacts:
     differing: Dict[str, Tuple[Dict[int, int], Dict[int, int]]] = field(default_factory=dict)
     failed: Dict[str, str] = field(default_factory=dict)
     unknown: str = ''
+
+
+#: Maximum number of files with invalid labels that are named; all are counted.
+MOST_FILES = 100_000
 
 
 @dataclass
@@ -272,6 +274,7 @@ class LabelFacts:
             after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
         of_images (bool): True if instances are whole images, as for a classifier.
         loader (LoaderFacts, optional): What the config's loader makes of a few files.
+        offending (dict[str, int]): File with invalid labels -> their number; at most ``MOST_FILES``.
     """
 
     values: Dict[int, int] = field(default_factory=dict)
@@ -292,6 +295,7 @@ class LabelFacts:
     stored: Dict[int, List[int]] = field(default_factory=dict)
     of_images: bool = False
     loader: Optional[LoaderFacts] = None
+    offending: Dict[str, int] = field(default_factory=dict)
 
     def name_of(self, label: int) -> str:
         """Return the name of a label; empty if it has none."""

@@ -8,7 +8,7 @@ from typing import Any, Iterator, List, Mapping, Sequence
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.findings.rule import Facts, Rule
-from mmguard.findings.views import annotations_of, share
+from mmguard.findings.views import annotations_of, listing, share
 
 
 def rewrite(
@@ -23,6 +23,23 @@ def rewrite(
     if facts.options.get('suffix'):
         options['suffix'] = facts.options['suffix']
     yield from rewrite_files(facts, sources(rule, facts), title, applicability, question, **options)
+
+
+def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
+    """Yield an edit that leaves out the rows of a class that does not exist, of YOLO label files."""
+    labels = facts.labels
+    if labels is not None and annotations_of(labels).yolo is not None:
+        question = question or f'May the objects of class {listing(sorted(labels.values))} go?'
+        yield from rewrite(rule, facts, 'Leave these rows out.', ASKS, question, num_classes=labels.num_classes)
+
+
+def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
+    """Yield an edit that subtracts one from every class id, of YOLO label files."""
+    labels = facts.labels
+    if labels is not None and annotations_of(labels).yolo is not None:
+        table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
+        question = 'Is the first name that of label 1?'
+        yield from rewrite(rule, facts, 'Subtract 1 from every class.', ASKS, question, label_map=table)
 
 
 def rewrite_files(
@@ -135,6 +152,6 @@ def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Ed
         return
     if not are_many(boxes, found):
         yield from rewrite(rule, facts, title, SAFE)
-    elif boxes == found.all_zero and found.format in JSON:
+    elif boxes == found.all_zero:
         question = 'Do the boxes 0, 0, 0, 0 mean that nothing is in the image?'
         yield from rewrite(rule, facts, title, ASKS, question)

@@ -16,7 +16,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import command, frozen
 from mmguard.findings.rule import Facts, Rule
 from mmguard.findings.usual_edits import both, map_labels, reduce_zero_label, set_ignore_index, set_num_classes
-from mmguard.findings.views import VOID, knows_classes, stored
+from mmguard.findings.views import VOID, count_stored, has_num_classes
 
 #: So many entries of a table are written into a command; more go into a file.
 _IN_COMMANDS = {'label_map': 64, 'colours': 24}
@@ -29,7 +29,7 @@ def splits_of(facts: Facts) -> List[LabelFacts]:
 
 def list_stored_values(facts: Facts) -> Set[int]:
     """Return the values that the files of all splits hold."""
-    return {value for labels in splits_of(facts) for value in stored(labels)}
+    return {value for labels in splits_of(facts) for value in count_stored(labels)}
 
 
 def renumber(
@@ -145,7 +145,7 @@ def convert_files(
     labels, folders = facts.labels, _folders(facts)
     if labels is None or not folders:
         return
-    classes = labels.num_classes if knows_classes(labels) else 1 + max(_labels(labels, options), default=1)
+    classes = labels.num_classes if has_num_classes(labels) else 1 + max(_labels(labels, options), default=1)
     options.update(_suffix(labels))
     pairs = {name: frozen(value) for name, value in options.items()}
     written = tuple(sorted({'num_classes': classes, 'ignore_index': _void(labels), **pairs}.items()))
@@ -178,7 +178,7 @@ def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
         if ending.lower() not in ('', SUFFIX) and any(
             f'{one}{os.sep}'.startswith(f'{read}{os.sep}') for one in folders
         ):
-            found.append((dataset.at('seg_map_suffix'), f'{stem[1:]}{SUFFIX}'))
+            found.append((dataset.place('seg_map_suffix'), f'{stem[1:]}{SUFFIX}'))
     return tuple(found)
 
 
@@ -273,9 +273,9 @@ def _like(first: Place, places: Sequence[Place]) -> Optional[Place]:
 def _changes(dataset: Part, place: Place) -> Iterator[tuple]:
     prefix = dataset.config['data_prefix']
     if place.seg_map_path != prefix.get('seg_map_path'):
-        yield dataset.at('data_prefix.seg_map_path'), place.seg_map_path
+        yield dataset.place('data_prefix.seg_map_path'), place.seg_map_path
     if place.seg_map_suffix != dataset.config.get('seg_map_suffix', SUFFIX):
-        yield dataset.at('seg_map_suffix'), place.seg_map_suffix
+        yield dataset.place('seg_map_suffix'), place.seg_map_suffix
 
 
 def _places(dataset: Part, files: Sequence[str], elsewhere: bool) -> Iterator[Place]:

@@ -237,7 +237,14 @@ class DataRule(Rule):
             supersedes=tuple(self.find_superseded(labels)),
         )
 
+    def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
+        return finding.candidates if facts.labels is None else self.offer(facts, facts.labels)
+
     # ---- what a subclass may override
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterable[Edit]:
+        """Return edits, the likeliest first. Each is tried before it is offered."""
+        return ()
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         """Return those of ``SUPERSEDES`` that follow from it with these facts."""
@@ -269,6 +276,14 @@ class DataRule(Rule):
         as_stored = facts.stored if values is facts.values else {}
         named = [path for v in values for stored in as_stored.get(v, [v]) for path in examples.get(stored, [])]
         return list(dict.fromkeys(named))
+
+
+class AnnotationRule(DataRule):
+    """Mistake that annotation files show in something else than the values of labels."""
+
+    kinds: ClassVar[Tuple[str, ...]] = ('pixels', 'instances')
+    needs: ClassVar[Tuple[str, ...]] = ('annotations',)
+    shows_values = False
 
 
 class EnvironmentRule(Rule):

@@ -61,12 +61,12 @@ def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
         weights, (expected, extra) = loss.config.get('class_weight'), count_expected_weights(loss)
         if isinstance(weights, (list, tuple)) and expected not in (None, len(weights)):
             new, follows = fit_weights(weights, expected or 0, extra)
-            more.append((loss.at('class_weight'), new))
+            more.append((loss.place('class_weight'), new))
             asks = asks or not follows
         own, of_head = loss.config.get('num_classes'), classes_in(loss.owner)
         if isinstance(own, int) and of_head is not None and own != of_head:
-            more.append((loss.at('num_classes'), of_head))
-    more += [(guard.at('num_classes'), number) for guard, number, _ in misfits(after)]
+            more.append((loss.place('num_classes'), of_head))
+    more += [(guard.place('num_classes'), number) for guard, number, _ in misfits(after)]
     more += one_hot_counts(after)
     return replace(
         edit,
@@ -156,9 +156,9 @@ def reduce_zero_label(
     places: List[Tuple[str, Any]] = []
     for dataset in datasets(facts.config) if facts.config is not None else ():
         if not splits or dataset.split in splits:
-            places.append((dataset.at('reduce_zero_label'), switch))
+            places.append((dataset.place('reduce_zero_label'), switch))
     loaders = [
-        (t.at('reduce_zero_label'), switch)
+        (t.place('reduce_zero_label'), switch)
         for pipeline in (pipelines(facts.config) if facts.config is not None else ())
         for t in pipeline
         if t.name == 'LoadAnnotations' and t.says('reduce_zero_label') and (not splits or t.split in splits)
@@ -186,9 +186,9 @@ def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: s
     if not with_map:
         guard.pop('label_map', None)
     places = {step.owner.path: step.owner for pipeline in found for step in pipeline if step.owner is not None}
-    changes = tuple((part.at('pipeline'), [*part.config['pipeline'], dict(guard)]) for part in places.values())
+    changes = tuple((part.place('pipeline'), [*part.config['pipeline'], dict(guard)]) for part in places.values())
     title = 'Add a guard at the end of the pipeline, after the Pack transform.'
-    line = f'{as_code(guard)} at the end of {", ".join(part.at("pipeline") for part in places.values())}'
+    line = f'{as_code(guard)} at the end of {", ".join(part.place("pipeline") for part in places.values())}'
     return Edit(title, SAFE, '', (*add_reporting(config), *changes), lines=(line,))
 
 
@@ -249,7 +249,7 @@ def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
     top, dot, inner = place.path[len(place.part.path) + 1 :].partition('.')
     default = place.part.get(top)
     if dot and '.' not in inner and not place.part.says(top) and isinstance(default, dict):
-        yield place.part.at(top), {**default, inner: value}
+        yield place.part.place(top), {**default, inner: value}
     else:
         yield place.path, value
 
@@ -269,9 +269,9 @@ def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence
         if after and names[at + 1] == 'GuardSegLabels':
             old = after.pop(0)
             merged = {**old, 'label_map': _join_maps(old.get('label_map') or {}, guard['label_map'])}
-            yield dataset.at('pipeline'), [*steps[: at + 1], merged, *after]
+            yield dataset.place('pipeline'), [*steps[: at + 1], merged, *after]
         else:
-            yield dataset.at('pipeline'), [*steps[: at + 1], dict(guard), *after]
+            yield dataset.place('pipeline'), [*steps[: at + 1], dict(guard), *after]
 
 
 def _pass_counts(dataset: Part, step: Any) -> Any:
@@ -286,9 +286,9 @@ def _pass_counts(dataset: Part, step: Any) -> Any:
 def set_filter(config: ReadConfig, key: str, value: Any, applicability: str = ASKS, question: str = '') -> Edit:
     """Set a key of ``filter_cfg`` in the training data sets of mmdet; those of mmdet3d take it as an argument."""
     places = tuple(
-        (dataset.at(key), value)
+        (dataset.place(key), value)
         if dataset.is_a(OF_OBJECTS_3D)
-        else (dataset.at('filter_cfg'), {**(dataset.config.get('filter_cfg') or {}), key: value})
+        else (dataset.place('filter_cfg'), {**(dataset.config.get('filter_cfg') or {}), key: value})
         for dataset in datasets(config)
         if dataset.split == 'train'
     )

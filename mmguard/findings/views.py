@@ -43,7 +43,7 @@ def has_config(facts: LabelFacts) -> bool:
     return bool(config.head_classes or config.dataset_classes or config.heads)
 
 
-def knows_classes(facts: LabelFacts) -> bool:
+def has_num_classes(facts: LabelFacts) -> bool:
     """Return True if num_classes is known: a scan without it takes all 256 values for classes."""
     return facts.num_classes < 256 or has_config(facts)
 
@@ -53,15 +53,15 @@ def is_trained_on(facts: LabelFacts) -> bool:
     return not facts.split or 'train' in facts.split
 
 
-def trained(facts: LabelFacts) -> Dict[int, int]:
+def count_trained(facts: LabelFacts) -> Dict[int, int]:
     """Return value -> count of all that training sees; only the invalid ones if no more is known."""
     return {value: count for value, count in (facts.histogram or facts.values).items() if count > 0}
 
 
-def stored(facts: LabelFacts) -> Dict[int, int]:
+def count_stored(facts: LabelFacts) -> Dict[int, int]:
     """Return value -> count as in the files."""
     raw = maps_of(facts).raw
-    return {value: count for value, count in raw.items() if count > 0} if raw else trained(facts)
+    return {value: count for value, count in raw.items() if count > 0} if raw else count_trained(facts)
 
 
 def ids_of(counts: Mapping[int, int]) -> Set[int]:

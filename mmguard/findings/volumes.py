@@ -84,6 +84,6 @@ class VolumeFacts:
     content: Dict[str, Any] = field(default_factory=dict)
     layout: str = 'v2'
 
-    def of(self, *kinds: str) -> List[CaseFault]:
+    def find_faults(self, *kinds: str) -> List[CaseFault]:
         """Return the faults of some kinds, by kind."""
         return [fault for kind in kinds for fault in self.faults.get(kind, [])]

@@ -121,7 +121,7 @@ def _files_in(folder: str, faults: Faults) -> Optional[Set[str]]:
     try:
         return FILES.names_in(folder)
     except FileNotFoundError:
-        faults.add('there is no such folder of images', folder)
+        faults.add('the folder of images does not exist', folder)
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         faults.add(f'the folder of images cannot be read: {getattr(error, "strerror", None) or error}', folder)
     return set()

@@ -27,6 +27,7 @@ class Scanned:
     decoded: int = 0
     reused: int = 0
     ignored: List[int] = field(default_factory=list)  #: Values as stored that are not trained on.
+    root: str = ''  #: Folder that file names are relative to.
 
 
 class Source:

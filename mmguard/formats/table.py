@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.findings.facts import MOST_FILES, AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, corner_faults
 
@@ -117,12 +117,14 @@ def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotat
     annotations.crowds = int(table.ignored.sum())
     if not listed.all():
         annotations.left_out['its image is not listed'] = int(count - listed.sum())
+    faulty = np.bincount(table.image[listed & (invalid | (codes > 0))], minlength=len(table.images))
     return LabelFacts(
         values=counts_of(table.label[invalid]),
         num_classes=num_classes,
         total=count,
         files=len(table.images),
-        offending_files=int(np.count_nonzero(np.bincount(table.image[invalid | (codes > 0)]))),
+        offending_files=int(np.count_nonzero(faulty)),
+        offending={table.images[at]: int(faulty[at]) for at in np.flatnonzero(faulty)[:MOST_FILES].tolist()},
         kind='instances',
         reasons=reasons,
         class_names=list(class_names),

@@ -32,17 +32,12 @@ def unwrap(model: Any) -> nn.Module:
     return model
 
 
-def built_loop(runner: Any, mode: str) -> Any:
+def built_loop(runner: Any, mode: str = 'train') -> Any:
     """Return the loop of a mode; ``None`` if it is not built, which ``runner.train_loop`` and the like would do."""
     from mmengine.runner import BaseLoop  # not above: importing it registers the hooks
 
     loop = getattr(runner, f'_{mode}_loop')
     return loop if isinstance(loop, BaseLoop) else None
-
-
-def built_train_loop(runner: Any) -> Any:
-    """Return the training loop; ``None`` if only validation runs."""
-    return built_loop(runner, 'train')
 
 
 def loaders_of(runner: Any, mode: str) -> List[Any]:
@@ -62,6 +57,14 @@ def find_guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
     """Return name in the model -> guarded loss; wrappers such as DDP do not enter the names."""
     model = unwrap(model)
     return {name: module for name, module in model.named_modules() if isinstance(module, CountsLabels)}
+
+
+def assigners_of(model: nn.Module) -> Iterator[Any]:
+    """Yield the assigners of all heads, which hold them as attributes, or in lists."""
+    for module in model.modules():
+        for name, value in vars(module).items():
+            if 'assigner' in name:
+                yield from (a for a in (value if isinstance(value, (list, tuple)) else [value]) if a is not None)
 
 
 def find_offending(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:

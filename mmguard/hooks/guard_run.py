@@ -6,7 +6,6 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 import torch
 from mmengine.registry import TRANSFORMS
-from torch import nn
 
 from mmguard.config.changes import join_path, name_types
 from mmguard.config.classes import name_of
@@ -14,7 +13,7 @@ from mmguard.config.guarded_pipelines import guard_pipelines, point_class_mappin
 from mmguard.config.ignored import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.hooks.discovery import built_loop, class_names_of, unwrap
+from mmguard.hooks.discovery import assigners_of, built_loop, class_names_of, unwrap
 from mmguard.labels.heads import from_model
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.losses.guard_model import guard_model
@@ -86,19 +85,11 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
     found = guard_pipelines(tree, spaces)
     new = {mode for mode, held in lists.items() for steps in held if steps.write()}
     in_assigners = leave_out_ignored(tree)
-    for assigner in _assigners(unwrap(runner.model)) if in_assigners else ():
-        assigner.ignore_iof_thr = IGNORE_IOF_THR
+    for assigner in assigners_of(unwrap(runner.model)) if in_assigners else ():
+        if hasattr(assigner, 'ignore_iof_thr'):
+            assigner.ignore_iof_thr = IGNORE_IOF_THR
     left += find_trained_as_background(tree) if spaces.instances is not None else ()
     return GuardedRun([*in_assigners, *found.changed], [*left, *found.left]), 'train' in new
-
-
-def _assigners(model: nn.Module) -> Iterator[Any]:
-    """Yield the built assigners that can leave ignored regions out; heads hold them as attributes, or in lists."""
-    for module in model.modules():
-        for value in vars(module).values():
-            for held in value if isinstance(value, (list, tuple)) else [value]:
-                if 'Assigner' in type(held).__name__ and hasattr(held, 'ignore_iof_thr'):
-                    yield held
 
 
 class _Steps(NamedTuple):

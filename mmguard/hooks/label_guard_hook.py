@@ -12,7 +12,7 @@ from mmengine.hooks import Hook, LoggerHook
 from mmengine.logging import HistoryBuffer
 
 from mmguard.hooks.discovery import (
-    built_train_loop,
+    built_loop,
     dataset_of,
     find_guarded_losses,
     find_offending,
@@ -373,7 +373,7 @@ def _length_of(loader: Any) -> int:
 
 
 def _count_trained(runner: Any) -> int:
-    loop = built_train_loop(runner)
+    loop = built_loop(runner)
     return 0 if loop is None else loop.iter
 
 

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from mmengine import dist
 from mmengine.hooks import Hook
 
-from mmguard.hooks.discovery import built_train_loop
+from mmguard.hooks.discovery import built_loop
 from mmguard.log.run_log import MAX_MB, NAME, RunLog
 from mmguard.text import visible
 
@@ -53,12 +53,12 @@ class HookAroundTraining(Hook):
         raise TypeError(f'{type(self).__name__} has no context for a training')
 
     def before_run(self, runner: Any) -> None:
-        loop = built_train_loop(runner)
+        loop = built_loop(runner)
         if loop is not None:  # else only validation runs
             run_within(loop, self, partial(self.around_training, runner))
 
     def after_run(self, runner: Any) -> None:
-        loop = built_train_loop(runner)
+        loop = built_loop(runner)
         if loop is not None:
             put_back_run(loop)
 

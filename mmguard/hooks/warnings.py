@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Set
 
 from torch import nn
 
-from mmguard.hooks.discovery import class_names_of, pipelines_of, rules_in, rules_of, unwrap
+from mmguard.hooks.discovery import assigners_of, class_names_of, pipelines_of, rules_in, rules_of, unwrap
 from mmguard.labels.heads import from_loss, split_path
 from mmguard.labels.space import ImageLabelRule, LabelSpace
 from mmguard.labels.tally import LABEL_GUARD, LabelGuardError, Tally
@@ -125,14 +125,6 @@ def _likely_causes(
 _ALWAYS = ('CenterRegionAssigner',)
 
 
-def assigners_of(model: nn.Module) -> Iterator[Any]:
-    """Yield the assigners of all heads of a model."""
-    for module in model.modules():
-        for name, value in vars(module).items():
-            if 'assigner' in name:
-                yield from (a for a in (value if isinstance(value, (list, tuple)) else [value]) if a is not None)
-
-
 def describe_background(model: nn.Module) -> Optional[str]:
     """Return the warning that ignored instances are trained as background; ``None`` if they are not."""
     blind: Set[str] = set()
@@ -145,21 +137,17 @@ def describe_background(model: nn.Module) -> Optional[str]:
         (deaf if threshold is None else blind).add(name)
     if blind:
         return (
-            f'instances with an invalid label were moved to the ignored ones, but {_join_names(blind)} does not use '
-            f'them (ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every '
+            f'instances with an invalid label were moved to the ignored ones, but {", ".join(sorted(blind))} does not '
+            f'use them (ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every '
             f"assigner of the model's train_cfg"
         )
     if deaf:
         return (
-            f'instances with an invalid label were moved to the ignored ones, but {_join_names(deaf)} does not support '
-            f"ignored instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that "
-            f'explicit; only correct labels can change it'
+            f'instances with an invalid label were moved to the ignored ones, but {", ".join(sorted(deaf))} does not '
+            f"support ignored instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels "
+            f'makes that explicit; only correct labels can change it'
         )
     return None
-
-
-def _join_names(names: Set[str]) -> str:
-    return ', '.join(sorted(names))
 
 
 #: Transforms of mmdet, mmyolo and mmseg that mix images.

@@ -19,7 +19,7 @@ from mmguard.log.run_log import encode_line
 from mmguard.log.statistics import KINDS
 
 NAME = 'label_guard_flight.jsonl'
-#: Changes when a field changes its meaning. 1 was one JSON object, written when training ended badly.
+#: Changes when a field changes its meaning.
 FORMAT = 2
 #: The file is cut to the last batches when it holds this many times as many.
 _SURPLUS = 10
@@ -107,8 +107,8 @@ def _line(entry: Dict[str, Any]) -> bytes:
 
 #: Reasons for a training that recorded no end.
 KILLED, RUNNING = 'killed', 'still going on'
-#: Format 1 was one JSON object, of fewer bytes.
-_LARGEST = 1 << 25
+#: The first line of a record has fewer bytes.
+_LARGEST = 1 << 10
 
 
 @dataclass
@@ -201,42 +201,26 @@ def read_flight(path: str) -> Flight:
     """
     flight = Flight()
     with open_regular(path) as file:
-        head = _read_head(file, path)
-        if 'capacity' not in head:
-            _read_object(head, path, flight)
-        else:
-            for entry in read_lines(file, path, _Entry, flight.unread):
-                _add(flight, entry)
-            flight.reason = flight.reason or _find_state(file)
-    capacity = head.get('capacity')
-    if isinstance(capacity, int) and capacity > 0:
-        flight.batches = flight.batches[-capacity:]
+        capacity = _read_capacity(file, path)
+        for entry in read_lines(file, path, _Entry, flight.unread):
+            _add(flight, entry)
+        flight.reason = flight.reason or _find_state(file)
+    flight.batches = flight.batches[-capacity:]
     return flight
 
 
-def _read_head(file: BinaryIO, path: str) -> Dict[str, Any]:
-    """Return the first line, or for the older format the whole file. The file is rewound."""
-    for read in (file.readline, file.read):
-        file.seek(0)
-        with contextlib.suppress(ValueError):
-            head = parse_object(read(_LARGEST))
-            if 'capacity' in head or isinstance(head.get('batches'), list):
-                break
-    else:
-        raise ValueError(f'{path}: not a flight record. Expected a {NAME}, which FlightRecorderHook writes')
-    if head.get('format') not in (1, FORMAT):
-        raise ValueError(f'{path}: format {head.get("format")!r:.40}, this mmguard reads {FORMAT}')
+def _read_capacity(file: BinaryIO, path: str) -> int:
+    """Check the first line and return how many batches the record keeps. The file is rewound."""
+    head: Dict[str, Any] = {}
+    with contextlib.suppress(ValueError):
+        head = parse_object(file.readline(_LARGEST))
     file.seek(0)
-    return head
-
-
-def _read_object(record: Dict[str, Any], path: str, flight: Flight) -> None:
-    for number, batch in enumerate(record['batches']):
-        found = flight.unread.decode(FlightBatch, batch, f'{path}: batches[{number}]')
-        flight.batches += [] if found is None else [found]
-    entry = flight.unread.decode(_Entry, record, f'{path}: how it ended')
-    if entry is not None:
-        _add(flight, entry)
+    if 'capacity' not in head:
+        raise ValueError(f'{path}: not a flight record. Expected a {NAME}, which FlightRecorderHook writes')
+    if head.get('format') != FORMAT:
+        raise ValueError(f'{path}: format {head.get("format")!r:.40}, this mmguard reads {FORMAT}')
+    capacity = head['capacity']
+    return capacity if isinstance(capacity, int) and capacity > 0 else 0
 
 
 def _add(flight: Flight, entry: _Entry) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Optional, Tuple, Type, TypeVar
+from typing import BinaryIO, Dict, Iterable, Iterator, List, Optional, Tuple, Type, TypeVar
 
 from mmguard.files.regular import open_regular
 from mmguard.files.typed_json import NotJson, Rank, decode, parse_object
@@ -43,14 +43,6 @@ class Unread:
         self.records += 1
         if self.records <= _NAMED:
             self.first.append(f'{place} is left out: {why}')
-
-    def decode(self, kind: Type[T], value: Any, place: str) -> Optional[T]:
-        """Convert a record to a type; ``None`` if it is left out."""
-        try:
-            return decode(kind, value)
-        except ValueError as error:
-            self.add(place, error)
-            return None
 
     def messages(self) -> List[str]:
         """Return one line per problem for the user."""

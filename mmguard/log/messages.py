@@ -81,22 +81,20 @@ def _list_values(tallies: List[Tally]) -> List[str]:
 
 
 def summarize_loop(mode: str, loop: LoopStats, top_k: int, out_file: Optional[str]) -> str:
-    """Summarize a loop: a table if there is anything to report; empty if no label was seen."""
+    """Summarize a loop: its totals and, for each kind, a table of the ``top_k`` files with the most offences.
+
+    One line if all labels are valid; empty if none was seen.
+    """
     totals = loop.totals()
-    if totals or totals.filled:
-        return f'summary\n{format_summary(mode, loop, top_k, out_file)}'
-    return describe_valid(mode, totals)
-
-
-def format_summary(mode: str, loop: LoopStats, top_k: int, out_file: Optional[str]) -> str:
-    """Format the totals, and for each kind a table of the ``top_k`` files with the most offences."""
-    lines = []
+    if not (totals or totals.filled):
+        return describe_valid(mode, totals)
+    lines = ['summary']
     for kind in KINDS:
         number = loop.files.number(kind)
         if number:
             worst = loop.worst(kind, top_k)
             lines += format_files(f'mmguard: {mode}, {kind}', worst, number - len(worst))
-    lines += describe_totals(loop.totals())
+    lines += describe_totals(totals)
     lines += describe_reasons_by_kind(loop.sums.kinds)
     if out_file:
         lines.append(f'every iteration: {out_file}')

@@ -16,8 +16,6 @@ from mmguard.log.lines import Unread
 from mmguard.log.run_log import NAME, RECORD_FORMAT, record_name
 from mmguard.log.statistics import Stats
 
-#: Former name of flight records.
-_OLD_FLIGHT = 'label_guard_crash'
 #: A record of a run or of its end has fewer bytes.
 _LARGEST = 1 << 25
 
@@ -78,7 +76,7 @@ def _find_newest(folder: Path) -> RunFiles:
     paths = (path for path in folder.rglob('label_guard*.json*') if path.suffix in ('.json', '.jsonl'))
     for path in sorted(path for path in paths if path.is_file()):
         run = runs.setdefault(path.parent, RunFiles(path.parent))
-        is_flight = path.name.startswith((Path(FLIGHT).stem, _OLD_FLIGHT))
+        is_flight = path.name.startswith(Path(FLIGHT).stem)
         files = run.crashes if is_flight else run.logs if path.suffix == '.jsonl' else run.records
         files.append(path)
         age[path.parent] = max(age.get(path.parent, 0.0), path.stat().st_mtime)
@@ -99,7 +97,7 @@ def _detect_content(path: Path) -> str:
             file.seek(0)
             with contextlib.suppress(ValueError):
                 content = parse_object(read(_LARGEST))
-                if 'capacity' in content or 'batches' in content:
+                if 'capacity' in content:
                     return 'crash'
                 return 'record' if 'runs' in content else 'log'
     return 'log'
@@ -247,6 +245,6 @@ def _add(run: LoggedRun, record: Any) -> None:
         place = read.iter if read.step is None else read.step
         known.place = max(known.place, place)
         if run.ranks == 1:
-            # Older records lack the loops; nnU-Net and TallyLog count all validations as one loop.
+            # nnU-Net and TallyLog count all validations as one loop.
             whole = {} if mode == 'val' else {place: totals[mode].iterations}
             known.loops.append(read.loops if read.loops and part.framework == 'openmmlab' else whole)

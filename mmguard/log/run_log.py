@@ -129,7 +129,6 @@ class RunRecord:
         path (str): The file; its folder is created.
         config (str, optional): The config of the run.
         rank, world_size (int): This process.
-        every (float): Minimum time between two writes while a loop runs, seconds.
         framework (str): Who trains: ``'openmmlab'``, ``'pytorch'`` (your own loop) or ``'nnunet'``.
 
     Attributes:
@@ -142,7 +141,6 @@ class RunRecord:
         config: Optional[str] = None,
         rank: int = 0,
         world_size: int = 1,
-        every: float = EVERY,
         framework: str = 'openmmlab',
     ) -> None:
         self.path = path
@@ -158,7 +156,6 @@ class RunRecord:
         }
         self._modes: Dict[str, _Mode] = {}
         self._earlier: Optional[List[Any]] = None
-        self._every = every
         self._written = 0.0
 
     def begin(self, mode: str, loop: LoopStats, valid: Optional[Dict[str, Any]] = None) -> None:
@@ -173,7 +170,7 @@ class RunRecord:
     def see(self, mode: str, place: Dict[str, int]) -> None:
         """Record the iteration that a loop has reached, as in the lines of the log."""
         self._run['modes'][mode].update(place)
-        if time.monotonic() - self._written >= self._every:
+        if time.monotonic() - self._written >= EVERY:
             self.write()
 
     def end(self, mode: str) -> None:

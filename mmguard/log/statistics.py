@@ -183,10 +183,7 @@ class Stats:
         """Convert the counts of a window to the fields of a line of the log, with the lines of its images."""
         pixels, instances = self.kinds['pixels'], self.kinds['instances']
         record: Dict[str, Any] = {
-            'skipped_pixels': pixels.skipped,
-            'remapped_pixels': pixels.remapped,
-            'skipped_instances': instances.skipped,
-            'remapped_instances': instances.remapped,
+            **dict(zip(SCALARS[:4], self.vector())),
             'total': pixels.total,
             'samples': samples,
             'losses': {

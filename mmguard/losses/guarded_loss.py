@@ -214,12 +214,6 @@ class GuardedLossBase(CountsLabels, nn.Module):
     def __reduce_ex__(self, protocol: Any) -> Tuple[Any, ...]:
         return _make_blank, (type(self),), self.__dict__  # pickle would use __class__
 
-    def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        for name in self.loss.state_dict():  # names of mmguard 0.1
-            if f'{prefix}loss.{name}' in state_dict:
-                state_dict[prefix + name] = state_dict.pop(f'{prefix}loss.{name}')
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-
     def _get_name(self) -> str:
         return type(self).__name__
 

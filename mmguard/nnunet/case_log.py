@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Optional, Sequence
 
 from mmguard.labels.space import LabelRule, describe_values
@@ -17,21 +16,6 @@ from mmguard.text import quantity, visible
 #: Number of cases in a line, and in the table at the end.
 NAMED = 3
 WORST = 20
-
-
-@dataclass
-class _Sums:
-    """Sums of one epoch."""
-
-    counted: Tally = field(default_factory=Tally)
-    iterations: int = 0
-    offending: int = 0
-
-    def add(self, stats: Stats) -> None:
-        counted = _tally_of(stats)
-        self.counted += Tally(counted.total, counted.skipped, counted.remapped)
-        self.iterations += 1
-        self.offending += stats.offending_iterations
 
 
 class CaseLog:
@@ -65,11 +49,12 @@ class CaseLog:
         self._classes = list(classes)
         self._tell = lambda text: tell(visible(text))
         self._raw_folder = raw_folder
-        self._epoch: Dict[str, _Sums] = {}
+        #: Mode -> sums of the epoch; what only a loss met counts as pixels.
+        self._epoch: Dict[str, Stats] = {}
         self._limiter = RateLimiter()
         self._hinted = False
 
-    def start_anew(self) -> None:
+    def rename_earlier(self) -> None:
         """Rename the files of an earlier training in this folder to ``label_guard.jsonl.old``."""
         for path in self._log.paths:
             try:
@@ -90,7 +75,9 @@ class CaseLog:
         """
         if mode not in self._log.loops:
             self._log.begin(mode, self._valid())
-        self._epoch.setdefault(mode, _Sums()).add(stats)
+        counted = _tally_of(stats)
+        kinds = {**Stats().kinds, 'pixels': Tally(counted.total, counted.skipped, counted.remapped)}
+        self._epoch[mode] = self._epoch.get(mode, Stats()) + Stats(1, stats.offending_iterations, kinds=kinds)
         self._log.see(mode, place, stats, cases)
         for problem in self._log.take_problems():
             self._tell(f'guard: {problem}')
@@ -105,10 +92,11 @@ class CaseLog:
     def end_epoch(self, epoch: int) -> None:
         """Report the sums of an epoch with an offence."""
         for mode, sums in self._epoch.items():
-            if sums.offending:
+            if sums.offending_iterations:
+                counted = sums.kinds['pixels']
                 self._tell(
-                    f'guard: {mode} epoch {epoch}: {_describe_amount(sums.counted)} '
-                    f'({format_percent(_count_changed(sums.counted), sums.counted.total)}), in {sums.offending:,} of '
+                    f'guard: {mode} epoch {epoch}: {_describe_amount(counted)} '
+                    f'({format_percent(_count_changed(counted), counted.total)}), in {sums.offending_iterations:,} of '
                     f'{quantity(sums.iterations, "iteration")}'
                 )
         self._epoch.clear()

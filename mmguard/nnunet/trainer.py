@@ -125,7 +125,7 @@ class GuardsLabels:
     def on_train_start(self) -> None:
         super().on_train_start()  # type: ignore[misc]
         if self.current_epoch == 0:  # else an earlier training continues, and so does its log
-            self._log_of_cases().start_anew()
+            self._log_of_cases().rename_earlier()
 
     def on_train_epoch_start(self) -> None:
         super().on_train_epoch_start()  # type: ignore[misc]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from typing import Any, ContextManager, Dict, FrozenSet, List, NamedTuple, Tuple
+from typing import Any, ContextManager, Dict, List, Tuple
 
 import torch
 from torch import Tensor
@@ -12,23 +12,16 @@ from torch import Tensor
 from mmguard.config.changes import walk
 from mmguard.config.classes import name_of
 from mmguard.properties.datasets import seed_all
-from mmguard.properties.program import Program, total
+from mmguard.properties.program import Program
 from mmguard.properties.result import Result, broken, holds, not_tested, setting
 from mmguard.properties.samples import label_map_of
+from mmguard.properties.scores import Reached, reach, total
 from mmguard.properties.worker import Failure
 
 #: Maximum size that is tried; larger batches do not behave differently.
 LARGEST = 4
 #: Number of steps on one batch, the learning rate, and the share to which a learned loss falls.
 STEPS, RATE, LEARNED = 30, 1e-3, 0.8
-
-
-class Reached(NamedTuple):
-    """Trace of one backward pass: the losses in their order, those not finite, the parameters with a gradient."""
-
-    names: Tuple[str, ...]
-    infinite: Tuple[str, ...]
-    parameters: FrozenSet[str]
 
 
 def check_empty(program: Program) -> List[Result]:
@@ -44,15 +37,16 @@ def check_sizes(program: Program) -> List[Result]:
     """Train on each size of batch that the loader delivers, with autocast if the config asks for it."""
     results = []
     for size, reason in find_sizes(program):
-        subject = f'batch of {size} ({reason})'
-        samples = [program.plain_sample(seed, program.side()) for seed in range(min(size, LARGEST))]
+        tried = min(size, LARGEST)
+        subject = f'batch of {size} ({reason})' if tried == size else f'batch of {tried}, in place of {size} ({reason})'
+        samples = [program.plain_sample(seed, program.side()) for seed in range(tried)]
+        data = dict(size=size, tried=tried)
         try:
             with _autocast(program):
-                infinite = _reach(program, samples).infinite
-            problem = f'not finite: {", ".join(infinite)}' if infinite else ''
+                problem = _reach(program, samples).describe_infinite()
         except Exception as error:
             problem = str(Failure.describe(error))
-        results.append(broken(subject, problem, dict(size=size)) if problem else holds(subject))
+        results.append(broken(subject, problem, data) if problem else holds(subject, '', data))
     return results
 
 
@@ -79,7 +73,7 @@ def check_learning(program: Program) -> List[Result]:
     data = dict(losses=values, agreement=[before, after])
     words = f'{values[0]:.3g} -> {values[-1]:.3g} in {len(values)} steps, {before:.0%} -> {after:.0%} of the labels met'
     if len(values) < STEPS:
-        return [not_tested('the loss', f'there was no time for {STEPS} steps: {words}')]
+        return [not_tested('the loss', f'there was no time for {STEPS} steps: {words}', dict(reason='time'))]
     if not values[-1] < LEARNED * values[0]:
         return [broken('the loss', f'does not fall: {words}', data)]
     learned = min(1.0, (values[0] - values[-1]) / abs(values[0]))
@@ -121,19 +115,7 @@ def _make_empty(program: Program, seed: int) -> Any:
 
 
 def _reach(program: Program, samples: List[Any]) -> Reached:
-    model = program.model()
-    model.zero_grad(set_to_none=True)
-    try:
-        losses = program.losses(samples)
-        whole = total(losses)
-        if whole.requires_grad:
-            seed_all(0)
-            whole.backward()
-        infinite = tuple(name for name, loss in losses.items() if not bool(torch.isfinite(loss)))
-        parameters = frozenset(name for name, one in model.named_parameters() if one.grad is not None)
-    finally:
-        model.zero_grad(set_to_none=True)
-    return Reached(tuple(losses), infinite, parameters)
+    return reach(program.model(), lambda: program.losses(samples))
 
 
 def _judge_empty(program: Program, subject: str, usual: Reached, samples: List[Any]) -> Result:
@@ -147,28 +129,22 @@ def _judge_empty(program: Program, subject: str, usual: Reached, samples: List[A
         found = _reach(program, samples)
     except Exception as error:
         return blame(subject, f'the losses fail: {type(error).__name__}: {error}{until}')
-    missing = sorted(usual.parameters - found.parameters)
-    if found.infinite:
-        return blame(subject, f'not finite: {", ".join(found.infinite)}{until}')
-    if found.names != usual.names:
-        other = ', '.join(sorted(set(found.names) ^ set(usual.names))) or 'in another order'
-        return blame(subject, f'other losses than with targets ({other}): ranks of a distributed training hang{until}')
-    if not missing:
-        return holds(subject)
-    count = f'{len(missing)} parameters get no gradient'
-    if program.config.get('find_unused_parameters'):
-        return setting(subject, f'{count}; find_unused_parameters=True allows it')
-    evidence = f'{count}, as {missing[0]}: DistributedDataParallel hangs or fails{until}'
-    return blame(subject, evidence, dict(parameters=missing[:20]))
+    lack = usual.describe_lack(found)
+    if lack and not found.infinite and found.names == usual.names and program.config.get('find_unused_parameters'):
+        return setting(subject, f'{lack}; find_unused_parameters=True allows it')
+    data = dict(parameters=sorted(usual.parameters - found.parameters)[:20])
+    return blame(subject, lack + until, data) if lack else holds(subject)
 
 
 def _agreement(program: Program, samples: List[Any]) -> float:
     """Return the share of pixels, or of objects, that the model predicts with the right labels."""
     data = program.batch(samples)
-    with torch.no_grad(), program.scope():
-        seed_all(0)
-        found = program.model().eval()(**data, mode='predict')
-    program.model().train()
+    try:
+        with torch.no_grad(), program.scope():
+            seed_all(0)
+            found = program.model().eval()(**data, mode='predict')
+    finally:
+        program.model().train()
     shares: List[Tensor] = []
     for labels in found:
         if program.kind == 'pixels':

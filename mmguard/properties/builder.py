@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 from mmguard.config.changes import walk
 from mmguard.config.read import ReadConfig, is_data
-from mmguard.properties.result import NoSamples, Unavailable
+from mmguard.properties.result import NoSamples, Result, Unavailable
 from mmguard.properties.worker import MEMORY, Reply, Worker
 
 #: Seconds that a command may spend on trying its edits.
@@ -20,8 +20,6 @@ BUDGET = 20.0
 SHARE = 0.6
 #: Number of training samples that are loaded, and of samples in a batch.
 LOADED, BATCH = 4, 2
-#: Sides of the model's input images; the second one is used if the model fails with the first even without the edit.
-SIDES = (64, 256)
 #: Size of an annotation file, in bytes, that takes too long to read.
 LARGE = 64 << 20
 
@@ -74,11 +72,9 @@ class Builder(Worker):
         for name, part in PARTS.items():
             if not keys & {*part.keys, *_EVERYWHERE}:
                 continue
-            for side in SIDES if part.has_sides else SIDES[:1]:
-                now = self.call(after, name, side, SHARE)
-                if now.failure is None:
-                    break
-                then = self.call(before, name, side)
+            now = self.call(after, name, SHARE)
+            if now.failure is not None:
+                then = self.call(before, name)
                 if then.works or (then.value and now.failure.kind not in _INCOMPLETE):
                     return Verdict(BROKEN, f'{name}: {now.failure}')
             if now.works:
@@ -89,20 +85,19 @@ class Builder(Worker):
             return Verdict(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
         return Verdict(VERIFIED, parts=tuple(tried))
 
-    def call(self, config: ReadConfig, part: str, side: int = SIDES[0], share: float = 1.0) -> Reply:
+    def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Reply:
         """Build a part of a config and call it once; do not repeat a previous attempt.
 
         Args:
             config (ReadConfig): The config, or the config with an edit.
             part (str): A key of ``PARTS``.
-            side (int): Side of the model's input images.
             share (float): Share of the remaining time that it may take.
 
         Returns:
             Reply: Its value gives the reason if the part could not be tried.
         """
         try:
-            key = pickle.dumps((part, side, config.written))
+            key = pickle.dumps((part, config.written))
         except Exception as error:  # functions and objects in the config
             return Reply(f'the config holds what cannot be handed to a process ({error})')
         if key not in self._known:
@@ -110,7 +105,7 @@ class Builder(Worker):
                 self._ends = time.monotonic() + self._seconds
             left = self._ends - time.monotonic()
             if left > 0:
-                reply = self.ask(call_part, dict(config.written), part, side, seconds=share * left)
+                reply = self.ask(call_part, dict(config.written), part, seconds=share * left)
                 if reply.failure is None or reply.failure.kind != 'hang':
                     self._known[key] = reply
         return self._known.get(key) or Reply(f'the {self._seconds:.0f} s for trying edits were up')
@@ -146,7 +141,7 @@ def verifier_of(
 # ---- in the process
 
 
-def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
+def call_part(tree: Mapping[str, Any], part: str) -> str:
     """Build a part and call it once; return the reason if it was not tried, empty if it works.
 
     Raises:
@@ -163,7 +158,7 @@ def call_part(tree: Mapping[str, Any], part: str, side: int) -> str:
         program = program_of(tree)
         for split in PARTS[part].splits:
             _check_size(program, split)
-        PARTS[part].call(program, side)
+        PARTS[part].call(program)
     except NoSamples:  # an edit must not leave out all of them
         raise
     except Unavailable as reason:
@@ -179,43 +174,39 @@ def _check_size(program: Any, split: str) -> None:
             raise Unavailable(f'{path} is too large to be read in {BUDGET:.0f} s')
 
 
-def _train(program: Any, side: int) -> None:
-    """Call the model with samples of the data, and with an artificial one for labels that these do not contain."""
+def _train(program: Any) -> None:
+    """Train the model on all labels that the data hold."""
     import torch
 
-    from mmguard.properties.program import total
-    from mmguard.properties.samples import labels_of, shrink
+    from mmguard.properties.samples import labels_of
+    from mmguard.properties.scores import total
 
+    problem: Exception = ValueError('the pipeline leaves no sample with labels')
+    samples: List[Any] = []
     try:
         samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]
-        problem: Exception = ValueError('the pipeline leaves no sample with an image')
     except Exception as raised:  # a package or an image is missing, but the annotations may be available
-        samples, problem = [], raised
-    kind = program.kind
-    labels = program.collect_labels().union(*(labels_of(sample, kind) for sample in samples))
+        problem = raised
+    labels = program.collect_labels().union(*(labels_of(sample, program.kind) for sample in samples))
     if not samples and not labels:
         raise problem
-    space = program.spaces().get(kind)
-    void = program.ignore_index if kind == 'pixels' else None
+    space, void = program.spaces().get(program.kind), program.ignore_index if program.kind == 'pixels' else None
     outside = [label for label in sorted(labels) if space and not space.is_valid(label) and label != void]
     if outside:
         raise ValueError(f'no output of {space.place} for the labels {outside[:8]}')
-    batch = [shrink(sample, side) for sample in samples[:BATCH]]
-    batches = [(batch * BATCH)[:BATCH]] if batch else []  # BatchNorm needs two
-    if labels.difference(*(labels_of(sample, kind) for sample in batch)):
-        batches.append(program.samples_of(sorted(labels), side, BATCH))
-    for batch in batches:
+    side = program.side()
+    if labels:
         with torch.no_grad():
-            loss = total(program.losses(batch, side))
+            loss = total(program.losses(program.samples_of(sorted(labels), side, BATCH), side))
         if not torch.isfinite(loss):
             raise ValueError(f'the loss is {float(loss)}')
 
 
-def _predict(program: Any, side: int) -> None:
+def _predict(program: Any) -> None:
     import torch
     from mmengine.dataset import pseudo_collate
 
-    model = program.model().eval()
+    side, model = program.side(), program.model().eval()
     try:
         with torch.no_grad(), program.scope():
             model.test_step(pseudo_collate([program.plain_sample(0, side)]))
@@ -223,20 +214,16 @@ def _predict(program: Any, side: int) -> None:
         model.train()
 
 
-def _measure(program: Any, _: int) -> None:
+def _measure(program: Any) -> None:
     """Give the true labels to the metrics as predictions."""
     from mmguard.properties.evaluation import check_marks
 
-    results = check_marks(program)
-    for result in results:
-        if result.outcome == 'broken':
-            raise ValueError(str(result))
-    for result in results:
-        if result.outcome == 'not tested':
-            raise Unavailable(str(result))
+    for result in sorted(check_marks(program), key=Result.rank):
+        if result.outcome in ('broken', 'not tested'):
+            raise (ValueError if result.outcome == 'broken' else Unavailable)(str(result))
 
 
-def _make_hooks(program: Any, _: int) -> None:
+def _make_hooks(program: Any) -> None:
     from mmengine.registry import HOOKS
 
     with program.scope():
@@ -246,23 +233,22 @@ def _make_hooks(program: Any, _: int) -> None:
 
 
 class Part(NamedTuple):
-    """A part of a program: its config keys, the call, the splits whose files it reads, and True if it takes images."""
+    """A part of a program: its config keys, the call, the splits whose files it reads."""
 
     keys: Tuple[str, ...]
-    call: Callable[[Any, int], Any]
+    call: Callable[[Any], Any]
     splits: Tuple[str, ...] = ()
-    has_sides: bool = False
 
 
 #: In the order in which an edit is tried: slower parts come later.
 PARTS: Dict[str, Part] = {
-    'data sets': Part(('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p, _: p.construct_datasets()),
+    'data sets': Part(('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p: p.construct_datasets()),
     'hooks': Part(('custom_hooks',), _make_hooks),
-    'training data': Part(('train_dataloader',), lambda p, _: p.load('train', BATCH), ('train',)),
-    'model': Part(('model', 'data_preprocessor'), lambda p, _: p.model()),
-    'losses': Part(('model', 'data_preprocessor', 'train_dataloader'), _train, ('train',), True),
-    'predictions': Part(('model', 'data_preprocessor'), _predict, has_sides=True),
-    'validation data': Part(('val_dataloader',), lambda p, _: p.load('val', BATCH), ('val',)),
+    'training data': Part(('train_dataloader',), lambda p: p.load('train', BATCH), ('train',)),
+    'model': Part(('model', 'data_preprocessor'), lambda p: p.model()),
+    'losses': Part(('model', 'data_preprocessor', 'train_dataloader'), _train, ('train',)),
+    'predictions': Part(('model', 'data_preprocessor'), _predict),
+    'validation data': Part(('val_dataloader',), lambda p: p.load('val', BATCH), ('val',)),
     'metrics': Part(('val_evaluator', 'val_dataloader'), _measure, ('val',)),
-    'test data': Part(('test_dataloader',), lambda p, _: p.load('test', BATCH), ('test',)),
+    'test data': Part(('test_dataloader',), lambda p: p.load('test', BATCH), ('test',)),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from typing import Any, Callable, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy as np
 import torch
@@ -41,6 +41,18 @@ def walk_datasets(dataset: Any) -> Iterator[Any]:
 def innermost(dataset: Any) -> List[Any]:
     """Return the data sets inside of all wrappers."""
     return [one for one in walk_datasets(dataset) if not hasattr(one, 'datasets') and not hasattr(one, 'dataset')]
+
+
+def names_of(dataset: Any) -> Tuple[str, ...]:
+    """Return what a data set calls its classes; empty where it does not say it."""
+    names = (getattr(dataset, 'metainfo', None) or {}).get('classes')
+    return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
+
+
+def walk_objects(leaf: Any, most: int) -> Iterator[Dict[str, Any]]:
+    """Walk the objects in the annotations of up to ``most`` samples; no pipeline is run."""
+    for index in spread(len(leaf), most if hasattr(leaf, 'get_data_info') else 0):
+        yield from leaf.get_data_info(index).get('instances') or ()
 
 
 class _Step:

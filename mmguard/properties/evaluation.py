@@ -5,18 +5,19 @@ from __future__ import annotations
 import copy
 import os
 import tempfile
-from functools import lru_cache
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from importlib.util import find_spec
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import torch
 from mmengine.structures import InstanceData, PixelData
 from PIL import Image
 
+from mmguard.config.classes import class_of, name_of
 from mmguard.labels.spaces import VOID
-from mmguard.properties.datasets import seed_all, spread
+from mmguard.properties.datasets import names_of, seed_all, spread
 from mmguard.properties.pipelines import look
-from mmguard.properties.program import Program, names_of
+from mmguard.properties.program import Program, once
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.worker import Failure
 
@@ -28,31 +29,32 @@ SIDE = 256
 TRIES = 3
 #: Detections per image that COCO counts.
 MOST_DETECTIONS = 100
-#: Metrics whose full marks are known (subclasses, too) -> the marks, and the ends of the names of values.
-MARKS: Dict[str, Tuple[float, Sequence[str]]] = {
-    'IoUMetric': (100.0, ('aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore')),
-    'CocoMetric': (1.0, ('bbox_mAP', 'segm_mAP')),
-    'VOCMetric': (1.0, ('mAP',)),
-}
-
-#: Gives a sample predictions that are the truth of its files.
-Predict = Callable[[Any, Dict[str, Any]], None]
+#: Factor of the number of an instance in the ids of mmdet's panoptic maps; the rest is the label.
+PER_INSTANCE = 1000
 
 
 def check_labels(program: Program) -> List[Result]:
-    """Compare class names, and what becomes of each value, in the data sets of both splits."""
-    train, val = program.leaves('train'), program.leaves('val')
-    results = []
+    """Compare class names, and the labels of values or categories, in the data sets of both splits."""
+    train, results = program.leaves('train'), []
     for number, one in enumerate(train):
-        for other in val:
-            subject = type(one).__name__ if len(train) == 1 else f'{type(one).__name__} {number}'
+        subject = type(one).__name__ if len(train) == 1 else f'{type(one).__name__} {number}'
+        for place, other in enumerate(program.leaves('val')):
             differing = _compare_names(names_of(one), names_of(other), 'in the training', 'in the validation')
             results += [broken(f'{subject}, class names', differing)] if differing else []
+            known: Dict[str, Tuple[Optional[int], Optional[int]]] = {}
             values = sorted(_values_of(one) | _values_of(other))[:VALUES]
-            if values:
-                results.append(_compare_values(program, subject, one, other, values))
-            elif not differing:
-                results.append(_compare_categories(subject, one, other))
+            for value in values:
+                known[f'value {value}'] = (
+                    label_for(program, 'train', number, value),
+                    label_for(program, 'val', place, value),
+                )
+                if program.seconds_left() < 0:
+                    break
+            if not values and not differing:
+                ours, theirs = _labels_by_name(one), _labels_by_name(other)
+                known = {name: (label, theirs.get(name)) for name, label in ours.items()}
+            if values or not differing:
+                results.append(_judge_labels(subject, known, names_of(one) if values else ()))
     return results
 
 
@@ -65,17 +67,27 @@ def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there:
     return f'label {at} is {names[0]} {here} and {names[1]} {there}'
 
 
-def _compare_categories(subject: str, train: Any, val: Any) -> Result:
-    """Compare names of categories -> labels, where the data sets say them."""
-    ours, theirs = _labels_by_name(train), _labels_by_name(val)
-    common = sorted(set(ours) & set(theirs))
-    if not common:
-        return not_tested(subject, 'its data sets do not say which category gets which label')
-    for name in common:
-        if ours[name] != theirs[name]:
-            evidence = f'{name} is label {ours[name]} in the training and label {theirs[name]} in the validation'
-            return broken(subject, evidence)
-    return holds(subject, '', dict(categories=len(common)))
+def _judge_labels(subject: str, found: Dict[str, Tuple[Optional[int], Optional[int]]], names: Sequence[str]) -> Result:
+    """Compare the labels that values or categories get in the training and in the validation, if both are known."""
+    known = {value: pair for value, pair in found.items() if None not in pair}
+    if not known:
+        return not_tested(subject, 'both data sets say the label of no category, and load no label map of one value')
+    data = dict(labels={value: list(pair) for value, pair in known.items()})
+    words = [
+        '{} is {} in the training and {} in the validation'.format(
+            value, *('ignored' if label == VOID else f'label {label}' for label in pair)
+        )
+        for value, pair in known.items()
+        if pair[0] != pair[1]
+    ]
+    if words:
+        return broken(subject, '; '.join(words[:3]), data)
+    meant = {value: pair[0] for value, pair in known.items() if value != f'value {VOID}'}
+    ignored = [value for value, label in meant.items() if label == VOID]
+    unused = [name for label, name in enumerate(names) if label not in meant.values()]
+    if ignored and unused and len(meant) == len(names):
+        return setting(subject, f'{ignored[0]} is ignored, and no value becomes {unused[0]}', data)
+    return holds(subject, '', data)
 
 
 def _labels_by_name(dataset: Any) -> Dict[str, int]:
@@ -87,59 +99,49 @@ def _labels_by_name(dataset: Any) -> Dict[str, int]:
     return {name: label for label, name in enumerate(names_of(dataset))}
 
 
-def _read_label_file(info: Dict[str, Any]) -> Optional[np.ndarray]:
-    """Return the values of the label map of a sample; ``None`` where it is not an image of one channel, 8 bits deep."""
+def _read_label_file(dataset: Any, info: Dict[str, Any]) -> Optional[np.ndarray]:
+    """Return the values of the label map of a sample; ``None`` if it is missing or has several channels."""
     path = info.get('seg_map_path')
-    if not isinstance(path, str) or not os.path.isfile(path) or not path.endswith('.png'):
+    return _decode(dataset, path) if isinstance(path, str) and os.path.isfile(path) else None
+
+
+def _decode(dataset: Any, path: str) -> Optional[np.ndarray]:
+    """Decode a label map as the pipeline's own loader does."""
+    import mmcv
+
+    steps = [step for step in getattr(dataset.pipeline, 'transforms', ()) if hasattr(step, 'imdecode_backend')]
+    try:
+        values = mmcv.imread(path, 'unchanged', backend=steps[-1].imdecode_backend if steps else 'pillow')
+    except Exception:  # not an image, or a package is missing
         return None
-    with Image.open(path) as image:
-        return np.asarray(image) if image.mode in ('L', 'P') else None
+    return values if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in 'biu' else None
 
 
 def _values_of(dataset: Any) -> Set[int]:
-    maps = [_read_label_file(dataset.get_data_info(index)) for index in spread(len(dataset), FILES)]
-    return {value for one in maps if one is not None for value in np.unique(one).tolist()}
+    maps = [_read_label_file(dataset, dataset.get_data_info(index)) for index in spread(len(dataset), FILES)]
+    return {int(value) for one in maps if one is not None for value in np.unique(one)}
 
 
-def _compare_values(program: Program, subject: str, train: Any, val: Any, values: List[int]) -> Result:
-    known: Dict[int, Tuple[int, int]] = {}
-    for value in values:
-        ours, theirs = (_label_for(program, dataset, value) for dataset in (train, val))
-        if ours is not None and theirs is not None:
-            known[value] = ours, theirs
-        if program.seconds_left() < 0:
-            break
-    if not known:
-        return not_tested(subject, 'its pipelines do not load a label map of one value')
-    data = dict(labels={str(value): list(pair) for value, pair in known.items()})
-    words = [
-        'value {} is {} in the training and {} in the validation'.format(
-            value, *('ignored' if label == VOID else f'label {label}' for label in pair)
-        )
-        for value, pair in known.items()
-        if pair[0] != pair[1]
-    ]
-    if words:
-        return broken(subject, '; '.join(words[:3]), data)
-    ignored = [value for value, pair in known.items() if pair[0] == VOID != value]
-    unused = [one for label, one in enumerate(names_of(train)) if label not in {pair[0] for pair in known.values()}]
-    if ignored and unused and len(set(known) - {VOID}) == len(names_of(train)):
-        return setting(subject, f'value {ignored[0]} is ignored, and no value becomes {unused[0]}', data)
-    return holds(subject, '', data)
-
-
-def _label_for(program: Program, dataset: Any, value: int) -> Optional[int]:
-    """Return what a pipeline makes of a label map of one value; ``None`` where it does not load it."""
-    with tempfile.TemporaryDirectory() as folder, program.scope():
-        image, label = os.path.join(folder, 'image.png'), os.path.join(folder, 'label.png')
+@once
+def label_for(program: Program, split: str, number: int, value: int) -> Optional[int]:
+    """Return what the pipeline of a data set makes of a label map of one value; ``None`` where it does not load it."""
+    dataset = program.leaves(split)[number]
+    known = dataset.get_data_info(0)
+    like = _read_label_file(dataset, known)
+    if like is None or value > (np.iinfo(like.dtype).max if like.dtype.kind in 'iu' else 1):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        image, label = os.path.join(folder, 'image.png'), f'{folder}/label{os.path.splitext(known["seg_map_path"])[1]}'
         noise = np.random.default_rng(0).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
         Image.fromarray(noise).save(image)
-        Image.fromarray(np.full((SIDE, SIDE), value, np.uint8)).save(label)
         for seed in range(TRIES):
-            info = copy.deepcopy(dataset.get_data_info(0))
+            info = copy.deepcopy(known)
             info.update(img_path=image, seg_map_path=label, sample_idx=0)
             seed_all(seed)
             try:
+                Image.fromarray(np.full((SIDE, SIDE), value, like.dtype)).save(label)
+                if not np.all(_decode(dataset, label) == value):  # this format does not keep it
+                    return None
                 seen = look('', dataset.pipeline(info))
             except Exception:  # another property names it
                 return None
@@ -150,106 +152,63 @@ def _label_for(program: Program, dataset: Any, value: int) -> Optional[int]:
     return None
 
 
-def check_marks(program: Program) -> List[Result]:
-    """Give each metric of the validation the truth as predictions; compare its class names with the data set's."""
-    metrics = program.metrics()
-    return [result for metric in metrics for result in (*_check_names(metric), _check_metric(program, metric))]
+def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, Any]) -> None:
+    """Predict the label map of the file, labelled as the training labels it."""
+    raw = _read_label_file(program.leaves('val')[0], info)
+    if raw is None:
+        raise Unavailable('its label files are not here, or not images of one channel')
+    truth = np.full(raw.shape, VOID, np.int64)
+    for value in np.unique(raw).tolist():
+        label = label_for(program, 'train', 0, value)
+        if label is None:
+            raise Unavailable('the training does not load a label map of one value')
+        truth[raw == value] = label
+    label_map = sample.gt_sem_seg.data.squeeze().numpy()
+    if label_map.shape != truth.shape:
+        raise Unavailable(f'the validation evaluates at {label_map.shape}, not at the size of the file')
+    # What the training ignores no model can learn: another property compares the two.
+    truth = np.where(truth == VOID, np.where(label_map == VOID, 0, label_map), truth)
+    sample.pred_sem_seg = PixelData(data=torch.as_tensor(truth)[None])
 
 
-def _check_metric(program: Program, metric: Any) -> Result:
-    name = type(metric).__name__
-    known = [MARKS[base.__name__] for base in type(metric).__mro__ if base.__name__ in MARKS]
-    dataset = program.dataset('val')
-    leaf, *others = program.leaves('val')
-    if not known:
-        return not_tested(name, 'it is not known what its full marks are')
-    if others or getattr(metric, 'format_only', False):
-        return not_tested(name, 'several data sets are evaluated' if others else 'it writes files only (format_only)')
-    full, keys = known[0]
-    with_masks = 'segm' in (getattr(metric, 'metrics', None) or ())
-    predict = _predict_pixels(program) if 'mIoU' in keys else _predict_instances(program, leaf, with_masks)
-    given, reason = [], 'no sample has labels'
-    for index in spread(len(dataset), program.samples):
-        with program.scope():
-            sample = dataset[index]['data_samples']
-        try:
-            predict(sample, leaf.get_data_info(index))
-            given.append(sample)
-        except Unavailable as error:
-            reason = str(error)
-    if not given:
-        return not_tested(name, reason)
-    if getattr(metric, '_coco_api', None) is not None:
-        metric.img_ids = [sample.metainfo['img_id'] for sample in given]
-        unknown = [number for number in metric.img_ids if number not in metric._coco_api.imgs]
-        if unknown:
-            return broken(name, f'image {unknown[0]} of the data set is not in its file')
-    try:
-        with program.scope():
-            metric.process({}, [sample.to_dict() for sample in given])
-            values = metric.evaluate(len(given))
-    except ImportError:
-        raise
-    except Exception as error:
-        return broken(name, f'fails on the truth: {Failure.describe(error)}')
-    marks = {key: float(value) for key, value in values.items() if key.split('/')[-1] in keys}
-    marks = {key: value for key, value in marks.items() if np.isfinite(value) and value >= 0}
-    if not marks:
-        return not_tested(name, f'it gives none of {", ".join(keys)}')
-    data = dict(samples=len(given), values=marks)
-    low = [f'{key} {value:g}' for key, value in marks.items() if value < full - 1e-3]
-    return broken(name, f'gives the truth {", ".join(low)} of {full:g}', data) if low else holds(name, '', data)
+def _translate(program: Program, labels: Sequence[int]) -> List[int]:
+    """Return the labels that the training gives the categories of labels of the validation."""
+    names = {label: name for name, label in _labels_by_name(program.leaves('val')[0]).items()}
+    trained = _labels_by_name(program.leaves('train')[0])
+    if any(names.get(label) not in trained for label in labels):
+        raise Unavailable('the training does not know its categories')
+    return [trained[names[label]] for label in labels]
 
 
-def _predict_pixels(program: Program) -> Predict:
-    """Predict the label maps of the files, labelled as the training labels them."""
-    label_for = lru_cache(maxsize=None)(lambda value: _label_for(program, program.leaves('train')[0], value))
-
-    def predict(sample: Any, info: Dict[str, Any]) -> None:
-        raw = _read_label_file(info)
-        if raw is None:
-            raise Unavailable('its label files are not here, or not PNG of one channel')
-        truth = np.full(raw.shape, VOID, np.int64)
-        for value in np.unique(raw).tolist():
-            label = label_for(value)
-            if label is None:
-                raise Unavailable('the training does not load a label map of one value')
-            truth[raw == value] = label
-        label_map = sample.gt_sem_seg.data.squeeze().numpy()
-        if label_map.shape != truth.shape:
-            raise Unavailable(f'the validation evaluates at {label_map.shape}, not at the size of the file')
-        # What the training ignores no model can learn: another property compares the two.
-        truth = np.where(truth == VOID, np.where(label_map == VOID, 0, label_map), truth)
-        sample.pred_sem_seg = PixelData(data=torch.as_tensor(truth)[None])
-
-    return predict
+def _predict_panoptic(program: Program, metric: Any, sample: Any, info: Dict[str, Any]) -> None:
+    """Predict the segments of the file."""
+    segments = info.get('segments_info') or ()
+    if not segments or not os.path.isfile(info.get('seg_map_path') or ''):
+        raise Unavailable('its panoptic maps are not here')
+    with Image.open(info['seg_map_path']) as image:
+        ids = np.asarray(image.convert('RGB')).astype(np.int64) @ (1, 1 << 8, 1 << 16)
+    truth = np.full(ids.shape, len(names_of(program.leaves('val')[0])), np.int64)
+    labels = _translate(program, [one['category'] for one in segments])
+    for number, (one, label) in enumerate(zip(segments, labels), 1):
+        truth[ids == one['id']] = label + PER_INSTANCE * number
+    sample.pred_panoptic_seg = PixelData(sem_seg=torch.as_tensor(truth)[None])
 
 
-def _predict_instances(program: Program, leaf: Any, with_masks: bool) -> Predict:
-    """Predict the annotated objects, with the labels that the training gives their categories."""
-    labels = _labels_by_name(program.leaves('train')[0])
-    names_here = {label: name for name, label in _labels_by_name(leaf).items()}
-
-    def predict(sample: Any, info: Dict[str, Any]) -> None:
-        objects = [one for one in info.get('instances') or () if not one.get('ignore_flag')]
-        boxes = np.array([one['bbox'] for one in objects], np.float64).reshape(-1, 4)
-        if len(boxes) > MOST_DETECTIONS or (boxes[:, 2:] - boxes[:, :2] < 1).any():
-            raise Unavailable('every image has more objects than are counted, or boxes below one pixel')
-        names = [names_here.get(one['bbox_label'], '') for one in objects]
-        if any(name not in labels for name in names):
-            raise Unavailable('the training does not know its categories')
-        found = InstanceData(
-            bboxes=torch.as_tensor(boxes, dtype=torch.float32),
-            labels=torch.tensor([labels[name] for name in names], dtype=torch.int64),
-            scores=torch.ones(len(objects)),
-        )
-        if with_masks:
-            size = sample.metainfo['ori_shape'][:2]
-            planes = [_decode_mask(one.get('mask'), *size) for one in objects]
-            found.masks = torch.stack(planes) if planes else torch.zeros((0, *size), dtype=torch.bool)
-        sample.pred_instances = found
-
-    return predict
+def _predict_instances(program: Program, metric: Any, sample: Any, info: Dict[str, Any]) -> None:
+    """Predict the annotated objects."""
+    objects = [one for one in info.get('instances') or () if not one.get('ignore_flag')]
+    boxes = np.array([one['bbox'] for one in objects], np.float64).reshape(-1, 4)
+    if len(boxes) > MOST_DETECTIONS or (boxes[:, 2:] - boxes[:, :2] < 1).any():
+        raise Unavailable('every image has more objects than are counted, or boxes below one pixel')
+    sample.pred_instances = InstanceData(
+        bboxes=torch.as_tensor(boxes, dtype=torch.float32),
+        labels=torch.tensor(_translate(program, [one['bbox_label'] for one in objects]), dtype=torch.int64),
+        scores=torch.ones(len(objects)),
+    )
+    if 'segm' in (getattr(metric, 'metrics', None) or ()):
+        size = sample.metainfo['ori_shape'][:2]
+        planes = [_decode_mask(one.get('mask'), *size) for one in objects]
+        sample.pred_instances.masks = torch.stack(planes) if planes else torch.zeros((0, *size), dtype=torch.bool)
 
 
 def _decode_mask(outline: Any, height: int, width: int) -> torch.Tensor:
@@ -291,3 +250,79 @@ def _name_lists(metric: Any, names: Tuple[str, ...]) -> List[Tuple[str, Tuple[st
         elif isinstance(value, (list, tuple)) and len(set(names) & set(map(str, value))) > len(names) / 2:
             lists.append((f'in its {key}', tuple(map(str, value))))
     return lists
+
+
+class Marks(NamedTuple):
+    """Full marks of a metric, the ends of the names of its values, what predicts the truth, and a package."""
+
+    full: float = 1.0
+    keys: Sequence[str] = ()
+    predict: Callable[[Program, Any, Any, Dict[str, Any]], None] = _predict_instances
+    package: str = ''
+
+
+#: Metrics whose full marks are known; those of subclasses, too.
+MARKS: Dict[str, Marks] = {
+    'IoUMetric': Marks(100.0, ('aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore'), _predict_pixels),
+    'CocoMetric': Marks(1.0, ('bbox_mAP', 'segm_mAP')),
+    'LVISMetric': Marks(1.0, ('bbox_AP', 'segm_AP'), package='lvis'),
+    'CocoPanopticMetric': Marks(100.0, ('PQ',), _predict_panoptic, 'panopticapi'),
+    'VOCMetric': Marks(1.0, ('mAP',)),
+}
+
+
+def check_marks(program: Program) -> List[Result]:
+    """Give each metric of the validation the truth as predictions; compare its class names with the data set's."""
+    results: List[Result] = []
+    for number, node in enumerate(program.metric_nodes()):
+        cls = class_of(node['type'], 'METRICS', str(program.config.get('default_scope') or ''))
+        marks = next((MARKS[base.__name__] for base in getattr(cls, '__mro__', ()) if base.__name__ in MARKS), Marks())
+        try:
+            if marks.package and find_spec(marks.package) is None:
+                raise Unavailable(f'{marks.package} is not installed')
+            results += _check_names(program.metric(number))
+            results.append(_check_metric(program, program.metric(number), marks))
+        except Unavailable as reason:
+            results.append(not_tested(name_of(node['type']), str(reason)))
+    return results
+
+
+def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
+    name, dataset, (leaf, *others) = type(metric).__name__, program.dataset('val'), program.leaves('val')
+    if not marks.keys:
+        raise Unavailable('it is not known what its full marks are')
+    if others or getattr(metric, 'format_only', False):
+        raise Unavailable('several data sets are evaluated' if others else 'it writes files only (format_only)')
+    given, problem = [], Unavailable('no sample has labels')
+    for index in spread(len(dataset), program.samples):
+        with program.scope():
+            sample = dataset[index]['data_samples']
+        try:
+            marks.predict(program, metric, sample, leaf.get_data_info(index))
+            given.append(sample)
+        except Unavailable as reason:
+            problem = reason
+    if not given:
+        raise problem
+    api = getattr(metric, '_coco_api', None) or getattr(metric, '_lvis_api', None)
+    if api is not None:
+        metric.img_ids = [sample.metainfo['img_id'] for sample in given]
+        unknown = [number for number in metric.img_ids if number not in api.imgs]
+        if unknown:
+            return broken(name, f'image {unknown[0]} of the data set is not in its file')
+    try:
+        with program.scope():
+            metric.results = []  # of an attempt whose time was up
+            metric.process({}, [sample.to_dict() for sample in given])
+            values = metric.evaluate(len(given))
+    except ImportError:
+        raise
+    except Exception as error:
+        return broken(name, f'fails on the truth: {Failure.describe(error)}')
+    found = {key: float(value) for key, value in values.items() if key.split('/')[-1] in marks.keys}
+    found = {key: value for key, value in found.items() if np.isfinite(value) and value >= 0}
+    if not found:
+        raise Unavailable(f'it gives none of {", ".join(marks.keys)}')
+    low = ', '.join(f'{key} {value:g}' for key, value in found.items() if value < marks.full - 1e-3)
+    data = dict(samples=len(given), values=found)
+    return broken(name, f'gives the truth {low} of {marks.full:g}', data) if low else holds(name, '', data)

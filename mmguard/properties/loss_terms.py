@@ -10,7 +10,8 @@ from mmengine.registry import MODELS
 from torch import Tensor
 
 from mmguard.config.changes import walk
-from mmguard.properties.program import ANNOTATED, SIDES, Program, walk_objects
+from mmguard.properties.datasets import walk_objects
+from mmguard.properties.program import ANNOTATED, SIDES, Program
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.samples import label_map_of
 from mmguard.properties.scores import Call, recorded
@@ -39,7 +40,7 @@ def check_weights(program: Program) -> List[Result]:
     classes = program.some_classes()
     try:
         side = program.side()
-    except Unavailable:  # the losses fail, perhaps because of the weights
+    except Exception:  # the losses fail, perhaps because of the weights
         side = SIDES['mmdet'][0]
     try:
         calls = _record(program, {place: modules[place] for place in weighted}, program.samples_of(classes, side, 2))
@@ -54,8 +55,7 @@ def check_weights(program: Program) -> List[Result]:
 
 
 def _grow_weights(program: Program) -> None:
-    """Build a program with one more entry in all class weights; raise :class:`Unavailable` if it does not train,
-    either."""
+    """Build a program with one more entry in all class weights; raise its exception if it does not train, either."""
     tree = program.config.to_dict()
     for _, node in walk(tree['model']):
         if isinstance(node.get('class_weight'), (list, tuple)):

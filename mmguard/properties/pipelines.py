@@ -11,10 +11,18 @@ import torch
 from mmengine.dataset import pseudo_collate
 from mmengine.registry import MODELS
 
-from mmguard.properties.alignment import describe_difference, draw_boxes, draw_field, encode_picture, fill_boxes
-from mmguard.properties.datasets import seed_all, spread, watched_steps
+from mmguard.properties.alignment import (
+    Box,
+    describe_difference,
+    draw_boxes,
+    draw_field,
+    encode_picture,
+    fill_boxes,
+    fill_dots,
+)
+from mmguard.properties.datasets import seed_all, spread, walk_objects, watched_steps
 from mmguard.properties.program import Program
-from mmguard.properties.result import Result, Unavailable, broken, holds, setting
+from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.samples import label_map_of, make_masks
 from mmguard.properties.worker import Failure
 
@@ -22,8 +30,10 @@ from mmguard.properties.worker import Failure
 BRIGHT, DARK = 200, 50
 #: Key of results whose image and labels were drawn.
 _DRAWN = 'mmguard_drawn'
-#: Kind of label that is a label map.
-_MAP = 'label map'
+#: Kinds of labels: label maps, keypoints.
+_MAP, _POINTS = 'label map', 'keypoints'
+#: Keys of labels that are drawn.
+_LABELS = ('gt_seg_map', 'gt_bboxes', 'gt_masks', 'gt_keypoints')
 #: Times that samples are loaded, at least: random steps draw again each time.
 DRAWN_LOADS = 8
 #: Times that each sample of the training is loaded: random steps may drop it now and then.
@@ -49,7 +59,10 @@ def check_moves(program: Program) -> List[Result]:
     known: Counter = Counter()
     for number in range(tries):
         steps = _trace(program, dataset, indices[number % len(indices)], number)
-        for kind in steps[-1].figures if steps else ():
+        # Packed samples of mmdet carry no keypoints.
+        for kind in dict.fromkeys(
+            kind for seen in steps for kind in seen.figures if seen is steps[-1] or kind == _POINTS
+        ):
             found = _judge(kind, [seen for seen in steps if kind in seen.figures], program.ignore_values())
             if found is not None:
                 known[kind] += 1
@@ -59,7 +72,17 @@ def check_moves(program: Program) -> List[Result]:
             break
     if not known:
         raise Unavailable('no step loads an image with its labels, or nothing of the figure was left in the image')
-    return [wrong.get(kind) or holds(kind, '', dict(tries=count)) for kind, count in known.items()]
+    results = [wrong.get(kind) or holds(kind, '', dict(tries=count)) for kind, count in known.items()]
+    return results if _POINTS in known else [*results, *_name_keypoints(program)]
+
+
+def _name_keypoints(program: Program) -> List[Result]:
+    """Say that keypoints of the annotations are not tested: mmdet's pipelines do not load them."""
+    for leaf in program.leaves('train'):
+        objects = getattr(getattr(leaf, 'coco', None), 'anns', None) or dict(enumerate(walk_objects(leaf, DRAWN_LOADS)))
+        if any(one.get('keypoints') for one in objects.values()):
+            return [not_tested(_POINTS, 'no step of the pipeline loads gt_keypoints')]
+    return []
 
 
 def _trace(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
@@ -87,24 +110,21 @@ def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
     if not isinstance(results, dict) or results.get(_DRAWN) or not isinstance(results.get('img'), np.ndarray):
         return False
     image, label = results['img'], results.get('gt_seg_map')
-    if image.ndim not in (2, 3) or all(results.get(name) is None for name in ('gt_seg_map', 'gt_bboxes', 'gt_masks')):
+    points = results.get('gt_keypoints')
+    if image.ndim not in (2, 3) or all(results.get(name) is None for name in _LABELS):
         return False
     height, width = image.shape[:2]
     if label is not None and label.shape[:2] != (height, width):
         return False  # as in tests, where only the image was resized
-    if 'gt_bboxes' in results:
-        boxes = draw_boxes(rng, height, width)
+    if points is not None or 'gt_bboxes' in results:
+        boxes = draw_boxes(rng, height, width, points is not None)
         figure = fill_boxes(boxes, height, width)
-        tensor, known = torch.tensor(boxes, dtype=torch.float32), results['gt_bboxes']
-        if hasattr(known, 'tensor') and known.tensor.shape[-1] != 4:
+        if getattr(getattr(results.get('gt_bboxes'), 'tensor', None), 'shape', (4,))[-1] != 4:
             return False
-        is_typed = torch.is_tensor(known) or hasattr(known, 'tensor')
-        results['gt_bboxes'] = type(known)(tensor) if is_typed else tensor.numpy()
-        results['gt_bboxes_labels'] = np.zeros(len(boxes), np.int64)
-        if 'gt_ignore_flags' in results:
-            results['gt_ignore_flags'] = np.zeros(len(boxes), bool)
-        if results.get('gt_masks') is not None:
-            results['gt_masks'] = make_masks(results['gt_masks'], boxes, height, width)
+        if points is not None:
+            centres = np.array(boxes).reshape(-1, 1, 2, 2).mean(2)
+            results['gt_keypoints'] = np.concatenate([centres, np.full((len(boxes), 1, 1), 2)], -1).astype(np.float32)
+        _replace_instances(results, boxes, height, width)
     else:
         figure = draw_field(rng, height, width)
     if label is not None:
@@ -114,6 +134,19 @@ def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
     results['img'] = np.broadcast_to(shown, image.shape).astype(image.dtype)
     results[_DRAWN] = True
     return True
+
+
+def _replace_instances(results: Dict[str, Any], boxes: List[Box], height: int, width: int) -> None:
+    """Put boxes in place of the annotated ones, with their labels, flags and masks."""
+    known, tensor = results.get('gt_bboxes'), torch.tensor(boxes, dtype=torch.float32)
+    if known is not None:
+        is_typed = torch.is_tensor(known) or hasattr(known, 'tensor')
+        results['gt_bboxes'] = type(known)(tensor) if is_typed else tensor.numpy()
+    for key, dtype in (('gt_bboxes_labels', np.int64), ('gt_ignore_flags', bool)):
+        if key in results:
+            results[key] = np.zeros(len(boxes), dtype)
+    if results.get('gt_masks') is not None:
+        results['gt_masks'] = make_masks(results['gt_masks'], boxes, height, width)
 
 
 def look(step: str, results: Any) -> List[Seen]:
@@ -136,6 +169,9 @@ def look(step: str, results: Any) -> List[Seen]:
         figures[_MAP] = label
     if boxes is not None and len(boxes):
         figures['boxes'] = fill_boxes(getattr(boxes, 'tensor', boxes), *image.shape[:2])
+    points = results.get('gt_keypoints')
+    if points is not None and len(points):
+        figures[_POINTS] = fill_dots(points, *image.shape[:2])
     if masks is not None and len(masks):
         figures['masks'] = (masks.to_ndarray() if hasattr(masks, 'to_ndarray') else np.asarray(masks)).max(0)
     return [Seen(step, image, figures)] if figures else []

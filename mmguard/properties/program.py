@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import pickle
 import sys
 import time
 from functools import wraps
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple, TypeVar, cast
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Set, Tuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -17,7 +18,6 @@ from mmengine.dataset import pseudo_collate
 from mmengine.logging import MessageHub
 from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import DATASETS, METRICS, MODELS, DefaultScope
-from mmengine.structures import PixelData
 from mmengine.utils import import_modules_from_strings
 from torch import Tensor
 
@@ -31,9 +31,9 @@ from mmguard.labels.heads import from_model
 from mmguard.labels.spaces import VOID, LabelSpaces
 from mmguard.losses.guard_model import guard_model
 from mmguard.properties.alignment import Box
-from mmguard.properties.datasets import innermost, seed_all, spread
+from mmguard.properties.datasets import innermost, names_of, seed_all, spread, walk_objects
 from mmguard.properties.result import NoSamples, Unavailable
-from mmguard.properties.samples import label_map_of, make_instances, make_template
+from mmguard.properties.samples import label_map_of, make_blank, make_instances, make_template
 
 #: Sides of images that are tried, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
@@ -249,16 +249,16 @@ class Program:
 
     @once
     def side(self) -> int:
-        """Return the smallest side of images on which the model gives a finite loss."""
-        problem = None
+        """Return the smallest side of images on which the model gives a finite loss; raise its first exception."""
+        problems: List[Exception] = []
         for side in SIDES.get(self.read.framework, SIDES['mmdet']):
             try:
                 losses = self.losses(self.plain_batch(side), side)
                 if all(bool(torch.isfinite(loss).all()) for loss in losses.values()):
                     return side
             except Exception as error:
-                problem = problem or error
-        raise Unavailable(f'the model gives no finite loss for a small batch: {problem}')
+                problems.append(error)
+        raise problems[0] if problems else ValueError('the losses of a small batch are not finite')
 
     def plain_sample(self, seed: int, side: int) -> Any:
         """Return an ordinary sample of the kind that the model trains on."""
@@ -281,7 +281,7 @@ class Program:
 
     def pixels(self, labels: Any, side: int, seed: int = 0) -> Any:
         """Return a packed sample with a label map of one label, or of n x n blocks of labels."""
-        sample = self._blank(side, seed)
+        sample = make_blank(self.template(), side, seed)
         blocks = np.atleast_2d(labels).astype(np.int64)
         label_map = np.kron(blocks, np.ones((side // len(blocks),) * 2, np.int64))
         sample['data_samples'].gt_sem_seg.data = torch.as_tensor(label_map)[None]
@@ -289,7 +289,7 @@ class Program:
 
     def instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
         """Return a packed sample with these boxes and, if the model trains on them, masks of their inside."""
-        sample = self._blank(side, seed)
+        sample = make_blank(self.template(), side, seed)
         known = self.template()['data_samples']
         sample['data_samples'].gt_instances = make_instances(known.gt_instances, boxes, labels, side)
         if 'ignored_instances' in known:
@@ -307,23 +307,6 @@ class Program:
         chosen = [*labels[-1:], *(labels[n] for n in spread(len(labels) - 1, 16 * number - 1))]
         parts = [chosen[n::number] for n in range(number)]
         return [self.instances(boxes[: len(part)], part, side, n) for n, part in enumerate(parts)]
-
-    def _blank(self, side: int, seed: int) -> Any:
-        template = self.template()
-        known = template['data_samples']
-        channels = template['inputs'].shape[0]
-        noise = np.random.default_rng(seed).integers(0, 256, (channels, side, side), dtype=np.uint8)
-        fresh = type(known)(metainfo=known.metainfo)
-        fresh.set_metainfo(dict.fromkeys(('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape'), (side, side)))
-        fresh.set_metainfo(dict(scale_factor=(1.0, 1.0), flip=False, flip_direction=None))
-        for name, value in known.items():
-            if isinstance(value, PixelData):
-                planes = {key: plane.new_zeros((*plane.shape[:-2], side, side)) for key, plane in value.items()}
-                setattr(fresh, name, PixelData(metainfo=value.metainfo, **planes))
-            elif name not in ('gt_instances', 'ignored_instances'):
-                setattr(fresh, name, copy.deepcopy(value))
-        sample = {name: copy.deepcopy(value) for name, value in template.items() if name != 'inputs'}
-        return {**sample, 'inputs': torch.as_tensor(noise), 'data_samples': fresh}
 
     def batch(self, samples: Sequence[Any], side: int = 0) -> Any:
         """Return the input of the model for packed samples, with its preprocessor set to small images."""
@@ -350,17 +333,28 @@ class Program:
 
     # ---- evaluation
 
-    @once
-    def metrics(self) -> List[Any]:
-        """Build the metrics of the validation."""
+    def metric_nodes(self) -> List[Any]:
+        """Return the configs of the metrics of the validation."""
         node = self.config.get('val_evaluator')
         if not node:
             raise Unavailable('the config has no val_evaluator')
         nodes = node.get('metrics', node) if isinstance(node, dict) else node
-        built = [METRICS.build(copy.deepcopy(one)) for one in ([nodes] if isinstance(nodes, dict) else nodes)]
-        for metric in built:
-            metric.dataset_meta = getattr(self.dataset('val'), 'metainfo', None)
-        return built
+        return [nodes] if isinstance(nodes, dict) else list(nodes)
+
+    @once
+    def metric(self, number: int) -> Any:
+        """Build a metric of the validation."""
+        metric = METRICS.build(copy.deepcopy(self.metric_nodes()[number]))
+        metric.dataset_meta = getattr(self.dataset('val'), 'metainfo', None)
+        return metric
+
+
+def build_parts(program: Program) -> List[Any]:
+    """Build the data sets and the model, and find the smallest images that it takes."""
+    for build in (lambda: program.dataset('train'), program.side, lambda: program.dataset('val')):
+        with contextlib.suppress(Exception):
+            build()
+    return []
 
 
 _programs: Dict[bytes, Program] = {}
@@ -374,23 +368,6 @@ def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -
             _programs.pop(next(iter(_programs)))
         _programs[key] = Program(tree, device, samples)
     return _programs[key]
-
-
-def total(losses: Mapping[str, Tensor]) -> Tensor:
-    """Return the sum of the losses, as a training minimizes it."""
-    return sum((loss for name, loss in losses.items() if 'loss' in name), torch.zeros(()))
-
-
-def names_of(dataset: Any) -> Tuple[str, ...]:
-    """Return what a data set calls its classes; empty where it does not say it."""
-    names = (getattr(dataset, 'metainfo', None) or {}).get('classes')
-    return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
-
-
-def walk_objects(leaf: Any, most: int) -> Iterator[Dict[str, Any]]:
-    """Walk the objects in the annotations of up to ``most`` samples; no pipeline is run."""
-    for index in spread(len(leaf), most if hasattr(leaf, 'get_data_info') else 0):
-        yield from leaf.get_data_info(index).get('instances') or ()
 
 
 def drop_pretrained(model: Any) -> Any:

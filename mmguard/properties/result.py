@@ -32,6 +32,10 @@ class Result(NamedTuple):
     evidence: str = ''
     data: Mapping[str, Any] = {}
 
+    def rank(self) -> int:
+        """Return the place of its outcome, 0 for the worst."""
+        return OUTCOMES.index(self.outcome)
+
     def __str__(self) -> str:
         return f'{self.subject}: {self.evidence}' if self.subject and self.evidence else self.subject or self.evidence
 

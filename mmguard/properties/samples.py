@@ -48,6 +48,24 @@ def make_template(read: ReadConfig) -> Any:
     return {'inputs': torch.zeros((3, 64, 64), dtype=torch.uint8), 'data_samples': labels}
 
 
+def make_blank(template: Any, side: int, seed: int) -> Any:
+    """Return a packed sample of noise, without labels."""
+    known = template['data_samples']
+    channels = template['inputs'].shape[0]
+    noise = np.random.default_rng(seed).integers(0, 256, (channels, side, side), dtype=np.uint8)
+    fresh = type(known)(metainfo=known.metainfo)
+    fresh.set_metainfo(dict.fromkeys(('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape'), (side, side)))
+    fresh.set_metainfo(dict(scale_factor=(1.0, 1.0), flip=False, flip_direction=None))
+    for name, value in known.items():
+        if isinstance(value, PixelData):
+            planes = {key: plane.new_zeros((*plane.shape[:-2], side, side)) for key, plane in value.items()}
+            setattr(fresh, name, PixelData(metainfo=value.metainfo, **planes))
+        elif name not in ('gt_instances', 'ignored_instances'):
+            setattr(fresh, name, copy.deepcopy(value))
+    sample = {name: copy.deepcopy(value) for name, value in template.items() if name != 'inputs'}
+    return {**sample, 'inputs': torch.as_tensor(noise), 'data_samples': fresh}
+
+
 def make_instances(known: Any, boxes: Sequence[Box], labels: Sequence[int], side: int) -> Any:
     """Return instances with the fields of known ones."""
     number = len(boxes)
@@ -87,28 +105,3 @@ def labels_of(sample: Any, kind: str) -> Set[int]:
     if kind == 'instances':
         return set(labels.gt_instances.labels.tolist()) if 'labels' in labels.get('gt_instances', {}) else set()
     return set(torch.unique(label_map_of(sample)).tolist())
-
-
-def shrink(sample: Any, side: int) -> Any:
-    """Resize a packed sample until its longer side is at most ``side``; smaller ones stay as they are."""
-    height, width = sample['inputs'].shape[-2:]
-    factor = side / max(height, width)
-    if factor >= 1:
-        return sample
-    size = (max(1, round(height * factor)), max(1, round(width * factor)))
-    rows, columns = (torch.arange(new) * old // new for new, old in zip(size, (height, width)))
-    labels = copy.deepcopy(sample['data_samples'])
-    for name, value in labels.items():
-        if isinstance(value, PixelData):
-            planes = {key: plane[..., rows, :][..., columns] for key, plane in value.items()}
-            setattr(labels, name, PixelData(metainfo=value.metainfo, **planes))
-        elif isinstance(value, InstanceData):
-            if 'bboxes' in value:
-                scaled = value.bboxes if torch.is_tensor(value.bboxes) else value.bboxes.tensor
-                scaled *= torch.tensor([size[1] / width, size[0] / height] * 2)
-            if 'masks' in value and hasattr(value.masks, 'resize'):
-                value.masks = value.masks.resize(size)
-    labels.set_metainfo(
-        {key: size for key in ('img_shape', 'pad_shape', 'batch_input_shape') if key in labels.metainfo}
-    )
-    return {**sample, 'inputs': sample['inputs'][..., rows, :][..., columns], 'data_samples': labels}

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import torch
 from torch import Tensor
+
+from mmguard.properties.datasets import seed_all
 
 if TYPE_CHECKING:
     from mmguard.properties.program import Program
@@ -37,6 +52,55 @@ class Trained(NamedTuple):
     loss: str
     scores: Tensor
     gradient: Tensor
+
+
+class Reached(NamedTuple):
+    """Trace of one backward pass: the losses in their order, those not finite, the parameters with a gradient."""
+
+    names: Tuple[str, ...]
+    infinite: Tuple[str, ...]
+    parameters: FrozenSet[str]
+
+    def describe_infinite(self) -> str:
+        """Name the losses that are not finite."""
+        return f'not finite: {", ".join(self.infinite)}' if self.infinite else ''
+
+    def describe_lack(self, other: Reached) -> str:
+        """Describe what another batch lacks, such as one without targets; empty: nothing."""
+        if other.infinite:
+            return other.describe_infinite()
+        if other.names != self.names:
+            named = ', '.join(sorted(set(other.names) ^ set(self.names))) or 'in another order'
+            return f'other losses than with targets ({named}): ranks of a distributed training hang'
+        missing = sorted(self.parameters - other.parameters)
+        words = f'{len(missing)} parameters get no gradient, as {missing[:1]}: DistributedDataParallel hangs or fails'
+        return words if missing else ''
+
+
+def total(losses: Mapping[str, Tensor]) -> Tensor:
+    """Return the sum of the losses, as a training minimizes it."""
+    return sum((loss for name, loss in losses.items() if 'loss' in name), torch.zeros(()))
+
+
+def reach(
+    model: torch.nn.Module,
+    compute: Callable[[], Mapping[str, Tensor]],
+    add: Callable[[Mapping[str, Tensor]], Tensor] = total,
+) -> Reached:
+    """Compute the losses of a batch, add them up, and trace the backward pass."""
+    model.zero_grad(set_to_none=True)
+    try:
+        seed_all(0)
+        losses = compute()
+        whole = add(losses)
+        if whole.requires_grad:
+            seed_all(0)
+            whole.backward()
+        infinite = tuple(name for name, loss in losses.items() if not bool(torch.isfinite(loss)))
+        parameters = frozenset(name for name, one in model.named_parameters() if one.grad is not None)
+    finally:
+        model.zero_grad(set_to_none=True)
+    return Reached(tuple(losses), infinite, parameters)
 
 
 @contextlib.contextmanager

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import time
-from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
-from mmguard.properties.result import OUTCOMES, Result, Unavailable, not_tested
-from mmguard.properties.worker import Failure, Worker
+from mmguard.properties.result import Result, Unavailable, not_tested
+from mmguard.properties.worker import Failure, OutOfTime, Worker, time_limit
 
 #: Name, as ``--only`` takes it -> what tests it, and what must hold.
 PROPERTIES: Dict[str, Tuple[str, str]] = {
@@ -27,6 +27,10 @@ PROPERTIES: Dict[str, Tuple[str, str]] = {
 OVERFIT = 'learns-one-batch'
 
 
+#: Share of the time that building the program may take.
+BUILT = 0.5
+
+
 class Tested(NamedTuple):
     """Record of a property: the worst outcome, and a result for each part that it is about, the broken ones first."""
 
@@ -36,11 +40,16 @@ class Tested(NamedTuple):
     results: List[Result]
     seconds: float
 
+    @property
+    def is_late(self) -> bool:
+        """True if there was not enough time."""
+        return any(one.data.get('reason') == 'time' for one in self.results)
+
 
 def run_property(
     worker: Worker, tree: Mapping[str, Any], name: str, seconds: float, samples: int = 8, device: str = 'cpu'
 ) -> Tested:
-    """Test a property of a config in a worker; a crash or a hang makes it *not tested*.
+    """Test a property of a config in a worker; a crash, a hang or the end of its time makes it *not tested*.
 
     Args:
         worker (Worker): Keeps what is built for the next property.
@@ -52,25 +61,60 @@ def run_property(
     """
     test, summary = PROPERTIES[name]
     began = time.monotonic()
-    reply = worker.ask(_check, dict(tree), test, samples, device, seconds, seconds=seconds)
-    if reply.failure is not None:
-        results = [not_tested('', f'the program {reply.failure}')]
-    else:
-        results = sorted((Result(*one) for one in reply.value), key=lambda one: OUTCOMES.index(one.outcome))
+    results = sorted(_ask(worker, dict(tree), test, samples, device, seconds), key=Result.rank)
     return Tested(name, summary, results[0].outcome if results else 'not tested', results, time.monotonic() - began)
 
 
-def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, seconds: float) -> List[Result]:
-    """Test a property: in the process of the program."""
+def run_properties(
+    worker: Worker, tree: Mapping[str, Any], names: Sequence[str], seconds: float, samples: int = 8, device: str = 'cpu'
+) -> Iterator[Tested]:
+    """Test properties in equal shares of the time, so that none takes the time of the others.
+
+    The program is built first. Properties whose time is up are tested once more, in the time that is left at the end.
+    """
+    ends = time.monotonic() + seconds
+    _ask(worker, dict(tree), 'program.build_parts', samples, device, BUILT * seconds)
+    late: List[str] = []
+    for number, name in enumerate(names):
+        share = (ends - time.monotonic()) / (len(names) - number)
+        tested = run_property(worker, tree, name, share, samples, device)
+        if tested.is_late:
+            late.append(name)
+        else:
+            yield tested
+    for number, name in enumerate(late):
+        share = (ends - time.monotonic()) / (len(late) - number)
+        yield run_property(worker, tree, name, share, samples, device)
+
+
+def _ask(worker: Worker, tree: Dict[str, Any], test: str, samples: int, device: str, seconds: float) -> List[Result]:
+    if seconds <= 0:
+        return [_out_of_time(0)]
+    reply = worker.ask(_check, tree, test, samples, device, time.monotonic() + seconds, seconds=seconds)
+    if reply.failure is None:
+        return [Result(*one) for one in reply.value]
+    return [_out_of_time(seconds) if reply.failure.kind == 'hang' else not_tested('', f'the program {reply.failure}')]
+
+
+def _out_of_time(seconds: float) -> Result:
+    return not_tested('', f'its time was up ({max(0.0, seconds):.0f} s; --seconds)', dict(reason='time'))
+
+
+def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, ends: float) -> List[Result]:
+    """Test a property: in the process of the program, which it keeps by ending before it is ended."""
     from mmguard.properties.program import program_of
 
     module, _, function = test.partition('.')
+    left = ends - time.monotonic()
     try:
-        program = program_of(tree, device, samples)
-        # What a property leaves is killed with its process: it ends by itself before.
-        program.ends = time.monotonic() + 0.7 * seconds
-        found: List[Result] = getattr(importlib.import_module(f'mmguard.properties.{module}'), function)(program)
-        return found
+        with time_limit(0.85 * left):
+            program = program_of(tree, device, samples)
+            program.ends = ends - 0.3 * left
+            check = getattr(importlib.import_module(f'mmguard.properties.{module}'), function)
+            found: List[Result] = check(program)
+            return found
+    except OutOfTime:
+        return [_out_of_time(left)]
     except Unavailable as reason:
         return [not_tested('', str(reason))]
     except Exception as error:

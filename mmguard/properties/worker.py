@@ -11,20 +11,28 @@ import os
 import pickle
 import signal
 import sys
+import sysconfig
+import threading
 import time
 import traceback
-from typing import Any, Callable, List, NamedTuple, Optional, Set, TypeVar
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Set, TypeVar
 
 from mmguard.text import describe_error
 
 #: Seconds between two checks of the memory of the process.
 _PACE = 0.2
-#: Maximum number of bytes of the process.
-MEMORY = 8 << 30
+#: Maximum number of bytes of the process, and of a reply.
+MEMORY, LONGEST = 8 << 30, 64 << 20
 #: Environment of the process: model hubs are not contacted.
 _ENVIRONMENT = {'HF_HUB_OFFLINE': '1', 'TRANSFORMERS_OFFLINE': '1', 'HF_DATASETS_OFFLINE': '1'}
-#: Path of mmguard's own code, which calls the program.
-_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+#: Folders of code that is not the user's: mmguard's own, which calls the program, and the standard library.
+_OTHERS = tuple(
+    os.path.join(folder, '')
+    for folder in (
+        os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+        *(sysconfig.get_path(name) for name in ('stdlib', 'platstdlib')),
+    )
+)
 #: Constants of Linux: flags of unshare(2), and the option of prctl(2) that makes a process the parent of its orphans.
 _NEW_USER, _NEW_NETWORK, _SUBREAPER, _SIGNAL_AT_END = 0x10000000, 0x40000000, 36, 1
 
@@ -66,10 +74,12 @@ class Failure(NamedTuple):
 
     @classmethod
     def describe(cls, error: BaseException) -> Failure:
-        """Describe an exception, with its last line that is not in an installed package."""
+        """Describe an exception, with its last line in code of the user: no installed package, no standard library."""
         place = ''
         for frame in traceback.extract_tb(error.__traceback__):
-            if 'site-packages' not in frame.filename and not frame.filename.startswith(('<', _HERE)):
+            file = os.path.abspath(frame.filename)
+            is_installed = 'site-packages' in file or 'dist-packages' in file or file.startswith(_OTHERS)
+            if frame.filename and not frame.filename.startswith('<') and not is_installed:
                 place = f'{frame.filename}:{frame.lineno}'
         return cls(type(error).__name__, describe_error(error), place)
 
@@ -105,20 +115,24 @@ class Worker:
                 self._start()
         except OSError as error:  # no processes, files or memory are left
             return Reply(failure=Failure(type(error).__name__, f'cannot be given a process ({error})'))
-        try:
-            self._connection.send_bytes(request)
-            while not self._connection.poll(max(0.0, min(_PACE, ends - time.monotonic()))):
-                if time.monotonic() >= ends:
-                    return self._end(Failure('hang', f'did not end within {seconds:.0f} s'))
-                if self._held() > self._memory:
-                    return self._end(Failure('memory', f'holds more than {self._memory / 2**30:.0f} GiB'))
-            answer = json.loads(self._connection.recv_bytes())
-        except (EOFError, OSError, ValueError):
-            self._process.join(5)
+        replies: List[Reply] = []
+        # The process may stop within a message: only a thread can wait for the rest of it and for the deadline.
+        exchange = threading.Thread(target=_exchange, args=(self._connection, request, replies), daemon=True)
+        exchange.start()
+        while True:
+            exchange.join(max(0.0, min(_PACE, ends - time.monotonic())))
+            if not exchange.is_alive():
+                break
+            if time.monotonic() >= ends:
+                return self._end(Failure('hang', f'did not end within {seconds:.0f} s'))
+            if self._held() > self._memory:
+                return self._end(Failure('memory', f'holds more than {self._memory / 2**30:.0f} GiB'))
+        if not replies:
+            self._process.join(max(0.1, min(5.0, ends - time.monotonic())))
             code = self._process.exitcode
-            how = f'signal {-code}' if code is not None and code < 0 else f'exit code {code}'
+            how = 'without a reply' if code is None else f'signal {-code}' if code < 0 else f'exit code {code}'
             return self._end(Failure('crash', f'ended its process ({how})'))
-        return Reply(failure=Failure(*answer['failure'])) if 'failure' in answer else Reply(answer['value'])
+        return replies[0]
 
     def close(self) -> None:
         """End the process and all that it started."""
@@ -131,7 +145,7 @@ class Worker:
                     os.kill(member, signal.SIGKILL)
             self._process.kill()
             self._process.join()
-            self._connection.close()
+            # A thread may still read from the connection, which is closed with its last reference.
             self._process = self._connection = None
 
     def __enter__(self: Self) -> Self:
@@ -160,6 +174,37 @@ class Worker:
             with contextlib.suppress(OSError, IndexError), open(f'/proc/{member}/statm', encoding='ascii') as file:
                 pages += int(file.read().split()[1])
         return pages * os.sysconf('SC_PAGE_SIZE') if pages else 0
+
+
+def _exchange(connection: Any, request: bytes, replies: List[Reply]) -> None:
+    """Send a request and append its reply; append nothing if the process ends or sends anything else."""
+    with contextlib.suppress(Exception):
+        connection.send_bytes(request)
+        answer = json.loads(connection.recv_bytes(LONGEST))
+        failed = 'failure' in answer
+        replies.append(Reply(failure=Failure(*answer['failure'])) if failed else Reply(answer['value']))
+
+
+class OutOfTime(BaseException):
+    """End of the time of a function; not an ``Exception``, which programs catch."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise :class:`OutOfTime` after some seconds, in the main thread, if the system has alarms."""
+
+    def interrupt(*_: Any) -> None:
+        raise OutOfTime
+
+    if not hasattr(signal, 'setitimer'):
+        yield
+        return
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _find_family(pid: int) -> List[int]:
@@ -248,7 +293,9 @@ def _leave_network(libc: Any) -> None:
 
 
 def _refuse_network(event: str, args: Any) -> None:
-    if event == 'socket.getaddrinfo' or (event == 'socket.connect' and isinstance(args[1], tuple)):
+    """Refuse look-ups of names, connections and messages to other hosts; sockets of files have a text as address."""
+    is_sent = event in ('socket.connect', 'socket.sendto', 'socket.sendmsg') and isinstance(args[1], tuple)
+    if is_sent or event.startswith(('socket.gethostby', 'socket.getaddrinfo', 'socket.getnameinfo')):
         raise ConnectionRefusedError('mmguard runs the program without network')
 
 

@@ -12,7 +12,7 @@ from mmguard.errors import CannotRun
 from mmguard.files.inside import tell_inside
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import FileChanges
-from mmguard.findings.engine import remember
+from mmguard.findings.engine import remember, verify_edits
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
@@ -24,6 +24,7 @@ from mmguard.formats.format import Format, Source
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.options import SPLITS, FixOptions
 from mmguard.formats.tasks import Mapper, scan_here
+from mmguard.properties.builder import verifier_of
 from mmguard.scanning.plans import Plan, plan_again
 from mmguard.storage.urls import is_url
 from mmguard.text import REPORT_IT, describe_error
@@ -47,9 +48,16 @@ class SetResult:
     decoded: int = 0
     reused: int = 0
     ignored: List[int] = field(default_factory=list)  #: Values as stored that are not trained on.
+    root: str = ''  #: Folder that file names are relative to.
     known: Optional[Facts] = None  #: Facts that the findings are based on.
     #: Codes of findings that hold here, too, but are reported at another data set.
     said_before: List[str] = field(default_factory=list)
+
+    @property
+    def roots(self) -> List[str]:
+        """Folders that file names are relative to, and annotation files."""
+        seen = self.facts.maps or self.facts.annotations
+        return [self.root] * bool(self.root) + (list(seen.sources) if seen is not None else [])
 
     @property
     def is_clean(self) -> bool:
@@ -83,11 +91,27 @@ def run_plan(
         facts = _add_config(found.facts, source, plan.config)
         results.append(
             SetResult(
-                source.name, facts, [], found.worst, list(source.notes), found.decoded, found.reused, found.ignored
+                source.name,
+                facts,
+                [],
+                found.worst,
+                list(source.notes),
+                found.decoded,
+                found.reused,
+                found.ignored,
+                found.root,
             )
         )
     _diagnose(results, plan)
     return results
+
+
+def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True) -> None:
+    """Leave out the edits of a config that break what they touch; without ``verify`` say that they are not verified."""
+    if plan.tree is not None:
+        with verifier_of(plan.tree, plan.options.run_code, verify) as verifier:
+            for result in results:
+                result.findings = verify_edits(result.findings, plan.tree, verifier)
 
 
 def _diagnose(results: List[SetResult], plan: Plan) -> None:

@@ -40,12 +40,12 @@ def add_run_code(parser: Any) -> None:
 
 def label(text: str) -> int:
     """Parse an integer of 64 bits."""
-    return _at_most(text, _LARGEST_LABEL)
+    return _parse_integer(text, _LARGEST_LABEL)
 
 
 def positive(text: str) -> int:
     """Parse an integer of at least 1."""
-    number = _at_most(text, _LARGEST_COUNT)
+    number = _parse_integer(text, _LARGEST_COUNT)
     if number < 1:
         raise argparse.ArgumentTypeError(f'must be at least 1, got {number}')
     return number
@@ -53,10 +53,10 @@ def positive(text: str) -> int:
 
 def processes(text: str) -> int:
     """Parse a number of processes."""
-    return _at_most(str(positive(text)), 1024)
+    return _parse_integer(str(positive(text)), 1024)
 
 
-def _at_most(text: str, most: int) -> int:
+def _parse_integer(text: str, most: int) -> int:
     number = int(text)
     if abs(number) > most:
         raise argparse.ArgumentTypeError(f'must be at most {most:,}, got {shorten(text)}')

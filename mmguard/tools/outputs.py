@@ -39,7 +39,8 @@ def check_outputs(args: argparse.Namespace) -> None:
     """
     named = {option: getattr(args, option, None) for option in _IS_OURS}
     outputs = {option: os.fspath(path) for option, path in named.items() if path is not None and path != '-'}
-    read = [value for name, value in vars(args).items() if name not in (*_IS_OURS, 'out') and _is_file(value)]
+    given = [value for name, value in vars(args).items() if name not in (*_IS_OURS, 'out')]
+    read = [path for value in given for path in (value if isinstance(value, list) else [value]) if _is_file(path)]
     for option, path in outputs.items():
         why = _objection(path, option)
         if not why and os.path.exists(path) and any(os.path.samefile(path, one) for one in read):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from pathlib import Path
 from typing import List
@@ -43,8 +42,8 @@ COMMANDS = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    record = {'format': 1, 'batches': [{'iter': 1, 'samples': [{'path': 'a.png'}]}]}
-    (tmp_path / 'label_guard_flight.jsonl').write_text(json.dumps(record))
+    record = '{"format": 2, "capacity": 9}\n{"iter": 1, "samples": [{"path": "a.png"}]}\n'
+    (tmp_path / 'label_guard_flight.jsonl').write_text(record)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -5,22 +5,13 @@ from __future__ import annotations
 import inspect
 import os.path as osp
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
-from typing import Any, List
+from typing import List
 
 import pytest
-import torch
 import torch.distributed as dist
 from ranks import Rank, free_port, run_ranks
-from torch import nn
-from torch.utils.checkpoint import checkpoint
-
-from mmguard import LabelGuardError
-from mmguard.distributed import LossAgreement, align_losses
-from mmguard.distributed.loss_structure import Entry, digest, find_missing, layout_of, union
-from mmguard.distributed.unused_parameters import _find_reached, zero_of
 
 EXAMPLE = osp.join(osp.dirname(__file__), '..', '..', 'examples', 'ddp_plain_pytorch.py')
 
@@ -42,15 +33,6 @@ def run_example(*trainings: str, timeout: float) -> List[Rank]:
     # No group says which port comes next: torch may wait for ever where one is ended right after a broadcast.
     ports = [f'{free_port()} {options}' for options in trainings]
     return run_ranks(RUN_EXAMPLE, EXAMPLE, *ports, timeout=timeout, preamble='')
-
-
-@pytest.mark.slow
-def test_without_alignment_the_example_dies_or_hangs() -> None:
-    try:
-        ranks = run_example('--stock', timeout=60)
-    except subprocess.TimeoutExpired:  # beside torch 2.0 and 2.1, where the ranks meet in different collectives
-        return
-    assert all(rank.returncode for rank in ranks)
 
 
 @pytest.mark.slow
@@ -262,97 +244,6 @@ def test_agreements_and_groups_that_some_ranks_make_do_not_disturb_each_other(or
         assert rank.said('ALL') == (['3'] if order == 'after' else [])
 
 
-# ---- one process
-
-
-def test_nothing_is_exchanged_where_nothing_is_distributed() -> None:
-    losses = {'loss': torch.ones((), requires_grad=True)}
-    assert align_losses(losses, nn.Linear(1, 1)) is losses
-
-
-@pytest.mark.parametrize('value', [3, None, [torch.ones(1), 2], 'loss'])
-def test_what_is_no_loss_is_reported(value: Any) -> None:
-    with pytest.raises(TypeError, match='loss_x'):
-        align_losses({'loss_x': value}, nn.Linear(1, 1))
-
-
-@pytest.mark.parametrize(
-    ('name', 'value', 'error'),
-    [
-        ('on_mismatch', 'pad', ValueError),
-        ('on_nonfinite', 'drop', ValueError),
-        ('expected', 'loss_vfl', TypeError),
-        ('expected', [1], TypeError),
-    ],
-)
-def test_wrong_arguments_are_reported(name: str, value: Any, error: type) -> None:
-    with pytest.raises(error, match=name):
-        LossAgreement(nn.Linear(1, 1), **{name: value})
-
-
-def test_the_zero_reaches_every_trainable_parameter_whatever_it_holds() -> None:
-    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).requires_grad_(False), nn.Linear(2, 1))
-    with torch.no_grad():
-        model[0].weight.fill_(float('inf'))
-        model[2].weight.fill_(float('nan'))
-    zero = zero_of(model)
-    assert zero.item() == 0
-    zero.backward()
-    for parameter in model.parameters():
-        assert (parameter.grad is None) != parameter.requires_grad
-        assert parameter.grad is None or (parameter.grad == 0).all()
-    assert zero_of(nn.Linear(1, 1).requires_grad_(False)).item() == 0
-
-
-def test_nonfinite_losses_of_one_process() -> None:
-    model = nn.Linear(1, 1)
-    losses = {
-        'loss_a': torch.tensor(float('nan')),
-        'loss_b': [torch.ones(()), torch.tensor(float('inf'))],
-        'acc': torch.tensor(float('nan')),
-    }
-    assert LossAgreement(model)(losses).skip is False
-    agreed = LossAgreement(model, on_nonfinite='skip')(losses, ['a.jpg'])
-    assert agreed.skip
-    assert agreed.nonfinite == [(0, ['loss_a', 'loss_b'], ['a.jpg'])]
-    with pytest.raises(LabelGuardError, match=r'loss_a, loss_b.*a\.jpg'):
-        LossAgreement(model, on_nonfinite='raise')(losses, ['a.jpg'])
-    finite = {'loss_a': torch.ones(()), 'acc': torch.tensor(float('nan'))}
-    assert not LossAgreement(model, on_nonfinite='skip')(finite).skip
-
-
-def test_agreements_go_with_their_model() -> None:
-    from mmguard.distributed.agreement import _AGREEMENTS
-
-    before = len(_AGREEMENTS)
-    model = nn.Linear(1, 1)
-    align_losses({}, model)
-    assert len(_AGREEMENTS) == before + 1
-    del model
-    assert len(_AGREEMENTS) == before
-
-
-def test_layouts() -> None:
-    graph = torch.ones((), requires_grad=True)
-    layout = layout_of({'a': graph, 'b': [graph, graph], 'c': torch.ones(()), 'd': []})
-    assert layout == {
-        'a': Entry(False, True),
-        'b': Entry(True, True),
-        'c': Entry(False, False),
-        'd': Entry(True, False),
-    }
-    others = [dict(reversed(list(layout.items()))), {}, {'a': Entry(False, False)}, {'a': Entry(False, True)}]
-    assert len({digest(other) for other in [layout, *others]}) == 5
-    assert 0 <= digest(layout) < 2**63
-    assert union([{'a': Entry(False, False)}, {'a': Entry(False, True), 'b': Entry(True, False)}]) == {
-        'a': Entry(False, True),
-        'b': Entry(True, False),
-    }
-    lists, tensors = {'a': Entry(True, True)}, {'a': Entry(False, True)}
-    assert digest(lists) == digest(tensors), 'backward sees no difference, and there is none to tell'
-    assert (list(find_missing(layout, layout)), list(find_missing({}, layout))) == ([], ['a', 'b', 'c', 'd'])
-
-
 # ---- what a first batch without targets, or a branch that nobody uses, leaves without a gradient
 
 NO_TARGETS = """
@@ -448,11 +339,3 @@ def test_a_loop_leaves_out_an_iteration_on_all_ranks_or_on_none() -> None:
         assert rank.said('LEFT') == ['1', '3']
     lines = [line for line in ranks[0].output.splitlines() if 'guard: ' in line]
     assert [re.findall(r'\d\.jpg', line) for line in lines] == [['1.jpg'], ['0.jpg']]
-
-
-def test_a_graph_that_checkpointing_hides_is_left_alone() -> None:
-    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-    x = torch.ones(1, 2, requires_grad=True)
-    plain, hidden = model[1](x).sum(), checkpoint(model[0], x, use_reentrant=True).sum()
-    assert _find_reached([plain]) == {id(x), *map(id, model[1].parameters())}
-    assert _find_reached([plain, hidden]) is None

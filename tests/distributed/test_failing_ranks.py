@@ -8,10 +8,6 @@ from typing import List, NamedTuple
 
 import pytest
 from ranks import Rank, run_ranks
-from torch import nn
-
-from mmguard.distributed.unused_parameters import add_names
-from mmguard.findings.run import find_unused
 
 CHILD = """
 import contextlib, os, signal, time
@@ -177,29 +173,3 @@ def test_a_process_ends_without_an_abort(destroys: int) -> None:
     for rank in run_ranks(ENDS, str(destroys), timeout=60):
         assert rank.returncode == 0, rank.output[-2000:]
         assert rank.said('ENDS') == ['well']
-
-
-SAID = 'Expected to have finished reduction\nParameter indices which did not receive grad for rank 1: 2 3'
-
-
-def model() -> nn.Module:
-    made = nn.ModuleDict({'frozen': nn.Linear(2, 2), 'backbone': nn.Linear(2, 2), 'mask_head': nn.Linear(2, 1)})
-    made['frozen'].requires_grad_(False)
-    return made
-
-
-def test_only_what_trains_is_numbered() -> None:
-    for text in (SAID, f'{SAID} 99'):  # the model has no parameter 99
-        assert find_unused([add_names(text, model())]).names == {1: ('mask_head.weight', 'mask_head.bias')}
-
-
-def test_other_messages_and_those_with_names_stay() -> None:
-    named = add_names(SAID, model())
-    assert add_names(named, model()) == named
-    assert add_names('Target 77 is out of bounds.', model()) == 'Target 77 is out of bounds.'
-    assert add_names(SAID, None) == SAID
-
-
-def test_a_hostile_list_of_numbers_is_short_in_words() -> None:
-    (line,) = find_unused([f'{SAID} ' + ' '.join(map(str, range(5000)))]).lines
-    assert len(line) < 200

@@ -43,6 +43,6 @@ def blocks_of(page: str) -> List[Block]:
 
 
 def blocks(language: str) -> List[Block]:
-    """Those of all pages in one language; the Chinese README has the same code as the English one."""
-    every = (block for page in pages() if page != 'README_zh-CN.md' for block in blocks_of(page))
+    """The blocks of all English pages in one language; the Chinese ones have the same code."""
+    every = (block for page in pages() if 'zh' not in page for block in blocks_of(page))
     return [block for block in every if block.language == language]

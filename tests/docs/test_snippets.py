@@ -20,7 +20,7 @@ import torch
 from doc_pages import ROOT, Block, blocks, pages, text_of
 from torch import nn
 
-from mmguard.cli import COMMANDS, main
+from mmguard.cli import COMMANDS, _parser, main
 from mmguard.log.tally_log import TallyLog
 
 PYTHON = blocks('python')
@@ -292,9 +292,8 @@ READ_ALONE = (
     'mmguard fix coco8/data.yaml --out fixed --edit safe',
     'mmguard scan my_config.py --split train --processes 16',
     'mmguard scan my_config.py --split train --resume',
-    'mmguard scan my_config.py --dask tcp://10.0.0.1:8786',
-    'mmguard scan s3://bucket/labels --num-classes 19 --dask tcp://10.0.0.1:8786 --journal scan.jsonl',
-    'mmguard scan s3://bucket/labels --num-classes 19 --dask tcp://10.0.0.1:8786 --journal scan.jsonl --resume',
+    'mmguard scan my_config.py --dask tcp://10.0.0.1:8786 --journal scan.jsonl',
+    'mmguard scan my_config.py --dask tcp://10.0.0.1:8786 --journal scan.jsonl --resume',
     'mmguard replay CONFIG work_dirs/x/20260101_120000/label_guard_flight.jsonl',
     'mmguard scan $nnUNet_raw/Dataset001_X',
     'mmguard dry-run configs/my_fcn.py',
@@ -346,6 +345,13 @@ def test_a_line_can_be_typed(
 def test_every_line_is_run_or_known() -> None:
     lines = {line for line in typed() if not line.startswith(OTHER_TOOLS)}
     assert lines == {*TYPED, *READ_ALONE}
+
+
+@pytest.mark.parametrize('block', blocks('yaml'), ids=lambda block: block.name)
+def test_commands_of_a_workflow_are_understood(block: Block) -> None:
+    lines = re.findall(r'(?:run|entry): mmguard (.*)$', block.code, re.MULTILINE)
+    assert lines
+    assert {_parser().parse_args(shlex.split(line)).command for line in lines} <= {'scan', 'check'}
 
 
 def test_every_target_of_make_is_there() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple
 
@@ -67,14 +66,6 @@ def dropped_by_hand(sample: Sample) -> None:
 BY_HAND: Dict[str, Callable[[Sample], None]] = {'ignore': ignored_by_hand, 'drop': dropped_by_hand}
 
 
-def with_labels(sample: Sample, labels: List[int]) -> Sample:
-    """The sample with one object per label, where its first objects stand."""
-    data = sample['data_samples']
-    data.gt_instances = data.gt_instances[: len(labels)]
-    data.gt_instances.labels = torch.tensor(labels)
-    return sample
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize('on_invalid', BY_HAND)
 def test_loss_and_gradients_equal_those_of_the_batch_that_was_sanitized_by_hand(bench: Bench, on_invalid: str) -> None:
@@ -128,42 +119,6 @@ def test_an_image_of_invalid_instances_alone_stays_usable(bench: Bench, on_inval
     alone = one_step(bench.guarded, guarded[1:])
     assert all(torch.isfinite(value).all() for part in alone for value in part.values())
     assert any(value.abs().max() > 0 for value in alone.gradients.values())
-
-
-@pytest.mark.slow
-def test_without_any_valid_instance_mmdet_trains_ignore_regions_as_background(bench: Bench) -> None:
-    """A limit that the guard inherits: the assigner looks at ignore regions only beside an object."""
-    ignored, dropped = (guard(bench.batch((ALL_INVALID,)), on_invalid) for on_invalid in BY_HAND)
-    assert len(ignored[0]['data_samples'].ignored_instances) == 2
-    assert one_step(bench.guarded, ignored).distance(one_step(bench.guarded, dropped)) == 0
-
-
-def class_bias(step: Any) -> torch.Tensor:
-    """The gradient of each class' bias, over the 9 anchors of a place: below 0, the class is wanted somewhere."""
-    return step.gradients['bbox_head.retina_cls.bias'].reshape(9, NUM_CLASSES)
-
-
-@pytest.mark.slow
-def test_stock_trains_label_264_as_background_in_silence(bench: Bench) -> None:
-    """F7: not a warning, and no class is wanted where the object is; its box is trained all the same."""
-    valid = one_step(bench.stock, [with_labels(bench.batch()[0], [5])])
-    assert (class_bias(valid) < 0).any(dim=0).nonzero().flatten().tolist() == [5]
-    with warnings.catch_warnings():
-        warnings.simplefilter('error')
-        step = one_step(bench.stock, [with_labels(bench.batch()[0], [NUM_CLASSES])])
-    assert (class_bias(step) >= 0).all()
-    assert all(torch.isfinite(value).all() for part in step for value in part.values())
-    boxes = [key for key in step.losses if key.startswith('loss_bbox')]
-    assert [step.losses[key].item() for key in boxes] == [valid.losses[key].item() for key in boxes]
-    assert sum(step.losses[key].item() for key in boxes) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('label', [265, 600, -1])
-def test_stock_dies_of_any_other_label(bench: Bench, label: int) -> None:
-    """F8."""
-    with pytest.raises(RuntimeError):
-        one_step(bench.stock, [with_labels(bench.batch()[0], [label])])
 
 
 def test_the_batch_is_what_the_dataset_gives(bench: Bench, tmp_path: Path) -> None:

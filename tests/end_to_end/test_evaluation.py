@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import os.path as osp
 import pickle
@@ -16,8 +15,6 @@ import numpy as np
 import pytest
 import torch
 from mmcv.transforms import BaseTransform
-from mmdet.datasets import CocoDataset
-from mmdet.registry import DATASETS as DET_DATASETS
 from mmengine.config import Config, ConfigDict
 from mmengine.dataset import pseudo_collate
 from mmengine.registry import TRANSFORMS
@@ -25,7 +22,7 @@ from mmengine.runner import Runner
 from mmseg.datasets import CityscapesDataset
 from mmseg.registry import DATASETS
 from PIL import Image
-from small_det_runs import MAKERS, SIZE, build, expected_samples, faults_in, faults_in_voc, small_config
+from small_det_runs import MAKERS, SIZE, expected_samples, faults_in, faults_in_voc, small_config
 from small_runs import GUARD, LOAD, PACK, Run, add_loop, label_map, make_cityscapes, tiny_config, write_pair
 from small_runs import expected_samples as expected_of_views
 
@@ -207,30 +204,6 @@ def read_without_mmguard(path: Path) -> List[Any]:
 
 
 @pytest.mark.slow
-def test_predictions_of_the_test_loop(cityscapes: str, work_dir: str, tmp_path: Path) -> None:
-    dump = tmp_path / 'predictions.pkl'
-    config = tiny_config(cityscapes, work_dir)
-    add_loop(config, 'test')
-    config.test_evaluator = [config.test_evaluator, dict(type='DumpResults', out_file_path=str(dump))]
-    run = Run(config).test()
-    records = read_without_mmguard(dump)
-    assert [record['pixels']['total'] for record in records] == [64 * 64] * 3
-    skipped = [record['pixels'].get('skipped', 0) for record in records]
-    assert sum(skipped) == sum(line['skipped_pixels'] for line in run.lines('test')) > 0
-
-
-@pytest.mark.slow
-def test_samples_of_boxes(tmp_path: Path) -> None:
-    config = small_config('mask_rcnn', MAKERS['mask_rcnn'](str(tmp_path / 'data')), str(tmp_path))
-    _, dataset = build(config)
-    samples = [dataset[number]['data_samples'] for number in range(8)]
-    dump = tmp_path / 'samples.pkl'
-    dump.write_bytes(pickle.dumps(samples))
-    found = [record['instances'] for record in read_without_mmguard(dump)]
-    assert sum(one.get('skipped', 0) for one in found) == sum(sum(one.get('reasons', {}).values()) for one in found) > 0
-
-
-@pytest.mark.slow
 def test_a_checkpoint_holds_plain_data(cityscapes: str, work_dir: str, tmp_path: Path) -> None:
     config = tiny_config(cityscapes, work_dir)
     config.default_hooks.checkpoint = dict(type='CheckpointHook', by_epoch=False, interval=4)
@@ -258,12 +231,6 @@ class TilesOfCityscapes(CityscapesDataset):
         return [{**found, 'half': half} for found in super().load_data_list() for half in (0, 1)]
 
 
-@DET_DATASETS.register_module()
-class TwiceCoco(CocoDataset):
-    def load_data_list(self) -> List[Dict[str, Any]]:
-        return [copy.deepcopy(found) for found in super().load_data_list() for _ in range(2)]
-
-
 @TRANSFORMS.register_module()
 class TakeHalf(BaseTransform):
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
@@ -271,34 +238,6 @@ class TakeHalf(BaseTransform):
             results[key] = np.ascontiguousarray(results[key][:, results['half'] :: 2])
         results['img_shape'] = results['ori_shape'] = results['img'].shape[:2]
         return results
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('batch_size', [1, 2, 3])
-def test_tiles_of_one_file_in_one_batch(batch_size: int, cityscapes: str, work_dir: str) -> None:
-    config = tiny_config(cityscapes, work_dir)
-    add_loop(config, 'test', [*LOAD, dict(type='TakeHalf'), PACK, GUARD])
-    config.test_dataloader.batch_size = batch_size
-    config.test_dataloader.dataset.type = 'TilesOfCityscapes'
-    run = Run(config).test()
-    in_files = sum(sample['skipped'] for sample in expected_of_views(cityscapes, 'gtFine/val'))
-    assert sum(line['skipped_pixels'] for line in run.lines('test')) == in_files > 0
-    assert sum(len(line['samples']) for line in run.lines('test')) == 2, 'both halves of one file hold some'
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('batch_size', [1, 2])
-def test_instances_of_an_image_that_comes_twice(batch_size: int, tmp_path: Path) -> None:
-    root = MAKERS['mask_rcnn'](str(tmp_path / 'data'))
-    config = small_config('mask_rcnn', root, str(tmp_path), validate=True)
-    config.val_dataloader.update(batch_size=batch_size)
-    config.val_dataloader.dataset.type = 'TwiceCoco'
-    config.val_evaluator = dict(type='CocoMetric', ann_file=config.val_evaluator.ann_file, format_only=True)
-    config.val_evaluator.outfile_prefix = str(tmp_path / 'predictions')
-    run = Run(config)
-    run.runner.val()
-    faults = faults_in('mask_rcnn', root, 'val')
-    assert sum(line['skipped_instances'] for line in run.lines('val')) == 2 * len(faults) > 0
 
 
 @pytest.mark.slow

@@ -29,11 +29,6 @@ pytestmark = pytest.mark.slow
 HERE = osp.dirname(__file__)
 
 
-class Mute(Exception):
-    def __str__(self) -> str:
-        raise RuntimeError('no text')
-
-
 @HOOKS.register_module()
 class TroubleHook(Hook):
     """Something goes wrong in an iteration: an error, a wait, or a signal."""
@@ -48,8 +43,6 @@ class TroubleHook(Hook):
             data_batch['data_samples'][0].gt_sem_seg.data.fill_(77)  # behind the guard
         elif self.what == 'wait':
             time.sleep(2)
-        elif self.what == 'mute':
-            raise Mute
         else:
             self.iteration = -1  # once, where training goes on afterwards
             os.kill(os.getpid(), getattr(signal, self.what))
@@ -120,14 +113,6 @@ def test_an_exception_leaves_the_last_batches(cityscapes: str, work_dir: str) ->
     assert repr(files_in(work_dir)[0]) in run.log
 
 
-def test_an_error_whose_text_cannot_be_made_is_recorded_all_the_same(cityscapes: str, work_dir: str) -> None:
-    with pytest.raises(Mute):
-        Run(config_of(cityscapes, work_dir, 'mute', 1)).train()
-    error = record_in(work_dir).exception
-    assert error.type == 'Mute'
-    assert 'Mute' in error.traceback
-
-
 def test_an_error_in_loading_is_recorded_with_the_batches_before(cityscapes: str, work_dir: str) -> None:
     config = config_of(cityscapes, work_dir)
     config.train_dataloader.dataset.pipeline[1] = dict(type='LoadAnnotations', imdecode_backend='no such backend')
@@ -154,24 +139,6 @@ def test_after_ctrl_c_a_second_training_ends_well_and_leaves_nothing(
     assert methods_of(run.runner) == before
     time.sleep(1)
     assert 'mmguard-watchdog' not in {thread.name for thread in threading.enumerate()}
-    assert files_in(work_dir) == []
-
-
-def test_nothing_stays_wrapped_whatever_becomes_of_a_run(cityscapes: str, work_dir: str) -> None:
-    config = config_of(cityscapes, work_dir)
-    add_loop(config, 'val')
-    runner = Run(config).runner
-    before = runner.train_loop.run.__qualname__
-    runner.load_or_resume = lambda: 1 / 0
-    for _ in range(3):  # training does not even begin
-        with pytest.raises(ZeroDivisionError):
-            runner.train()
-    del runner.load_or_resume
-    runner.val()
-    assert runner.train_loop.run.__qualname__ == before
-    runner.train()
-    assert (runner.iter, runner.train_loop.run.__qualname__) == (6, before)
-    assert 'run' not in vars(runner.train_loop)
     assert files_in(work_dir) == []
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os.path as osp
 import re
-from glob import glob
 from typing import Any, Dict, Tuple
 
 import pytest
@@ -14,7 +13,7 @@ from mmengine.hooks import EMAHook, Hook
 from mmengine.optim import AmpOptimWrapper
 from mmengine.registry import HOOKS, OPTIM_WRAPPERS
 from ranks import run_ranks
-from small_runs import Run, read_lines, tiny_config
+from small_runs import Run, tiny_config
 from this_stack import skip_where_torch_fails
 
 from mmguard import LabelGuardError
@@ -259,55 +258,6 @@ except IndexError:
 import os
 os._exit(0)
 """
-
-
-LACKS = """
-sys.path.insert(0, sys.argv[3])
-from mmengine.hooks import Hook
-from test_rank_guard import config_of
-from small_runs import Run
-config = distributed(config_of(sys.argv[1], sys.argv[2], iters=4))
-config.model.decode_head.loss_decode = [
-    dict(type='CrossEntropyLoss', loss_name='loss_ce'), dict(type='DiceLoss', loss_name='loss_dice')
-]
-run = Run(config)
-head = run.runner.model.module.decode_head
-loss_by_feat = head.loss_by_feat
-
-def without_dice(*args):
-    # From the first iteration on rank 1, in the third on both.
-    losses = loss_by_feat(*args)
-    if (rank == 1 and run.runner.iter < 2) or run.runner.iter == 2:
-        del losses['loss_dice']
-    return losses
-
-head.loss_by_feat = without_dice
-run.train()
-say_parameters(run.runner.model)
-leave()
-"""
-
-
-def test_rank_0_says_which_rank_lacked_which_loss_with_its_samples(clean_cityscapes: str, work_dir: str) -> None:
-    """On the console, in the lines and in the sums."""
-    ranks = run_ranks(LACKS, clean_cityscapes, work_dir, HERE)
-    for rank in ranks:
-        assert rank.returncode == 0, rank.output[-3000:]
-    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
-    assert re.search(r'guard: iter 1: .*decode\.loss_dice.*labelTrainIds\.png', ranks[0].output)
-    assert re.search(r'guard: iter 3: .*decode\.loss_dice.*decode\.loss_dice', ranks[0].output)
-    (path,) = glob(osp.join(work_dir, '*', 'label_guard.jsonl'))
-    lines = read_lines(path)
-    assert [(line['iter'], [filled['rank'] for filled in line['filled']]) for line in lines] == [
-        (1, [1]),
-        (2, [1]),
-        (3, [0, 1]),
-    ]
-    (one,) = lines[0]['filled']
-    assert one['losses'] == ['decode.loss_dice']
-    assert len(one['samples']) == 2
-    assert all(source.endswith('labelTrainIds.png') for source in one['samples'])
-    assert not glob(osp.join(work_dir, '*', 'label_guard.rank1.jsonl'))
 
 
 UNUSED = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import os.path as osp
 import uuid
 from collections import Counter
@@ -13,17 +12,11 @@ from typing import Any, Dict, List
 
 import numpy as np
 import pytest
-from mmcv.transforms import BaseTransform
-from mmengine.config import Config, ConfigDict
+from mmengine.config import Config
 from mmengine.registry import LOOPS
 from mmengine.runner import ValLoop
-from mmseg.models import EncoderDecoder
-from mmseg.registry import MODELS, TRANSFORMS
-from small_det_runs import MAKERS, faults_in, leaf_datasets, small_config
 from small_runs import (
-    GUARD,
     LOAD,
-    META_KEYS,
     NUM_CLASSES,
     PACK,
     SIZE,
@@ -77,15 +70,6 @@ def test_totals_are_those_of_all_iterations(cityscapes: str, work_dir: str) -> N
 
 
 @pytest.mark.slow
-def test_what_only_the_loss_saw_is_there(cityscapes: str, work_dir: str) -> None:
-    modes = train(tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK])).modes
-    (count,) = modes['train']['totals']['losses'].values()
-    skipped = sum(sample['skipped'] for sample in expected_samples(cityscapes, 'gtFine/train'))
-    assert count == dict(seen=TRAIN_IMAGES * SIZE**2, skipped=skipped, remapped=0)
-    assert modes['train']['guards'] == []
-
-
-@pytest.mark.slow
 def test_a_training_that_dies_has_not_ended(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir)
     config.custom_hooks.append(dict(type='StopAt'))
@@ -93,47 +77,6 @@ def test_a_training_that_dies_has_not_ended(cityscapes: str, work_dir: str) -> N
     with pytest.raises(FloatingPointError):
         run.train()
     assert run.modes['train']['ended'] is False
-
-
-UNGUARDED = dict(type='CrossEntropyLoss')
-
-
-@MODELS.register_module(force=True)
-class _OneBranch(EncoderDecoder):
-    """Trains on the branch ``sup`` of a batch."""
-
-    def forward(self, inputs: Any, data_samples: Any = None, mode: str = 'tensor') -> Any:
-        return super().forward(inputs['sup'], data_samples['sup'], mode)
-
-
-@pytest.mark.slow
-def test_a_guard_in_a_branch_is_found(cityscapes: str, work_dir: str) -> None:
-    branches = dict(type='mmdet.MultiBranch', branch_field=['sup'], sup=[PACK, GUARD])
-    config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, branches])
-    config.model.type = '_OneBranch'
-    config.model.decode_head.loss_decode = UNGUARDED
-    config.model.data_preprocessor = dict(
-        type='mmdet.MultiBranchDataPreprocessor', data_preprocessor=config.model.data_preprocessor
-    )
-    run = train(config)
-    assert [guard['num_classes'] for guard in run.modes['train']['guards']] == [NUM_CLASSES]
-    found = [sample for line in run.lines() for sample in line['samples']]
-    assert found == [sample for sample in expected_samples(cityscapes, 'gtFine/train') if sample['skipped']]
-
-
-@pytest.mark.slow
-def test_a_guard_in_test_time_augmentation_is_found_once(cityscapes: str, work_dir: str) -> None:
-    config = tiny_config(cityscapes, work_dir)
-    flips = [dict(type='RandomFlip', prob=0.0), dict(type='RandomFlip', prob=1.0)]
-    add_loop(config, 'test', [LOAD[0], dict(type='TestTimeAug', transforms=[flips, [LOAD[1]], [PACK], [GUARD]])])
-    config.model = ConfigDict(type='SegTTAModel', module=config.model)
-    run = Run(config).test()
-    assert [guard['num_classes'] for guard in run.modes['test']['guards']] == [NUM_CLASSES]
-    # Each view of an image has its labels; they count once.
-    found = [sample for line in run.lines('test') for sample in line['samples']]
-    assert found == [sample for sample in expected_samples(cityscapes, 'gtFine/val') if sample['skipped']]
-    totals = run.modes['test']['totals']
-    assert (totals['pixels']['total'], totals['files']) == (VAL_IMAGES * SIZE**2, VAL_IMAGES)
 
 
 #: Twice is not once.
@@ -182,63 +125,12 @@ def losses(config: Config) -> List[float]:
 
 
 @pytest.mark.slow
-def test_two_guards_train_as_one_does(clean_cityscapes: str, work_dir: str) -> None:
-    label_map = {4: 5, 5: 4, 6: 7, 7: 8}
-    pack = {**PACK, 'meta_keys': (*META_KEYS, 'label_guard')}
-    once = losses(config_of(clean_cityscapes, work_dir, pack, 1, label_map=label_map))
-    twice = losses(config_of(clean_cityscapes, work_dir, pack, 2, label_map=label_map))
-    without = losses(config_of(clean_cityscapes, work_dir, pack, 1))
-    assert twice == once != without
-
-
-@pytest.mark.slow
 def test_a_run_whose_second_guard_cannot_see_it_does_not_begin(clean_cityscapes: str, work_dir: str) -> None:
     runner = runner_of(config_of(clean_cityscapes, work_dir, PACK, 2, label_map={4: 5, 5: 4}))
     with pytest.raises(LabelGuardError, match="'label_guard'"):
         runner.train()
     # A map that changes nothing the second time may stand in both.
     assert losses(config_of(clean_cityscapes, work_dir, PACK, 2, label_map={4: 5}))
-
-
-SKIPPED = [0]
-
-
-@TRANSFORMS.register_module(force=True)
-class _NoiseOf16Bits(BaseTransform):
-    """Replaces the label map; in the process that trains, so that what it made can be counted."""
-
-    def __init__(self) -> None:
-        self._numbers = np.random.default_rng(0)
-
-    def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        noise = self._numbers.integers(0, 1 << 16, results['gt_seg_map'].shape, dtype=np.int64)
-        SKIPPED[0] += int(((noise >= NUM_CLASSES) & (noise != 255)).sum())
-        results['gt_seg_map'] = noise
-        return results
-
-
-@pytest.mark.slow
-def test_noise_of_16_bits_as_labels(cityscapes: str, work_dir: str) -> None:
-    iterations = 40
-    pipeline = [*LOAD, dict(type='_NoiseOf16Bits'), PACK, GUARD]
-    config = tiny_config(cityscapes, work_dir, iters=iterations, pipeline=pipeline)
-    config.train_dataloader.batch_size = 8
-    config.train_dataloader.num_workers = 0
-    config.custom_hooks[0].max_log_mb = 0.1
-    SKIPPED[0] = 0
-    run = train(config)
-    path = osp.join(run.log_dir, 'label_guard.jsonl')
-    assert osp.getsize(path) < 0.11 * 2**20
-    with open(path, encoding='utf-8') as file:
-        *lines, last = map(json.loads, file)
-    assert 0 < len(lines) < iterations
-    assert last.keys() == {'note'}
-    assert sum(path in text for text in run.warnings) == 1
-    pixels = run.modes['train']['totals']['pixels']
-    assert pixels['total'] == iterations * 8 * SIZE**2
-    assert pixels['skipped'] == SKIPPED[0]
-    assert len(pixels['values']) == 32
-    assert sum(pixels['values'].values()) + pixels['other_values'] == pixels['skipped']
 
 
 @pytest.fixture
@@ -289,18 +181,6 @@ def test_one_root_in_several_data_sets_is_left_out_of_the_names(roots: List[str]
     config.train_dataloader.dataset = both(config.train_dataloader.dataset, [roots[1], roots[1] + '/'])
     found = {osp.relpath(path, roots[1]): pixels for path, pixels in planted(roots[1], 'gtFine/train').items()}
     assert named(train(config)) == found
-
-
-@pytest.mark.slow
-def test_two_roots_of_boxes(tmp_path: Path) -> None:
-    clean = MAKERS['mask_rcnn'](str(tmp_path / 'first'), faults=())
-    faulty = MAKERS['mask_rcnn'](str(tmp_path / 'second'))
-    config = small_config('mask_rcnn', clean, str(tmp_path), epochs=2)
-    (dataset,) = leaf_datasets(config.train_dataloader.dataset)
-    config.train_dataloader.dataset = both(dataset, [clean, faulty])
-    run = train(config)
-    expected = {osp.join(faulty, fault.source) for fault in faults_in('mask_rcnn', faulty, 'train')}
-    assert named(run).keys() == expected
 
 
 @LOOPS.register_module()

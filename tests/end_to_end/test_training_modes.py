@@ -13,8 +13,7 @@ from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.optim import OptimWrapper
 from mmengine.registry import FUNCTIONS, OPTIM_WRAPPERS
-from small_runs import GUARD, LOAD, PACK, Run, add_loop, dataset_config, expected_samples, shrink, tiny_config, train
-from this_stack import IS_ONEDL
+from small_runs import GUARD, LOAD, PACK, Run, add_loop, expected_samples, shrink, tiny_config, train
 
 from mmguard import LabelGuardError
 from mmguard.compat.stack import config_file
@@ -69,12 +68,6 @@ def test_counts_are_those_of_a_plain_run(
     assert (in_pipeline, in_loss) == ((SKIPPED, [0] * 4) if len(pipeline) == 4 else ([0] * 4, SKIPPED))
 
 
-def test_a_hard_example_sampler_that_asks_the_loss_is_not_counted_twice(cityscapes: str, work_dir: str) -> None:
-    config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK])
-    config.model.decode_head.sampler = dict(type='OHEMPixelSampler', min_kept=100)
-    assert [line['losses'][LOSS]['skipped'] for line in train(config).lines()] == SKIPPED
-
-
 def test_a_loop_by_iterations_with_a_log_by_epoch(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir)
     config.log_processor = dict(by_epoch=True)
@@ -109,14 +102,6 @@ def stock_pidnet(root: str, work_dir: str) -> Config:
     return config
 
 
-def test_stock_pidnet_with_its_class_weights_dies_of_an_ignored_pixel(clean_cityscapes: str, work_dir: str) -> None:
-    """F1, F3."""
-    config = stock_pidnet(clean_cityscapes, work_dir)
-    config.model.decode_head.loss_decode[0].avg_non_ignore = IS_ONEDL
-    with pytest.raises((IndexError, RuntimeError)):
-        train(config)
-
-
 def test_three_lines_and_guarded_losses_keep_the_same_run_alive(cityscapes: str, work_dir: str) -> None:
     """No guard in the pipeline: GuardedCrossEntropyLoss and GuardedLoss alone."""
     config = stock_pidnet(cityscapes, work_dir)
@@ -136,19 +121,6 @@ def test_three_lines_and_guarded_losses_keep_the_same_run_alive(cityscapes: str,
         assert counts['3'] <= skipped  # it sees the labels near the predicted edges
 
 
-def test_the_guard_before_generate_edge_draws_no_edges_around_invalid_pixels(cityscapes: str) -> None:
-    from mmseg.registry import DATASETS
-    from small_runs import GUARD, LOAD, PACK
-
-    def edges(*steps: dict) -> int:
-        pipeline = [*LOAD, *steps, PACK]
-        dataset = DATASETS.build(dict(dataset_config(cityscapes, 'train', pipeline), _scope_='mmseg'))
-        return int(dataset[3]['data_samples'].gt_edge_map.data.sum())
-
-    edge = dict(type='GenerateEdge', edge_width=4)
-    assert edges(GUARD, edge) < edges(edge)
-
-
 #: Share of skipped pixels after each of the first four iterations: 77, 252, 63 and 161 of 8192 each.
 RATIOS = [77 / 8192, 329 / 16384, 392 / 24576, 553 / 32768]
 
@@ -166,12 +138,6 @@ def test_training_stops_once_the_running_ratio_exceeds_the_limit(cityscapes: str
     assert '329 of 16,384' in run.log  # the table is there, too
 
 
-def test_training_goes_on_at_the_limit(cityscapes: str, work_dir: str) -> None:
-    config = tiny_config(cityscapes, work_dir)
-    config.custom_hooks[0].max_skipped_ratio = RATIOS[1]
-    assert len(train(config).lines()) == 4
-
-
 def test_the_ratio_is_that_of_the_whole_run_also_after_a_resume(
     cityscapes: str, work_dir: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,15 +153,6 @@ def test_the_ratio_is_that_of_the_whole_run_also_after_a_resume(
     with pytest.raises(LabelGuardError, match=r'\b1\.6 %'):
         run.train()
     assert run.runner.iter == 2
-
-
-def test_the_limit_also_holds_for_the_losses_alone(cityscapes: str, work_dir: str) -> None:
-    config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK])
-    config.custom_hooks[0].max_skipped_ratio = 0.02
-    run = Run(config)
-    with pytest.raises(LabelGuardError, match='max_skipped_ratio'):
-        run.train()
-    assert [line['iter'] for line in run.lines()] == [1, 2]
 
 
 @pytest.mark.parametrize('workers', [0, 1])

@@ -261,16 +261,6 @@ def test_loss_counts_are_printed_as_they_are_not_as_a_mean(cityscapes: str, work
 
 
 @pytest.mark.slow
-def test_validation_scalars_sum_over_the_loop(cityscapes: str, work_dir: str) -> None:
-    config = tiny_config(cityscapes, work_dir)
-    config.train_cfg.val_interval = 4
-    add_loop(config, 'val')
-    run = train(config)
-    assert run.scalars[-1]['guard/val/skipped_pixels'] == 91
-    assert 'mIoU' in run.scalars[-1]
-
-
-@pytest.mark.slow
 def test_human_line_hint_and_table(cityscapes: str, work_dir: str, snapshot: Any) -> None:
     config = tiny_config(cityscapes, work_dir)
     config.custom_hooks[0].top_k = 2
@@ -330,18 +320,6 @@ def test_a_resumed_run_appends(cityscapes: str, work_dir: str, monkeypatch: pyte
     assert [(line['iter'], line['skipped_pixels']) for line in lines] == [(3, 63), (4, 161)]
     history = run.runner.message_hub.get_scalar('train/guard/skipped_pixels').data[0]
     assert history.tolist() == SKIPPED
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('workers', [0, 2])
-def test_an_exception_loses_no_line(workers: int, cityscapes: str, work_dir: str) -> None:
-    config = tiny_config(cityscapes, work_dir)
-    config.train_dataloader.num_workers = workers
-    config.custom_hooks.append(dict(type='StopAt', iteration=3))
-    run = Run(config)
-    with pytest.raises(FloatingPointError, match='planted'):
-        run.train()
-    assert [line['skipped_pixels'] for line in run.lines()] == SKIPPED[:3]
 
 
 CHILD = """

@@ -118,13 +118,6 @@ def test_guarded_trains_on_and_the_ranks_stay_equal(half_ignored: str, work_dir:
     assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
 
 
-def test_stock_losses_train_on_with_the_hook_alone(half_ignored: str, work_dir: str) -> None:
-    ranks = run_ranks(OHEM_CHILD, half_ignored, work_dir, STOCK, 'RankGuardHook')
-    for rank in ranks:
-        assert rank.returncode == 0, rank.output[-3000:]
-    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
-
-
 NAMES = ('skipped_instances', 'remapped_instances', 'empty_images', 'loss_skipped')
 DET_CHILD = """
 from small_runs import Run

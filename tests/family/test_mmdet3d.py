@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 import torch
 from mmdet3d.models.losses import LovaszLoss
-from mmdet3d.registry import DATASETS
-from mmengine.registry import init_default_scope
 from mmengine.runner import Runner
 from small_points import CLASSES, HEAD_CLASSES, make_kitti, make_s3dis, pillars_config, points_config
 
@@ -45,24 +43,6 @@ def planted_points(root: Path) -> Dict[str, Dict[str, int]]:
     return found
 
 
-def test_stock_dies_of_a_point_beyond_the_table(tmp_path: Path) -> None:
-    config = points_config(make_s3dis(str(tmp_path / 'data')), str(tmp_path / 'stock'))
-    with pytest.raises(IndexError, match=r'\b300\b'):
-        Runner.from_cfg(config).train()
-
-
-def test_stock_trains_a_negative_label_as_another_class(tmp_path: Path) -> None:
-    config = points_config(make_s3dis(str(tmp_path / 'data'), leave_out=300), str(tmp_path / 'stock'))
-    init_default_scope('mmdet3d')
-    packed = DATASETS.build(config.train_dataloader.dataset)[1]  # the office
-    raw = np.fromfile(tmp_path / 'data' / 'labels' / 'office.bin', np.int64)
-    trained = packed['data_samples'].gt_pts_seg.pts_semantic_mask
-    assert (raw[:2].tolist(), trained[:2].tolist()) == ([-3, -3], [12, 12]), (
-        'clutter, counted from the end of the table'
-    )
-    Runner.from_cfg(config).train()
-
-
 def test_guarded_points_train_and_are_counted(tmp_path: Path) -> None:
     root = Path(make_s3dis(str(tmp_path / 'data')))
     config = guard_config(points_config(str(root), str(tmp_path / 'guarded')))
@@ -87,12 +67,6 @@ def objects_beyond(root: Path) -> Dict[str, Dict[str, int]]:
         if values:
             found[one['lidar_points']['lidar_path']] = values
     return found
-
-
-def test_stock_trains_objects_beyond_the_head_as_background_without_a_word(tmp_path: Path) -> None:
-    config = pillars_config(make_kitti(str(tmp_path / 'data')), str(tmp_path / 'stock'))
-    Runner.from_cfg(config).train()
-    assert objects_beyond(tmp_path / 'data')
 
 
 def test_guarded_objects_train_and_are_counted(tmp_path: Path) -> None:

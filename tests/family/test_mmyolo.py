@@ -24,7 +24,7 @@ from mmguard import guard_config
 from mmguard.cli import main
 from mmguard.config.changes import change_data
 from mmguard.config.read import ReadConfig, from_mmengine
-from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.engine import diagnose
 from mmguard.scanning.config_instances import scan_detection_config
 
 YOLOV8 = 'yolov8/yolov8_s_syncbn_fast_8xb16-500e_coco.py'
@@ -52,13 +52,6 @@ def test_the_number_of_classes_is_wrong_in_the_head_and_in_its_assigner(coco: st
     (edit,) = found[0].edits
     assert dict(edit.config) == dict.fromkeys(places, 83)
     assert diagnose(config=ReadConfig(change_data(config.data, edit.config))) == []
-
-
-def test_heads_and_assigners_that_index_by_label_are_named_on_request(coco: str, tmp_path: Path) -> None:
-    config = from_mmengine(yolo_config(YOLOV8, coco, str(tmp_path)))
-    found = diagnose(config=config, rules=chosen_rules(['MG219'], everything=True))
-    early = {place for finding in found for place in finding.places}
-    assert early == {'model.train_cfg.assigner.type'}
 
 
 def test_a_scan_counts_what_the_data_set_of_coco_files_trains(coco: str, tmp_path: Path) -> None:

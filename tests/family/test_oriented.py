@@ -131,25 +131,6 @@ def lines(work_dir: Path) -> Any:
 
 
 @pytest.mark.parametrize('made', ROTATED_CONFIGS.values(), ids=ROTATED_CONFIGS)
-def test_stock_dies_of_a_label_beyond_the_background(made: Callable[..., Config], tmp_path: Path) -> None:
-    config = made(make_dota(str(tmp_path / 'dota')), str(tmp_path / 'stock'))
-    with pytest.raises(RuntimeError):
-        Runner.from_cfg(config).train()
-
-
-def test_stock_trains_the_label_of_the_background_without_a_word(tmp_path: Path) -> None:
-    root = make_dota(str(tmp_path / 'dota'), without='crane')
-    Runner.from_cfg(rotated_config(root, str(tmp_path / 'stock'))).train()
-    assert counted(Path(root)) == {'3': 2}, 'two objects are trained as background'
-
-
-def test_stock_rtmdet_dies_of_the_label_of_the_background(tmp_path: Path) -> None:
-    config = rtmdet_config(make_dota(str(tmp_path / 'dota'), without='crane'), str(tmp_path / 'stock'))
-    with pytest.raises(RuntimeError):
-        Runner.from_cfg(config).train()
-
-
-@pytest.mark.parametrize('made', ROTATED_CONFIGS.values(), ids=ROTATED_CONFIGS)
 def test_guarded_trains_and_counts_what_the_files_hold(made: Callable[..., Config], tmp_path: Path) -> None:
     root = Path(make_dota(str(tmp_path / 'dota')))
     config = guard_config(made(str(root), str(tmp_path / 'guarded')))

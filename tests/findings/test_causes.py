@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import List
+
 import pytest
+from example_facts import EXAMPLES
 
 from mmguard.findings import LabelFacts, diagnose
+from mmguard.findings.catalogue import find_rule
+from mmguard.findings.engine import FRAMEWORKS, diagnose_for
 from mmguard.findings.facts import MapFacts
-from mmguard.findings.rules.labels.size_mismatch import SizeMismatch
+from mmguard.findings.rules import RULES
+from mmguard.findings.rules.labels.files import SizeMismatch
+
+#: Values that a training counts, and the code of their likeliest cause.
+COUNTED = [
+    (LabelFacts({24: 9, 26: 300, 33: 5}, 19, 255), 'MG101'),
+    (LabelFacts({24: 9, 26: 300, 33: 5, -1: 2}, 19, 255), 'MG101'),
+    (LabelFacts({19: 40, 200: 7, 26: 3, 27: 1}, 19, 255), 'MG101'),
+    (LabelFacts({11: 2503}, 11, 255), 'MG102'),
+    (LabelFacts({150: 10}, 150, 255), 'MG119'),
+    (LabelFacts({19: 10}, 19, 255), 'MG102'),
+    (LabelFacts({255: 10}, 2, -100), 'MG103'),
+    (LabelFacts({255: 10}, 19, -100), 'MG104'),
+    (LabelFacts({255: 10}, 11, 11), 'MG104'),
+    (LabelFacts({-1: 10}, 19, 255), 'MG105'),
+    (LabelFacts(dict.fromkeys(range(20, 90), 3), 19, 255), 'MG106'),
+    (LabelFacts(dict.fromkeys(range(2, 255), 3), 2, 255), 'MG106'),
+    (LabelFacts({200: 3}, 19, 255), 'MG107'),
+    (LabelFacts({40: 3, 77: 2}, 19, 255), 'MG107'),
+    (LabelFacts({80: 3, 85: 2, 90: 1}, 80, 255), 'MG117'),
+    (LabelFacts({171: 3, 181: 2}, 171, 255), 'MG117'),
+    (LabelFacts({254: 3}, 19, 255), 'MG133'),
+    (LabelFacts({24000: 3, 26003: 2}, 19, 255), 'MG137'),
+    (LabelFacts({38: 3, 75: 2, 113: 1}, 5, 255), 'MG121'),
+    (LabelFacts({128: 3, 64: 2}, 5, 255), 'MG121'),
+]
 
 
-@pytest.mark.parametrize(
-    ('facts', 'code'),
-    [
-        (LabelFacts({24: 9, 26: 300, 33: 5}, 19, 255), 'MG101'),
-        (LabelFacts({24: 9, 26: 300, 33: 5, -1: 2}, 19, 255), 'MG101'),
-        (LabelFacts({19: 40, 200: 7, 26: 3, 27: 1}, 19, 255), 'MG101'),
-        (LabelFacts({11: 2503}, 11, 255), 'MG102'),
-        (LabelFacts({150: 10}, 150, 255), 'MG119'),
-        (LabelFacts({19: 10}, 19, 255), 'MG102'),
-        (LabelFacts({255: 10}, 2, -100), 'MG103'),
-        (LabelFacts({255: 10}, 19, -100), 'MG104'),
-        (LabelFacts({255: 10}, 11, 11), 'MG104'),
-        (LabelFacts({-1: 10}, 19, 255), 'MG105'),
-        (LabelFacts(dict.fromkeys(range(20, 90), 3), 19, 255), 'MG106'),
-        (LabelFacts(dict.fromkeys(range(2, 255), 3), 2, 255), 'MG106'),
-        (LabelFacts({200: 3}, 19, 255), 'MG107'),
-        (LabelFacts({40: 3, 77: 2}, 19, 255), 'MG107'),
-        (LabelFacts({80: 3, 85: 2, 90: 1}, 80, 255), 'MG117'),
-        (LabelFacts({171: 3, 181: 2}, 171, 255), 'MG117'),
-        (LabelFacts({254: 3}, 19, 255), 'MG133'),
-        (LabelFacts({24000: 3, 26003: 2}, 19, 255), 'MG137'),
-        (LabelFacts({38: 3, 75: 2, 113: 1}, 5, 255), 'MG121'),
-        (LabelFacts({128: 3, 64: 2}, 5, 255), 'MG121'),
-    ],
-)
+@pytest.mark.parametrize(('facts', 'code'), COUNTED)
 def test_the_likeliest_cause_comes_first(facts: LabelFacts, code: str) -> None:
     assert diagnose(facts)[0].code == code
 
@@ -83,3 +90,33 @@ def test_a_label_of_other_proportions_is_no_copy(label: tuple, image: tuple, tit
     facts = LabelFacts({}, 3, 255, histogram={0: 9}, maps=MapFacts(size_mismatches=[('7.png', label, image)]))
     (found,) = [one for one in diagnose(facts) if one.code == 'MG130']
     assert found.title == title.format(number='1 file')
+
+
+# ---- without OpenMMLab: the codes stay, whatever the advice is written for
+
+
+def codes(framework: str, facts: LabelFacts) -> List[str]:
+    return [finding.code for finding in diagnose_for(framework, facts, ['/data/Dataset001_A'])]
+
+
+@pytest.mark.parametrize('kind', ['pixels', 'instances'])
+@pytest.mark.parametrize(('facts', 'code'), COUNTED)
+def test_a_framework_changes_no_order(facts: LabelFacts, code: str, kind: str) -> None:
+    facts = replace(facts, kind=kind, reasons={'label': sum(facts.values.values())})
+    everywhere, in_pytorch = codes('openmmlab', facts), codes('pytorch', facts)
+    assert in_pytorch == [one for one in everywhere if one in in_pytorch]
+    assert codes('nnunet', facts) == everywhere == codes('another', facts)
+    if kind == 'pixels' and find_rule(code).pytorch:
+        assert (in_pytorch[0], everywhere[0]) == (code, code)
+
+
+@pytest.mark.parametrize('framework', FRAMEWORKS)
+def test_boxes_are_known_in_every_framework(framework: str) -> None:
+    assert codes(framework, LabelFacts({}, 5, kind='instances', reasons={'box_no_area': 9})) == ['MG109']
+
+
+@pytest.mark.parametrize('code', sorted(rule.code for rule in RULES if rule.pytorch and rule.code in EXAMPLES))
+def test_the_words_of_every_advice_are_filled_in(code: str) -> None:
+    found = [finding for finding in diagnose_for('pytorch', EXAMPLES[code]()) if finding.code == code]
+    assert [finding.code for finding in found] == [code]
+    assert '{' not in found[0].advice.replace('label_map={', '')

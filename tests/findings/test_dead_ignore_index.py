@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from this_stack import IS_ONEDL
 
-from mmguard.findings.rules.config.ignored_in_loss import TRAINS_ON
+from mmguard.findings.rules.config.ignored_labels import TRAINS_ON
 
 pytestmark = pytest.mark.skipif(IS_ONEDL, reason='needs mmdet beside mmseg')
 

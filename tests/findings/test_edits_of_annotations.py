@@ -350,12 +350,12 @@ def write_volumes(root: Path, edit: Edit) -> None:
         ((1, 4), {'background': 0, 'liver': 1, 'tumor': 4}, 'MG181', dict(tumor=2)),
         ((1, 4), {'0': 'background', '1': 'liver', '4': 'tumor'}, 'MG181', dict(tumor=2, label_map={4: 2})),
         ((1, 3), {'bone': 1, 'skin': 3}, 'MG181', dict(background=0, skin=2, label_map={3: 2})),
-        ((1, 2), LIVER, 'MG183', dict(numTraining=3)),
+        ((1, 2), LIVER, 'MG180', dict(numTraining=3)),
     ],
 )
 def test_edits_of_volumes(values: Any, labels: Any, code: str, writes: Dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip('nibabel')
-    changes = dict(numTraining=5) if code == 'MG183' else {}
+    changes = dict(numTraining=5) if code == 'MG180' else {}
     before = scan(volumes(labels, organs(*values), 3, **changes), tmp_path)
     assert before.first.code == code
     edit = before.first.edits[0]

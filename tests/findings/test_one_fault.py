@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Sequence
 
@@ -12,6 +13,7 @@ from situation import coco_data, coco_json, faster, findings_of, some_boxes, wri
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
+from mmguard.findings.rules.labels.yolo import RowsOfAnotherTask
 
 
 @pytest.mark.skipif(IS_ONEDL, reason='needs mmdet')
@@ -44,6 +46,42 @@ def test_a_hidden_folder_among_those_of_the_classes_is_one_fault(
             Image.fromarray(photo(place, 60, 80)).save(tmp_path / 'train' / name / f'{place}.jpg')
     found = findings_of(lambda root: (root / 'train', dict(num_classes=len(names))), tmp_path)
     assert [(one.code, one.severity, one.edits) for one in found] == [('MG176', 'error', ())]
+
+
+#: Kind of rows -> one of them; four corners that are not parallel to the image are an oriented box.
+ROWS = {
+    'boxes': '{} 0.5 0.4 0.2 0.1',
+    'outlines': '{} 0.1 0.1 0.4 0.1 0.5 0.3 0.2 0.6 0.1 0.3',
+    'oriented boxes': '{} 0.3 0.2 0.5 0.3 0.4 0.5 0.2 0.4',
+}
+
+
+@pytest.mark.parametrize(
+    ('names', 'most', 'others', 'number', 'has_yaml'),
+    [
+        (['scratch', 'dent'], 'boxes', 'outlines', 9, True),  # detection, to which masks were added
+        (['leaf', 'stem', 'root'], 'outlines', 'boxes', 4, True),  # segmentation, of which some were drawn as boxes
+        ([f'ship {kind}' for kind in range(5)], 'oriented boxes', 'boxes', 1, False),
+    ],
+)
+def test_which_task_is_trained_only_the_user_knows(
+    names: Sequence[str], most: str, others: str, number: int, has_yaml: bool, tmp_path: Path
+) -> None:
+    """What most rows are does not decide it: no edit makes one of the other, whichever there are more of."""
+    for folder in ('images', 'labels'):
+        (tmp_path / folder).mkdir()
+    for place in range(24):
+        Image.fromarray(photo(place, 60, 80)).save(tmp_path / f'images/{place:02}.jpg')
+        rows = [ROWS[others if place < number else most].format(label) for label in range(len(names))]
+        (tmp_path / f'labels/{place:02}.txt').write_text('\n'.join(rows), encoding='utf-8')
+    (tmp_path / 'own.yaml').write_text(json.dumps(dict(train='images', val='images', names=list(names))))
+    target = tmp_path / 'own.yaml' if has_yaml else tmp_path / 'labels'
+    (finding,) = findings_of(lambda root: (target, {} if has_yaml else dict(num_classes=len(names))), tmp_path)
+    assert (finding.code, finding.severity, finding.edits) == ('MG165', 'error', ())
+    named = {Path(file.partition(': ')[0]).name for file in finding.files}
+    assert named <= {f'{place:02}.txt' for place in range(number)}
+    assert named
+    assert finding.advice == RowsOfAnotherTask.advice.format()
 
 
 def test_check_reads_the_switch_of_detr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,8 @@ import pytest
 from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.finding import ERROR, INFO, WARNING
-from mmguard.findings.rules.run import RUN_RULES
+from mmguard.findings.rule import RunRule
+from mmguard.findings.rules import RULES
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts, Unused, find_unused
 
 GONE = 'AbsentRankError: rank 0 waited 3.1 s for the others: rank 1 (process 7 on a) is gone, or hangs'
@@ -30,7 +31,9 @@ def rank(number: int, ending: str, error: str = '', iteration: int = 37) -> Rank
 
 def found(*ranks: RankFacts, config: Any = None, **run: Any) -> List[Finding]:
     read = None if config is None else ReadConfig(config)
-    return diagnose(config=read, rules=RUN_RULES, run=RunFacts(**run), ranks=ranks)
+    return diagnose(
+        config=read, rules=[rule for rule in RULES if issubclass(rule, RunRule)], run=RunFacts(**run), ranks=ranks
+    )
 
 
 @pytest.mark.parametrize(

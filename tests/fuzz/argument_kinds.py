@@ -15,7 +15,7 @@ from kinds import Files, Kind
 from label_kinds import BLOCKS, image
 from mutations import NUMBERS, Random, damaged_json, damaged_text, odd_text
 from pictures import picture
-from run_kinds import crash_file
+from run_kinds import flight_record
 
 #: Words that no process is ever given: an argument ends at a zero byte.
 _LONGEST = 5000
@@ -71,7 +71,7 @@ def _files() -> Files:
         'train.json': (json.dumps(coco()).encode(), ()),
         'maps/a.png': (image(BLOCKS, 'PNG'), ()),
         **{name: (content, ()) for name, content in segmentation_data().items()},
-        'crash.json': (crash_file(), ()),
+        'crash.json': (flight_record(), ()),
         'config.py': (python_text(segmentation()), ()),
     }
 
@@ -99,7 +99,7 @@ KINDS = (
         {
             'scan': _SCAN,
             'fix': _FIX,
-            'report': ('--num-classes 19', '--ignore-index 255', '--top 3', '--html {out}/p.html', '--json {out}/r'),
+            'report': ('--num-classes 19', '--html {out}/p.html', '--json {out}/r'),
             'explain': ('MG102',),
             'check': ('--select MG101', '--ignore MG101', '--all', '--json {out}/c.json'),
             'apply': ('--edit 1', '--edit safe', '--scan --edit 1', '--force', '--quiet'),

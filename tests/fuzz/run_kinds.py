@@ -57,7 +57,7 @@ _SAMPLES = [
 _EXCEPTION = dict(type='IndexError', message='Target 77 is out of bounds.\nsecond line', traceback=TRACEBACK)
 
 
-def _flight() -> bytes:
+def flight_record() -> bytes:
     lines = [
         dict(format=2, rank=0, capacity=20),
         dict(iter=36, epoch=1, samples=_SAMPLES, time='2026-01-01T00:00:00'),
@@ -66,14 +66,6 @@ def _flight() -> bytes:
         dict(reason='exception', exception=_EXCEPTION),
     ]
     return _lines(*lines)
-
-
-def crash_file() -> bytes:
-    """The record of older versions, one JSON object."""
-    batches = [dict(iter=37, samples=_SAMPLES, losses=None), dict(iter=36, samples=_SAMPLES, losses={'loss': 0.5})]
-    return json.dumps(
-        dict(format=1, batches=batches, reason='exception', exception=_EXCEPTION, rank=0, iter=37, time='now')
-    ).encode()
 
 
 def _lines(*lines: Dict[str, Any]) -> bytes:
@@ -85,18 +77,14 @@ def _logs() -> Files:
         'run/label_guard.jsonl': (_lines(_line(1), _line(2), _line(3, 'val')), (damaged_lines,)),
         'run/label_guard.rank1.jsonl': (_lines(_line(2)), (damaged_lines,)),
         'run/label_guard.json': (json.dumps(_record()).encode(), (damaged_json,)),
-        'run/label_guard_flight.jsonl': (_flight(), (damaged_lines,)),
+        'run/label_guard_flight.jsonl': (flight_record(), (damaged_lines,)),
         'run/vis_data/config.py': (python_text(segmentation()), ()),
         'run/vis_data/scalars.json': (_lines(dict(loss=0.5, iter=1, step=1)), (damaged_lines,)),
     }
 
 
 def _crashes() -> Files:
-    files: Files = {
-        'label_guard_crash.json': (crash_file(), (damaged_json,)),
-        'label_guard_flight.jsonl': (_flight(), (damaged_lines,)),
-    }
-    return files
+    return {'label_guard_flight.jsonl': (flight_record(), (damaged_lines,))}
 
 
 LOG = (
@@ -116,7 +104,7 @@ def _errors() -> Files:
     cells = [dict(cell_type='code', outputs=[dict(text=LOG.decode().splitlines(), traceback=TRACEBACK)])]
     return {
         'run/train.log': (LOG, (damaged_text,)),
-        'run/label_guard_flight.jsonl': (_flight(), (damaged_lines,)),
+        'run/label_guard_flight.jsonl': (flight_record(), (damaged_lines,)),
         'notebook.ipynb': (json.dumps(dict(cells=cells)).encode(), (damaged_json,)),
     }
 

@@ -27,6 +27,7 @@ from mmguard.hooks.discovery import (
     rules_in,
     rules_of,
     samples_of,
+    select_evaluated,
     select_trained,
     unwrap,
 )
@@ -108,6 +109,13 @@ def test_samples_of_any_batch(place: str) -> None:
         'none': None,
     }[place]
     assert samples_of(batch) == ([] if place == 'none' else [a, b])
+
+
+def test_a_sample_is_evaluated_once_in_all_its_views_and_each_tile_of_a_file_is_a_sample() -> None:
+    tiles = [element(seg_map_path='a.png', half=half) for half in (0, 1)]
+    flipped = [copy.deepcopy(tile) for tile in tiles]
+    for batch in (dict(data_samples=tiles), dict(data_samples=[tiles, flipped]), tiles, [[tiles, flipped]]):
+        assert [id(sample) for sample in select_evaluated(batch)] == list(map(id, tiles))
 
 
 def test_pipelines_and_roots_of_wrapped_data_sets() -> None:

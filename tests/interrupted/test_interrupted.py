@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -33,6 +34,18 @@ MOMENTS = int(os.environ.get('INTERRUPTED_MOMENTS', 2))
 _WHEN = re.compile(rb'\d{4}-\d\d-\d\d \d\d:\d\d')
 #: A fork has imported everything, so what is interrupted is the work.
 _FORK: Any = multiprocessing.get_context('fork')
+
+
+@pytest.fixture
+def maps(tmp_path: Path) -> Path:
+    """Label maps of three classes, with 3 among them."""
+    folder = tmp_path / 'labels'
+    numbers = np.random.default_rng(0)
+    for number in range(24):
+        path = folder / f'city_{number % 3}' / f'{number}.png'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(numbers.integers(0, 4, (64, 64), np.uint8)).save(path)
+    return folder
 
 
 def check(words: Sequence[Any], place: Path, begun: Sequence[str] = ()) -> None:

@@ -27,7 +27,7 @@ from mmguard.config.ignored import find_ignored_labels, leading
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import heads, walk
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
-from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
+from mmguard.findings.rules.config.guards import GuardNumClasses
 from mmguard.labels.heads import from_loss, from_model, split_path
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.tools.apply.guarded import guard_tree

@@ -52,12 +52,6 @@ def test_the_empty_tally_is_neutral_and_adding_changes_no_operand(tally: Tally) 
     assert tally == before
 
 
-def test_the_32_most_frequent_values_are_kept() -> None:
-    tally = Tally(values={value: value for value in range(1, 41)})
-    assert tally.values == {value: value for value in range(9, 41)}
-    assert tally.other_values == sum(range(1, 9))
-
-
 def test_every_count_is_added() -> None:
     one = Tally(1, 2, 3, {1: 1}, 'a', {'label': 1}, 4, 5)
     other = Tally(10, 20, 30, {1: 2, 2: 3}, 'b', {'label': 2, 'box_outside': 1}, 40, 50)
@@ -75,17 +69,6 @@ def test_every_count_is_added() -> None:
         'other_values': 50,
         'reasons': {'box_outside': 1, 'label': 2},
     }
-
-
-def test_json_round_trip_keeps_every_count() -> None:
-    tally = Tally(10, 3, 1, {-1: 3, 300: 1}, 'a.png')
-    assert tally.to_json()['values'] == {'-1': 3, '300': 1}
-    assert Tally.from_json(tally.to_json()) == tally
-
-
-def test_a_second_look_adds_what_was_sanitized_but_not_what_was_seen() -> None:
-    early, late = Tally(100, 5, 0, {19: 5}, 'a'), Tally(40, 2, 1, {255: 2}, 'a')
-    assert early.merge_second_look(late) == Tally(100, 7, 1, {19: 5, 255: 2}, 'a')
 
 
 def test_only_a_tally_with_something_sanitized_is_true() -> None:

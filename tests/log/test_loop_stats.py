@@ -202,23 +202,3 @@ def test_what_a_label_map_did_is_summed_and_is_no_offence() -> None:
     assert (totals.kinds['pixels'].mapped, totals.offending_files) == (40, 0)
     ledger.add_everywhere(span.totals().vector())
     assert ledger.skipped_ratio == 0
-
-
-def test_a_file_that_offends_as_before_is_logged_with_its_counts_alone() -> None:
-    ledger = LoopStats(roots=['/data'])
-    lines = []
-    for values in ({11: 3}, {11: 5}, {12: 3}, {11: 3, 12: 1}, {11: 3, 12: 1}, {11: 2, 12: 2}):
-        found = Tally(100, sum(values.values()), values=values, source='/data/a.png')
-        ledger.pending = Stats.from_samples([sample('/data/a.png', found)])
-        lines += ledger.report()[1]['samples']
-    said = [{'11': 3}, None, {'12': 3}, {'11': 3, '12': 1}, None, {'11': 2, '12': 2}]
-    assert [line.get('values') for line in lines] == said
-    assert [(line['source'], line['skipped']) for line in lines] == [('a.png', n) for n in (3, 5, 3, 4, 4, 4)]
-
-
-def test_sums_of_ranks_that_lacked_a_loss() -> None:
-    ledger = LoopStats()
-    for rank, losses in ((1, ['loss_mask', 'loss_bbox']), (1, ['loss_mask']), (0, ['loss_mask'])):
-        ledger.sums.fill(rank, losses)
-    assert ledger.totals().filled == {'loss_mask': {'1': 2, '0': 1}, 'loss_bbox': {'1': 1}}
-    assert not ledger.totals()

@@ -20,7 +20,6 @@ from mmguard.log.messages import (
     describe_unreached,
     format_files,
     format_percent,
-    format_summary,
     summarize_loop,
 )
 from mmguard.log.statistics import Stats, group_tallies
@@ -95,15 +94,14 @@ TEXTS: Dict[str, Any] = {
     'both changes, instances, losses': lambda: describe_offence('guard: iter 1', both_changes()),
     'loss without files': lambda: describe_offence('guard: iter 1', LOSS_ONLY),
     'labels and boxes': lambda: describe_offence('guard: iter 3', instances_span()),
-    'table': lambda: format_summary('train', ledger_of(4), 3, '/log/label_guard.jsonl'),
-    'table without a file': lambda: format_summary('train', ledger_of(4), 0, None),
-    'table of both kinds': lambda: format_summary('train', closed(ledger_of(2), instances_span()), 5, None),
-    'table with brackets in a name': lambda: format_summary('val', closed(LoopStats(), BRACKETS), 5, None),
+    'table': lambda: summarize_loop('train', ledger_of(4), 3, '/log/label_guard.jsonl'),
+    'table without a file': lambda: summarize_loop('train', ledger_of(4), 0, None),
+    'table of both kinds': lambda: summarize_loop('train', closed(ledger_of(2), instances_span()), 5, None),
+    'table with brackets in a name': lambda: summarize_loop('val', closed(LoopStats(), BRACKETS), 5, None),
     'values of a file': lambda: '\n'.join(format_files('t', [VALUES], 0)),
     'amounts of the offences only': lambda: '\n'.join(describe_totals(log_without_clean_iterations())),
     'amounts of ranks': lambda: '\n'.join(describe_totals(Stats(4, 2, 3, 1), ranks=2)),
     'clean loop': lambda: summarize_loop('val', closed(LoopStats(), CLEAN, 'a.png'), 3, None),
-    'loop with an offence': lambda: summarize_loop('val', ledger_of(1), 3, None),
     'too many skipped': lambda: describe_skipped_ratio(0.25, 0.1, WORST),
     'losses that are not finite': lambda: describe_nonfinite(NONFINITE),
     'filled losses': lambda: describe_filled([(1, ['loss_a'], [f'{number}.jpg' for number in range(1210)])]),
@@ -129,7 +127,7 @@ def test_a_loop_without_an_iteration_has_no_text() -> None:
 def test_table_breaks_no_file_name_in_two() -> None:
     ledger = ledger_of(1)
     ledger.files.add('pixels', Tally(9, 9, 0, dict.fromkeys(range(24, 30), 10**6), NAME))
-    assert NAME in format_summary('train', ledger, 3, None)
+    assert NAME in summarize_loop('train', ledger, 3, None)
 
 
 @pytest.mark.parametrize(('part', 'whole', 'text'), [(1, 3, '33.3 %'), (0, 5, '0 %'), (0, 0, '0 %'), (5, 5, '100 %')])

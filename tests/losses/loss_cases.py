@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import mmdet.models.losses
 import mmseg.models.losses
@@ -102,7 +102,3 @@ def sigmoid_by_hand(
         loss = loss * weight.unsqueeze(1)
     denominator = keep.sum() if avg_non_ignore else scores.numel()
     return reduced(loss, reduction, denominator if avg_factor is None else avg_factor)
-
-
-def call(reduction: str, override: Optional[str]) -> Dict[str, Any]:
-    return {} if override is None else {'reduction_override': override}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,16 +90,6 @@ def test_half_and_double_do_not_touch_the_class_weights(scope: str) -> None:
     expected = value_and_grad(guarded, scores, label)
     for converted in (guarded.half(), guarded.bfloat16(), guarded.double(), guarded.float()):
         assert_equal(value_and_grad(converted, scores, label), expected)
-
-
-@SCOPES
-def test_scores_on_another_device_than_the_module(scope: str) -> None:
-    """The frameworks make their class weights where the scores are; nobody has to move the loss."""
-    for mode in ({}, {'use_sigmoid': True}):
-        guarded = CROSS_ENTROPY[scope][1](class_weight=CLASS_WEIGHT, **mode)
-        scores = torch.zeros(2, 4, 3, 3, device='meta', requires_grad=True)
-        loss = guarded(scores, torch.zeros(2, 3, 3, dtype=torch.long, device='meta'))
-        assert loss.device.type == 'meta'
 
 
 @SCOPES
@@ -314,33 +303,3 @@ def test_class_weights_that_change(scope: str, mode: dict) -> None:
     with pytest.raises(ValueError, match=r'\{1: nan\}'):
         guarded.class_weight = [1.0, float('nan'), 1.0, 1.0]
     compare()
-
-
-def test_fully_sharded_from_the_meta_device(tmp_path: Path) -> None:
-    fsdp = pytest.importorskip('torch.distributed.fsdp')
-    if not hasattr(fsdp, 'fully_shard'):
-        pytest.skip('torch has no fully_shard')
-    from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
-
-    class Model(torch.nn.Module):
-        def __init__(self, loss: torch.nn.Module) -> None:
-            super().__init__()
-            self.layer, self.loss = torch.nn.Conv2d(3, 4, 1), loss
-
-        def forward(self, image: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-            return self.loss(self.layer(image), label)
-
-    stock, guarded = CROSS_ENTROPY['mmseg']
-    image, label = torch.randn(2, 3, 5, 4), torch.randint(0, 4, (2, 5, 4))
-    reference = Model(stock(class_weight=CLASS_WEIGHT))
-    torch.distributed.init_process_group('gloo', init_method=f'file://{tmp_path}/store', rank=0, world_size=1)
-    try:
-        with torch.device('meta'):
-            model = Model(guarded(class_weight=CLASS_WEIGHT))
-        fsdp.fully_shard(model, mesh=torch.distributed.device_mesh.init_device_mesh('cpu', (1,)))
-        model.to_empty(device='cpu')
-        state = {name: value.clone() for name, value in reference.state_dict().items()}
-        set_model_state_dict(model, state, options=StateDictOptions(full_state_dict=True))
-        torch.testing.assert_close(model(image, label), reference(image, label))
-    finally:
-        torch.distributed.destroy_process_group()

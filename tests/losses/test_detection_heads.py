@@ -52,39 +52,6 @@ def test_clean_labels_give_the_stock_head(name: str) -> None:
             torch.testing.assert_close(buffer, buffers[stock_name])
 
 
-#: What stock does today with a label above the classes, on the CPU; on a GPU an IndexError is a device-side assert.
-FAILS = {
-    'RetinaHead, FocalLoss': RuntimeError,
-    'FCOSHead, FocalLoss': RuntimeError,
-    'FCOSHead, FocalCustomLoss': RuntimeError,
-    'Shared2FCBBoxHead, softmax': IndexError,
-    'Shared2FCBBoxHead, SeesawLoss': IndexError,
-    'Shared2FCBBoxHead, EQLV2Loss': IndexError,
-    'Shared2FCBBoxHead, CrossEntropyCustomLoss': IndexError,
-}
-TRAINS_AS_BACKGROUND = ('RetinaHead, GHMC', 'GFLHead, QualityFocalLoss', 'RPNHead, sigmoid')
-
-
-@pytest.mark.parametrize('name', FAILS)
-def test_stock_fails_on_a_label_above_the_classes(name: str) -> None:
-    bare, _ = pair_of(name)
-    with pytest.raises(FAILS[name]):
-        trained(bare, name, data_for(name, INVALID))
-
-
-@pytest.mark.parametrize('name', TRAINS_AS_BACKGROUND)
-def test_stock_trains_a_label_above_the_classes_as_background(name: str) -> None:
-    """To it the box might as well carry the label of the background."""
-    bare, guarded = pair_of(name)
-    background = trained(bare, name, data_for(name, CLASSES))
-    bare, _ = pair_of(name)
-    losses, grads = trained(bare, name, data_for(name, INVALID))
-    torch.testing.assert_close(losses, background[0])
-    torch.testing.assert_close(grads, background[1])
-    ours, _ = trained(guarded, name, data_for(name, INVALID))
-    assert any((ours[what] - losses[what]).abs() > 1e-3 for what in losses if '_cls' in what)
-
-
 @pytest.mark.parametrize('name', [name for name in HEADS if not name.startswith('DETR')])
 def test_the_guarded_head_leaves_the_elements_of_that_label_out(name: str) -> None:
     """Each call equals a stock call with those elements deleted, and taken out of the factor."""
@@ -129,30 +96,12 @@ def test_the_mask_head_leaves_the_masks_of_that_label_out() -> None:
         bare.mask_head.loss_mask(scores, masks, label)
 
 
-@pytest.mark.parametrize('name', [name for name in HEADS if name.startswith('DETR')])
-def test_detr_fails_before_any_loss(name: str) -> None:
-    """Its matcher gathers scores by label: only the pipeline can protect it."""
-    for head in pair_of(name):
-        with pytest.raises(IndexError):
-            trained(head, name, data_for(name, INVALID))
-
-
 def test_detr_hands_a_pair_to_a_guarded_quality_focal_loss() -> None:
     _, guarded = pair_of('DETRHead, QualityFocalLoss')
     assert isinstance(guarded.loss_cls, QualityFocalLoss)
     calls = Calls(guarded.loss_cls)
     trained(guarded, 'DETRHead, QualityFocalLoss', samples())
     assert all(isinstance(args[1], tuple) for args, _, _ in calls.seen)
-
-
-@pytest.mark.parametrize('name', [name for name in HEADS if not name.startswith('DETR')])
-def test_every_label_invalid(name: str) -> None:
-    """Every parameter still gets a gradient, or DDP would wait."""
-    _, guarded = pair_of(name)
-    data = samples(((INVALID, INVALID), (INVALID,)), 'Shared' in name)
-    losses, grads = trained(guarded, name, data)
-    assert all(part.isfinite().all() for part in losses.values())
-    assert all(grad.isfinite().all() for grad in grads)
 
 
 SIZE = 512

@@ -270,12 +270,6 @@ class TestFlatForm:
         assert GuardedLoss({'type': 'SeesawLoss', 'use_sigmoid': False}, num_classes=3).use_sigmoid is False
         assert mmguard.losses.mmseg.GuardedLoss({'type': 'FocalLoss', 'use_sigmoid': True}).use_sigmoid
 
-    def test_what_cannot_be_built(self) -> None:
-        with pytest.raises(KeyError, match='NoSuchLoss'):
-            GuardedLoss('NoSuchLoss')
-        with pytest.raises(TypeError, match='gama'):
-            GuardedLoss('FocalLoss', gama=2.0)
-
     def test_num_classes_that_are_not_those_of_the_scores(self) -> None:
         """The background is the label after the last channel, so there is no room for fewer classes."""
         case = CASES['focal']

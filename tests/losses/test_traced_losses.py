@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Callable, Dict, Iterator
 
 import pytest
@@ -167,14 +168,16 @@ def test_losses_of_mmdet_that_wait_for_nothing_themselves(name: str) -> None:
     if name.startswith('focal'):
         skip_where_one_hot_waits()
     case = CASES[name]
-    given = batch_of(case)
+    given = batch_of(case, weight='rows')
     given.label[:5] = 19
-    guarded = case.guard()
-    with FakeTensorMode(allow_non_fake_inputs=True) as fake_mode:
-        leaf = fake_mode.from_tensor(given.scores).requires_grad_()
-        guarded(leaf, fake_mode.from_tensor(given.label), avg_factor=4.0).sum().backward()
-        assert leaf.grad.shape == leaf.shape
-    assert guarded.take_counts() is None
+    for on_invalid, weight, factor in itertools.product(('ignore', 'clip'), (None, given.weight), (None, 4.0)):
+        guarded = case.guard(on_invalid=on_invalid)
+        with FakeTensorMode(allow_non_fake_inputs=True) as fake_mode:
+            leaf = fake_mode.from_tensor(given.scores).requires_grad_()
+            weighed = None if weight is None else fake_mode.from_tensor(weight)
+            guarded(leaf, fake_mode.from_tensor(given.label), weighed, avg_factor=factor).sum().backward()
+            assert leaf.grad.shape == leaf.shape
+        assert guarded.take_counts() is None
 
 
 @pytest.mark.parametrize('use_reentrant', [False, True])

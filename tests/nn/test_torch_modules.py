@@ -66,13 +66,6 @@ def test_value_and_gradient(name: str) -> None:
         assert_same(value_and_grad(ours, *inputs(name)), value_and_grad(stock, *inputs(name)))
 
 
-@pytest.mark.filterwarnings('ignore:size_average and reduce')
-def test_deprecated_arguments() -> None:
-    stock, ours = pair('CrossEntropyLoss', size_average=False, reduce=True)
-    assert ours.reduction == stock.reduction == 'sum'
-    torch.testing.assert_close(ours(*inputs('CrossEntropyLoss')), stock(*inputs('CrossEntropyLoss')))
-
-
 def test_by_keyword() -> None:
     logits, target = inputs('CrossEntropyLoss')
     assert mmguard.nn.CrossEntropyLoss()(input=logits, target=target).isfinite()
@@ -105,15 +98,6 @@ def test_running_counts_hold_no_graph() -> None:
     criterion(logits, logits.softmax(1))
     assert not criterion.counts.requires_grad
     assert pickle.loads(pickle.dumps(criterion)).tally().total == 6
-
-
-def test_missing_labels() -> None:
-    criterion = mmguard.nn.BCEWithLogitsLoss(ignore_index=-1)
-    logits = torch.randn(2, 2)
-    loss = criterion(logits, torch.tensor([[0.0, -1.0], [255.0, 1.0]]))
-    expected = torch.nn.functional.binary_cross_entropy_with_logits(logits.diagonal(), torch.tensor([0.0, 1.0]))
-    torch.testing.assert_close(loss, expected)
-    assert criterion.tally() == Tally(total=4, skipped=1)
 
 
 @both

@@ -51,10 +51,3 @@ def test_documented_trainers_finish_and_tell(preprocessed: Dict[str, Path], name
         sources = {sample['source'] for line in lines_of(made.output_folder) for sample in line['samples']}
         assert sources
         assert sources <= set(PLANTED)
-
-
-@pytest.mark.usefixtures('no_results')
-def test_the_documented_loss_dies_unguarded(preprocessed: Dict[str, Path]) -> None:
-    made = trainer(documented('nnUNetTrainerSmoothedCE'), preprocessed['plain'], '3d_fullres', iterations=6)
-    with pytest.raises(IndexError):
-        made.run_training()

@@ -338,21 +338,6 @@ def test_a_training_from_the_beginning_has_a_log_of_its_own(preprocessed: Dict[s
 
 @pytest.mark.slow
 @pytest.mark.usefixtures('no_results')
-def test_report_reads_the_log(preprocessed: Dict[str, Path], capsys: pytest.CaptureFixture) -> None:
-    made = run(nnUNetTrainerGuarded, preprocessed['plain'], '3d_fullres')
-    assert main(['report', str(made.output_folder)]) == 1  # how many classes there are stands in the record
-    shown = capsys.readouterr().out
-    reported = Counter(case for line in lines_of(made.output_folder) for case, _ in reported_voxels(line).elements())
-    for case, count in reported.items():
-        assert case in shown
-        assert count
-    words = ' '.join(shown.split())
-    assert '`mmguard scan' in words
-    assert 'GuardSegLabels' not in words
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 def test_the_record_says_what_was_valid_and_counts_clean_iterations(preprocessed: Dict[str, Path]) -> None:
     made = run(nnUNetTrainerGuarded, preprocessed['clean'], '3d_fullres')
     (record,) = json.loads((Path(made.output_folder) / 'label_guard.json').read_text())['runs']

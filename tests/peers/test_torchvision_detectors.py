@@ -158,44 +158,6 @@ def test_stock_dies_of_a_label_beyond_the_classes(detector: str, label: int) -> 
         step(detector, *batch([1, 3], [label, 2]))
 
 
-def test_minus_one_is_retinanets_last_class_in_silence() -> None:
-    stock = step('RetinaNet', *batch([1, 3], [-1, 2]))
-    assert same(stock, step('RetinaNet', *batch([1, 3], [NUM_CLASSES - 1, 2])))
-
-
-def test_a_negative_label_is_background_to_fcos_in_silence() -> None:
-    images, targets = batch([1, 3], [-1, -7])
-    assert same(step('FCOS', images, targets), step('FCOS', images, [targets[0], picked(targets[1], [])]))
-
-
-@pytest.mark.parametrize('detector', ['Faster R-CNN', 'Mask R-CNN', 'Keypoint R-CNN'])
-@pytest.mark.parametrize(('label', 'trained_as'), [(0, [0]), (-1, [])])
-def test_two_stages_propose_such_an_object_and_then_do_not_train_it_in_silence(
-    detector: str, label: int, trained_as: List[int]
-) -> None:
-    """0 is the background of the second stage; what is negative is never sampled there."""
-    images, targets = batch([label])
-    stock = step(detector, images, targets)
-    assert stock['loss_rpn_box_reg'] > 0
-    assert stock['loss_box_reg'] == 0
-    assert step(detector, images, [picked(targets[0], [])])['loss_rpn_box_reg'] == 0
-    # The proposals are the object itself, which this call adds.
-    heads = DETECTORS[detector]().roi_heads
-    _, _, (sampled,), _ = heads.select_training_samples([torch.zeros(0, 4)], targets)
-    assert sampled.tolist() == trained_as
-
-
-def test_ssd_trains_the_box_of_a_label_0_and_no_class_of_it_in_silence() -> None:
-    stock = step('SSD', *batch([0], [0]))
-    assert stock['bbox_regression'] > 0
-    assert stock['classification'] == 0
-
-
-def test_ssd_dies_of_minus_one() -> None:
-    with pytest.raises(IndexError, match='-1'):
-        step('SSD', *batch([1, 3], [-1, 2]))
-
-
 def offending(detector: str) -> List[List[int]]:
     """Four images: clean, with two offences around an object, without an object, with offences alone."""
     below = typed(detector)['min_label'] - 1

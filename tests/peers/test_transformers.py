@@ -167,21 +167,6 @@ def test_stock_dies_of_a_label_beyond_the_classes(detector: str, label: int) -> 
         step(detector, *batch([1, label], [0]))
 
 
-def test_rt_detr_dies_where_it_embeds_labels_for_the_denoising() -> None:
-    with pytest.raises(IndexError) as died:
-        step('RT-DETR', *batch([1, 7], [0]))
-    assert [entry.name for entry in died.traceback][-2:] == ['forward', 'embedding']
-
-
-def test_one_beyond_the_classes_dies_in_rt_detr_and_is_trained_as_no_object_by_the_others_in_silence() -> None:
-    pixels, targets = batch([1, NUM_CLASSES], [0])
-    with pytest.raises(IndexError, match=r'\b5\b'):
-        step('RT-DETR', pixels, targets)
-    by_hand = [picked(targets[0], [0]), targets[1]]
-    for detector in ('DETR', 'Mask2Former'):
-        assert not same(step(detector, pixels, targets), step(detector, pixels, by_hand))
-
-
 @pytest.mark.parametrize('detector', DETECTORS)
 def test_guarded_targets_equal_deletion_by_hand_bit_for_bit(detector: str) -> None:
     pixels, targets = batch([1, 3], [7, 2, NUM_CLASSES], [], [-1])

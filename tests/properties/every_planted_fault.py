@@ -293,7 +293,7 @@ def test_a_planted_fault_is_found(name, fault):
     fault.plant(tree)
     tree['custom_imports'] = dict(imports=['planted'], allow_failed_imports=False)
     with Worker() as worker:
-        tested = run_property(worker, tree, name, 250)
+        tested = run_property(worker, tree, name, 600)
     assert tested.outcome == fault.outcome, tested.results
     named = [result.subject for result in tested.results if result.outcome == fault.outcome]
     assert any(fault.where in subject for subject in named), tested.results

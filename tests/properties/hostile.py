@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
 import time
 
+import numpy as np
 from mmengine.dataset import BaseDataset
 from mmengine.registry import DATASETS
 
@@ -44,6 +47,18 @@ class EndsTheProgram(Plain):
 
 
 @DATASETS.register_module()
+class ReadsJson(Plain):
+    def load_data_list(self):
+        return json.loads('{')
+
+
+@DATASETS.register_module()
+class CallsPackage(Plain):
+    def load_data_list(self):
+        return list(map(str, np.zeros(-1)))
+
+
+@DATASETS.register_module()
 class Floods(Plain):
     def load_data_list(self):
         for stream in (sys.stdout, sys.stderr):
@@ -53,11 +68,39 @@ class Floods(Plain):
         return super().load_data_list()
 
 
+def send(*message):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+        getattr(datagrams, 'sendmsg' if len(message) > 2 else 'sendto')(*message)
+
+
+CONNECTIONS = {
+    'connect': lambda: socket.create_connection(('127.0.0.1', 9)),
+    'send': lambda: send(b'x', ('127.0.0.1', 9)),
+    'send parts': lambda: send([b'x'], [], 0, ('127.0.0.1', 9)),
+    'look up': lambda: socket.gethostbyname('localhost'),
+}
+
+
 @DATASETS.register_module()
 class Connects(Plain):
-    def load_data_list(self):
-        socket.create_connection(('127.0.0.1', 9))
-        return super().load_data_list()
+    def __init__(self, how='connect', **kwargs):
+        CONNECTIONS[how]()
+        super().__init__(**kwargs)
+
+
+@DATASETS.register_module()
+class Replies(Plain):
+    """Writes bytes into all of its sockets, as the start of a message, and goes on, ends or waits."""
+
+    def __init__(self, message, then='wait', **kwargs):
+        for name in os.listdir('/proc/self/fd'):
+            if os.path.exists(f'/proc/self/fd/{name}') and stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                os.write(int(name), message)
+        if then == 'end':
+            os._exit(7)
+        if then == 'wait':
+            time.sleep(600)
+        super().__init__(**kwargs)
 
 
 @DATASETS.register_module()

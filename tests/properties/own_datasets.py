@@ -15,6 +15,16 @@ class SetsReduceZero(BaseSegDataset):
         super().__init__(reduce_zero_label=True, **kwargs)
 
 
+@DATASETS.register_module()
+class TakesNoStep(SetsReduceZero):
+    """Fails where a step is added to its pipeline."""
+
+    def __init__(self, pipeline, steps, **kwargs):
+        if len(pipeline) != steps:
+            raise ValueError(f'{len(pipeline)} steps')
+        super().__init__(pipeline=pipeline, **kwargs)
+
+
 @DET_DATASETS.register_module()
 class SetsFilter(CocoDataset):
     def __init__(self, **kwargs):

@@ -7,6 +7,7 @@ import json
 import os
 import os.path as osp
 import tempfile
+from pathlib import Path
 from typing import Any, Dict, Sequence
 
 import numpy as np
@@ -43,6 +44,13 @@ def tree_of(name: str) -> Dict[str, Any]:
                 if 'ann_file' in node:
                     node['ann_file'] = osp.join(coco_root(), 'annotations', 'instances_val2017.json')
     return config.to_dict()
+
+
+def write_config(folder: Path, tree: Dict[str, Any]) -> str:
+    """Write a config, and return its path."""
+    path = folder / 'mine.py'
+    path.write_text('\n'.join(f'{key} = {value!r}' for key, value in tree.items()))
+    return str(path)
 
 
 def num_classes_of(config: Any) -> int:

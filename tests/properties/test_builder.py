@@ -8,14 +8,16 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import hostile
 import numpy as np
 import pytest
 from programs import tree_of
 
 from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig
-from mmguard.properties.builder import BROKEN, NOT_VERIFIED, VERIFIED, Builder
+from mmguard.properties.builder import BROKEN, NOT_VERIFIED, VERIFIED, Builder, call_part
 from mmguard.properties.worker import Worker
 
 pytestmark = pytest.mark.slow
@@ -45,7 +47,6 @@ def config_with(dataset, **arguments):
     [
         ('Dies', 'crash'),
         ('EndsTheProgram', 'SystemExit'),
-        ('Connects', 'ConnectionRefusedError'),
         ('Interrupts', 'KeyboardInterrupt'),
         ('Unspeakable', 'Mute'),
         ('NoSuchDataset', 'KeyError'),
@@ -55,6 +56,12 @@ def test_what_fails_is_data(builder, dataset, kind):
     outcome = builder.call(config_with(dataset), 'training data')
     assert outcome.failure.kind == kind
     assert builder.call(config_with('Quiet'), 'training data').works
+
+
+@pytest.mark.parametrize('how', ['connect', 'send', 'send parts', 'look up'])
+def test_no_connection(how, builder):
+    failure = builder.call(config_with('Connects', how=how), 'training data').failure
+    assert (failure.kind, os.path.basename(failure.place)[:11]) == ('ConnectionRefusedError', 'hostile.py:')
 
 
 def test_a_flood_of_output_goes_nowhere(builder, capfd):
@@ -72,6 +79,30 @@ def test_what_hangs_is_ended_and_not_blamed():
 
 
 linux = pytest.mark.skipif(sys.platform != 'linux', reason='other systems do not say what a process started')
+
+
+@linux
+@pytest.mark.parametrize(
+    ('message', 'then', 'kind'),
+    [
+        (b'\x00\x00\x01\x00{"val', 'wait', 'hang'),
+        (b'\x00\x00', 'wait', 'hang'),
+        (b'\x00\x00\x01\x00{"val', 'end', 'crash'),
+        (b'\xff\xff\xff\xff' + b'\x7f' * 8, 'wait', 'crash'),
+        (b'\x00\x00\x00\x02[]', 'wait', 'crash'),
+        (b'\x00\x00\x00\x0e{"failure": 5}', 'wait', 'crash'),
+        (b'\x00\x00\x00\x01{', 'go on', 'crash'),
+    ],
+)
+def test_a_reply_that_is_not_one(message, then, kind):
+    seconds = 20 if kind == 'hang' else 200
+    tree = config_with('Replies', message=message, then=then).written
+    with Worker() as worker:
+        assert worker.ask(os.getpid, seconds=200).value
+        began = time.monotonic()
+        assert worker.ask(call_part, tree, 'training data', seconds=seconds).failure.kind == kind
+        assert time.monotonic() - began < seconds + 20
+        assert worker.ask(os.getpid, seconds=200).value
 
 
 @linux
@@ -166,9 +197,19 @@ def test_a_file_without_a_name_changes_nothing(tmp_path, builder):
     assert os.listdir(tmp_path) == []
 
 
-def test_the_line_of_the_user_is_named(builder):
-    failure = builder.call(config_with('EndsTheProgram'), 'training data').failure
-    assert os.path.basename(failure.place).startswith('hostile.py:')
+@pytest.mark.parametrize(
+    ('dataset', 'code'),
+    [
+        ('EndsTheProgram', "sys.exit('that is all')"),
+        ('ReadsJson', "json.loads('{')"),
+        ('CallsPackage', 'np.zeros(-1)'),
+    ],
+)
+def test_the_line_of_the_user_is_named(dataset, code, builder):
+    """The exception may come from the standard library or from an installed package."""
+    file, _, line = builder.call(config_with(dataset), 'training data').failure.place.rpartition(':')
+    assert os.path.samefile(file, hostile.__file__)
+    assert code in Path(file).read_text().splitlines()[int(line) - 1]
 
 
 @linux

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import time
+from importlib.util import find_spec
 
+import numpy as np
 import pytest
-from programs import tree_of
+from PIL import Image
+from programs import maps_root, tree_of, write_config
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
-from mmguard.properties.suite import OVERFIT, PROPERTIES, run_property
+from mmguard.properties.suite import OVERFIT, PROPERTIES, run_properties, run_property
 from mmguard.properties.worker import Worker
 
 pytestmark = pytest.mark.slow
 
 FCN = 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py'
 RETINANET = 'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'
-
-
-def write_config(folder, tree):
-    path = folder / 'mine.py'
-    path.write_text('\n'.join(f'{key} = {value!r}' for key, value in tree.items()))
-    return str(path)
 
 
 def outcomes_of(report):
@@ -87,6 +86,88 @@ def test_guards_are_part_of_the_program():
         assert run_property(worker, tree, 'ignored-weigh-nothing', 200).outcome == 'holds'
 
 
+@pytest.mark.parametrize('busy', [False, True])
+def test_a_property_takes_no_time_of_the_others(busy):
+    tree = tree_of(FCN)
+    tree['custom_imports'] = dict(imports=['planted'])
+    tree['val_evaluator'] = dict(type='Sleeps', busy=busy)
+    with Worker() as worker:
+        assert run_property(worker, tree, 'samples-survive', 200).outcome == 'holds'
+        process = worker.ask(os.getpid, seconds=100).value
+        began = time.monotonic()
+        found = list(run_properties(worker, tree, ['full-marks', 'same-labels', 'empty-batch'], 120))
+        assert time.monotonic() - began < 125
+        assert [(one.name, one.outcome) for one in found] == [
+            ('same-labels', 'holds'),
+            ('empty-batch', 'holds'),
+            ('full-marks', 'not tested'),
+        ]
+        assert found[-1].results[0].data == dict(reason='time')
+        assert run_property(worker, tree, 'same-labels', 0).is_late
+        assert worker.ask(os.getpid, seconds=100).value == process
+
+
+@pytest.mark.parametrize(
+    ('broken', 'place'),
+    [(None, ''), ('FlipPointsOnly', 'keypoints, FlipPointsOnly'), ('FlipImageOnly', 'keypoints, FlipImageOnly')],
+)
+def test_keypoints_move_with_the_image(broken, place, worker):
+    steps = [
+        dict(type='LoadImageFromFile'),
+        dict(type='LoadAnnotations', with_bbox=False, with_label=False, with_keypoints=True),
+        *([dict(type=broken)] if broken else []),
+        dict(type='mmcv.Resize', scale=(150, 90)),
+        dict(type='mmcv.RandomFlip', prob=0.5),
+    ]
+    data = dict(type='PersonSet', data_root=maps_root(19, False), pipeline=steps, metainfo=dict(classes=('person',)))
+    tree = dict(
+        default_scope='mmengine',
+        model=dict(type='any'),
+        custom_imports=dict(imports=['planted']),
+        train_dataloader=dict(dataset=data),
+    )
+    found = run_property(worker, tree, 'move-together', 200)
+    assert [(one.outcome, one.subject) for one in found.results] == [
+        ('broken', place) if broken else ('holds', 'keypoints')
+    ]
+    steps.pop(1)
+    (untested,) = run_property(worker, tree, 'move-together', 200).results
+    assert untested.outcome == 'not tested'
+
+
+@pytest.mark.parametrize(
+    ('name', 'package'), [('mmdet.LVISMetric', 'lvis'), ('mmdet.CocoPanopticMetric', 'panopticapi')]
+)
+def test_a_metric_whose_package_is_missing(name, package, worker):
+    if find_spec(package):
+        pytest.skip(f'{package} is installed')
+    tree = tree_of(RETINANET)
+    tree['val_evaluator'] = [dict(type=name, ann_file='any.json'), tree['val_evaluator']]
+    found = {one.subject: one for one in run_property(worker, tree, 'full-marks', 200).results}
+    assert found['CocoMetric'].outcome == 'holds'
+    assert found[name.rpartition('.')[2]].outcome == 'not tested'
+    assert package in found[name.rpartition('.')[2]].evidence
+
+
+@pytest.mark.parametrize(('suffix', 'dtype'), [('.tif', np.uint8), ('.bmp', np.uint8), ('.png', np.uint16)])
+@pytest.mark.parametrize('step', [None, 'ShiftLabels'])
+def test_label_files_of_any_kind(suffix, dtype, step, worker, tmp_path):
+    """The loader of the pipeline reads them."""
+    tree = tree_of(FCN)
+    shutil.copytree(maps_root(19, False), tmp_path, dirs_exist_ok=True)
+    for path in (tmp_path / 'ann').iterdir():
+        values = np.asarray(Image.open(path)).astype(dtype)
+        path.unlink()
+        Image.fromarray(values).save(path.with_suffix(suffix))
+    tree['custom_imports'] = dict(imports=['planted'])
+    for split in ('train', 'val'):
+        tree[f'{split}_dataloader']['dataset'].update(data_root=str(tmp_path), seg_map_suffix=suffix)
+    if step:
+        tree['train_dataloader']['dataset']['pipeline'].insert(2, dict(type=step))
+    found = {name: run_property(worker, tree, name, 200).outcome for name in ('same-labels', 'full-marks')}
+    assert found == dict.fromkeys(('same-labels', 'full-marks'), 'broken' if step else 'holds')
+
+
 @pytest.fixture(scope='module')
 def worker():
     with Worker() as worker:
@@ -110,6 +191,14 @@ def test_losses_called_by_themselves(worker, name, loss, outcome):
     tree['model']['auxiliary_head'] = None
     tree['custom_imports'] = dict(imports=['planted'])
     assert run_property(worker, tree, name, 200).outcome == outcome
+
+
+@pytest.mark.parametrize(('size', 'tried'), [(3, 3), (8, 4)])
+def test_larger_batches_are_tried_with_fewer_images(size, tried, worker):
+    tree = tree_of(FCN)
+    tree['train_dataloader']['batch_size'] = size
+    (found,) = run_property(worker, tree, 'loader-batches', 200).results
+    assert (found.outcome, found.data) == ('holds', dict(size=size, tried=tried))
 
 
 @pytest.mark.parametrize('words', [['--only', 'no-such'], ['--seconds', '0'], ['--samples', 'many']])

@@ -6,10 +6,12 @@ import copy
 import json
 import os
 import shutil
+from pathlib import Path
 
 import own_datasets
 import pytest
-from programs import tree_of
+from mmengine.config import Config
+from programs import tree_of, write_config
 
 from mmguard.cli import main
 from mmguard.config.read import ReadConfig
@@ -159,12 +161,6 @@ def test_numbers_stay_and_what_is_no_config_is_not_built():
 # ---- the command
 
 
-def write_config(folder, tree):
-    path = folder / 'mine.py'
-    path.write_text('\n'.join(f'{key} = {value!r}' for key, value in tree.items()))
-    return str(path)
-
-
 @pytest.fixture
 def broken_edit(tmp_path, monkeypatch):
     """Return a config with two edits: of a data set that passes the argument itself, and of the number of classes."""
@@ -210,3 +206,19 @@ def test_apply_writes_only_what_breaks_nothing(broken_edit, capsys):
     assert not os.path.exists('out.py')
     assert main([*apply, str(broken), '--no-verify']) == 0
     assert main([*apply, str(right), '--force']) == 0
+
+
+@pytest.mark.parametrize('takes_steps', [True, False])
+def test_what_is_verified_is_what_is_written(takes_steps, broken_edit, capsys):
+    """With the guards, whose step this data set does not take."""
+    if not takes_steps:
+        tree = Config.fromfile(broken_edit).to_dict()
+        node = tree['train_dataloader']['dataset']
+        node.update(type='TakesNoStep', steps=len(node['pipeline']))
+        broken_edit = write_config(Path(broken_edit).parent, tree)
+    edits = edits_of('check', broken_edit, '--no-verify')
+    right = next(n for n, edit in edits.items() if not any('reduce_zero_label' in path for path in edit['config']))
+    apply = ['apply', broken_edit, '--edit', str(right), '-o']
+    assert main([*apply, 'edited.py']) == 0
+    assert main([*apply, 'guarded.py', '--guard']) == (0 if takes_steps else 2)
+    assert os.path.exists('guarded.py') is takes_steps

@@ -34,7 +34,9 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
             "model = dict(type='Net', bbox_head=dict(type='Head', loss_cls=dict(type='CrossEntropyLoss')))\n"
             "train_dataloader = dict(dataset=dict(type='Data', pipeline=[dict(type='PackDetInputs')]))\n"
         )
-        (tmp_path / 'crash.json').write_text('{"format": 1, "batches": [{"iter": 1, "samples": [{"path": "a.png"}]}]}')
+        (tmp_path / 'flight.jsonl').write_text(
+            '{"format": 2, "capacity": 9}\n{"iter": 1, "samples": [{"path": "a.png"}]}\n'
+        )
         monkeypatch.syspath_prepend(str(tmp_path))
         return str(tmp_path)
 
@@ -43,7 +45,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
 
 @pytest.mark.parametrize('source', [ASSERTS, LACKS], ids=['asserts', 'lacks'])
 @pytest.mark.parametrize(
-    'words', ['apply {}/config.py -o {}/out.py', 'trace {}/config.py', 'replay {}/config.py {}/crash.json']
+    'words', ['apply {}/config.py -o {}/out.py', 'trace {}/config.py', 'replay {}/config.py {}/flight.jsonl']
 )
 def test_a_framework_that_does_not_import_is_named(broken: Any, source: str, words: str, capsys: Any) -> None:
     folder = broken(source)

@@ -43,7 +43,7 @@ def test_a_long_text_keeps_both_ends() -> None:
 
 
 def test_what_is_raised_and_warned_of_labels_shows_the_name_of_their_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, '_offending_batches', 0)
+    monkeypatch.setattr(messages, '_batches', {})
     rule = LabelRule(3, on_invalid='raise')
     with pytest.raises(LabelGuardError) as raised:
         rule.sanitize(np.array([[9]]), HOSTILE)

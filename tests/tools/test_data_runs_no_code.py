@@ -97,8 +97,8 @@ def test_a_config_of_data_runs_no_base_and_imports_no_type(text: str, name: str,
 )
 def test_what_data_names_is_imported_with_run_code_only(command: List[str], tmp_path: Path, ran: Path) -> None:
     (tmp_path / 'config.yaml').write_text(as_text({'custom_imports': {'imports': ['evil_module']}}))
-    record = {'format': 1, 'batches': [{'iter': 1, 'samples': [{'path': 'a.png'}]}]}
-    (tmp_path / 'label_guard_flight.jsonl').write_text(json.dumps(record))
+    record = '{"format": 2, "capacity": 9}\n{"iter": 1, "samples": [{"path": "a.png"}]}\n'
+    (tmp_path / 'label_guard_flight.jsonl').write_text(record)
     assert main(command) == (0 if command[0] == 'check' else 2)
     assert not ran.exists()
     assert not (tmp_path / 'out.py').exists()

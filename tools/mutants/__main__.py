@@ -18,7 +18,10 @@ PACKAGES: Dict[str, Tuple[List[str], List[str]]] = {
         ['mmguard/functional/*'],
         [
             'tests/functional',
-            *[f'tests/nn/test_{name}.py' for name in ('check_target', 'counts', 'torch_modules', 'torch_deletion')],
+            *[
+                f'tests/nn/test_{name}.py'
+                for name in ('check_target', 'loss_counts', 'torch_modules', 'torch_deletion', 'torch_parity')
+            ],
             *[
                 f'tests/losses/test_{name}.py'
                 for name in ('cross_entropy_modes', 'cross_entropy_module', 'guarded_loss')
@@ -53,7 +56,7 @@ PACKAGES: Dict[str, Tuple[List[str], List[str]]] = {
 #: Of these, the tests that start processes, compile, or measure: seconds, for every mutant.
 SLOW = 'not (asynchrony or exported or nobody_has_to_close or taken_away or ten_thousand or fake or compile)'
 #: What the tests read beside the package.
-READ = ('conftest.py', 'configs', 'docs', 'tools')
+READ = ('conftest.py', 'benchmarks', 'configs', 'docs', 'tools')
 
 
 def main() -> None:

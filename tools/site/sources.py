@@ -1,6 +1,6 @@
-"""Writes what Sphinx reads: the pages of docs/ and of the root, and those made of the parser and of the modules.
+"""Write what Sphinx reads: a copy of the pages at their places in the repository, and the pages that are generated.
 
-Usage: ``python -m tools.site.sources FOLDER``.
+Usage: ``python -m tools.site.sources FOLDER``. Neither torch nor a framework is imported.
 """
 
 from __future__ import annotations
@@ -11,19 +11,44 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Dict, Iterator, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
+SITE = 'tools/site'
 
-#: Heading -> its pages; what is in none of them is not on the site, and the build fails.
+#: Heading -> its pages. Sphinx warns of a page that none of them has.
 PARTS: Dict[str, Tuple[str, ...]] = {
-    'Get started': ('get_started', 'hooks', 'nnunet', 'recipes'),
-    'Guides': ('log', 'commands', 'testing', 'ranks', 'flight_recorder', 'replay', 'storage', 'scale', 'stacks'),
-    'Reference': ('cli', 'api', 'formats', 'findings', 'errors', 'mmdet_losses'),
-    'Explanation': ('labels', 'averages', 'architecture', 'benchmarks'),
+    'Get started': (
+        'docs/get_started',
+        'configs/README',
+        'examples/README',
+        'docs/nnunet',
+        'docs/recipes',
+        'docs/integrations',
+    ),
+    'Guides': (
+        'docs/log',
+        'docs/hooks',
+        'docs/commands',
+        'docs/testing',
+        'docs/ranks',
+        'docs/flight_recorder',
+        'docs/replay',
+        'docs/storage',
+        'docs/stacks',
+    ),
+    'Reference': (
+        'cli',
+        'python_api',
+        'docs/formats',
+        'Codes <docs/findings>',
+        'Error messages <docs/errors>',
+        'docs/mmdet_losses',
+    ),
+    'Background': ('docs/labels', 'docs/averages', 'docs/architecture', 'docs/benchmarks'),
     'Project': ('CONTRIBUTING', 'CHANGELOG', 'SECURITY'),
+    '中文': ('README_zh-CN', 'docs/zh/get_started', 'docs/zh/labels', 'docs/zh/log'),
 }
-FROM_ROOT = ('CONTRIBUTING', 'CHANGELOG', 'SECURITY')
 #: Modules whose public names are the interface.
 MODULES = (
     'mmguard',
@@ -37,74 +62,112 @@ MODULES = (
     'mmguard.log.tally_log',
     'mmguard.testing',
 )
+#: Folders whose files are shown on the page of their README.
+SHOWN = ('configs', 'examples')
+CODE = r'MG\d{3}'
 
 
-def index() -> str:
-    """The first page: README without its list of pages, and the tables of contents."""
-    text = (ROOT / 'README.md').read_text(encoding='utf-8').partition('## Read on')[0]
-    text = '\n'.join(line for line in text.splitlines() if not line.startswith('English | '))
-    trees = [
-        f'```{{toctree}}\n:caption: {part}\n:hidden:\n\n' + '\n'.join(pages) + '\n```' for part, pages in PARTS.items()
-    ]
-    return '\n\n'.join([linked(text.replace('](docs/', ']('), ROOT), *trees]) + '\n'
+def write(folder: Path) -> None:
+    """Write all sources of the site into a folder, which is emptied first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / 'docs/images', folder / 'docs/images')
+    for name in ('conf.py', 'static', 'templates'):
+        path = ROOT / SITE / name
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, folder / name)
+    texts = {'cli': describe_commands(), 'python_api': list_modules()}
+    for page in read_pages():
+        name = 'index' if page == 'README' else page
+        texts[name] = link_pages((ROOT / f'{page}.md').read_text(encoding='utf-8'), page)
+    texts['index'] = texts['index'].partition('## Documentation')[0] + list_parts()
+    for shown in SHOWN:
+        texts[f'{shown}/README'] += show_files(ROOT / shown)
+    for page in ('docs/findings', 'docs/errors'):
+        texts.update(split_codes(page, texts))
+    for name, text in texts.items():
+        path = folder / f'{name}.md'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding='utf-8')
 
 
-def linked(text: str, folder: Path) -> str:
-    """Links to what is no page of the site become the path in the repository."""
-    pages = {name for names in PARTS.values() for name in names}
+def read_pages() -> Iterator[str]:
+    """Yield the names of all pages of the repository that the site shows, without their suffix."""
+    for pattern in ('*.md', 'docs/**/*.md', *(f'{shown}/*.md' for shown in SHOWN)):
+        for path in sorted(ROOT.glob(pattern)):
+            yield path.relative_to(ROOT).with_suffix('').as_posix()
+
+
+def link_pages(text: str, page: str) -> str:
+    """Return a page whose links lead to the pages of the site: of a code, and of the files that a page shows."""
 
     def replace(found: re.Match) -> str:
-        label, target = found[1], found[2]
-        if '://' in target or target.startswith(('#', 'images/')):
+        target, _, anchor = found[1].partition('#')
+        path = os.path.normpath(os.path.join(os.path.dirname(page), target or f'{os.path.basename(page)}.md'))
+        top, _, file = path.partition('/')
+        if '://' in target:
             return found[0]
-        name, _, anchor = target.partition('#')
-        stem = Path(name).stem
-        if name.endswith('.md') and stem in pages:
-            return f'[{label}]({stem}.md{"#" + anchor if anchor else ""})'
-        path = Path(os.path.normpath(folder / name))
-        path = path if path.exists() else ROOT / name
-        assert path.exists(), f'{target} leads nowhere'
-        return f'`{path.relative_to(ROOT).as_posix()}`'
+        if path in ('docs/findings.md', 'docs/errors.md') and re.fullmatch(CODE, anchor.upper()):
+            return f'](/docs/codes/{anchor.upper()}.md)'
+        if path == 'README.md':
+            return '](/index.md)'
+        if top in SHOWN and not file.endswith('.md'):
+            return f'](/{top}/README.md#{_anchor(file)})' if file else f'](/{top}/README.md)'
+        return found[0]
 
-    parts = re.split(r'(^```.*?^```$)', text, flags=re.MULTILINE | re.DOTALL)
-    return ''.join(
-        part if part.startswith('```') else re.sub(r'(?<!!)\[([^\]]*)\]\(([^)\s]+)\)', replace, part) for part in parts
+    return re.sub(r'\]\(([^)\s]+)\)', replace, text)
+
+
+def _anchor(file: str) -> str:
+    return re.sub(r'[^\w-]', '', os.path.basename(file))
+
+
+def show_files(folder: Path) -> str:
+    """Return a section for each Python file in a folder, with its text; the folders in it are headings."""
+    lines, heading = [], ''
+    for path in sorted(folder.rglob('*.py')):
+        inner = path.parent.relative_to(folder).as_posix()
+        if inner not in ('.', heading):
+            heading = inner
+            lines += ['', f'## {heading}']
+        level = '###' if heading else '##'
+        lines += ['', f'{level} {path.name}', '', f'````python\n{path.read_text(encoding="utf-8")}````']
+    return '\n'.join(lines) + '\n'
+
+
+def split_codes(page: str, texts: Dict[str, str]) -> Dict[str, str]:
+    """Return a page of codes without their sections, and a page for each of these."""
+    text = re.sub(r'^## (?!MG).*\n', '', texts[page], flags=re.MULTILINE)
+    start, *sections = re.split(rf'^##+ ({CODE})$', text, flags=re.MULTILINE)
+    pages = {}
+    for code, section in zip(sections[::2], sections[1::2]):
+        pages[f'docs/codes/{code}'] = re.sub(r'\s*\*\*(.*)\*\*', rf'# {code}: \1', section, count=1)
+    tree = '\n'.join(f'/{name}' for name in sorted(pages))
+    return {page: f'{start}\n```{{toctree}}\n:hidden:\n\n{tree}\n```\n', **pages}
+
+
+def list_parts() -> str:
+    """Return the tables of contents."""
+    trees = (f'```{{toctree}}\n:caption: {part}\n:hidden:\n\n' + '\n'.join(PARTS[part]) + '\n```' for part in PARTS)
+    return '\n\n'.join(trees) + '\n'
+
+
+def list_modules() -> str:
+    """Return the page of the public modules."""
+    tree = '\n'.join(f'api/{module.replace(".", "/")}/index' for module in MODULES)
+    start = (
+        'Names that are not listed here are not public. A config names transforms, hooks and losses by their type only.'
     )
+    return f'# Python API\n\n{start}\n\n```{{toctree}}\n:maxdepth: 1\n\n{tree}\n```\n'
 
 
-def cli() -> str:
-    """Every command, in the words of its parser."""
+def describe_commands() -> str:
+    """Return the page of all commands, in the words of their parsers."""
     from mmguard.cli import _parser
 
     os.environ['COLUMNS'] = '100'
     commands = next(a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction)).choices
-    pages = [f'## mmguard {name}\n\n```text\n{parser.format_help().strip()}\n```' for name, parser in commands.items()]
-    return '\n\n'.join(['# Command line', 'What `mmguard COMMAND --help` prints.', *pages]) + '\n'
-
-
-def api() -> str:
-    """The public names, from their docstrings."""
-    blocks = {name: f'.. automodule:: {name}\n   :members:' for name in MODULES}
-    blocks['mmguard'] += '\n\n.. autofunction:: mmguard.tools.apply.guarded.guard_config'  # needs a framework
-    pages = [f'## {name}\n\n```{{eval-rst}}\n{block}\n```' for name, block in blocks.items()]
-    start = 'What is not listed here is not public. In a config the classes are named by their type alone.'
-    return '\n\n'.join(['# Python', start, *pages]) + '\n'
-
-
-def write(folder: Path) -> List[str]:
-    """Writes all sources; returns the names of the pages."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    shutil.copytree(ROOT / 'docs/images', folder / 'images')
-    shutil.copytree(ROOT / 'tools/site/static', folder / 'static')
-    shutil.copy(ROOT / 'tools/site/conf.py', folder)
-    texts = {'index': index(), 'cli': cli(), 'api': api()}
-    for path in [*(ROOT / 'docs').glob('*.md'), *(ROOT / f'{name}.md' for name in FROM_ROOT)]:
-        texts[path.stem] = linked(path.read_text(encoding='utf-8').replace('](docs/', ']('), path.parent)
-    for name, text in texts.items():
-        (folder / f'{name}.md').write_text(text, encoding='utf-8')
-    return sorted(texts)
+    helps = [f'## mmguard {name}\n\n```text\n{parser.format_help().strip()}\n```' for name, parser in commands.items()]
+    return '\n\n'.join(['# Command line', 'The output of `mmguard COMMAND --help`.', *helps]) + '\n'
 
 
 if __name__ == '__main__':
-    print(*write(Path(sys.argv[1])))
+    write(Path(sys.argv[1]))

@@ -33,6 +33,7 @@ SCAN = {
 _BUILT_ON = {
     **dict.fromkeys(['mmseg', 'mmdet', 'mmpretrain'], 'mmengine'),
     **dict.fromkeys(['mmrotate', 'mmyolo'], 'mmdet'),
+    **dict.fromkeys(['yolox', 'rf-detr', 'rt-detr', 'd-fine', 'deim'], 'torch'),
 }
 
 

@@ -102,7 +102,7 @@ def scan_coco(
     _describe_categories(coco, table, class_names, numbering, annotations, faults, source)
     _describe_ids(coco, table, annotations, bool(by_url))
     _describe_sizes(coco, faults, source)
-    annotations.masks_read = masks
+    annotations.masks_read, annotations.names_from = masks, '' if lvis else 'categories'
     if masks and not coco.panoptic:
         _describe_masks(coco, table, annotations)
     if images is not None:

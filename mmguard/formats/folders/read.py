@@ -37,6 +37,7 @@ def facts_of_images(
     missing, absent = _missing(images)
     annotations = AnnotationFacts(
         format='images',
+        names_from='',
         categories=dict(enumerate(names)),
         instances_of={name: histogram.get(label, 0) for label, name in enumerate(names)},
         images_of={name: with_label.get(label, 0) for label, name in enumerate(names)},

@@ -63,7 +63,7 @@ def facts_of_shapes(
     """
     read = [_Read(file, _objects(file.shapes)) for file in files]
     found = Counter(shape.label for one in read for shape in one.objects)
-    annotations = AnnotationFacts(format='labelme', labelled_by='class list', sources=[target])
+    annotations = AnnotationFacts(format='labelme', labelled_by='class list', names_from='', sources=[target])
     annotations.classes_counted = num_classes is None and counted
     table = _table(read, names, sorted(set(found) | set(names)), annotations)
     annotations.categories = dict(enumerate(names))

@@ -171,7 +171,8 @@ class MapSource(Source):
         if unread:
             raise ValueError(f'nothing was read. {unread}')
         ignored = [value for value, label in enumerate(summary.table) if label == self.settings.ignore_index]
-        return Scanned(self.facts_of(summary), summary.worst_files(self.root), done.decoded, done.reused, ignored)
+        worst = summary.worst_files(self.root)
+        return Scanned(self.facts_of(summary), worst, done.decoded, done.reused, ignored, self.root or '')
 
     def facts_of(self, summary: MapSummary) -> LabelFacts:
         """Return the facts of counts of its files."""

@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from mmguard.findings.facts import LabelFacts, MapFacts
+from mmguard.findings.facts import MOST_FILES, LabelFacts, MapFacts
 from mmguard.formats.faults import MISSING, Examples, printable
 from mmguard.formats.maps.record import MapRecord
 from mmguard.formats.maps.settings import MapSettings
@@ -16,7 +16,7 @@ MAX_VALUES = 1 << 16
 MAX_COLOURS = 256
 MAX_FRACTIONS = 64
 _FEW = 5
-_MOST_COUNTED = {'fractions': MAX_FRACTIONS, 'colours': MAX_COLOURS}
+_MOST_COUNTED = {'fractions': MAX_FRACTIONS, 'colours': MAX_COLOURS, 'offending': MOST_FILES}
 #: Number of files that are named per value, form and fault.
 _EXAMPLES = {'examples': _FEW, 'form_examples': _FEW, 'unreadable': 20}
 #: Forms that pillow decodes to the stored values.
@@ -28,7 +28,7 @@ class MapSummary:
 
     ``add`` and ``merge`` are associative and commutative as long as a data set has at most 65,536 stored values
     and 256 colours; labels of label maps as trained (at most 256) are always exact. Memory does not grow with the
-    number of files.
+    number of files, except for the names of the first ``MOST_FILES`` files with invalid labels.
     """
 
     def __init__(self, settings: MapSettings) -> None:
@@ -37,6 +37,8 @@ class MapSummary:
         self.files = 0
         self.total = 0
         self.offending_files = 0
+        #: File with invalid labels -> their number.
+        self.offending: Dict[str, int] = {}
         self.lossy = 0
         self.image_lossy = 0
         self.gray_in_colour = 0
@@ -116,6 +118,7 @@ class MapSummary:
         invalid = {label: count for label, count in labels.items() if not self.settings.is_valid(label)}
         if invalid:
             self.offending_files += 1
+            _count(self.offending, record.path, sum(invalid.values()), MOST_FILES)
             stored = {value: n for value, n in record.raw.items() if self._is_invalid(record.decode(value))}
             for value in stored:
                 self._add_stored(self.table[record.decode(value)], [value])
@@ -167,7 +170,7 @@ class MapSummary:
         """
         other = copy(self)
         other.settings, other.table = settings, settings.table()
-        other.trained, other.files_with_class, other.stored = {}, {}, {}
+        other.trained, other.files_with_class, other.stored, other.offending = {}, {}, {}, {}
         if settings.backend == 'pillow' != self.settings.backend and not {*self.forms} - _AS_STORED:
             other.loaded, other.changes = self.raw, {}
         for value, count in other.loaded.items():
@@ -225,6 +228,7 @@ class MapSummary:
             total=self.total,
             files=self.files,
             offending_files=self.offending_files,
+            offending={printable(file, root): count for file, count in sorted(self.offending.items())},
             class_names=list(class_names),
             histogram=_sort(self.trained),
             kind='pixels',

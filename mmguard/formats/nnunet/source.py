@@ -39,7 +39,7 @@ class CaseSummary:
         self.total = 0
         self.files = 0
         self.labels_read = 0
-        self.offending = 0
+        self.offending: Dict[str, int] = {}
         self.reasons: Dict[str, int] = {}
         self.faults: List[Fault] = []
 
@@ -69,7 +69,9 @@ class CaseSummary:
         found = list(self.judge.faults_of(record))
         self.faults += found
         name = '' if label is None else self.judge.name_of(label.path)
-        self.offending += any(kind in _OF_VALUES and fault.file == name for kind, fault in found)
+        voxels = [fault.voxels for kind, fault in found if kind in _OF_VALUES and fault.file == name]
+        if voxels:
+            self.offending[name] = sum(voxels)
 
     def to_facts(self, listing: Listing, reader: str) -> LabelFacts:
         """Return the facts for the diagnosis."""
@@ -101,7 +103,8 @@ class CaseSummary:
             ignore_index=spec.ignore,
             total=self.total,
             files=self.files,
-            offending_files=self.offending,
+            offending_files=len(self.offending),
+            offending=dict(sorted(self.offending.items())),
             kind='voxels',
             reasons=dict(sorted(self.reasons.items())),
             class_names=[spec.names.get(value, '') for value in range(highest + 1)] if highest < _MAX_VALUES else [],
@@ -179,7 +182,7 @@ class CaseSource(Source):
                 add(CaseRecord.from_line(line))
             decoded += len(result.lines)
             on_files(len(result.lines))
-        return Scanned(summary.to_facts(self.listing, self.reader), decoded=decoded, reused=reused)
+        return Scanned(summary.to_facts(self.listing, self.reader), decoded=decoded, reused=reused, root=self.root)
 
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]

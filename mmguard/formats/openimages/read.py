@@ -36,7 +36,7 @@ def scan_openimages(
         LabelFacts: ``kind='instances'``; examples show fractions as in the file.
     """
     faults = Faults()
-    annotations = AnnotationFacts(format='openimages', labelled_by='class list')
+    annotations = AnnotationFacts(format='openimages', labelled_by='class list', names_from='')
     ids = [(row[0], row[1]) for _, row in _rows(label_file, 2, faults)]
     mids, names = [mid for mid, _ in ids], [name for _, name in ids]
     place_of: Dict[str, int] = {}

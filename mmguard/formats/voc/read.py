@@ -63,7 +63,8 @@ def scan_voc_files(
 ) -> LabelFacts:
     """Read the listed files as :func:`scan_voc` does; their images are in ``within``, by default in ``root``."""
     faults = Faults() if faults is None else faults
-    annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
+    annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list', names_from='objects')
+    annotations.counts_from_one = True
     read: List[Tuple[VocImage, VocFile]] = []
     xml = partial(read_regular, most=LARGEST)
     for image, text in zip(listed, FILES.readers([join(root, image.xml) for image in listed], xml)):
@@ -177,7 +178,7 @@ def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', xml_folder or root)
         return []
     if not stems:
-        faults.add('there is no XML file', os.path.join(root, xml_folder))
+        faults.add('the folder holds no XML file', os.path.join(root, xml_folder))
     return images_of_list(stems, '', image_folder, xml_folder, xml_folder or root, faults)
 
 

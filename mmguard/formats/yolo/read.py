@@ -165,7 +165,7 @@ def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: 
         classes = max(int(label.max(initial=0)) + 1, 1)
     # A class without a name is named by its number.
     names = declared.names or [str(number) for number in range(min(classes, 1 << 16))]
-    annotations = AnnotationFacts(format='yolo', labelled_by='class list', classes_counted=counted)
+    annotations = AnnotationFacts(format='yolo', labelled_by='class list', names_from='', classes_counted=counted)
     annotations.categories = dict(enumerate(names))
     known = (label >= 0) & (label < len(names))
     beyond = (columns[:, 8].astype(int) & IS_BEYOND) > 0

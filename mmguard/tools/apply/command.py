@@ -101,7 +101,7 @@ def apply(
     from mmguard.config.changes import name_types
     from mmguard.config.read import ReadConfig, check_may_build, import_scope
     from mmguard.config.types import describe_misplaced
-    from mmguard.properties.builder import verifier_of
+    from mmguard.properties.builder import Verdict, verifier_of
     from mmguard.tools.apply.edited import edit_tree
     from mmguard.tools.apply.guarded import Guarded, guard_tree
     from mmguard.tools.apply.output import config_text, diff_configs, how, load, show_changes, show_diff
@@ -114,7 +114,12 @@ def apply(
         raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
     import_scope(tree)
     with verifier_of(ReadConfig(name_types(tree), source), run_code, verify) as verifier:
-        edited = edit_tree(source, tree, edits, verifier, scanned, run_code)
+
+        def verify_written(before: ReadConfig, after: ReadConfig) -> Verdict:
+            guarded = guard and not after.misplaced
+            return verifier(before, ReadConfig(guard_tree(after.written).tree) if guarded else after)
+
+        edited = edit_tree(source, tree, edits, verify_written, scanned, run_code)
     misplaced = ReadConfig(name_types(edited.tree)).misplaced
     if misplaced:
         raise CannotRun(f'{source}: {describe_misplaced(misplaced)}. `mmguard check {source}` says more')

@@ -52,25 +52,19 @@ class _Difference:
 
     def merge(self, old: Any, new: Any, path: Path) -> Source:
         """Return what mmengine must merge over ``old`` to give ``new``."""
-        if isinstance(old, dict) and isinstance(new, dict):
-            if all(key in new for key in old):
-                changes = {
-                    k: self.merge(old.get(k, _ABSENT), v, (*path, k)) for k, v in new.items() if _differs(old, k, v)
-                }
-                return dict_source(changes)
-            whole = {
-                k: Code(reference((*path, k)))
-                if k in old and old[k] == v
-                else self._refer_to_old(old, v, (*path, k), path)
-                for k, v in new.items()
-            }
-            return dict_source({'_delete_': True, **whole})
-        return self.write_whole(old, new, path)
+        if not isinstance(old, dict) or not isinstance(new, dict):
+            return self.write_whole(old, new, path)
+        if all(key in new for key in old):
+            return dict_source(
+                {k: self.merge(old.get(k, _ABSENT), v, (*path, k)) for k, v in new.items() if old.get(k, _ABSENT) != v}
+            )
+        return dict_source({'_delete_': True, **{k: self._refer(old, k, v, path) for k, v in new.items()}})
 
-    def _refer_to_old(self, old: Dict[str, Any], value: Any, path: Path, around: Path) -> Source:
-        return (
-            Code(reference(around)) if value == old else self.write_whole(old.get(str(path[-1]), _ABSENT), value, path)
-        )
+    def _refer(self, old: Dict[str, Any], key: str, value: Any, path: Path) -> Source:
+        known = old.get(key, _ABSENT)
+        if value in (known, old):
+            return Code(reference((*path, key) if value == known else path))
+        return self.write_whole(known, value, (*path, key))
 
     def write_whole(self, old: Any, new: Any, path: Path) -> Source:
         """Write out ``new``, with references to what it shares with ``old``."""
@@ -79,21 +73,18 @@ class _Difference:
                 return Code(name)
         if isinstance(old, list) and isinstance(new, list):
             return self._splice(old, new, path)
-        if isinstance(old, dict) and isinstance(new, dict):
-            return self._update(old, new, path)
-        if old is not _ABSENT and isinstance(new, dict):
-            return source_of({k: Code(reference(path)) if v == old else v for k, v in new.items()})
-        return source_of(new)
-
-    def _update(self, old: Dict[str, Any], new: Dict[str, Any], path: Path) -> Source:
-        if any(value == old for value in new.values()):  # a wrapper around it
-            return source_of({k: Code(reference(path)) if v == old else v for k, v in new.items()})
-        if all(key in new for key in old) and all(isinstance(k, str) and k.isidentifier() for k in new):
+        if not isinstance(new, dict):
+            return source_of(new)
+        is_wrapper = any(value == old for value in new.values())
+        is_update = not is_wrapper and isinstance(old, dict) and all(key in new for key in old)
+        if is_update and all(isinstance(key, str) and key.isidentifier() for key in new):
             changes = {
-                k: self.write_whole(old.get(k, _ABSENT), v, (*path, k)) for k, v in new.items() if _differs(old, k, v)
+                k: self.write_whole(old.get(k, _ABSENT), v, (*path, k))
+                for k, v in new.items()
+                if old.get(k, _ABSENT) != v
             }
             return dict_source(changes, first=[('', Code(reference(path)))])
-        return source_of(new)
+        return source_of({k: Code(reference(path)) if v == old else v for k, v in new.items()})
 
     def _splice(self, old: List[Any], new: List[Any], path: Path) -> Source:
         parts: List[Tuple[str, Source]] = []
@@ -118,10 +109,6 @@ def _slice_source(name: str, start: int, end: int, length: int) -> Tuple[str, So
     if end - start == 1:
         return '', Code(f'{name}[{start}]')
     return '*', Code(f'{name}[{start or ""}:{"" if end == length else end}]')
-
-
-def _differs(old: Dict[str, Any], key: str, value: Any) -> bool:
-    return key not in old or old[key] != value
 
 
 def _is_alike(old: Any, new: Any) -> bool:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, Type
 
 from mmguard.errors import CannotRun
 from mmguard.text import quantity, visible
 from mmguard.tools.arguments import add_no_verify, add_run_code, add_verbose
-from mmguard.tools.exit_codes import CLEAN, FOUND
+from mmguard.tools.exit_codes import COULD_NOT_RUN
+from mmguard.tools.machine_formats import entry_of
+from mmguard.tools.selection import add_selection, selection_of
 from mmguard.version import __version__
 
 if TYPE_CHECKING:
     from mmguard.config.read import ReadConfig
     from mmguard.findings.finding import Finding
+    from mmguard.findings.rule import Rule
 
 
 def add_to(commands: Any) -> None:
@@ -28,61 +31,75 @@ def add_to(commands: Any) -> None:
         'network, for at most 20 s. CONFIG in Python is a program, and is run. Exit code: 0 nothing found, 1 findings, '
         '2 could not run. `mmguard explain CODE` says more about a finding.',
     )
-    parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
     parser.add_argument(
-        '--select', type=codes, default=[], metavar='CODES', help='only these rules, e.g. MG201,MG214 (or MG21)'
+        'configs', metavar='CONFIG', nargs='+', help='a file, or a shipped one as mmseg::pidnet/NAME.py'
     )
-    parser.add_argument('--ignore', type=codes, default=[], metavar='CODES', help='all but these rules')
+    add_selection(parser)
     parser.add_argument(
         '--all',
         action='store_true',
         dest='everything',
         help='also what matters only where labels are invalid: unguarded losses, heads and samplers',
     )
-    parser.add_argument('--json', metavar='FILE', help='write the findings as JSON (-: to standard output)')
+    parser.add_argument(
+        '--json', metavar='FILE', help='write the findings as JSON (-: to standard output); of one CONFIG'
+    )
     add_run_code(parser)
     add_no_verify(parser)
     add_verbose(parser)
     parser.set_defaults(run=run)
 
 
-def codes(text: str) -> List[str]:
-    """Parse codes separated by commas."""
-    return [code.strip().upper() for code in text.split(',') if code.strip()]
-
-
 def run(args: argparse.Namespace) -> int:
     import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
-    from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
-    from mmguard.config.read import ReadConfig, read_config
-    from mmguard.findings.engine import chosen_rules, diagnose, verify_edits
-    from mmguard.findings.wording import number_edits
-    from mmguard.properties.builder import verifier_of
     from mmguard.tools.outputs import write_json
 
-    try:
-        chosen = chosen_rules(args.select, args.ignore, args.everything)
-    except ValueError as error:
-        raise CannotRun(str(error)) from error
-    rules = [rule for rule in chosen if 'config' in rule.looks_at]
+    selection = selection_of(args)
+    rules = [rule for rule in selection.rules(args.everything) if 'config' in rule.looks_at]
+    if args.json is not None and len(args.configs) > 1:
+        raise CannotRun(
+            f'JSON is written for one config, got {len(args.configs)}: name one, or choose another --format'
+        )
+    found: List[Tuple[ReadConfig, List[Finding]]] = []
+    failed: List[str] = []
+    for file in args.configs:
+        try:
+            found.append(check_config(file, rules, args.run_code, not args.no_verify))
+        except CannotRun as error:
+            if len(args.configs) == 1:
+                raise
+            failed.append(f'{file}: {error}')
+    people = sys.stdout if selection.for_people else sys.stderr
+    for config, findings in found:
+        print(visible(as_text(config, findings, len(rules), args.verbose)), file=people)
+        if args.json is not None:
+            write_json(args.json, as_json(config, findings, [rule.code for rule in rules]))
+    for failure in failed:
+        print(visible(f'could not run: {failure}'), file=people)
+    entries = [entry_of(finding, config.file) for config, findings in found for finding in findings]
+    selection.write('check', ' '.join(args.configs), entries, failed)
+    return COULD_NOT_RUN if failed else selection.exit_code([entry.severity for entry in entries])
+
+
+def check_config(
+    file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool
+) -> Tuple[ReadConfig, List[Finding]]:
+    """Return a config and its findings, with edits that break nothing."""
+    from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
+    from mmguard.config.read import ReadConfig, read_config
+    from mmguard.findings.engine import diagnose, verify_edits
+    from mmguard.findings.wording import number_edits
+    from mmguard.properties.builder import verifier_of
+
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
-        if is_detr_yaml(args.config):
-            config = ReadConfig(read_with_includes(args.config), args.config)
-        else:
-            config = read_config(args.config, args.run_code)
+        config = ReadConfig(read_with_includes(file), file) if is_detr_yaml(file) else read_config(file, run_code)
         findings = number_edits(diagnose(config=config, rules=rules))
-        with verifier_of(config, args.run_code, not args.no_verify) as verifier:
-            findings = verify_edits(findings, config, verifier)
-    record = _as_json(config, findings, [rule.code for rule in rules])
-    if args.json != '-':
-        print(visible(_as_text(config, findings, len(rules), args.verbose)))
-    if args.json is not None:
-        write_json(args.json, record)
-    return FOUND if findings else CLEAN
+        with verifier_of(config, run_code, verify) as verifier:
+            return config, verify_edits(findings, config, verifier)
 
 
-def _as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False) -> str:
+def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False) -> str:
     """Return the findings as text, each with its places, its value and the correction, and the total at the end."""
     from mmguard.findings.finding import SEVERITIES
     from mmguard.findings.wording import apply_hint, findings_text
@@ -101,7 +118,7 @@ def _as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: b
     return '\n\n'.join(parts)
 
 
-def _as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Dict[str, Any]:
+def as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Dict[str, Any]:
     """Return the findings as plain data for programs."""
     from mmguard.findings.wording import unpack
 

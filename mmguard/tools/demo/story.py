@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import List
 
+from mmguard.log.guard_log import read_log
 from mmguard.text import quantity
 from mmguard.tools.console import Console
 from mmguard.tools.demo.dataset import MEANING, NUM_CLASSES, DataSet, write_dataset
@@ -17,7 +18,6 @@ from mmguard.tools.demo.training import (
     is_label_error,
     last_traceback,
     objections,
-    read_records,
     train_in_child,
 )
 from mmguard.tools.exit_codes import CLEAN, FOUND
@@ -47,11 +47,11 @@ class Story:
         self._say(f'\n3/4  The same training with mmguard, {quantity(self.iters, "iteration")}', 'bold cyan')
         self._watch_guarded_live()
         self._say('\n4/4  Do the logged counts fit the label files?', 'bold cyan')
-        records = read_records(next((self.folder / 'runs' / 'guarded').glob('*/label_guard.jsonl')))
-        found = objections(records, dataset, self.iters, BATCH_SIZE)
+        logged = read_log(self.folder / 'runs' / 'guarded').files()
+        found = objections(logged, dataset, self.iters, BATCH_SIZE)
         if found:
             raise Objection('The counts do not fit: ' + '; '.join(found[:10]))
-        pixels = sum(record['skipped_pixels'] for record in records)
+        pixels = sum(file['skipped'] for file in logged)
         self._say(f'Yes: {pixels:,} px logged, equal file by file and value by value.', 'bold green')
         from mmguard.tools.demo.pictures import draw_offenders
 

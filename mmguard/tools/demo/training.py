@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
-from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from mmguard.tools.child import python_command
 from mmguard.tools.demo.dataset import DataSet
@@ -101,32 +99,22 @@ class Narrator:
             self._say(text)
 
 
-def read_records(path: Path) -> List[Dict[str, Any]]:
-    """Read ``label_guard.jsonl``; a file that offends as it did before is logged without values: they are added."""
-    records = [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
-    before: Dict[str, Dict[str, int]] = {}
-    for sample in (sample for record in records for sample in record['samples']):
-        before[sample['source']] = sample.setdefault('values', before.get(sample['source'], {}))
-    return records
-
-
-def objections(records: List[Dict[str, Any]], dataset: DataSet, iters: int, batch_size: int) -> List[str]:
-    """Return what of the log does not fit what was planted, file by file and value by value.
+def objections(logged: Sequence[Mapping[str, Any]], dataset: DataSet, iters: int, batch_size: int) -> List[str]:
+    """Return what of the files in a log (:meth:`GuardLog.files`) does not fit what was planted, value by value.
 
     The sampler hands out every file once before any comes again, so it is known how often each must have been met.
     """
-    found = []
-    reads = Counter(sample['source'] for record in records for sample in record['samples'])
-    for record in records:
-        for sample in record['samples']:
-            values = {int(value): count for value, count in sample['values'].items()}
-            planted = dataset.planted.get(sample['source'], {})
-            if values != planted or sample['skipped'] != sum(planted.values()):
-                found.append(f'iteration {record["iter"]}: {sample["source"]}: logged {values}, planted {planted}')
-        if record['skipped_pixels'] != sum(sample['skipped'] for sample in record['samples']):
-            found.append(f'iteration {record["iter"]}: {record["skipped_pixels"]} px do not add up')
-        if any(loss['skipped'] for loss in record['losses'].values()):
-            found.append(f'iteration {record["iter"]}: the losses counted what the pipeline had sanitized')
     least, rest = divmod(iters * batch_size, len(dataset.labels))
-    wrong = [file for file in dataset.planted if not least <= reads[file] <= least + bool(rest)]
-    return found + [f'{file} was logged {reads[file]} times, expected {least} or {least + 1}' for file in wrong]
+    counted = {file['source']: file for file in logged}
+    found = [f'{source}: logged, nothing was planted' for source in counted if source not in dataset.planted]
+    for source, planted in dataset.planted.items():
+        file = counted.get(source, dict(values={}, skipped=0))
+        fitting = [
+            {value: times * count for value, count in planted.items() if times} for times in {least, least + bool(rest)}
+        ]
+        if file['values'] not in fitting or file['skipped'] != sum(file['values'].values()):
+            found.append(
+                f'{source}: logged {file["values"]}, planted {planted}, met {least} times'
+                + ' or once more' * bool(rest)
+            )
+    return found

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from contextlib import redirect_stdout
-from typing import Any, List
+from typing import TYPE_CHECKING, Any, Iterator, List, Sequence
 
 from mmguard.tools.arguments import add_run_code, positive
-from mmguard.tools.exit_codes import CLEAN, FOUND
+from mmguard.tools.machine_formats import entry_of
+from mmguard.tools.selection import add_outcome, selection_of
 
-#: Minimum number of seconds for a property.
-_LEAST = 5.0
+if TYPE_CHECKING:
+    from mmguard.properties.suite import Tested
 
 
 def add_to(commands: Any) -> None:
@@ -40,6 +40,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument('--device', default='cpu', metavar='NAME', help='where the model runs; default: %(default)s')
     parser.add_argument('--overfit', action='store_true', help=f'test also whether {PROPERTIES[OVERFIT][1]}')
     parser.add_argument('--json', metavar='FILE', help='write the results as JSON (-: to standard output)')
+    add_outcome(parser)
     parser.add_argument('--html', metavar='FILE', help='write them as a page, with a picture of what is broken')
     add_run_code(parser)
     parser.set_defaults(run=run)
@@ -48,35 +49,46 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
-    from mmguard.config.read import check_may_build, read_config
-    from mmguard.errors import CannotRun
-    from mmguard.properties.suite import OVERFIT, PROPERTIES, Tested, run_property
-    from mmguard.properties.worker import Worker
+    from mmguard.properties.suite import PROPERTIES
     from mmguard.tools.console import Console
-    from mmguard.tools.dry_run.render import as_json, as_page, show, show_total
+    from mmguard.tools.dry_run.render import as_json, as_page, findings_of, show, show_total
     from mmguard.tools.outputs import write_json, write_output
 
-    console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False)
-    with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
-        config = read_config(args.config, args.run_code)
-        check_may_build(args.config, args.run_code)
-    if config.is_old or not config.part('model'):
-        raise CannotRun(f'{args.config}: only configs of MMEngine with a model can be built')
-    asked = args.only or [name for name in PROPERTIES if name != OVERFIT]
-    names = [name for name in PROPERTIES if name in asked or (args.overfit and name == OVERFIT)]
+    selection = selection_of(args)
+    console = Console(stderr=not selection.for_people, markup=False, emoji=False, highlight=False)
     tested: List[Tested] = []
-    ends = time.monotonic() + args.seconds
-    with Worker() as worker:
-        for number, name in enumerate(names):
-            # An equal share of the remaining time, except for the first, which builds most.
-            seconds = max(_LEAST, 2 * (ends - time.monotonic()) / (len(names) - number + 1))
-            with console.status(f'{PROPERTIES[name][1]} (at most {seconds:.0f} s)'):
-                found = run_property(worker, config.written, name, seconds, args.samples, args.device)
-            tested.append(found)
-            show(console, found)
+    with console.status(f'{args.config} (at most {args.seconds} s)'):
+        for one in check_program(
+            args.config, args.only, args.samples, args.seconds, args.device, args.overfit, args.run_code
+        ):
+            tested.append(one)
+            show(console, one)
+    tested.sort(key=lambda one: list(PROPERTIES).index(one.name))
     show_total(console, tested)
     if args.json is not None:
         write_json(args.json, as_json(args.config, tested))
     if args.html is not None:
         write_output(args.html, as_page(args.config, tested).encode('utf-8'))
-    return FOUND if any(one.outcome == 'broken' for one in tested) else CLEAN
+    entries = [entry_of(finding, args.config) for finding in findings_of(tested)]
+    selection.write('dry-run', args.config, entries)
+    return selection.exit_code([entry.severity for entry in entries])
+
+
+def check_program(
+    config: str, only: Sequence[str], samples: int, seconds: float, device: str, overfit: bool, run_code: bool
+) -> Iterator[Tested]:
+    """Yield the result of each property of a config, as soon as it is tested."""
+    from mmguard.config.read import check_may_build, read_config
+    from mmguard.errors import CannotRun
+    from mmguard.properties.suite import OVERFIT, PROPERTIES, run_properties
+    from mmguard.properties.worker import Worker
+
+    with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
+        read = read_config(config, run_code)
+        check_may_build(config, run_code)
+    if read.is_old or not read.part('model'):
+        raise CannotRun(f'{config}: only configs of MMEngine with a model can be built')
+    asked = only or [name for name in PROPERTIES if name != OVERFIT]
+    names = [name for name in PROPERTIES if name in asked or (overfit and name == OVERFIT)]
+    with Worker() as worker:
+        yield from run_properties(worker, read.written, names, seconds, samples, device)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence
 
 import mmguard.tools.page as page
+from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
 from mmguard.text import visible
-from mmguard.tools.console import Text
+from mmguard.tools.console import Console, Text
 from mmguard.version import __version__
 
 if TYPE_CHECKING:
@@ -58,6 +60,27 @@ def as_json(config: str, tested: Sequence[Tested]) -> Dict[str, Any]:
             result['data'] = {key: value for key, value in result['data'].items() if key != 'picture'}
         properties.append({**one._asdict(), 'seconds': round(one.seconds, 2), 'results': results})
     return {'mmguard': __version__, 'config': config, 'properties': properties}
+
+
+def findings_of(tested: Sequence[Tested]) -> List[Finding]:
+    """Return what is broken as errors and settings as remarks, with the name of the property as code."""
+    severities = {'broken': ERROR, 'setting': INFO}
+    return [
+        Finding(one.name, f'{found.outcome}: {one.summary}.', str(found), '', PROVEN, severities[found.outcome])
+        for one in tested
+        for found in one.results
+        if found.outcome in severities
+    ]
+
+
+def as_text(tested: Sequence[Tested]) -> str:
+    """Return what the command prints."""
+    lines = io.StringIO()
+    console = Console(file=lines, markup=False, emoji=False, highlight=False)
+    for one in tested:
+        show(console, one)
+    show_total(console, tested)
+    return lines.getvalue()
 
 
 def as_page(config: str, tested: Sequence[Tested]) -> str:

@@ -18,7 +18,7 @@ from mmguard.findings import Finding
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, is_within, line_of, version_key
 from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.installing import describe_limits
-from mmguard.findings.rules.environment.mmcv_installation import LINE as OPS
+from mmguard.findings.rules.environment.versions import LINE as OPS
 from mmguard.findings.wording import finding_text
 from mmguard.text import visible
 from mmguard.tools.child import python_command
@@ -46,7 +46,6 @@ _CHILD = """
 import importlib, json, sys, warnings
 warnings.simplefilter('ignore')
 for name in sys.argv[1:]:
-    print('@mmguard', json.dumps([name, None]), flush=True)
     try:
         importlib.import_module(name)
         error = ''
@@ -61,9 +60,9 @@ if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
 def read_accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
     """Return the versions that a framework accepts when it is imported, as its ``__init__.py`` says."""
     text = _text(folder, '__init__.py')
-    low = re.search(r"^(?:MMCV_MIN|mmcv_minimum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
-    high = re.search(r"^(?:MMCV_MAX|mmcv_maximum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
-    return (low.group(1), high.group(1)) if low and high else None
+    said = re.findall(r"^(?:MMCV|mmcv)_(MIN|MAX|minimum|maximum)\w*\s*=\s*'([^']+)'", text, re.MULTILINE)
+    limits = {key[:3].lower(): version for key, version in said}
+    return (limits['min'], limits['max']) if len(limits) == 2 else None
 
 
 def read_declared_mmcv(module: str) -> Optional[Limits]:
@@ -187,24 +186,18 @@ def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]
         except subprocess.TimeoutExpired as error:
             output = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ''
             how = f'still not imported after {IMPORT_TIMEOUT} s'
-        begun: Optional[str] = None
         for line in output.splitlines():
             if not line.startswith('@mmguard '):  # what a package prints
                 continue
             name, result = json.loads(line[len('@mmguard ') :])
             if name == 'cuda':
                 available = result == 'True'
-            elif result is None:
-                begun = name
-            else:
-                begun = None
-                left.remove(name)
-                if result:
-                    errors[name] = ' '.join(result.split())
-        if begun is None:
-            break
-        errors[begun] = how.strip()
-        left = left[left.index(begun) + 1 :]
+                continue
+            left.remove(name)
+            if result:
+                errors[name] = ' '.join(result.split())
+        if left:  # the child ended while it imported the first of these
+            errors[left.pop(0)] = how.strip()
     return errors, available
 
 

@@ -9,12 +9,16 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.errors import CannotRun
 from mmguard.labels.numbering import FRAMEWORKS
+from mmguard.text import shorten
 from mmguard.tools.arguments import add_run_code, add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
+
+if TYPE_CHECKING:
+    from mmguard.tools.explain.reader import Reader
 
 #: Maximum number of characters of a quoted line.
 _LONGEST = 200
@@ -59,26 +63,24 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     what = (args.what or '').strip()
     if not what:
-        return _list_codes()
+        print('\n'.join(f'{code}  {summary}' for code, summary in _summarize_codes().items()))
+        return CLEAN
     if what != '-' and not os.path.exists(what):
         return _explain_code(what)
     return _explain_log(args, what)
 
 
-def _list_codes() -> int:
+def _summarize_codes() -> Dict[str, str]:
+    """Return code -> summary, sorted."""
     from mmguard.findings.rules import RULES
     from mmguard.findings.signatures import read_signatures
 
-    lines = [(rule.code, rule.summary) for rule in RULES]
-    lines += [(signature.code, signature.title) for signature in read_signatures()]
-    for code, summary in sorted(lines):
-        print(f'{code}  {summary}')
-    return CLEAN
+    errors = {signature.code: signature.title for signature in read_signatures()}
+    return dict(sorted({**{rule.code: rule.summary for rule in RULES}, **errors}.items()))
 
 
 def _explain_code(what: str) -> int:
     from mmguard.findings.catalogue import RETIRED, describe, find_rule
-    from mmguard.findings.rules import RULES
     from mmguard.findings.signatures import read_signatures
     from mmguard.tools.explain.render import signature_text
 
@@ -91,12 +93,11 @@ def _explain_code(what: str) -> int:
         print(f'{code} is retired: mmguard no longer looks for this.')
         return CLEAN
     if not _CODE.fullmatch(what):
-        raise CannotRun(f'{what}: there is no such file or folder, and it is not a code such as MG102')
+        raise CannotRun(f'{what}: not a file, a folder, or a code such as MG102')
     try:
         rule = find_rule(code)
     except LookupError:
-        codes = sorted([*(rule.code for rule in RULES), *(signature.code for signature in read_signatures())])
-        raise CannotRun(f'no such code: {what}. Known: {", ".join(codes)}') from None
+        raise CannotRun(f'no such code: {what}. Known: {", ".join(_summarize_codes())}') from None
     print(f'{code} is now {rule.code}.\n\n{describe(rule)}' if code != rule.code else describe(rule))
     return CLEAN
 
@@ -110,7 +111,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     from mmguard.tools.outputs import write_json
 
     out = sys.stderr if args.json == '-' else sys.stdout
-    pieces, name, config = _opened(what)
+    pieces, name, config = _open_log(what)
     log = Reader().read(pieces)
     names = [text for text in (name, args.config, args.data) if text]
     found = explain(log, names=names)
@@ -131,8 +132,8 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     if found is None:
         print(f'{name}: no error that ended a training in {log.lines:,} lines', file=out)
         print(f'looked for, and not seen either: {_signs()}', file=out)
-        if log.classes.words:
-            print(visible(f'note: {log.classes.words}. {HARMLESS}'), file=out)
+        if log.classes.summary:
+            print(visible(f'note: {log.classes.summary}. {HARMLESS}'), file=out)
         for number, line in log.facts.find_kind('unlabeled'):
             print(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED}'), file=out)
             break
@@ -156,7 +157,19 @@ def _signs() -> str:
     return '; '.join(f'{one.code} {one.title.rstrip(".")}' for one in signs)
 
 
-def _opened(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
+def read_log(log: str) -> Tuple[Reader, str]:
+    """Read a log, a run folder, or a text of several lines; return it with its name."""
+    from mmguard.tools.explain.reader import Reader
+
+    if '\n' in log:
+        return Reader().read([log.encode('utf-8', 'surrogateescape')]), 'text'
+    if not os.path.exists(log):
+        raise CannotRun(f'{shorten(log)}: it is not a file or folder (a text has several lines)')
+    pieces, name, _ = _open_log(log)
+    return Reader().read(pieces), name
+
+
+def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
     """Return the pieces to read, the name of their source, and a config next to it, which is named but not run."""
     from mmguard.text import visible_name
     from mmguard.tools.explain.sources import config_of, logs_of, pieces_of
@@ -166,9 +179,9 @@ def _opened(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
     path = Path(what)
     paths: List[Path] = logs_of(path) if path.is_dir() else [path]
     folder = paths[-1].parent
-    beside = config_of(folder) if path.is_dir() else None
+    config = config_of(folder) if path.is_dir() else None
     # A truncated file may end in the middle of a line.
     between = [b'\n'] if len(paths) > 1 else []
     pieces = itertools.chain.from_iterable(itertools.chain(pieces_of(str(one)), between) for one in paths)
     name = visible_name(str(paths[0] if len(paths) == 1 else folder))
-    return pieces, name, visible_name(str(beside)) if beside else None
+    return pieces, name, visible_name(str(config)) if config else None

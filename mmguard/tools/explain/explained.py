@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from typing import Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
 
 from mmguard.findings.finding import ERROR, INFO, Finding
@@ -145,8 +146,8 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
     if not judged:
         return None
     order = sorted(range(len(judged)), key=lambda place: (_stage(*judged[place]), _rank(log, judged[place][0]), place))
-    trouble, raised, signature = judged[order[0]]
-    found = Explanation(trouble, raised, signature, others=[judged[place] for place in order[1:]])
+    (trouble, raised, signature), *others = (judged[place] for place in order)
+    found = Explanation(trouble, raised, signature, others=others)
     said = [one.message for _, one, _ in judged[:_RANKS]]
     absent = find_missing_ranks(said)
     found.ranks = [*([f'absent: {absent}'] if absent else []), *find_unused(said).lines]
@@ -233,21 +234,14 @@ class Text:
     """Pieces joined into one text, in order, with the line of each match."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
-        self.pieces: List[Piece] = []
-        self.starts: List[int] = []
-        size = 0
-        for piece in pieces:
-            if size > _SEARCHED:
-                break
-            self.pieces.append(piece)
-            self.starts.append(size)
-            size += len(piece.searched) + 1
-        self.text = '\n'.join(piece.searched for piece in self.pieces)
+        self.pieces = pieces
+        self.starts = [0, *accumulate(len(piece.searched) + 1 for piece in pieces)]
+        self.text = '\n'.join(piece.searched for piece in pieces)[:_SEARCHED]
 
     def find(self, pattern: str) -> Optional[Piece]:
         """Return the first piece that a pattern matches; for a lookahead from the beginning, that of its first
         group."""
-        found = _compiled(pattern).search(self.text)
+        found = _compile(pattern).search(self.text)
         if found is None or not self.pieces:
             return None
         at = (
@@ -262,8 +256,8 @@ def signature_of(raised: Raised) -> Optional[Signature]:
     """Return the first signature that an exception, or a line, matches."""
     said = raised.said[:_LONGEST]
     for signature in read_signatures():
-        fits = _compiled(signature.pattern).search(said) is not None
-        if fits and (not signature.place or _compiled(signature.place).search(raised.around)):
+        fits = _compile(signature.pattern).search(said) is not None
+        if fits and (not signature.place or _compile(signature.place).search(raised.around)):
             return signature
     return None
 
@@ -279,13 +273,13 @@ def _judge(log: Reader) -> List[_Judged]:
         if not trouble.is_harmless and any(r.kind or r.message for r in trouble.chain)
     ]
     if not troubles:
-        pasted = None if log.classes.is_now_and_then or log.classes.always else _of_few_lines(log.beginning)
+        pasted = None if log.classes.is_now_and_then or log.classes.always else _find_in_few_lines(log.beginning)
         troubles = [pasted] if pasted is not None else log.signs
-    judged = [(trouble, *_known_of(trouble)) for trouble in troubles]
+    judged = [(trouble, *_find_informative(trouble)) for trouble in troubles]
     return [one for one in judged if one[2] is not None or one[1].frames or len(judged) == 1]
 
 
-def _known_of(trouble: Trouble) -> Tuple[Raised, Optional[Signature]]:
+def _find_informative(trouble: Trouble) -> Tuple[Raised, Optional[Signature]]:
     """Return the most informative exception of a chain: the first with a signature; signatures that merely follow come
     last."""
     chain = [raised for raised in trouble.chain if raised.kind or raised.message]
@@ -296,7 +290,7 @@ def _known_of(trouble: Trouble) -> Tuple[Raised, Optional[Signature]]:
     return chain[-1] if re.match(r'Caught \w+ in ', chain[0].message) else chain[0], None
 
 
-def _of_few_lines(lines: Sequence[str]) -> Optional[Trouble]:
+def _find_in_few_lines(lines: Sequence[str]) -> Optional[Trouble]:
     """Return the error in a few lines without a traceback, as people paste them; ``None`` if they have none."""
     text = '\n'.join(line for line in lines if line.strip())
     if not text or len(lines) > _FEW_LINES:
@@ -319,5 +313,5 @@ def _rank(log: Reader, trouble: Trouble) -> int:
 
 
 @lru_cache(maxsize=None)
-def _compiled(pattern: str) -> Pattern[str]:
+def _compile(pattern: str) -> Pattern[str]:
     return re.compile(pattern, re.MULTILINE | re.DOTALL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -10,25 +9,14 @@ from typing import List, Optional, Tuple
 
 from mmguard.findings.finding import INFO, SEVERITIES, Finding
 from mmguard.findings.order import sort_key
+from mmguard.findings.signatures.signature import lineage
 from mmguard.formats.options import ScanOptions
-from mmguard.labels.numbering import IDS
+from mmguard.labels.numbering import FRAMEWORKS, IDS
 from mmguard.text import describe_error
 from mmguard.tools.explain.explained import Explanation, Known
 
 #: Finding that ids may be labels, for an unknown framework.
 _PERHAPS_IDS = 'MG138'
-#: Framework (a key of ``FRAMEWORKS``) and the pattern of its lines in a traceback.
-_WHO = (
-    ('mmdet', r'[/\\]mmdet[/\\]'),
-    ('detectron2', r'[/\\]detectron2[/\\]'),
-    ('yolox', r'[/\\]yolox[/\\]'),
-    ('rf-detr', r'[/\\]rf-?detr[/\\]'),
-    ('rt-detr', r'[/\\]rt-?detr(?:v2)?(?:_pytorch)?[/\\]'),
-    ('d-fine', r'[/\\]d-?fine[/\\]'),
-    ('deim', r'[/\\]deim(?:v2)?[/\\]'),
-    ('torchvision', r'[/\\]torchvision[/\\]models[/\\]detection[/\\]'),
-    ('transformers', r'[/\\]transformers[/\\]models[/\\]'),
-)
 
 
 def look(
@@ -45,14 +33,14 @@ def look(
     with redirect_stdout(sys.stderr):  # configs and frameworks print
         if config is not None:
             try:
-                findings += _checked(config, options.run_code)
+                findings += _check(config, options.run_code)
                 checked = True
             except Exception as error:  # a config is code, and may raise anything
                 problems.append(f'{config} cannot be read: {describe_error(error)}')
         target = data or (config if checked else None)
         if target is not None:
             try:
-                seen, failed, decides = _seen(target, options, found)
+                seen, failed, decides = _scan_for(target, options, found)
                 findings += seen
                 problems += failed
                 scanned = decides and not failed
@@ -65,7 +53,7 @@ def look(
     return Known(tuple(ranked), checked, scanned, options.num_classes), problems
 
 
-def _checked(config: str, run_code: bool) -> List[Finding]:
+def _check(config: str, run_code: bool) -> List[Finding]:
     import mmengine  # noqa: F401  if it is missing, that is reported
 
     from mmguard.config.read import read_config
@@ -77,21 +65,21 @@ def _checked(config: str, run_code: bool) -> List[Finding]:
 _Seen = Tuple[List[Finding], List[str], bool]
 
 
-def _seen(target: str, options: ScanOptions, found: Optional[Explanation]) -> _Seen:
+def _scan_for(target: str, options: ScanOptions, found: Optional[Explanation]) -> _Seen:
     """Return the result of `scan`, with the framework and the labels that the error shows."""
     if not target.endswith('.json') or found is None or found.signature is None:
-        return _scanned(target, options)
+        return _scan(target, options)
     if options.framework is None:
-        around = f'{found.raised.around}\n{found.late.around if found.late else ""}'
-        options = replace(options, framework=next((who for who, path in _WHO if re.search(path, around, re.I)), None))
-    findings, failed, decides = _scanned(target, options)
+        known = (name for name in lineage(found.framework) if name in FRAMEWORKS)
+        options = replace(options, framework=next(known, None))
+    findings, failed, decides = _scan(target, options)
     unknown = any(finding.code == _PERHAPS_IDS and finding.severity == INFO for finding in findings)
     if unknown and any(_PERHAPS_IDS in cause.codes for cause in found.signature.causes):
-        return _scanned(target, replace(options, labels=IDS))
+        return _scan(target, replace(options, labels=IDS))
     return findings, failed, decides
 
 
-def _scanned(target: str, options: ScanOptions) -> _Seen:
+def _scan(target: str, options: ScanOptions) -> _Seen:
     """Return findings, failures, and True if the valid labels are known."""
     from mmguard.formats.tasks import scan_here
     from mmguard.scanning.plans import plan_of

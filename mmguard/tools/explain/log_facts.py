@@ -25,24 +25,8 @@ _LINES = re.compile(
     r'|(?P<ranks>Distributed training: True|nproc_per_node|torch\.distributed|\bDDP\b|\d ranks|[Rr]ank \d)'
 )
 #: A line without one of these has no facts. ``_NEXT``: number of characters of the next line, for one that continues.
-_WORDS = (
-    'missing',
-    'backgrounds',
-    'classes',
-    'channels',
-    'nc',
-    'imports',
-    'guard',
-    'ixed',
-    'AMP',
-    'amp',
-    'fp16',
-    'cast',
-    'nproc',
-    'torch',
-    'DDP',
-    'Distributed',
-    'ank',
+_WORDS = re.compile(
+    'missing|backgrounds|classes|channels|nc|imports|guard|ixed|AMP|amp|fp16|cast|nproc|torch|DDP|Distributed|ank'
 )
 _NEXT = 60
 _CLASSES = re.compile(
@@ -63,6 +47,11 @@ _FRAMEWORKS = {
         'nnunet': r'nn-?[Uu]-?[Nn]et',
         'detectron2': r'\bdetectron2\b|\bd2\.',
         'monai': r'\bmonai\b',
+        'yolox': r'[/\\]yolox[/\\]',
+        'rf-detr': r'(?i)[/\\]rf-?detr[/\\]',
+        'rt-detr': r'(?i)[/\\]rt-?detr(?:v2)?(?:_pytorch)?[/\\]',
+        'd-fine': r'(?i)[/\\]d-?fine[/\\]',
+        'deim': r'(?i)[/\\]deim(?:v2)?[/\\]',
         'transformers': r'[/\\]transformers[/\\]',
         'torchvision': r'torchvision[/\\]models',
     }.items()
@@ -119,16 +108,13 @@ class FactLines:
         start = 0
         for number, line in enumerate(text.split('\n'), first):
             end = start + len(line)
-            if any(word in line for word in _WORDS):
+            if _WORDS.search(line):
                 # A list of imports may continue in the next line.
                 for found in _LINES.finditer(text, start, end + _NEXT if 'imports' in line else end):
                     kind = found.lastgroup or ''
                     if found.start() < end and sum(one[0] == kind for one in self.found) < _KEPT:
                         self.found.append((kind, number, line.strip()[:400]))
             start = end + 1
-
-    def has(self, kind: str) -> bool:
-        return any(self.find_kind(kind))
 
     def find_kind(self, kind: str) -> Iterator[Tuple[int, str]]:
         """Yield the lines of a kind, with their numbers."""
@@ -162,7 +148,7 @@ def find_framework(texts: Sequence[str]) -> str:
     return next((name for name, pattern in _FRAMEWORKS.items() if pattern.search(joined)), '')
 
 
-def ending_of(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
+def find_ending(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
     """Return the place where a log stops early; ``None`` if it ends, or does not tell how far it should go."""
     for line, text in reversed(last):
         if _DONE.search(text):
@@ -218,7 +204,7 @@ def _facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
 def _facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Piece]:
     shown = {'ultralytics': 'boxes', 'mmseg': 'segmentation', 'nnunet': 'segmentation'}.get(framework)
     kinds = {'boxes': _BOXES, 'segmentation': _MAPS, 'in a loss': _LOSS_FILE}
-    found = {kind: next((one for one in pieces if words.search(one.text)), None) for kind, words in kinds.items()}
+    found = {kind: next((one for one in pieces if words.search(one.searched)), None) for kind, words in kinds.items()}
     if shown is not None:
         found.update({'boxes': None, 'segmentation': None, shown: pieces[0]})
     elif found['boxes'] and found['segmentation']:

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Dict, Iterable, List, Optional, Pattern, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
-from mmguard.findings.signatures import read_signatures
-from mmguard.findings.signatures.signature import SIGN
-from mmguard.tools.explain.log_facts import HEAD, FactLines, ending_of
+from mmguard.tools.explain.log_facts import HEAD, FactLines, find_ending
 from mmguard.tools.explain.scores import ClassScores, Scores
-from mmguard.tools.explain.troubles import LONGEST, Frame, Line, Raised, Trouble, read_line
+from mmguard.tools.explain.troubles import (
+    HEADER,
+    IGNORED,
+    LONE,
+    LONGEST,
+    PROGRESS,
+    Line,
+    OpenTraceback,
+    Raised,
+    Trouble,
+    bare_pattern,
+    read_line,
+)
 
 #: An error is only found in a piece of a log with one of these; other pieces cost next to nothing.
 _TRIGGERS = (
-    b'Traceback',
-    b'rror',
-    b'xception',
-    b'ssert',
-    b'illed',
-    b'SIG',
-    b'nan',
-    b': inf',
-    b'fault',
-    b'dumped',
-    b'free()',
-    b'imeout',
-    b'imed out',
-    b'ut of memory',
-    b'exit',
-    b'ackground worker',
-    b'nexpected label',
-    b'o labels',
-    b'corrupt',
-    b'oss: -',
-    b'oss -',
-    b'=-',
-)
+    b'Traceback|rror|xception|ssert|illed|SIG|nan|: inf|fault|dumped|free()|imeout|imed out|ut of memory|exit|'
+    b'ackground worker|nexpected label|o labels|corrupt|oss: -|oss -|=-'
+).split(b'|')
 #: Number of bytes at the beginning that are read line by line: a few pasted lines may have none of these words.
 _BEGINNING = 1 << 14
 #: Number of lines before an error that are kept, number of errors with such lines, and bytes kept of a skipped part.
@@ -44,47 +33,19 @@ _BEFORE, _WITH_BEFORE, _TAIL = 12, 8, 1 << 12
 _PIECE = 1 << 16
 #: Maximum number of bytes of a line; only the end of a longer one is read.
 _LONGEST_LINE = 1 << 18
-#: Number of troubles, frames and lines of a message that are kept: the first ones, since later ones mostly follow from
-#: them.
-_TROUBLES, _FRAMES, _MESSAGE_LINES = 200, 120, 40
+#: Number of troubles that are kept: the first ones, since later ones mostly follow from them.
+_TROUBLES = 200
 #: Maximum number of kinds of lines that are remembered.
 _SHAPES = 10_000
 
 #: Loggers write immediately, but buffered output of print() may follow an error in a file, by at most this many bytes.
 _BUFFERED = 1 << 14
 _ENOUGH_PROGRESS = 3
-_PROGRESS = re.compile(
-    r'\b(?:[Ee]poch|[Ii]ter(?:ation)?|[Ss]tep|train_loss|val_loss)\b\W{0,3}(?:\((?:train|val|test)\))?\W*\d'
-    r'|\d(?:it/s|s/it)\b|\bloss: -?\d'
-)
 _PROGRESS_WORDS = (b'poch', b'Iter', b'it/s', b's/it', b'_loss', b'step')
 
-_HEADER = re.compile(r'Traceback \(most recent call last\)')
-_NOTEBOOK_HEADER = re.compile(r'^([A-Za-z_][\w.]*)\s{2,}Traceback \(most recent call last\)')
-_FRAME = re.compile(r'^\W{0,4}\s*File "(.+?)", line (\d+)(?:, in (.+))?$')
-_NOTEBOOK_FRAME = re.compile(
-    r'^(?:File )?(?P<file>[~/\w.<][^:]*?\.py|<ipython[^>]*>|Cell In\s?\[\d+\]|In \[\d+\])'
-    r'(?:[:,] ?(?:line )?(?P<line>\d+))?(?:,? in (?P<name>[\w.<>]+).*)?$'
-)
-_ARROW = re.compile(r'^-+> ?(\d+) (.*)$')
-_RAISED = re.compile(r'^\W{0,3}(?P<kind>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::(?:\s(?P<message>.*))?)?$')
-_LONE = re.compile(r'^(?:E\s+)?(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)): ?(?P<message>.*)$')
-_JOINED = re.compile(
-    r'During handling of the above exception|The above exception was the direct cause|Original Traceback'
-    r'|terminated with the following error'
-)
-_IGNORED = re.compile(r'^(?:Exception ignored in|--- Logging error ---)')
 _WARNED = re.compile(r'Warning\b')
 _IS_NAN = re.compile(r'\bloss\w*["\']?\s?[:=]\s?(?:-?inf|nan|NaN)\b')
 _NUMBERS = re.compile(r'\d+')
-
-
-@lru_cache(maxsize=None)
-def _bare(signs: bool = False) -> Pattern[str]:
-    """Return the pattern of the signatures that need no exception: errors, or signs."""
-    bare = [signature for signature in read_signatures() if signature.bare]
-    patterns = dict.fromkeys(signature.pattern for signature in bare if (signature.stage == SIGN) is signs)
-    return re.compile('|'.join(f'(?:{pattern})' for pattern in patterns), re.MULTILINE)
 
 
 class Reader:
@@ -113,9 +74,9 @@ class Reader:
         #: Number of lines read.
         self.lines = 0
         self._read = 0
-        self._open: Dict[str, _Open] = {}
+        self._open: Dict[str, OpenTraceback] = {}
         self._said: Dict[str, Trouble] = {}
-        #: Lines without their numbers -> their trouble; ``None``: they have none.
+        #: Lines without their numbers -> their trouble; ``None`` without one.
         self._shapes: Dict[bytes, Optional[Trouble]] = {}
         self._progress = 0
         self._since = 0
@@ -132,10 +93,10 @@ class Reader:
             self._take(b'\n')
         self._open.clear()
         if self.classes.always:
-            self._add_sign(f'No label of a class: {self.classes.words}', self.lines)
+            self._add_sign(f'No label of a class: {self.classes.summary}', self.lines)
         if self.scores.sign is not None:
             self._add_sign(self.scores.sign.text, self.scores.sign.line)
-        ending = ending_of(self._last_lines())
+        ending = find_ending(self._last_lines())
         if ending is not None:
             self._add_sign(f'{ending.searched} ({ending.text})', ending.line)
         return self
@@ -159,7 +120,7 @@ class Reader:
             return
         self.classes.take(text)
         self.scores.take(text, self.lines + 1)
-        if self._read < HEAD or (b'guard' in text and not self.facts.has('imported')):
+        if self._read < HEAD or (b'guard' in text and not any(self.facts.find_kind('imported'))):
             self.facts.take(text.decode('utf-8', 'backslashreplace'), self.lines + 1)
         if self._read >= _BEGINNING and not self._open and not self._has_more(text):
             self.lines += text.count(b'\n')
@@ -206,7 +167,7 @@ class Reader:
     # ---- progress: training that continues has survived
 
     def _see_progress(self, line: Line) -> None:
-        if _PROGRESS.search(line.text) and not _IS_NAN.search(line.text):
+        if PROGRESS.search(line.text) and not _IS_NAN.search(line.text):
             self._progress += 1
             if self._progress >= _ENOUGH_PROGRESS and (line.is_dated or self._since > _BUFFERED):
                 self._forget()
@@ -250,17 +211,17 @@ class Reader:
         if opened is not None:
             return
         text = line.text
-        if _HEADER.search(text):
+        if HEADER.search(text):
             if len(self.troubles) >= _TROUBLES:
                 return
             trouble = Trouble(self.lines, line.rank, is_harmless=self._last_was_ignored)
-            self._open[line.rank] = _Open(trouble, line)
+            self._open[line.rank] = OpenTraceback(trouble, line)
             self._add(trouble)
         else:
-            self._take_alone(line)
-        self._last_was_ignored = bool(_IGNORED.match(text))
+            self._take_single(line)
+        self._last_was_ignored = bool(IGNORED.match(text))
 
-    def _take_alone(self, line: Line) -> None:
+    def _take_single(self, line: Line) -> None:
         text = line.text
         if 'first observed failure' in text:
             self._root_cause_lines = 6
@@ -269,17 +230,17 @@ class Reader:
             named = re.match(r'\s*rank\s*:\s*(\d+)', text)
             if named:
                 self.first_rank = named.group(1)
-        alone = _LONE.match(text)
-        if alone and not line.is_dated and len(self.troubles) < _TROUBLES:
-            raised = Raised(alone.group('kind'), alone.group('message'), lines=[self.lines])
+        single = LONE.match(text)
+        if single and not line.is_dated and len(self.troubles) < _TROUBLES:
+            raised = Raised(single.group('kind'), single.group('message'), lines=[self.lines])
             trouble = Trouble(self.lines, line.rank, [raised])
-            self._open[line.rank] = _Open(trouble, line, is_raised=True)
+            self._open[line.rank] = OpenTraceback(trouble, line, is_raised=True)
             self._add(trouble)
-        elif _bare(True).search(text):
+        elif bare_pattern(True).search(text):
             if len(self.signs) < _TROUBLES and all(_NUMBERS.sub('', text) != one for one in self._signs):
                 self._signs.append(_NUMBERS.sub('', text))
                 self._add_sign(text.strip(), self.lines)
-        elif _bare().search(text) and not _WARNED.search(text):
+        elif bare_pattern().search(text) and not _WARNED.search(text):
             # Every thread of a kernel says the same about itself.
             key = line.rank + _NUMBERS.sub('', text)
             if key in self._said:
@@ -291,111 +252,7 @@ class Reader:
                 if len(self._said) < _TROUBLES:
                     self._said[key] = self._bare = trouble
                 if text.startswith('Error'):  # nnU-Net gives the expected and found values in the next lines
-                    self._open[line.rank] = _Open(trouble, line, is_raised=True)
+                    self._open[line.rank] = OpenTraceback(trouble, line, is_raised=True)
                 self._add(trouble)
         elif self.troubles:
             self._see_progress(line)
-
-
-class _Open:
-    """A traceback that is being read."""
-
-    def __init__(self, trouble: Trouble, line: Line, is_raised: bool = False) -> None:
-        self.trouble = trouble
-        self.is_dated = line.is_dated
-        self.is_raised = is_raised
-        self.is_joined = False
-        self.lines = self.blank = self.number = 0
-        if not is_raised:
-            trouble.chain.append(Raised())
-            self._name(line.text)
-
-    def take(self, line: Line, number: int) -> bool:
-        """Take a line; return ``False`` if it is not part of this traceback."""
-        text = line.text
-        self.number = number
-        if line.is_dated and not self.is_dated:
-            return not self.is_raised  # a logger of another thread
-        if _HEADER.search(text):
-            return self._begin(text)
-        if _JOINED.search(text):
-            self.is_joined = True
-            return True
-        return self._more_words(text) if self.is_raised else self._more_frames(text)
-
-    def _begin(self, text: str) -> bool:
-        if self.is_raised and not self.is_joined and 'Original Traceback' not in text:
-            return False
-        # The previous one did not end: a chain, or processes without marks that write at the same time.
-        self.trouble.chain.append(Raised())
-        self.is_raised = self.is_joined = False
-        self.lines = self.blank = 0
-        self._name(text)
-        return True
-
-    def _name(self, text: str) -> None:
-        named = _NOTEBOOK_HEADER.match(text)
-        if named:
-            self.trouble.chain[-1].kind = named.group(1)
-
-    def _more_frames(self, text: str) -> bool:
-        raised = self.trouble.chain[-1]
-        frame = self._frame(text)
-        if frame is not None:
-            frame = frame._replace(line=self.number)
-            if len(raised.frames) < _FRAMES:
-                raised.frames.append(frame)
-            else:  # the innermost frames matter most
-                raised.frames[-1] = frame
-            return True
-        arrow = _ARROW.match(text)
-        if arrow and raised.frames:
-            raised.frames[-1] = raised.frames[-1]._replace(number=int(arrow.group(1)), code=arrow.group(2).strip())
-            return True
-        if text[:1] in (' ', '\t', '', '|', '│', '╭', '╰', '-', '+', '^', '~'):
-            code = text.strip(' \t|│')
-            if raised.frames and code and not raised.frames[-1].code and code[0] not in '^~':
-                raised.frames[-1] = raised.frames[-1]._replace(code=code)
-            self.lines += 1
-            return self.lines < 4000
-        found = _RAISED.match(text)
-        if found and (found.group('kind') == raised.kind or _is_type(found.group('kind'))):
-            raised.kind, raised.message = found.group('kind'), (found.group('message') or '').strip()
-            raised.lines = [self.number]
-            self.is_raised = True
-            self.lines = 0
-        self.lines += 1
-        return self.lines < 400
-
-    @staticmethod
-    def _frame(text: str) -> Optional[Frame]:
-        found = _FRAME.match(text.rstrip())
-        if found:
-            return Frame(found.group(1), int(found.group(2)), found.group(3) or '<module>')
-        cell = _NOTEBOOK_FRAME.match(text)
-        if cell:
-            return Frame(cell.group('file'), int(cell.group('line') or 0), cell.group('name') or '<module>')
-        return None
-
-    def _more_words(self, text: str) -> bool:
-        """Add a line to a message; return ``False`` if the message ended before it."""
-        if self.is_joined:
-            return not text.strip() or self.lines < _MESSAGE_LINES
-        if not text.strip():
-            self.blank += 1
-            return self.blank < 3
-        self.lines += 1
-        is_other = _PROGRESS.search(text) or _IGNORED.match(text) or _bare().search(text) or _LONE.match(text)
-        if self.lines > _MESSAGE_LINES or (is_other and not self.trouble.chain[-1].message.endswith(':')):
-            return False
-        if self.blank and not text[:1].isspace() and self.lines > 12:
-            return False
-        raised = self.trouble.chain[-1]
-        raised.message = f'{raised.message}\n{text}'[:8000]
-        raised.lines.append(self.number)
-        return True
-
-
-def _is_type(name: str) -> bool:
-    last = name.rpartition('.')[2]
-    return '.' in name or last[:1].isupper() or last == 'error'

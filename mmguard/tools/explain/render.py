@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional
 
 from mmguard.findings.finding import Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
 from mmguard.text import quantity, visible
-from mmguard.tools.explain.explained import CONFIRMED, SUPPORTED, Explanation, Weighed
+from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Explanation, Weighed
 from mmguard.tools.explain.troubles import Piece, Raised, Trouble
 from mmguard.version import __version__
 
@@ -24,37 +24,36 @@ _TRUE_LINE = (
 )
 _TRUE_LINE_IN_BRIEF = 'the same command with `CUDA_LAUNCH_BLOCKING=1`; what Python shows is a later one'
 _NO_CAUSE = 'None of the known causes fits what the log, the config and the labels show.'
+_UNDECIDED = 'The log does not decide between these causes. Look which of them you see:'
 #: Number of lines of a message, and of other errors in a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
+#: Maximum number of characters of a quoted line.
+_QUOTE = 240
 
 
 def as_text(
     found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100, verbose: bool = True
 ) -> str:
     """Return the error, its meaning, its causes in order (brief: the likeliest, in three sentences), and what to do."""
-    signature = found.signature
-    head = (
-        f'{signature.code}  {signature.title}'
-        if signature
-        else f'not known: none of {len(read_signatures())} signatures fits'
-    )
-    rows = [head, '', *_error_rows(found, name, width)]
+    signature, error = found.signature, _error_rows(found, name, width)
     if signature is None:
-        return '\n'.join([*rows, '', *_unknown_rows(found, width), *_other_rows(found, width)])
-    rows += ['', *(_all_rows if verbose else _brief_rows)(found, signature, width)]
-    rows += ['', *_wrapped(f'next: {_command(found.command, config)}', width, '      ')]
+        head = f'not known: none of {len(read_signatures())} signatures fits'
+        return '\n'.join([head, '', *error, '', *_unknown_rows(found, width), *_other_rows(found, width)])
+    rows = [f'{signature.code}  {signature.title}', '', *error, '']
+    rows += (_all_rows if verbose else _first_rows)(found, signature, width)
+    rows += ['', *_wrap(f'next: {_command(found.command, config)}', width, '      ')]
     if config is None and 'mmguard scan CONFIG' in found.command:
         rows.append('      without a config: mmguard scan FOLDER --num-classes N')
     rows += _other_rows(found, width)
     for finding in found.more[: 3 if verbose else 1]:
-        rows += _wrapped(f'also found: {finding.code} {visible(finding.title)}', width, '  ')
+        rows += _wrap(f'also found: {finding.code} {visible(finding.title)}', width, '  ')
     return '\n'.join(rows)
 
 
 def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
-    rows = _wrapped(signature.meaning, width)
+    rows = _wrap(signature.meaning, width)
     if found.is_asynchronous:
-        rows += ['', *_wrapped(_TRUE_LINE, width)]
+        rows += ['', *_wrap(_TRUE_LINE, width)]
     rows += ['', 'Causes:' if found.causes else _NO_CAUSE]
     shown: Dict[Any, int] = {}
     for number, weighed in enumerate(found.causes, 1):
@@ -62,11 +61,11 @@ def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]
     return rows
 
 
-def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
+def _first_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
     """Return the confirmed causes, else the supported ones, else those that nothing separates; and how many more there
     are."""
     first = found.causes[0] if found.causes else None
-    rows = [] if _is_confirmed(found) else _wrapped(signature.meaning, width, '  ')
+    rows = [] if _is_confirmed(found) else _wrap(signature.meaning, width, '  ')
     shown = 1
     if first is None:
         rows.append(_NO_CAUSE)
@@ -75,36 +74,42 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
         shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in found.causes[1:2]) else 1
         rows += [row for one in found.causes[:shown] for row in _finding_rows(one.findings[0], width)]
     elif first.evidence is not None:
-        rows += _wrapped(f'likely cause: {first.cause.text} [the log points to it]', width, '  ')
+        rows += _wrap(f'likely cause: {first.cause.text} [the log points to it]', width, '  ')
         rows += _evidence_rows(first.evidence, width)
-        rows += [row for label, text in _next_of(first) for row in _wrapped(f'{label}: {text}', width, '  ')]
+        rows += _next_rows(first, width)
     else:
         shown = len(found.causes) if len(found.causes) <= _POSSIBLE + 1 else _POSSIBLE
-        rows.append('possible causes:' if shown > 1 else 'possible cause:')
-        for one in found.causes[:shown]:
-            look = f' (to see: {one.cause.look})' if one.cause.look else ''
-            rows += _wrapped(f'- {one.cause.text}{look}', width, '  ')
-    rows += _wrapped(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
+        rows.append(_UNDECIDED if shown > 1 else 'possible cause:')
+        rows += [row for one in found.causes[:shown] for row in _possible_rows(one, '- ', width)]
+    rows += _wrap(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
     return [*rows, f'more with --verbose: {quantity(left, "other cause") if left > 0 else "all that is known of it"}']
 
 
-def _finding_rows(finding: Finding, width: int) -> List[str]:
-    return [
-        *_wrapped(f'found: {finding.code} {visible(finding.title)}', width, '  '),
-        *_wrapped(f'do: {visible(finding.next_step)}', width, '  '),
-    ]
+def _finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
+    texts = {'found': f'{finding.code} {visible(finding.title)}', 'do': visible(finding.next_step)}
+    return _label_rows(texts, width, indent)
 
 
 def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
-    where = f'line {evidence.line:,}: ' if evidence.line else ''
-    return [f'{indent}{where}{visible(evidence.text.strip())}'[: max(width, 40)]]
+    return _label_rows({f'line {evidence.line:,}': visible(evidence.text.strip()[:_QUOTE])}, width, indent)
 
 
-def _next_of(weighed: Weighed) -> List[Tuple[str, str]]:
-    """Return what to look at and what to write, with their labels."""
-    texts = [('to see', weighed.cause.look), ('do', weighed.advice)]
-    return [(label, text) for label, text in texts if text]
+def _possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
+    """Return the rows of a cause that nothing supports: the observation that decides comes before the cause."""
+    texts = {'look': weighed.cause.look, 'cause': weighed.cause.text, 'do': weighed.advice}
+    first, *more = _label_rows(texts, width, ' ' * len(mark))
+    return [f'{mark}{first.lstrip()}', *more]
+
+
+def _next_rows(weighed: Weighed, width: int, indent: str = '') -> List[str]:
+    return _label_rows({'look': weighed.cause.look, 'do': weighed.advice}, width, indent)
+
+
+def _label_rows(texts: Mapping[str, str], width: int, indent: str) -> List[str]:
+    """Return the texts, each with its label, without empty ones."""
+    lines = [f'{indent}{label}: {text}' for label, text in texts.items() if text]
+    return [row for line in lines for row in _wrap(line, width, f'{indent}  ')]
 
 
 def _is_confirmed(found: Explanation) -> bool:
@@ -131,7 +136,7 @@ def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
     record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
     if found is None:
         return record
-    record['error'] = _raised_json(found.trouble, found.raised, found.signature)
+    record['error'] = _error_as_json(found.trouble, found.raised, found.signature)
     record['place'] = str(found.place) if found.place else None
     record['own_place'] = str(found.own_place) if found.own_place else None
     record['kernel'] = found.kernel or None
@@ -155,12 +160,12 @@ def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
     ]
     record['refuted'] = [cause.key for cause in found.refuted]
     record['framework'] = found.framework or None
-    record['others'] = [_raised_json(*other) for other in found.others]
+    record['others'] = [_error_as_json(*other) for other in found.others]
     record['more'] = [finding.code for finding in found.more]
     return record
 
 
-def _raised_json(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> Dict[str, Any]:
+def _error_as_json(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> Dict[str, Any]:
     return {
         'code': signature.code if signature else None,
         'type': raised.kind or None,
@@ -178,7 +183,7 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
     rows = [f'error: {shown[0]}', *(f'       {line}' for line in shown[1:])]
     if found.kernel:
         rows.append(f'kernel: {visible(found.kernel)}')
-    rows += [row for line in found.ranks for row in _wrapped(visible(line), width, '       ')]
+    rows += [row for line in found.ranks for row in _wrap(visible(line), width, '       ')]
     where = f'line {found.trouble.line:,} of {visible(name)}' if name else f'line {found.trouble.line:,}'
     rank = f', rank {found.trouble.rank}' if found.trouble.rank else ''
     times = f', {quantity(found.trouble.times, "time")}' if found.trouble.times > 1 else ''
@@ -194,32 +199,26 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
 def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]) -> List[str]:
     """Return the rows of a cause; ``shown`` has the number under which each finding is printed, since it is printed
     once."""
-    cause = weighed.cause
+    if weighed.standing == POSSIBLE:
+        return _possible_rows(weighed, f'{number}. ', width)
     tag = ' [the log points to it]' if weighed.standing == SUPPORTED else ''
-    rows = _wrapped(f'{number}. {cause.text}{tag}', width, '   ')
+    rows = _wrap(f'{number}. {weighed.cause.text}{tag}', width, '   ')
     if weighed.evidence is not None:
         rows += _evidence_rows(weighed.evidence, width, '   ')
-    if weighed.standing == CONFIRMED:
-        for finding in weighed.findings[:3]:
-            first = shown.setdefault((finding.code, finding.title), number)
-            if first < number:
-                rows.append(f'   found: {finding.code}, as under {first}')
-                continue
-            rows += _wrapped(f'   found: {finding.code} {visible(finding.title)}', width, '     ')
-            rows += _wrapped(f'   do: {visible(finding.next_step)}', width, '     ')
-        return rows
-    codes = f' ({", ".join(cause.codes[:6])})' if cause.codes else ''
-    for label, text in _next_of(weighed):
-        rows += _wrapped(f'   {label}: {text}{codes if label == "to see" else ""}', width, '     ')
-    return rows
+    for finding in weighed.findings[:3]:
+        first = shown.setdefault((finding.code, finding.title), number)
+        rows += (
+            _finding_rows(finding, width, '   ') if first == number else [f'   found: {finding.code}, as under {first}']
+        )
+    return rows if weighed.findings else rows + _next_rows(weighed, width, '   ')
 
 
 def _unknown_rows(found: Explanation, width: int) -> List[str]:
     place = found.place
     package = re.search(r'(?:site|dist)-packages[/\\](\w+)', place.file) if place else None
     whose = f'the issue tracker of {package.group(1)}, where it was raised' if package else 'whoever wrote that line'
-    return _wrapped(
-        f'If a label is behind it, `mmguard scan CONFIG` finds it. Else send it to {whose}: the traceback from its '
+    return _wrap(
+        f'If a label is the cause, `mmguard scan CONFIG` finds it. Else send it to {whose}: the traceback from its '
         f'first line, the config, and what `mmguard env` prints. If you find the cause, send the same to the issue '
         f'tracker of mmguard, so that the error is known.',
         width,
@@ -231,11 +230,10 @@ def _other_rows(found: Explanation, width: int) -> List[str]:
     said = set()
     for trouble, raised, signature in found.others:
         first = visible(raised.said.strip().split('\n')[0])[:160]
-        if (trouble.rank, first) in said:
-            continue
-        said.add((trouble.rank, first))
         rank = f'rank {trouble.rank}, ' if trouble.rank else ''
-        rows.append(f'  {rank}line {trouble.line:,}: {first}{f" ({signature.code})" if signature else ""}')
+        if (rank, first) not in said:
+            rows.append(f'  {rank}line {trouble.line:,}: {first}{f" ({signature.code})" if signature else ""}')
+        said.add((rank, first))
     if not rows:
         return []
     more = [f'  and {len(rows) - _OTHERS:,} more'] if len(rows) > _OTHERS else []
@@ -246,5 +244,5 @@ def _command(command: str, config: Optional[str]) -> str:
     return command if config is None else re.sub(r'\bCONFIG\b', lambda _: shlex.quote(config), command)
 
 
-def _wrapped(text: str, width: int, indent: str = '') -> List[str]:
+def _wrap(text: str, width: int, indent: str = '') -> List[str]:
     return textwrap.wrap(text, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.text import quantity
+from mmguard.text import quantity, shorten_list
 
 #: A score is only found in a line with one of these.
 WORDS = (b'ice', b'mAP', b'IoU', b'DSC', b' all ')
@@ -93,7 +93,7 @@ class Scores:
 
     @property
     def sign(self) -> Optional[Sign]:
-        """The sign that the scores give; ``None``: they give none."""
+        """The sign that the scores give, if any."""
         if self._box_lines >= _ENOUGH_LINES and not self._has_boxes:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._box_lines:,} lines'
             return Sign(text, self._last['box loss'])
@@ -135,7 +135,7 @@ class ClassScores:
     Example:
         >>> scores = ClassScores()
         >>> scores.take(b'Pseudo dice [nan, 0.91] \\nPseudo dice [0.8, np.float32(0.92)] \\n')
-        >>> scores.words
+        >>> scores.summary
         'the Dice of class 1 is nan in 1 of 2 epochs'
     """
 
@@ -170,18 +170,13 @@ class ClassScores:
         return bool(self.nan) and self._all >= 2 and self._all not in self.nan.values()
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The classes that are nan, and how often; empty if no class is."""
-        score = 'Acc' if self.validations else 'Dice'
-        unit = ('validation', 'validations') if self.validations else ('epoch', 'epochs')
-        texts = [
-            f'the {score} of class {name} is nan in '
-            + ('all ' if times >= self._all > 1 else 'the only ' if self._all == 1 else f'{times:,} of ')
-            + (unit[0] if self._all == 1 else quantity(self._all, *unit))
-            for name, times in sorted(self.nan.items(), key=lambda one: one[0].zfill(9) if one[0].isdigit() else '')
-        ]
-        more = f'; and of {len(texts) - 8} more' if len(texts) > 8 else ''
-        return '; '.join(texts[:8]) + more
+        score, *unit = ('Acc', 'validation', 'validations') if self.validations else ('Dice', 'epoch', 'epochs')
+        names = sorted(self.nan, key=lambda name: name.zfill(9) if name.isdigit() else '')
+        of_all = f'of {quantity(self._all, *unit)}'
+        texts = [f'the {score} of class {name} is nan in {self.nan[name]:,} {of_all}' for name in names]
+        return '; '.join(shorten_list(texts, 8))
 
     @property
     def _all(self) -> int:

@@ -29,9 +29,9 @@ def pieces_of(target: str) -> Iterator[bytes]:
         return
     path = Path(target)
     if path.suffix == '.ipynb':
-        yield from _of_notebook(path)
+        yield from _read_notebook(path)
     elif path.name.startswith(Path(FLIGHT).stem):
-        yield from _of_flight_record(path)
+        yield from _read_flight_record(path)
     else:
         try:
             with open(path, 'rb') as file:
@@ -50,11 +50,11 @@ def logs_of(folder: Path) -> List[Path]:
             f'wrote on the screen can be given itself: `... 2>&1 | mmguard explain -`'
         )
     newest = max(files, key=lambda path: path.stat().st_mtime)
-    beside = [path for path in files if path.parent == newest.parent]
-    return sorted(beside, key=lambda path: (path.stat().st_mtime, str(path)))[-_FILES:]
+    together = [path for path in files if path.parent == newest.parent]
+    return sorted(together, key=lambda path: (path.stat().st_mtime, str(path)))[-_FILES:]
 
 
-def _of_flight_record(path: Path) -> Iterator[bytes]:
+def _read_flight_record(path: Path) -> Iterator[bytes]:
     from mmguard.log.flight_record import read_flight
 
     try:
@@ -62,15 +62,15 @@ def _of_flight_record(path: Path) -> Iterator[bytes]:
     except (OSError, ValueError):
         return  # `mmguard report` explains what is wrong with it
     if flight.exception is not None:
-        yield marked(flight.exception.traceback, flight.rank)
+        yield mark_rank(flight.exception.traceback, flight.rank)
 
 
-def marked(traceback: str, rank: int) -> bytes:
+def mark_rank(traceback: str, rank: int) -> bytes:
     """Return the traceback of a rank with the rank's mark before every line, as torchrun writes it."""
     return ''.join(f'[rank{rank}]: {line}\n' for line in traceback.splitlines()).encode('utf-8', 'replace')
 
 
-def _of_notebook(path: Path) -> Iterator[bytes]:
+def _read_notebook(path: Path) -> Iterator[bytes]:
     try:
         if path.stat().st_size > _LARGEST_NOTEBOOK:
             raise CannotRun(f'{visible_name(str(path))} is too large for a notebook: save its output as text')
@@ -78,7 +78,7 @@ def _of_notebook(path: Path) -> Iterator[bytes]:
     except OSError as error:
         raise CannotRun(f'{visible_name(str(path))} cannot be read: {error.strerror or error}') from error
     except (ValueError, AttributeError, RecursionError) as error:
-        raise CannotRun(f'{visible_name(str(path))} is no notebook: {error}') from error
+        raise CannotRun(f'{visible_name(str(path))} is not a notebook: {error}') from error
     for cell in cells if isinstance(cells, list) else ():
         outputs = cell.get('outputs') if isinstance(cell, dict) else None
         for output in outputs if isinstance(outputs, list) else ():

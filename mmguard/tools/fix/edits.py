@@ -152,7 +152,7 @@ def _apply(plan: Plan, *numbers: str) -> str:
 #: Of single boxes, where they are few.
 _SINGLE = ('MG109', 'MG152')
 #: Of boxes in another format, which not every edit converts.
-_FORMATS = (*_SINGLE, 'MG164', 'MG172', 'MG173')
+_FORMATS = (*_SINGLE, 'MG164', 'MG172')
 
 
 def check_boxes(target: str, of_format: Format, options: FixOptions) -> None:

@@ -40,6 +40,7 @@ def page(
     crash: Optional[Crash] = None,
     run_findings: Sequence[Finding] = (),
     end: Optional[Explanation] = None,
+    drawn: int = DRAWN,
 ) -> str:
     """Return one self-contained HTML page that loads nothing from the network; its only script copies a line.
 
@@ -49,6 +50,7 @@ def page(
         crash (Crash, optional): Crash of a training; shown first.
         run_findings (sequence of Finding): Findings about a training and its ranks.
         end (Explanation, optional): Explanation of its exceptions.
+        drawn (int): Files with pictures, per section.
     """
     return _template().render(
         title=title,
@@ -56,6 +58,7 @@ def page(
         crash=crash,
         run_findings=run_findings,
         end=end,
+        drawn=drawn,
         version=__version__,
         written=time.strftime('%Y-%m-%d %H:%M'),
     )
@@ -83,7 +86,6 @@ def _template() -> Any:
     environment.globals.update(
         fine=FINE,
         listed=LISTED,
-        drawn=DRAWN,
         counted=quantity,
         described=describe_batch,
         found_in=found_in,
@@ -102,27 +104,19 @@ def _seen(value: Any) -> Any:
     return value if isinstance(value, Markup) else visible(str(value))
 
 
-class Said(NamedTuple):
-    """Summary of a section's findings."""
-
-    tone: str
-    head: str
-    rest: str
-
-
-def verdict_of(section: Section) -> Said:
-    """Summarize a section in one sentence: fine, or the number of findings and the one to begin with."""
+def verdict_of(section: Section) -> Tuple[str, str, str]:
+    """Summarize the findings of a section in one sentence: tone, beginning (bold) and end."""
     findings, facts = section.findings, section.facts
-    beside = [finding for finding in findings if finding.code not in FINE]
+    others = [finding for finding in findings if finding.code not in FINE]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
-    if len(beside) < len(findings) or not (findings or is_invalid):
-        more = f'{quantity(len(beside), "finding")} beside them.' if beside else 'Nothing invalid was found in them.'
-        return Said('fine', 'Your labels are fine.', f' {more}')
+    if len(others) < len(findings) or not (findings or is_invalid):
+        more = f'{quantity(len(others), "other finding")}.' if others else 'Nothing invalid was found in them.'
+        return 'fine', 'Your labels are fine.', f' {more}'
     if not findings:
-        return Said('error', 'Something is invalid', ', but nothing says why: see the values below.')
+        return 'error', 'Something is invalid', ', but nothing says why: see the values below.'
     begin = f' Begin with {findings[0].code}.' if len(findings) > 1 else ''
     tone = min((finding.severity for finding in findings), key=SEVERITIES.index)
-    return Said(tone, f'{quantity(len(findings), "finding")}.', begin)
+    return tone, f'{quantity(len(findings), "finding")}.', begin
 
 
 def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:
@@ -148,15 +142,13 @@ def found_in(file: WorstFile) -> List[str]:
 
 def _short(count: int) -> str:
     """Return ``1,234,567`` in full, larger counts as ``8.39 billion``."""
-    for size, unit in ((10**12, 'trillion'), (10**9, 'billion'), (10**8, 'million')):
-        if count >= size:
-            return f'{count / (10**6 if unit == "million" else size):.3g} {unit}'
-    return f'{count:,}'
+    units = ((10**12, 'trillion'), (10**9, 'billion'), (10**6, 'million'))
+    large = (f'{count / size:.3g} {unit}' for size, unit in units if count >= max(size, 10**8))
+    return next(large, f'{count:,}')
 
 
 #: Maximum number of values with a row of their own: the invalid ones and the most frequent.
 ROWS = 48
-_SAID = {'valid': 'class', 'ignored': 'ignored', 'invalid': 'invalid'}
 
 
 class Row(NamedTuple):
@@ -192,32 +184,27 @@ def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
     if facts.histogram and len(counts) <= ROWS and facts.num_classes <= ROWS:
         # A class that never occurs gets a row, since it cannot be learned.
         counts = {**dict.fromkeys(range(facts.num_classes), 0), **counts}
-    kinds = {value: kind_of(value, facts) for value in counts}
-    shown = sorted(counts, key=lambda value: (kinds[value] != 'invalid', -counts[value]))[:ROWS]
-    whole, most = sum(counts.values()), max(counts.values())
-    rows = []
-    for value in sorted(shown):
-        count, kind = counts[value], kinds[value]
-        said = _SAID[kind] if count else 'never seen'
-        name = facts.name_of(value)
-        rows.append(Row(kind, value, said, name, count, share(count, whole), _logarithmic(count, most)))
     names = {
         'valid': f'valid (0 to {facts.num_classes - 1})',
         'ignored': f'ignored ({facts.ignore_index})',
         'invalid': 'invalid',
     }
+    kinds = {value: _kind_of(value, facts) for value in counts}
+    shown = sorted(counts, key=lambda value: (kinds[value] != 'invalid', -counts[value]))[:ROWS]
+    whole, most = sum(counts.values()), max(counts.values())
+    rows = []
+    for value in sorted(shown):
+        count, kind = counts[value], kinds[value]
+        said = 'never seen' if not count else 'class' if kind == 'valid' else kind
+        # On a logarithmic scale both a class of 1 % and an error of 3 pixels are visible.
+        height = (1 + math.log10(max(count, 1))) / (1 + math.log10(max(most, 1)))
+        rows.append(Row(kind, value, said, facts.name_of(value), count, share(count, whole), height))
     legend = [(kind, name) for kind, name in names.items() if kind in kinds.values()]
     title = f'{facts.kind.capitalize()} per {"" if facts.histogram else "invalid "}value'
     return Histogram(title, legend, rows, len(counts) - len(rows))
 
 
-def _logarithmic(count: int, most: int) -> float:
-    """Return a height in (0, 1] such that both a class of 1 % and an error of 3 pixels are visible."""
-    return (1 + math.log10(max(count, 1))) / (1 + math.log10(max(most, 1)))
-
-
-def kind_of(value: int, facts: LabelFacts) -> str:
-    """Return ``'valid'``, ``'ignored'`` or ``'invalid'``."""
+def _kind_of(value: int, facts: LabelFacts) -> str:
     if value == facts.ignore_index:
         return 'ignored'
     return 'valid' if 0 <= value < facts.num_classes else 'invalid'

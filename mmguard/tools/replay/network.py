@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import linecache
 import math
 import mmap
 import os
@@ -22,6 +21,7 @@ from torch import nn
 
 from mmguard.errors import CannotRun
 from mmguard.hooks.rank_guard_hook import find_nonfinite_gradients
+from mmguard.properties.program import drop_pretrained
 from mmguard.text import describe_error, find_own_failure
 from mmguard.tools.samples import enter_scope
 
@@ -54,18 +54,14 @@ def _refuse_archives(file: Path) -> None:
 
 
 def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
-    """Build the model as a training begins with it, from a checkpoint or random weights that are always the same.
-
-    Weights that would have to be downloaded are left out.
-    """
+    """Build the model, with the weights of a checkpoint or random ones that are always the same."""
     from mmengine.model import revert_sync_batchnorm
 
     if not config.get('model'):
         raise CannotRun(f'{config.filename}: no model')
-    built = copy.deepcopy(config.model)
+    built = drop_pretrained(config.model)
     if config.get('data_preprocessor'):  # as the runner does it
         built.setdefault('data_preprocessor', copy.deepcopy(config.data_preprocessor))
-    leave_out_files(built)
     with enter_scope(config):
         try:
             torch.manual_seed(0)  # so that two replays agree
@@ -81,19 +77,6 @@ def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
     if weights is not None:
         _load(model, weights)
     return model
-
-
-def leave_out_files(config: Any) -> None:
-    """Remove the weights of missing files from a model's config, in place."""
-    if isinstance(config, dict):
-        if isinstance(config.get('pretrained'), str) and not os.path.isfile(config['pretrained']):
-            config['pretrained'] = None
-        init = config.get('init_cfg')
-        if isinstance(init, dict) and 'checkpoint' in init and not os.path.isfile(str(init['checkpoint'])):
-            config['init_cfg'] = None
-    if isinstance(config, (dict, list, tuple)):
-        for value in list(config.values()) if isinstance(config, dict) else config:
-            leave_out_files(value)
 
 
 def _load(model: nn.Module, file: str) -> None:
@@ -200,19 +183,16 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
 def describe_raised(error: BaseException) -> Raised:
     """Describe an exception with the innermost line of framework or user code, or of mmguard if at fault."""
     frames = traceback.extract_tb(error.__traceback__)
-    message = ' '.join(str(error).split())[:400]
-    if find_own_failure(error):
-        return Raised(type(error).__name__, message, find_own_failure(error), (frames[-1].line or '').strip(), own=True)
-    shown = None
-    for frame in frames:
-        file = frame.filename.replace(os.sep, '/')
-        # mmseg and mmdet count even below a user's own code; torch and mmcv never do.
-        if _FRAMEWORKS.search(file) or not _BELOW.search(file):
-            shown = frame
-    shown = shown or (frames[-1] if frames else None)
-    if shown is None:
-        return Raised(type(error).__name__, message, '', '')
-    file = shown.filename.replace(os.sep, '/')
+    kind, message = type(error).__name__, ' '.join(str(error).split())[:400]
+    if not frames:
+        return Raised(kind, message, '', '')
+    own = find_own_failure(error)
+    if own:
+        return Raised(kind, message, own, (frames[-1].line or '').strip(), own=True)
+    places = [(frame, frame.filename.replace(os.sep, '/')) for frame in frames]
+    # mmseg and mmdet count even below a user's own code; torch and mmcv never do.
+    asked = [(frame, file) for frame, file in places if _FRAMEWORKS.search(file) or not _BELOW.search(file)]
+    shown, file = (asked or places)[-1]
     match = _FRAMEWORKS.search(file)
-    line = (shown.line or linecache.getline(shown.filename, shown.lineno or 0)).strip()
-    return Raised(type(error).__name__, message, f'{match[1] if match else file}:{shown.lineno} in {shown.name}', line)
+    place = f'{match[1] if match else file}:{shown.lineno} in {shown.name}'
+    return Raised(kind, message, place, (shown.line or '').strip())

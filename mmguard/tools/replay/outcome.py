@@ -220,7 +220,7 @@ def _read_sample(sample: FlightSample, batch: FlightBatch) -> Recorded:
     return Recorded(path, sample.source or path, batch.iter, batch.losses is None)
 
 
-def chosen(batches: List[List[Recorded]], wanted: str) -> Recorded:
+def choose_sample(batches: List[List[Recorded]], wanted: str) -> Recorded:
     """Return the recorded sample that a path means; one of its own, without iteration, where none is recorded."""
     length = len(parts_of(wanted))
     found = {r.path: r for batch in reversed(batches) for r in batch if common_tail(r.path, wanted) >= length}

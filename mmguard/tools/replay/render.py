@@ -140,14 +140,14 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
             console, f'{quantity(missing, "sample was", "samples were")} not found here, and may be the ones.', 'yellow'
         )
     if report['older_batches']:
-        _say(console, f'{report["older_batches"]} older batches were left alone; --last N takes N batches.', 'dim')
+        _say(console, f'{report["older_batches"]} older batches were not replayed; --last N takes N batches.', 'dim')
 
 
 def _nothing_found(report: Dict[str, Any]) -> str:
     did = 'Their labels are valid' + (', and so are losses and gradients on the CPU' if report['forward'] else '')
     return (
-        f'{did}: what ended the training is not in one of these samples alone. That leaves random crops that these '
-        f'seeds did not draw (--seeds 20), weights that had gone astray (--weights CHECKPOINT), half precision, '
+        f'{did}: what ended the training is not in any one of these samples. That leaves random crops that these '
+        f'seeds did not draw (--seeds 20), diverged weights (--weights CHECKPOINT), half precision, '
         f'memory, several ranks (docs/ranks.md), or the hardware.'
         + ('' if report['forward'] else ' The model was not run: leave --no-forward out.')
     )

@@ -7,7 +7,7 @@ import contextlib
 import copy
 import os
 import warnings
-from collections import Counter
+from itertools import takewhile
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 import numpy as np
@@ -21,7 +21,7 @@ from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.engine import chosen_rules
 from mmguard.findings.finding import POSSIBLE, Finding
 from mmguard.findings.order import sort_key
-from mmguard.findings.rules.config.own_line_fails import OwnLineFails
+from mmguard.findings.rules.config.own_lines import OwnLineFails
 from mmguard.hooks.discovery import class_names_of, rules_in
 from mmguard.labels.heads import from_model
 from mmguard.labels.space import LabelSpace
@@ -40,14 +40,14 @@ from mmguard.tools.replay.outcome import (
     Judged,
     Outcome,
     Recorded,
-    chosen,
+    choose_sample,
     exception_of,
     judge,
     load_record,
     read_batches,
 )
 from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, load_config
-from mmguard.tools.trace.snapshot import of_annotations, take
+from mmguard.tools.trace.snapshot import read_annotations, take
 
 
 def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
@@ -65,7 +65,7 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
     notes = [*flight.unread.messages(), *_notes(config, spaces.rules(), model, args.weights)]
     replayer = Replayer(spaces.rules(), model, from_mmengine(config), args.seeds)
     if args.sample is not None:
-        batches = [[chosen(batches, args.sample)]]
+        batches = [[choose_sample(batches, args.sample)]]
         samples.find(batches[0][0].path)  # one that is nowhere is the user's slip
     elif args.last is not None:
         batches = batches[: args.last]
@@ -95,10 +95,8 @@ def without_gpu() -> Iterator[None]:
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+        del os.environ[name]
+        os.environ.update({} if before is None else {name: before})
 
 
 def _outcomes(recorded: Recorded, samples: Samples, replayer: Replayer) -> List[Outcome]:
@@ -118,8 +116,7 @@ def _report(
     flight: Flight, file: str, outcomes: List[Outcome], notes: List[str], older: int, forward: bool
 ) -> Dict[str, Any]:
     failing = [outcome for outcome in outcomes if outcome.fails]
-    missing = [outcome for outcome in outcomes if outcome.status == NOT_FOUND]
-    ours = [outcome for outcome in outcomes if outcome.status == OUR_FAILURE]
+    missing, ours = ([one for one in outcomes if one.status == status] for status in (NOT_FOUND, OUR_FAILURE))
     return {
         'file': file,
         'reason': flight.reason,
@@ -142,26 +139,24 @@ def _same_for_all(outcomes: List[Outcome]) -> str:
     """Describe a failure of every sample at one place that none of their labels explains; empty without one."""
     run = [outcome for outcome in outcomes if outcome.seeds]
     raised = [o.raised for o in run if o.raised is not None and not o.raised.own and not o.invalid]
-    if len(run) < 2 or len(raised) < len(run):
-        return ''
-    ((place, count),) = Counter(f'{error.type} at {error.place}' for error in raised).most_common(1)
-    return place if count == len(run) else ''
+    places = {f'{error.type} at {error.place}' for error in raised}
+    return places.pop() if len(run) > 1 and len(raised) == len(run) and len(places) == 1 else ''
 
 
 def _notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[str]) -> List[str]:
     notes = []
     if not spaces:
-        notes.append('no head says how many classes there are: labels are not checked, the forward alone is')
+        notes.append('the number of classes is not known: labels are not checked, only the forward is')
     if model is not None and weights is None:
         notes.append('random weights: a loss that only trained ones drive to NaN needs --weights CHECKPOINT')
     wrapper = config.get('optim_wrapper') or {}
     if 'Amp' in str(wrapper.get('type')):
-        notes.append('float32 on the CPU: what overflows in half precision alone does not show here')
+        notes.append('float32 on the CPU: what overflows only in half precision does not show here')
     return notes
 
 
 #: Of whom it is known that none of their transforms gives a label another value.
-_FRAMEWORKS = ('mmcv', 'mmseg', 'mmdet')
+_FRAMEWORKS = {'mmcv', 'mmseg', 'mmdet'}
 #: Causes that are reported per sample.
 _MOST_FINDINGS = 2
 
@@ -195,11 +190,11 @@ class Replayer:
     # ---- the steps
 
     def _look_at_files(self, sample: Sample, outcome: Outcome) -> None:
-        outcome.stored = judge(of_annotations(sample.info), self._spaces, outcome.path)
+        outcome.stored = judge(read_annotations(sample.info), self._spaces, outcome.path)
         results: Any = copy.deepcopy(sample.info)
         seed_all(0)
         try:
-            for transform in _loading(sample.transforms):
+            for transform in takewhile(lambda one: type(one).__name__.startswith('Load'), sample.transforms):
                 results = transform(results)
         except Exception:
             return  # the whole pipeline will raise the same
@@ -249,20 +244,17 @@ class Replayer:
 
     def _weigh(self, sample: Sample, outcome: Outcome) -> None:
         """Report what the files hold and no seed has shown, and the likely causes."""
-        hidden = {kind: judged for kind, judged in outcome.loaded.items() if judged.is_invalid}
-        guarded = list(rules_in(sample.transforms))
-        if hidden and not outcome.fails and not guarded:
-            reported = '; '.join(str(judged) for judged in hidden.values())
-            if outcome.status != LEFT_OUT and all(
-                type(one).__module__.partition('.')[0] in _FRAMEWORKS for one in sample.transforms
-            ):
+        hidden = '; '.join(str(judged) for judged in outcome.loaded.values() if judged.is_invalid)
+        if hidden and any(True for _ in rules_in(sample.transforms)):
+            if not outcome.invalid:
+                outcome.notes.append(f'loaded: {hidden}; the guard in the pipeline takes it out')
+        elif hidden and not outcome.fails:
+            packages = {type(one).__module__.partition('.')[0] for one in sample.transforms}
+            if outcome.status != LEFT_OUT and packages <= _FRAMEWORKS:
                 outcome.status = INVALID
                 outcome.notes.append(f'random transforms hid it from these {outcome.seeds} seeds: try more --seeds')
             else:
-                outcome.notes.append(f'loaded: {reported}; gone after the pipeline')
-        if hidden and guarded and not outcome.invalid:
-            reported = '; '.join(str(judged) for judged in hidden.values())
-            outcome.notes.append(f'loaded: {reported}; the guard in the pipeline takes it out')
+                outcome.notes.append(f'loaded: {hidden}; gone after the pipeline')
         if sample.mixes:
             outcome.notes.append('other images are mixed in: what fails may be in one of them')
         if outcome.fails and outcome.stage != 'pipeline':
@@ -291,16 +283,6 @@ class Replayer:
             rules = [rule for rule in chosen_rules() if rule is not OwnLineFails]  # the run that died had built them
             found += [one for one in diagnose(facts, self._config, rules) if one.severity == 'error']
         return sorted(found, key=sort_key)
-
-
-def _loading(transforms: List[Any]) -> List[Any]:
-    """Return the steps at the start of a pipeline that only load."""
-    loading = []
-    for transform in transforms:
-        if not type(transform).__name__.startswith('Load'):
-            break
-        loading.append(transform)
-    return loading
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Container, Optional
 
-from mmguard.tools.arguments import add_verbose, label, positive
+from mmguard.tools.arguments import add_verbose, positive
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 if TYPE_CHECKING:
@@ -29,13 +29,6 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         '--num-classes', type=positive, metavar='N', help='number of classes; default: what the run says'
     )
-    parser.add_argument(
-        '--ignore-index',
-        type=label,
-        metavar='N',
-        help='the label that is not trained on; default: what the run says, or 255',
-    )
-    parser.add_argument('--top', type=positive, default=20, metavar='N', help='files per table; default: %(default)s')
     parser.add_argument('--html', type=Path, metavar='FILE', help='write one self-contained page')
     parser.add_argument('--json', metavar='FILE', help='write the numbers as JSON (-: to standard output)')
     add_verbose(parser)
@@ -51,10 +44,10 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.report.run_report import read_report, run_findings
 
     console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False)
-    report = read_report(args.log, args.num_classes, args.ignore_index)
+    report = read_report(args.log, args.num_classes)
     findings = run_findings(report)
-    show(console, report, findings, args.top, args.verbose)
-    end = _explained_end(report.crash, {code for finding in findings for code in finding.supersedes})
+    show(console, report, findings, args.verbose)
+    end = _explain_end(report.crash, {code for finding in findings for code in finding.supersedes})
     if end is not None:
         console.print(f'{as_text(end, width=min(console.width, 110), verbose=args.verbose)}\n', soft_wrap=True)
     if args.json is not None:
@@ -76,12 +69,12 @@ def run(args: argparse.Namespace) -> int:
     return CLEAN
 
 
-def _explained_end(crash: Crash, said: Container[str]) -> Optional[Explanation]:
+def _explain_end(crash: Crash, said: Container[str]) -> Optional[Explanation]:
     """Explain the exceptions of a run that died, as `mmguard explain` does; return ``None`` if findings explain
     them."""
     from mmguard.tools.explain.explained import explain_text
-    from mmguard.tools.explain.sources import marked
+    from mmguard.tools.explain.sources import mark_rank
 
-    found = explain_text(marked(rank.traceback, rank.flight.rank) for rank in crash.ranks if rank.traceback)
+    found = explain_text(mark_rank(rank.traceback, rank.flight.rank) for rank in crash.ranks if rank.traceback)
     is_said = found is not None and found.signature is not None and found.signature.code in said
     return None if is_said else found

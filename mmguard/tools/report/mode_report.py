@@ -85,15 +85,13 @@ def _iterations(filled: Dict[str, Dict[str, int]]) -> int:
     return sum(sum(by_rank.values()) for by_rank in filled.values())
 
 
-def mode_reports(
-    lines: Dict[str, ModeTotals], run: LoggedRun, num_classes: Optional[int], ignore_index: Optional[int]
-) -> List[ModeReport]:
-    """Return the modes of a run, from its log and its records; values of the user take precedence over both."""
+def mode_reports(lines: Dict[str, ModeTotals], run: LoggedRun, num_classes: Optional[int]) -> List[ModeReport]:
+    """Return the modes of a run, from its log and its records; a given number of classes takes precedence over both."""
     reports = []
     for mode in dict.fromkeys((*lines, *run.modes)):
         report = ModeReport(mode, lines.get(mode, ModeTotals()), run.modes.get(mode))
         said = LabelSpaces() if report.logged is None else report.logged.spaces
-        report.spaces = from_options(num_classes, ignore_index, said)
+        report.spaces = from_options(num_classes, None, said)
         report.data_roots = [] if report.logged is None else report.logged.data_roots
         for kind in KINDS:
             offending = report.spaces.get(kind) is not None and report.lines.files[kind]

@@ -23,10 +23,12 @@ from mmguard.tools.report.run_report import Crash, RankCrash, RunReport
 
 #: Number of batches and files of a crash on the terminal; the page and the JSON show all.
 _BATCHES, _FILES = 5, 8
+#: Number of files per table.
+_WORST = 20
 
 
-def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k: int, verbose: bool = False) -> None:
-    """Print how a run ended, the findings about its ranks, and what it skipped (``top_k`` files per table)."""
+def show(console: Any, report: RunReport, run_findings: Sequence[Finding], verbose: bool = False) -> None:
+    """Print how a run ended, the findings about its ranks, and what it skipped."""
     for line in report.notes:
         console.print(visible(line))
     for line in report.problems:
@@ -37,15 +39,19 @@ def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k
         console.print(finding_on_screen(finding, verbose=verbose), soft_wrap=True)
         console.print()
     for mode in report.modes:
-        _print_mode(console, mode, report.ranks, top_k, verbose)
+        _print_mode(console, mode, report.ranks, verbose)
 
 
-def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbose: bool) -> None:
+def _print_mode(console: Any, report: ModeReport, ranks: int, verbose: bool) -> None:
     mode, lines = report.mode, report.lines
     if report.skipped_nothing:
-        console.print(describe_valid(mode, report.in_all) or f'{mode}: {_without_labels(report)}')
+        empty = report.in_all.empty_images
+        seen = (
+            f'{quantity(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
+        )
+        console.print(describe_valid(mode, report.in_all) or f'{mode}: {seen}')
     else:
-        _print_skipped(console, report, ranks, top_k)
+        _print_skipped(console, report, ranks)
     if report.note:
         console.print(report.note, style='yellow')
     for kind in KINDS:
@@ -57,24 +63,18 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbos
             console.print(f'  or, with --verbose: {", ".join(finding.code for finding in findings[1:])}')
         if lines.files[kind] and report.spaces.get(kind) is None:
             console.print(
-                f'{mode}, {kind}: nothing beside the log says how many classes there are; with --num-classes N the '
-                f'likely cause is named'
+                f'{mode}, {kind}: the number of classes is not known: with --num-classes N the likely cause is named'
             )
 
 
-def _without_labels(report: ModeReport) -> str:
-    empty = report.in_all.empty_images
-    return f'{quantity(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
-
-
-def _print_skipped(console: Any, report: ModeReport, ranks: int, top_k: int) -> None:
+def _print_skipped(console: Any, report: ModeReport, ranks: int) -> None:
     mode, totals, in_all = report.mode, report.lines, report.in_all
     for kind in KINDS:
         if totals.files[kind]:
             title = f'mmguard: {mode}, {kind}'
             worst = totals.worst(kind)
-            shown = [replace(tally, source=path_of(str(tally.source), report.data_roots)) for tally in worst[:top_k]]
-            for row in format_files(title, shown, len(worst[top_k:])):
+            shown = [replace(tally, source=path_of(str(tally.source), report.data_roots)) for tally in worst[:_WORST]]
+            for row in format_files(title, shown, len(worst[_WORST:])):
                 console.print(row, soft_wrap=True)
     for line in describe_totals(replace(in_all, filled={}), ranks) + describe_reasons_by_kind(
         {kind: values_of(kind, in_all, totals) for kind in KINDS}
@@ -89,11 +89,9 @@ def _print_crash(console: Any, crash: Crash) -> None:
     console.print(Text.assemble(('crash: ', 'bold red'), visible(first.said)))
     for line in (first.error, f'at {first.place}' if first.place else ''):
         if line:
-            console.print(Text(f'  {_shortened(visible(line))}'))
+            console.print(Text(f'  {_shorten(visible(line))}'))
     for rank in crash.ranks[1:]:
-        console.print(
-            Text(f'       {visible(rank.said)}{f": {_shortened(visible(rank.error))}" if rank.error else ""}')
-        )
+        console.print(Text(f'       {visible(rank.said)}{f": {_shorten(visible(rank.error))}" if rank.error else ""}'))
     if first.batches:
         console.print(_batches(first))
     console.print(Text.assemble('  which sample it is: ', (visible(crash.replay), 'bold cyan')), soft_wrap=True)
@@ -118,7 +116,7 @@ def _batches(rank: RankCrash) -> Table:
     return table
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return the first line, and the ranks and parameters without a gradient."""
     lines = text.split('\n')
     return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *find_unused([text]).lines])
@@ -132,7 +130,14 @@ def as_json(report: RunReport, run_findings: Sequence[Finding], end: Optional[Ex
         'unread': asdict(report.unread),
         'findings': [unpack(finding) for finding in run_findings],
         'modes': {mode.mode: _mode(mode) for mode in report.modes},
-        'crash': _crash(crash) if crash.ranks or crash.problems else None,
+        'crash': {
+            'ranks': [_rank(rank) for rank in crash.ranks],
+            'silent_ranks': crash.silent,
+            'problems': crash.problems,
+            'replay': crash.replay if crash.ranks else None,
+        }
+        if crash.ranks or crash.problems
+        else None,
         'explanation': None if end is None else explanation_as_json(end, ''),
     }
 
@@ -157,26 +162,20 @@ def _mode(report: ModeReport) -> Dict[str, Any]:
             'mapped': total.mapped,
             'num_classes': None if space is None else space.num_classes,
             'ignore_index': None if space is None else space.ignore_index,
-            'files': [_without(tally.to_json(), 'total') for tally in lines.worst(kind)],  # only known per iteration
+            'files': [_drop_key(tally.to_json(), 'total') for tally in lines.worst(kind)],  # only known per iteration
             'findings': [unpack(finding) for finding in report.findings[kind]],
         }
     return record
-
-
-def _crash(crash: Crash) -> Dict[str, Any]:
-    return {
-        'ranks': [_rank(rank) for rank in crash.ranks],
-        'silent_ranks': crash.silent,
-        'problems': crash.problems,
-        'replay': crash.replay if crash.ranks else None,
-    }
 
 
 def _rank(rank: RankCrash) -> Dict[str, Any]:
     batches: List[Dict[str, Any]] = []
     for batch in rank.batches:
         samples = [
-            {'source': one.source, **{kind: _without(tally.to_json(), 'source') for kind, tally in one.invalid.items()}}
+            {
+                'source': one.source,
+                **{kind: _drop_key(tally.to_json(), 'source') for kind, tally in one.invalid.items()},
+            }
             for one in batch.samples
         ]
         # JSON does not have NaN.
@@ -195,5 +194,5 @@ def _rank(rank: RankCrash) -> Dict[str, Any]:
     }
 
 
-def _without(record: Dict[str, Any], key: str) -> Dict[str, Any]:
+def _drop_key(record: Dict[str, Any], key: str) -> Dict[str, Any]:
     return {name: value for name, value in record.items() if name != key}

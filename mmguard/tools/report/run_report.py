@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, diagnose
-from mmguard.findings.rules.run import RUN_RULES
+from mmguard.findings.rule import RunRule
+from mmguard.findings.rules import RULES
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
 from mmguard.log.flight_record import KILLED as WAS_KILLED
 from mmguard.log.flight_record import RUNNING, Flight, FlightBatch, read_flight
@@ -39,6 +39,12 @@ class RankCrash:
         """Type and message of the exception; empty without one."""
         error = self.flight.exception
         return '' if error is None else f'{error.type}: {error.message}'
+
+    @property
+    def ending(self) -> str:
+        """The kind of its end. An exception may only report that another rank is gone."""
+        raised = MISSED_ANOTHER if _OF_ANOTHER_RANK.search(self.error) else RAISED
+        return {'exception': raised, WAS_KILLED: KILLED}.get(self.flight.reason, STOOD_STILL)
 
     @property
     def traceback(self) -> str:
@@ -109,22 +115,18 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
     return crash
 
 
-def is_of_another_rank(error: str) -> bool:
-    """Return True if an exception only reports that another rank is gone."""
-    return bool(_OF_ANOTHER_RANK.search(error))
-
-
 def _order(rank: RankCrash) -> Tuple[int, str, int]:
     # A launcher kills the other ranks when one has raised an exception of its own.
-    flight = rank.flight
-    raised = flight.reason == 'exception' and not is_of_another_rank(rank.error)
-    return 0 if raised else 1 if flight.reason == WAS_KILLED else 2, flight.time, flight.rank
+    return {RAISED: 0, KILLED: 1}.get(rank.ending, 2), rank.flight.time, rank.flight.rank
 
 
 def run_findings(report: RunReport) -> List[Finding]:
     """Return the findings about the run and its ranks, the likeliest first."""
-    ranks = tuple(_rank_facts(rank) for rank in report.crash.ranks)
-    return diagnose(config=_config_of(report), rules=RUN_RULES, run=_run_facts(report), ranks=ranks)
+    ranks = tuple(
+        RankFacts(rank.flight.rank, rank.ending, rank.said, rank.error, rank.flight.iter) for rank in report.crash.ranks
+    )
+    rules = [rule for rule in RULES if issubclass(rule, RunRule)]
+    return diagnose(config=_read_settings(report), rules=rules, run=_run_facts(report), ranks=ranks)
 
 
 def _run_facts(report: RunReport) -> RunFacts:
@@ -138,19 +140,19 @@ def _run_facts(report: RunReport) -> RunFacts:
     return facts
 
 
-def _rank_facts(rank: RankCrash) -> RankFacts:
-    raised = MISSED_ANOTHER if is_of_another_rank(rank.error) else RAISED
-    ending = {'exception': raised, WAS_KILLED: KILLED}.get(rank.flight.reason, STOOD_STILL)
-    return RankFacts(rank.flight.rank, ending, rank.said, rank.error, rank.flight.iter)
+def _read_settings(report: RunReport) -> Optional[ReadConfig]:
+    """Return what the config next to the record of the rank that ended first says of unused parameters.
 
-
-def _config_of(report: RunReport) -> Optional[ReadConfig]:
-    """Return the config next to the record of the rank that ended first."""
+    It is searched, never run: a log may come from anywhere.
+    """
     path = config_of(report.crash.ranks[0].path.parent) if report.crash.ranks else None
     try:
-        return None if path is None else ReadConfig(read_config(path))
+        text = '' if path is None else path.read_text(encoding='utf-8')
     except (OSError, ValueError):
         return None
+    settings = {'find_unused_parameters': bool(re.search(r'\bfind_unused_parameters\s*=\s*True\b', text))}
+    has_wrapper = re.search(r'^model_wrapper_cfg\s*=', text, re.MULTILINE)
+    return ReadConfig({'model_wrapper_cfg': settings} if has_wrapper else settings) if text else None
 
 
 @dataclass
@@ -184,14 +186,14 @@ class RunReport:
         return not (damaged or self.crash.ranks) and all(mode.skipped_nothing for mode in self.modes)
 
 
-def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: Optional[int] = None) -> RunReport:
-    """Read a run from its log, record, flight record or folder; the given numbers take precedence over these."""
+def read_report(target: Path, num_classes: Optional[int] = None) -> RunReport:
+    """Read a run from its log, record, flight record or folder; the given number of classes takes precedence."""
     unread, files = Unread(), find_run(target)
     lines = sum_lines(*(read_logs([path], unread) for path in files.logs))
     run = read_run(files.records)
     crash = read_crash(files.crashes, run.world_size)
     known = LoggedRun() if files.crash_alone else run
-    modes = mode_reports(lines, known, num_classes, ignore_index)
+    modes = mode_reports(lines, known, num_classes)
     problems = unread.messages() + run.problems + shorten_list(crash.problems, 20)
     if not modes and not crash.ranks:
         raise NotALog('\n'.join([f'{target}: nothing that a hook of mmguard wrote: nothing to report', *problems]))
@@ -205,34 +207,3 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
         problems,
         bool(run.problems) or crash.is_damaged,
     )
-
-
-def read_config(path: Path) -> Dict[str, Any]:
-    """Return the literals of a config as mmengine writes it (``name = dict(...)``); other values are left out.
-
-    It is never run: a log may come from anywhere. Raise :class:`ValueError` if it is not Python.
-    """
-    try:
-        tree = ast.parse(path.read_text(encoding='utf-8'))
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f'{path}: no config: {error}') from error
-    config: Dict[str, Any] = {}
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            config[statement.targets[0].id] = _value(statement.value)
-    return config
-
-
-def _value(node: ast.AST) -> Any:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == 'dict':
-        return {word.arg: _value(word.value) for word in node.keywords if word.arg}
-    if isinstance(node, ast.Dict):
-        return {
-            _value(k): _value(v) for k, v in zip(node.keys, node.values) if isinstance(k, (ast.Constant, ast.UnaryOp))
-        }
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return [_value(element) for element in node.elts]
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError):
-        return None

@@ -19,7 +19,9 @@ from mmguard.tools.arguments import (
     positive,
     processes,
 )
-from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
+from mmguard.tools.exit_codes import COULD_NOT_RUN
+from mmguard.tools.machine_formats import entry_of
+from mmguard.tools.selection import add_selection, selection_of
 
 if TYPE_CHECKING:
     from mmguard.formats.maps.record import Journal
@@ -136,29 +138,28 @@ def add_to(commands: Any) -> None:
     out = parser.add_argument_group('output')
     out.add_argument('--json', metavar='FILE', help='write everything as JSON (-: to standard output)')
     out.add_argument('--html', metavar='FILE', help='write one self-contained page with pictures of the worst files')
-    add_verbose(parser)
+    add_selection(out)
+    add_verbose(out)
     parser.set_defaults(
         run=run, interrupted='mmguard scan: interrupted; what was read is kept, the same command with --resume goes on'
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.findings.engine import verify_edits
     from mmguard.findings.wording import apply_hint, fix_hint
-    from mmguard.properties.builder import verifier_of
     from mmguard.scanning.plans import plan_of
-    from mmguard.scanning.run import run_plan
+    from mmguard.scanning.run import run_plan, verify_results
     from mmguard.storage.urls import enter
     from mmguard.tools.console import Console
-    from mmguard.tools.outputs import write_json
-    from mmguard.tools.scan.output import ScanProgress, as_json, show, show_failed, write_page
+    from mmguard.tools.outputs import write_json, write_output
+    from mmguard.tools.scan.output import ScanProgress, as_json, as_page, show, show_failed
 
     if args.html:
         import mmguard.tools.page.html  # noqa: F401  fail before hours of reading if a dependency is missing
     args.target = enter(args.target)
     options = options_of(args)
-    # Standard output is for the JSON if it goes there.
-    console = Console(stderr=args.json == '-', soft_wrap=True, highlight=False)
+    selection = selection_of(args)
+    console = Console(stderr=not selection.for_people, soft_wrap=True, highlight=False)
     with ExitStack() as stack:
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
         plan = plan_of(args.target, options)
@@ -168,14 +169,13 @@ def run(args: argparse.Namespace) -> int:
             journal = stack.enter_context(_journal(args))
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
-        if plan.tree is not None:
-            verifier = stack.enter_context(verifier_of(plan.tree, args.run_code, not args.no_verify))
-            for result in results:
-                result.findings = verify_edits(result.findings, plan.tree, verifier)
+        for result in results:
+            result.findings = selection.keep(result.findings)
+        verify_results(results, plan, not args.no_verify)
     if args.json:
         write_json(args.json, as_json(args.target, results, plan.failed))
     if args.html:
-        write_page(args.html, args.target, results)
+        write_output(args.html, as_page(args.target, results).encode('utf-8'))
     for result in results:
         show(console, result, args.verbose)
     findings = [finding for result in results for finding in result.findings]
@@ -186,9 +186,11 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         console.print(f'\npage: {args.html}', markup=False)
     show_failed(console, plan.failed)
+    entries = [entry_of(finding, args.target, result.roots) for result in results for finding in result.findings]
+    selection.write('scan', args.target, entries, plan.failed)
     if plan.failed:
         return COULD_NOT_RUN
-    return CLEAN if all(result.is_clean for result in results) else FOUND
+    return selection.exit_code([finding.severity for finding in findings])
 
 
 def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:

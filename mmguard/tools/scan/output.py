@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import LabelFacts
 from mmguard.findings.volumes import VolumeFacts
@@ -17,44 +21,60 @@ from mmguard.text import quantity
 from mmguard.tools.console import Console, Table, Text
 from mmguard.tools.on_screen import finding_on_screen
 
-_SECONDS = 0.2
+#: Seconds between two drawings of the bar, and between two lines without a terminal.
+_SECONDS, _HEARTBEAT = 0.2, 30.0
 
 
 class ScanProgress:
-    """Progress bar on the terminal; shows nothing if standard error is not one.
+    """Progress bar on the terminal; without a terminal a line on standard error every 30 seconds.
 
-    It is redrawn when files are done, not in a thread: processes are forked while it is shown.
+    The bar is redrawn when files are done, not in a thread: processes are forked while it is shown. The thread of the
+    lines writes without a lock that a forked process could inherit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, heartbeat: float = _HEARTBEAT) -> None:
         self._bar = _bar() if sys.stderr.isatty() else None
         self._task: Any = None
         self._drawn = 0.0
         self._begun = 0.0
         self._done = 0
+        self._name = ''
+        self._heartbeat = heartbeat
+        self._ended = threading.Event()
 
     def __enter__(self) -> ScanProgress:
         if self._bar is not None:
             self._bar.start()
+        else:
+            threading.Thread(target=self._write_lines, daemon=True).start()
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        self._ended.set()
         if self._bar is not None:
             self._bar.stop()
 
+    def _write_lines(self) -> None:
+        began = time.monotonic()
+        while not self._ended.wait(self._heartbeat):
+            seconds = time.monotonic() - began
+            line = f'mmguard scan: {printable(self._name)}: {quantity(self._done, "file")} after {seconds:.0f} s\n'
+            with suppress(OSError):
+                os.write(2, line.encode('utf-8', 'backslashreplace'))
+
     def start(self, source: Source) -> None:
         """Start the bar of a source."""
+        self._begun, self._done, self._name = time.monotonic(), 0, source.name
         if self._bar is None:
             return
         total = source.count()
         self._task = self._bar.add_task(printable(source.name), total=total, rate='')
-        self._begun, self._done = time.monotonic(), 0
         self._bar.refresh()
 
     def advance(self, files: int) -> None:
+        self._done += files
         if self._bar is None or self._task is None:
             return
-        self._done += files
         now = time.monotonic()
         rate = f'{self._done / max(now - self._begun, 1e-6):,.0f} files/s'
         self._bar.update(self._task, advance=files, rate=rate)
@@ -89,7 +109,7 @@ def show_cases(console: Console, volumes: VolumeFacts) -> None:
     rows = sorted(
         (fault.case, fault.file, kind, number, fault)
         for kind in volumes.faults
-        for number, fault in enumerate(volumes.of(kind))
+        for number, fault in enumerate(volumes.find_faults(kind))
     )
     if not rows:
         return
@@ -145,6 +165,16 @@ def show_failed(console: Console, failed: Sequence[str]) -> None:
         console.print(Text(f'could not run: {printable(failure)}', style='bold red'))
 
 
+def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 100) -> str:
+    """Return what the command prints of the data sets."""
+    lines = io.StringIO()
+    console = Console(file=lines, width=width, soft_wrap=True, highlight=False)
+    for result in results:
+        show(console, result)
+    show_failed(console, failed)
+    return lines.getvalue()
+
+
 def _seen(result: SetResult) -> str:
     facts = result.facts
     known = f', {result.reused:,} of them unchanged since the last scan' if result.reused else ''
@@ -181,11 +211,21 @@ def _histogram(facts: LabelFacts) -> Table:
         count = rows[label]
         style = 'red' if label in facts.values else 'dim' if label == facts.ignore_index or not count else ''
         cells: List[str] = [str(label), _name(label, facts), f'{count:,}', f'{100 * count / whole:.2f} %']
-        cells += [f'{by_label[label]:,}' if label in by_label else '', '█' * round(_BAR * count / most)]
+        cells += [f'{by_label[label]:,}' if label in by_label else '', _block() * round(_BAR * count / most)]
         table.add_row(*(Text(cell) for cell in cells), style=style)
     if len(rows) > len(shown):
         table.add_row(Text('...'), Text(f'{len(rows) - len(shown)} more'))
     return table
+
+
+def _block() -> str:
+    """Return the character of a bar that standard output can write."""
+    encoding = getattr(sys.stdout, 'encoding', None) or 'ascii'
+    try:
+        '█'.encode(encoding)
+    except (LookupError, UnicodeError):
+        return '#'
+    return '█'
 
 
 def _name(label: int, facts: LabelFacts) -> str:
@@ -225,13 +265,9 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
     return {'target': target, 'datasets': sets, 'failed': list(failed)}
 
 
-def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
-    """Write the HTML page.
-
-    Raises:
-        OSError: The page cannot be written.
-    """
-    from mmguard.tools.page.html import write_scan_page
+def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = None) -> str:
+    """Return the HTML page; ``drawn`` is the number of files with pictures per data set, by default that of a page."""
+    from mmguard.tools.page.html import DRAWN, page
     from mmguard.tools.page.sections import Section, WorstFile
 
     sections: List[Section] = []
@@ -252,7 +288,7 @@ def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
             faults.sort(key=lambda fault: (-fault.voxels, fault.file))
             worst = [WorstFile(f'{fault.file}: {fault.detail}', skipped=fault.voxels) for fault in faults]
         sections.append(Section(result.name, result.facts, result.findings, worst, result.notes))
-    write_scan_page(path, f'Labels of {target}', sections)
+    return page(f'Labels of {target}', sections, drawn=DRAWN if drawn is None else drawn)
 
 
 def _plain(value: Any) -> Any:

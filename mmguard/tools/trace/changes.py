@@ -31,24 +31,19 @@ def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, aft
         if raw in rule.label_map:
             return f'label_map of {name}: {{{raw}: {rule.label_map[raw]}}}'
         return f'{name} sanitizes it: on_invalid={rule.on_invalid!r}'
-    reasons: List[str] = []
-    value = raw
-    if after.label.dtype == 'uint8' and not 0 <= value <= 255:
-        value %= 256
-        reasons.append(f'{name} casts to uint8: {raw} wraps to {value} (modulo 256)')
+    is_uint8 = after.label.dtype == 'uint8'
+    wrapped = raw % 256 if is_uint8 else raw
+    shifted = wrapped
     if getattr(transform, 'reduce_zero_label', False):
-        shifted = 255 if value in (0, 255) else value - 1
-        if shifted != value:
-            reasons.append(f'reduce_zero_label: {value} to {shifted}')
-        value = shifted
-    maps: Dict[int, int] = before.label_map
-    if value in maps:
-        if maps[value] != value:
-            reasons.append(f'label_map of the data set: {{{value}: {maps[value]}}}')
-        value = maps[value] % 256 if after.label.dtype == 'uint8' else maps[value]
-    if value != label or not reasons:
-        return f'{name} maps {raw} to {label}'
-    return ', then '.join(reasons)
+        shifted = 255 if wrapped in (0, 255) else wrapped - 1
+    mapped = before.label_map.get(shifted, shifted)
+    reasons = [
+        *([f'{name} casts to uint8: {raw} wraps to {wrapped} (modulo 256)'] if wrapped != raw else []),
+        *([f'reduce_zero_label: {wrapped} to {shifted}'] if shifted != wrapped else []),
+        *([f'label_map of the data set: {{{shifted}: {mapped}}}'] if mapped != shifted else []),
+    ]
+    explained = reasons and label == (mapped % 256 if is_uint8 else mapped)
+    return ', then '.join(reasons) if explained else f'{name} maps {raw} to {label}'
 
 
 def map_faults(before: Snapshot, after: Snapshot, transform: Any) -> List[Fault]:
@@ -149,7 +144,7 @@ def _label_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Seq
             for raw, label in mapping.items()
             if raw != label
         ]
-    return _moved(before, after, transform, mixed)
+    return _find_moves(before, after, transform, mixed)
 
 
 def pointwise(before: np.ndarray, after: np.ndarray) -> Optional[Dict[int, int]]:
@@ -164,7 +159,7 @@ def pointwise(before: np.ndarray, after: np.ndarray) -> Optional[Dict[int, int]]
     return {int(old[pair // len(new)]): int(new[pair % len(new)]) for pair in pairs.tolist()}
 
 
-def _moved(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:
+def _find_moves(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:
     """Return the changes by a step that moves, cuts, scales or mixes pixels."""
     assert before.label is not None
     assert after.label is not None
@@ -174,18 +169,16 @@ def _moved(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Ru
     for value, count in new.items():
         if value not in old:
             found.append(Change('appears', value, count, _origin(value, before, after, transform, mixed)))
-        elif value in filled and count > _expected(old[value], before.label, after.label):
-            gained = count - _expected(old[value], before.label, after.label)
+        elif value in filled and count > _expect_count(old[value], before.label, after.label):
+            gained = count - _expect_count(old[value], before.label, after.label)
             found.append(Change('grows', value, gained, f'fill value {filled[value]} of {after.step}'))
     found += [
-        Change('vanishes', value, count, f'none is left after {after.step}')
-        for value, count in old.items()
-        if value not in new
+        Change('vanishes', value, count, f'gone after {after.step}') for value, count in old.items() if value not in new
     ]
     return found
 
 
-def _expected(count: int, before: np.ndarray, after: np.ndarray) -> int:
+def _expect_count(count: int, before: np.ndarray, after: np.ndarray) -> int:
     """Return the expected number of pixels if an image is only scaled down, cut or turned; padding does not reduce
     it."""
     return count if after.size >= before.size else round(count * after.size / before.size)
@@ -237,10 +230,10 @@ def _instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: 
     if after.instances is None:
         if after.note:
             return []
-        return [_of_instance('vanishes', i, f'{after.step} keeps no instances') for i in before.instances or ()]
+        return [_change_instance('vanishes', i, f'{after.step} keeps no instances') for i in before.instances or ()]
     if before.instances is None:
-        return [_of_instance('appears', i, f'{i} loaded by {after.step}') for i in after.instances]
-    moved = _projected(before, after)
+        return [_change_instance('appears', i, f'{i} loaded by {after.step}') for i in after.instances]
+    moved = _project_boxes(before, after)
     pairs = matches(before.instances, moved, after.instances, after.size, _is_recorded(before, after))
     found: List[Change] = []
     kept, made = set(), set()
@@ -249,25 +242,25 @@ def _instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: 
         made.add(new)
         was, now = before.instances[old], after.instances[new]
         if was.label != now.label:
-            found.append(_of_instance('becomes', was, f'{after.step} maps it: {was}', now.label))
+            found.append(_change_instance('becomes', was, f'{after.step} maps it: {was}', now.label))
         if was.ignored != now.ignored:
             what = 'is ignored' if now.ignored else 'is trained'
-            found.append(_of_instance(what, now, f'by {_reason(after, was) if now.ignored else after.step}: {was}'))
+            found.append(_change_instance(what, now, f'by {_reason(after, was) if now.ignored else after.step}: {was}'))
     for index, instance in enumerate(before.instances):
         if index not in kept:
             why = _why_gone(before, after, transform, instance, moved[index])
-            found.append(_of_instance('vanishes', instance, f'{instance}: {why}'))
+            found.append(_change_instance('vanishes', instance, f'{instance}: {why}'))
     for index, instance in enumerate(after.instances):
         if index not in made:
             origin = f'made by {after.step}'
             for run in mixed:
                 if run.steps and any(one.label == instance.label for one in run.steps[-1].after.instances or ()):
                     origin = f'mixed in from {run.image}'
-            found.append(_of_instance('appears', instance, f'{instance}: {origin}'))
+            found.append(_change_instance('appears', instance, f'{instance}: {origin}'))
     return found
 
 
-def _of_instance(what: str, instance: Instance, origin: str, to: Optional[int] = None) -> Change:
+def _change_instance(what: str, instance: Instance, origin: str, to: Optional[int] = None) -> Change:
     return Change(what, instance.label, 1, origin, to, 'instances')
 
 
@@ -288,7 +281,7 @@ def matches(
     for i, was in enumerate(old):
         for j, now in enumerate(new):
             distance = _distance(moved[i], now.box)
-            if distance <= allowed or _overlap(moved[i], now.box) > 0.6:
+            if distance <= allowed:
                 # Prefer the same label, then the order of the sample, which transforms keep.
                 ranked.append((was.label != now.label, distance, abs(i - j), i, j))
     pairs: List[Tuple[int, int]] = []
@@ -323,16 +316,7 @@ def _distance(box: Sequence[float], other: Sequence[float]) -> float:
     return worst if worst == worst else float('inf')
 
 
-def _overlap(box: Sequence[float], other: Sequence[float]) -> float:
-    width = min(box[2], other[2]) - max(box[0], other[0])
-    height = min(box[3], other[3]) - max(box[1], other[1])
-    if not (width > 0 and height > 0):
-        return 0.0
-    areas = [(b[2] - b[0]) * (b[3] - b[1]) for b in (box, other)]
-    return width * height / (sum(areas) - width * height)
-
-
-def _projected(before: Snapshot, after: Snapshot) -> List[Tuple[float, ...]]:
+def _project_boxes(before: Snapshot, after: Snapshot) -> List[Tuple[float, ...]]:
     """Return the expected boxes after the step, clipped to the image."""
     boxes = [instance.box for instance in before.instances or ()]
     if after.homography is not None and before.step != 'annotation file':
@@ -343,7 +327,7 @@ def _projected(before: Snapshot, after: Snapshot) -> List[Tuple[float, ...]]:
             return [tuple(box) for box in boxes]
         boxes = [_project(box, matrix) for box in boxes]
     moved_image = before.size != after.size or after.homography is not None
-    return [_clipped(box, after.size) if moved_image else tuple(box) for box in boxes]
+    return [_clip(box, after.size) if moved_image else tuple(box) for box in boxes]
 
 
 def _project(box: Sequence[float], matrix: np.ndarray) -> Any:
@@ -354,7 +338,7 @@ def _project(box: Sequence[float], matrix: np.ndarray) -> Any:
     return float(x.min()), float(y.min()), float(x.max()), float(y.max())
 
 
-def _clipped(box: Sequence[float], size: Optional[Tuple[int, int]]) -> Tuple[float, ...]:
+def _clip(box: Sequence[float], size: Optional[Tuple[int, int]]) -> Tuple[float, ...]:
     if size is None:
         return tuple(box)
     height, width = size

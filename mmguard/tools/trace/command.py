@@ -104,4 +104,5 @@ def _choose(tracer: Tracer, console: Any, args: argparse.Namespace) -> List[Stor
         number = None if args.sample is None else tracer.find(args.sample)
         return tracer.repeat(args.samples, number)
     with console.status(f'looking for {args.value} in {len(tracer):,} samples'):
-        return list(islice((story for story in tracer.stories() if story.holds(args.value)), args.samples))
+        stories = map(tracer.trace, range(len(tracer)))
+        return list(islice((story for story in stories if story.holds(args.value)), args.samples))

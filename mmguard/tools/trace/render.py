@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.labels.spaces import KINDS, LabelSpaces
 from mmguard.text import quantity, visible_name
 from mmguard.tools.console import Table, Text
 from mmguard.tools.trace.changes import Change
-from mmguard.tools.trace.snapshot import Instance
+from mmguard.tools.trace.snapshot import Instance, Snapshot
 from mmguard.tools.trace.tracer import Leg, Story
 
 _SIGNS = {'appears': '+', 'vanishes': '-', 'grows': '+', 'becomes': '→', 'is ignored': '-', 'is trained': '+'}
@@ -28,9 +28,10 @@ def print_story(console: Any, story: Story, spaces: LabelSpaces, value: Optional
         table.add_column(str(value), justify='right', style='bold')
     table.add_column('what changed', overflow='fold')
     for leg in story.legs:
-        row: List[Any] = [Text(leg.name), _size(leg)]
+        size = leg.after.size
+        row: List[Any] = [Text(leg.name), '' if size is None else f'{size[0]} x {size[1]}']
         if value is not None:
-            row.append(_count(leg, value))
+            row.append(_count(leg.after, value))
         table.add_row(*row, _describe_labels(leg, spaces))
     console.print(table)
     for mixed in story.mixed:
@@ -39,17 +40,9 @@ def print_story(console: Any, story: Story, spaces: LabelSpaces, value: Optional
         console.print(f'the pipeline ended here: {story.error}', style='bold red')
 
 
-def _size(leg: Leg) -> str:
-    return '' if leg.after.size is None else f'{leg.after.size[0]} x {leg.after.size[1]}'
-
-
-def _count(leg: Leg, value: int) -> str:
-    after = leg.after
-    if after.label is not None:
-        return f'{after.values.get(value, 0):,}'
-    if after.instances is not None:
-        return f'{after.labels.get(value, 0):,}'
-    return ''
+def _count(after: Snapshot, value: int) -> str:
+    counts = after.values if after.label is not None else after.labels
+    return '' if after.label is None and after.instances is None else f'{counts.get(value, 0):,}'
 
 
 def _describe_labels(leg: Leg, spaces: LabelSpaces) -> Any:
@@ -60,30 +53,18 @@ def _describe_labels(leg: Leg, spaces: LabelSpaces) -> Any:
         lines.append(_summary(leg, spaces))
     for fault in leg.faults:
         lines.append(f'{fault.what}{f": {fault.where}" if fault.where else ""}\n', style='bold red')
-    # Show invalid values first.
-    sentences = sorted(grouped(leg.changes, spaces), key=lambda sentence: not sentence.invalid)
-    for sentence in sentences[:MOST]:
-        style = 'bold red' if sentence.invalid else 'dim' if sentence.sign == '-' else ''
-        lines.append(f'{sentence}\n', style=style)
+    sentences = group_changes(leg.changes, spaces)
+    for sentence, invalid in sentences[:MOST]:
+        lines.append(f'{sentence}\n', style='bold red' if invalid else 'dim' if sentence[0] == '-' else '')
     if len(sentences) > MOST:
         lines.append(f'... and {len(sentences) - MOST} more\n')
     lines.rstrip()
     return lines
 
 
-class Sentence(NamedTuple):
-    """Changes of several values with the same origin, as one sentence."""
-
-    sign: str
-    words: str
-    invalid: bool
-
-    def __str__(self) -> str:
-        return f'{self.sign} {self.words}'
-
-
-def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
-    """Return one sentence per origin: ``+ 225, 241 appear (17 px), invalid: interpolation by Resize ...``."""
+def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[str, bool]]:
+    """Return one sentence per origin, ``+ 225, 241 appear (17 px, invalid): interpolation by Resize ...``, and True if
+    it makes something invalid."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
         invalid = change.makes is not None and is_invalid(spaces, change.makes, change.kind)
@@ -93,11 +74,10 @@ def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
     for (what, to, kind, origin, invalid), group in groups.items():
         count = sum(change.count for change in group)
         verb = _PLURAL.get(what, what) if len(group) > 1 else what
-        words = f'{ranges(sorted(change.value for change in group))} {verb}'
-        words += '' if to is None else f' {to}'
-        words += f' ({amount(count, kind)}{", invalid" if invalid else ""}): {origin}'
-        shown.append(Sentence(_SIGNS[what], words, invalid))
-    return shown
+        sentence = f'{_SIGNS[what]} {ranges(sorted(change.value for change in group))} {verb}'
+        sentence += '' if to is None else f' {to}'
+        shown.append((f'{sentence} ({amount(count, kind)}{", invalid" if invalid else ""}): {origin}', invalid))
+    return sorted(shown, key=lambda one: not one[1])
 
 
 def _summary(leg: Leg, spaces: LabelSpaces) -> str:
@@ -154,15 +134,11 @@ def mistakes_in(story: Story, spaces: LabelSpaces) -> List[str]:
     return list(dict.fromkeys([*values, *faults]))
 
 
-class Coverage(NamedTuple):
-    """Kinds of annotations that were checked in all stories, and other kinds that the samples have."""
+def coverage_of(stories: Sequence[Story], spaces: LabelSpaces) -> Tuple[List[str], List[str]]:
+    """Return the kinds of annotations that were checked in all stories, and other kinds that the samples have.
 
-    checked: List[str]
-    unchecked: List[str]
-
-
-def coverage_of(stories: Sequence[Story], spaces: LabelSpaces) -> Coverage:
-    """Collect the checked kinds; labels without a known number of classes are not checked."""
+    Labels without a known number of classes are not checked.
+    """
     shots = [leg.after for story in stories for leg in story.legs]
     seen = {kind for shot in shots for kind in shot.checked}
     for kind, holds in zip(KINDS, (any(s.label is not None for s in shots), any(s.instances for s in shots))):
@@ -171,7 +147,7 @@ def coverage_of(stories: Sequence[Story], spaces: LabelSpaces) -> Coverage:
     checked = {kind for kind in seen if kind in known or not kind.startswith('labels')}
     others = {name for shot in shots for name in shot.unchecked} | {shot.note for shot in shots if shot.note}
     without = {f'{kind} (num_classes is not known)' for kind in seen - checked}
-    return Coverage(sorted(checked), sorted(without | others))
+    return sorted(checked), sorted(without | others)
 
 
 def print_verdict(console: Any, stories: Sequence[Story], spaces: LabelSpaces) -> None:
@@ -180,15 +156,15 @@ def print_verdict(console: Any, stories: Sequence[Story], spaces: LabelSpaces) -
     for story in stories:
         for mistake in mistakes_in(story, spaces):
             found.setdefault(mistake, []).append(story)
-    number, coverage = quantity(len(stories), 'sample'), coverage_of(stories, spaces)
+    number, (checked, unchecked) = quantity(len(stories), 'sample'), coverage_of(stories, spaces)
     for mistake, where in found.items():
         place = f' (in {len(where)} of {number}, first: --sample {where[0].index} --seed {where[0].seed})'
         place = place if len(stories) > 1 else ''
         console.print(f'invalid, at one step or another: {mistake}{place}', style='bold red')
-    if not found and coverage.checked:
-        console.print(f'valid at every step of {number}: {", ".join(coverage.checked)}')
-    if coverage.unchecked:
-        console.print(f'not checked: {", ".join(coverage.unchecked)}', style='yellow')
+    if not found and checked:
+        console.print(f'valid at every step of {number}: {", ".join(checked)}')
+    if unchecked:
+        console.print(f'not checked: {", ".join(unchecked)}', style='yellow')
     if len(stories) == 1 and stories[0].is_random:
         console.print('The pipeline draws at random: one sample shows one draw. `--samples 50` traces more.')
 

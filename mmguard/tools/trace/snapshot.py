@@ -91,7 +91,7 @@ class Snapshot:
         return value in self.values or any(instance.label == value for instance in self.instances or ())
 
 
-def of_annotations(results: Dict[str, Any]) -> Snapshot:
+def read_annotations(results: Dict[str, Any]) -> Snapshot:
     """Return what is known before loading: the instances of the annotation file, and the label map on disk."""
     shot = Snapshot('disk')
     shot.label_map = {int(raw): int(label) for raw, label in (results.get('label_map') or {}).items()}
@@ -107,16 +107,16 @@ def of_annotations(results: Dict[str, Any]) -> Snapshot:
         if any('bbox' in one for one in found):
             _check_boxes(shot)
     elif results.get('gt_label') is not None:
-        shot.step, shot.instances = 'annotation', _of_image(results['gt_label'])
+        shot.step, shot.instances = 'annotation', _make_image_label(results['gt_label'])
     path = results.get('seg_map_path')
     if path is not None:
-        shot.label, shot.note = _stored(str(path))
+        shot.label, shot.note = _read_stored(str(path))
         if shot.label is not None:
             shot.size = shot.label.shape[0], shot.label.shape[1]
     return shot
 
 
-def _stored(path: str) -> Tuple[Optional[np.ndarray], str]:
+def _read_stored(path: str) -> Tuple[Optional[np.ndarray], str]:
     """Return a label file as stored, and the reason if it cannot be shown."""
     from PIL import Image
 
@@ -152,7 +152,7 @@ def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
         shot.label = np.array(label)
     shot.unchecked = {key for key in results if key.startswith('gt_') and key not in _FIELDS}
     shot.size = _size_of(shot.label, results.get('img_shape'))
-    shot.homography = _copy(results.get('homography_matrix'))
+    shot.homography = _copy_homography(results)
     shot.guard = tallies_of(results)
     if results.get('gt_bboxes_labels') is not None or results.get('gt_bboxes') is not None:
         shot.instances = _instances(
@@ -160,7 +160,7 @@ def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
         )
         _check_instances(shot, results.get('gt_bboxes'), results.get('gt_masks'), results.get('img_shape'))
     elif results.get('gt_label') is not None:
-        shot.instances = _of_image(results['gt_label'])
+        shot.instances = _make_image_label(results['gt_label'])
 
 
 def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
@@ -172,7 +172,7 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
             data.cpu().numpy().squeeze(0) if data.ndim == 3 and len(data) == 1 else data.cpu().numpy()
         )
     shot.size = _size_of(shot.label, sample.get('img_shape'))
-    shot.homography = _copy(sample.get('homography_matrix'))
+    shot.homography = _copy_homography(sample)
     shot.guard = tallies_of(sample)
     trained, ignored = sample.get('gt_instances'), sample.get('ignored_instances')
     if trained is not None and trained.keys():
@@ -184,7 +184,7 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
             shot.instances += _instances(ignored.get('bboxes'), ignored.get('labels'), flags)
     label = getattr(sample.get('gt_label'), 'label', sample.get('gt_label'))  # mmdet's has the tensor as an attribute
     if hasattr(label, 'tolist'):
-        shot.instances = _of_image(label)
+        shot.instances = _make_image_label(label)
 
 
 #: Fields of a sample that are inspected, and those of its instances.
@@ -228,13 +228,14 @@ def _find_mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> 
     return faults + [Fault(f'a mask of label {one.label} holds no pixel', str(one)) for one in empty]
 
 
+def _copy_homography(sample: Any) -> Optional[np.ndarray]:
+    matrix = sample.get('homography_matrix')
+    return None if matrix is None else np.array(matrix, dtype=np.float64)
+
+
 def _size_of(label: Optional[np.ndarray], img_shape: Any) -> Optional[Tuple[int, int]]:
     shape = label.shape if label is not None else img_shape
     return None if shape is None or len(shape) < 2 else (int(shape[0]), int(shape[1]))
-
-
-def _copy(array: Any) -> Optional[np.ndarray]:
-    return None if array is None else np.array(array, dtype=np.float64)
 
 
 def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
@@ -248,7 +249,7 @@ def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
     return [Instance(int(label), _box(box), ignored) for label, box, ignored in zip(classes, corners, left_out)]
 
 
-def _of_image(labels: Any) -> List[Instance]:
+def _make_image_label(labels: Any) -> List[Instance]:
     found = np.atleast_1d(np.asarray(labels)).tolist()
     return [Instance(label, _box(())) for label in found if label != NO_LABEL]
 
@@ -292,13 +293,13 @@ class Recorder:
 
     def watch(self, pipeline: Any) -> None:
         """Watch a data set's own pipeline (an mmengine ``Compose``)."""
-        pipeline.transforms = [_Start(self), *self._watched(pipeline.transforms, '')]
+        pipeline.transforms = [self.begin, *self._watch_steps(pipeline.transforms, '')]
 
     def watch_mixing(self, transforms: List[Any]) -> List[Any]:
         """Return the transforms of a ``MultiImageMixDataset``, watched: they work on the first image."""
         return [_Watched(transform, self, type(transform).__name__, outer=True) for transform in transforms]
 
-    def _watched(self, transforms: List[Any], path: str) -> List[Any]:
+    def _watch_steps(self, transforms: List[Any], path: str) -> List[Any]:
         watched = []
         for transform in transforms:
             name = type(transform).__name__
@@ -308,24 +309,26 @@ class Recorder:
                 self._open_up(transform, inside)
                 watched.append(transform)
             else:
-                beside = getattr(transform, 'pre_transform', None)
-                if hasattr(beside, 'transforms'):  # mmyolo's Mosaic and MixUp load further images with it
-                    self.watch(beside)
+                inner = getattr(transform, 'pre_transform', None)
+                if hasattr(inner, 'transforms'):  # mmyolo's Mosaic and MixUp load further images with it
+                    self.watch(inner)
                 watched.append(_Watched(transform, self, here))
         return watched
 
     def _open_up(self, transform: Any, path: str) -> None:
         parts = transform.transforms
         if isinstance(parts, (list, tuple)):
-            transform.transforms = self._watched(list(parts), path)
+            transform.transforms = self._watch_steps(list(parts), path)
         else:
             self._open_up(parts, path)
 
     # ---- reports of the watched transforms
 
-    def begin(self, results: Any) -> None:
-        self._open = Run(str(results.get('img_path') or file_of(results) or '<unknown>'), of_annotations(results))
+    def begin(self, results: Any) -> Any:
+        """Begin a run, as the step before the first transform."""
+        self._open = Run(str(results.get('img_path') or file_of(results) or '<unknown>'), read_annotations(results))
         self.runs.append(self._open)
+        return results
 
     def place(self) -> Tuple[Optional[Run], int]:
         """Return the image that a step is about to work on, and the number of images begun."""
@@ -343,19 +346,8 @@ class Recorder:
         run.steps.append(step)
 
 
-class _Start:
-    """Step before the first transform: begins a run."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    def __call__(self, results: Any) -> Any:
-        self._recorder.begin(results)
-        return results
-
-
 class _Watched:
-    """A transform that reports the sample after it; otherwise it behaves as the transform itself."""
+    """A transform that reports the sample after it, and behaves as the transform itself."""
 
     def __init__(self, transform: Any, recorder: Recorder, name: str, outer: bool = False) -> None:
         self._transform = transform

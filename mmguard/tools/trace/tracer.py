@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, Iterator, List, Optional, Set
+from typing import Any, List, Optional, Set
 
 from mmguard.errors import CannotRun
 from mmguard.properties.datasets import innermost, seed_all
@@ -89,10 +89,6 @@ class Tracer:
         except Exception:  # it may need parts of the whole model
             return
         run.steps.append(Step(self._preprocessor, after))
-
-    def stories(self) -> Iterator[Story]:
-        for number in range(len(self)):
-            yield self.trace(number)
 
     def repeat(self, samples: int, number: Optional[int] = None) -> List[Story]:
         """Repeat the trace for evenly chosen samples, or several times for one sample, each time with another seed."""

@@ -13,7 +13,6 @@ from meanings import MEANS, TRUE_BOXES
 from once_a_run import once_a_run
 from real_reports import DETECTION, SEGMENTATION
 from situation import SCAN
-from stock_losses import loss_fault
 from targets import Build, Target, scan_sets, target_of, write_edit
 from trained import Trained, trained_on
 
@@ -192,8 +191,6 @@ def judged(
     if again.has_error:
         # What was so before, and is still said to be an error, is no work of the edit.
         harm = [fault for fault in harm if fault not in harm_of(name, before, before)]
-    else:
-        faults += loss_fault(trained)
     return Followed(edit, old, tuple(sorted(again.codes)), tuple(faults), tuple(harm), again.has_error)
 
 

@@ -30,7 +30,7 @@ def test_the_commands_agree_on_every_config_with_its_data() -> None:
 
 
 def test_the_commands_agree_on_official_configs() -> None:
-    """Of every third folder; every_opinion.py has all configs, and tests/labels one of each folder."""
+    """Of every third folder; tests/labels has one of each folder."""
     first: Dict[Path, Path] = {}
     for _, file in shipped_configs():
         first.setdefault(file.parent, file)

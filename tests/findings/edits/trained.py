@@ -10,7 +10,6 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 from xml.etree import ElementTree
 
 import numpy as np
-from around_files import data_of_boxes
 from PIL import Image
 from targets import scan_sets
 
@@ -291,3 +290,13 @@ def _boxes_alone(path: Path, facts: LabelFacts) -> Dict[str, List[Sequence[float
         return boxes_of(dataset.get_data_info(place) for place in range(len(dataset)))
     except Exception:
         return {}
+
+
+def data_of_boxes(path: Path, facts: LabelFacts) -> Dict[str, Any]:
+    """mmdet's data set of a COCO JSON, or of a VOC folder."""
+    assert facts.annotations is not None
+    metainfo = dict(classes=[str(name) for name in facts.annotations.categories.values()])
+    if path.is_dir():
+        place = dict(data_root=str(path), ann_file='ImageSets/Main/train.txt', data_prefix=dict(sub_data_root=''))
+        return dict(type='XMLDataset', metainfo=metainfo, **place)
+    return dict(type='CocoDataset', metainfo=metainfo, ann_file=str(path), data_prefix=dict(img=str(path.parent)))

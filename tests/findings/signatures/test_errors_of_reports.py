@@ -151,7 +151,7 @@ OPEN = {
     'num_classes of the base config': ('MG201', NOT_ALLOWED),
     'the class list was cut to two names': ('MG107', NOT_ALLOWED),
     'the background was not counted': ('MG102', OUT_OF_CLASSES),
-    'images smaller than min_size': ('MG145', NO_NAMES),
+    'images smaller than min_size': ('MG174', NO_NAMES),
     'raw values; in MMSegmentation class_weight is as likely': ('MG101', BELOW_ITSELF),
 }
 

@@ -17,7 +17,7 @@ from warm import run_beside_torch
 from mmguard.cli import main
 from mmguard.findings.rules import RULES
 from mmguard.findings.signatures import Signature, read_signatures, signature
-from mmguard.findings.signatures.page import page
+from mmguard.findings.signatures.__main__ import page
 from mmguard.tools.explain import log_facts
 
 ROOT = Path(__file__).parents[3]
@@ -100,6 +100,11 @@ def test_a_cause_follows_the_schema(where: str, cause: Dict[str, Any]) -> None:
     assert set(cause.get('codes', ())) <= KNOWN, set(cause['codes']) - KNOWN
 
 
+def test_a_cause_that_no_line_proves_has_a_look_that_decides() -> None:
+    lists = [one for one in read_signatures() if len(one.causes) > 1]
+    assert [(one.code, cause.key) for one in lists for cause in one.causes if not (cause.look or cause.supports)] == []
+
+
 def test_every_file_is_searched_and_every_shared_cause_is_used() -> None:
     assert {*signature.FILES, 'shared'} == set(FILES)
     assert set(SHARED) <= {cause['key'] for where, cause in causes() if where != 'shared.json'}
@@ -144,7 +149,7 @@ def test_files_are_read_once_and_only_where_an_error_is_explained() -> None:
         'assert read() == [], read()\n'
         'for number in range(2): explained.explain_text(["IndexError: Target 7 is out of bounds.\\n"])\n'
         f'assert len(read()) == len(set(read())) == {len(FILES)}, read()\n'
-        'assert 0 < explained._compiled.cache_info().currsize < len(mmguard.findings.signatures.read_signatures())\n'
+        'assert 0 < explained._compile.cache_info().currsize < len(mmguard.findings.signatures.read_signatures())\n'
     )
     assert done.returncode == 0, done.stderr
 

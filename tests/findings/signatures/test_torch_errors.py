@@ -37,7 +37,7 @@ def convert_beyond_uint8() -> None:
 
 #: Code of the signature, a code of its first cause (empty: any), and code that raises.
 ERRORS: Dict[str, Tuple[str, str, Callable[[], Any]]] = {
-    '255 is not ignored': ('MG413', 'MG104', lambda: F.cross_entropy(SCORES, LABELS + 255)),
+    '255 is not ignored': ('MG413', 'MG103', lambda: F.cross_entropy(SCORES, LABELS + 255)),
     'a negative label': ('MG413', 'MG105', lambda: F.cross_entropy(SCORES, LABELS - 1)),
     'a gray level': ('MG413', 'MG106', lambda: F.cross_entropy(SCORES, LABELS + 128)),
     'nll_loss': ('MG413', '', lambda: F.nll_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 3]))),

@@ -125,7 +125,7 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'boxes are normalised': Situation(
         'bbox is divided by the size of the image',
-        ('MG173',),
+        ('MG172',),
         json_alone(NAMES, 3, normalised(GOOD)),
         first=dict(boxes='fractions'),
     ),
@@ -151,7 +151,7 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'VOC: normalised corners': Situation(
         'corners are 0.1 .. 0.9: int() makes 0 of them, minus one',
-        ('MG173',),
+        ('MG172',),
         voc([[('cat', [0.1, 0.2, 0.5, 0.7]), ('dog', [0.3, 0.1, 0.9, 0.8])]] * 6),
         first=dict(boxes='fractions'),
     ),

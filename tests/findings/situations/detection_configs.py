@@ -145,7 +145,7 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'all images are too small': Situation(
         'patches of 28 x 28, min_size=32',
-        ('MG145',),
+        ('MG174',),
         coco_config(numbered('cell'), ('cell',), retina(1), [[(1, [2, 2, 9, 9])]] * 30, size=(28, 28)),
         first=dict(min_size=1),
     ),
@@ -157,7 +157,7 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'boxes are normalised': Situation(
         'divided by the size: mmdet leaves every box out as thinner than a pixel',
-        ('MG173',),
+        ('MG172',),
         coco_config(PETS, NAMES, retina(3), normalised(some_boxes([1, 2, 3]))),
         first=dict(boxes='fractions'),
     ),

@@ -140,7 +140,7 @@ SITUATIONS: Dict[str, Situation] = {
         masks(each(WHITE, lambda x: soft(x).astype(np.float32) / 255), 2, files=dict(ending='.tiff')),
         first=dict(threshold=0.5),
     ),
-    '4-bit files': Situation('pngquant wrote 4-bit gray: loaders stretch 1 to 17', ('MG151',), four_bits),
+    '4-bit files': Situation('pngquant wrote 4-bit gray: loaders stretch 1 to 17', ('MG122',), four_bits),
     'other size': Situation(
         'labels at half the size of the photographs',
         ('MG130',),

@@ -95,7 +95,7 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'the -1 workaround': Situation(
         'ignore_index=-1 against the crash of class weights',
-        ('MG216', 'MG208'),
+        ('MG214', 'MG208'),
         seg_config(
             scenes(range(5), 6),
             FIVE,

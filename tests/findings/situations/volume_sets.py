@@ -189,13 +189,13 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'v1, a label is missing': Situation(
         'a case without label file',
-        ('MG184',),
+        ('MG129',),
         volumes(LIVER, organs(1, 2), layout='v1', without=['labelsTr/case_002.nii.gz']),
         seen=('labelsTr/case_002.nii.gz',),
     ),
     'v1, numTraining': Situation(
         'numTraining is that of another set',
-        ('MG183',),
+        ('MG180',),
         volumes(LIVER, organs(1, 2), layout='v1', numTraining=40),
         first=dict(numTraining=6),
     ),

@@ -104,16 +104,16 @@ PLANTED: List[Planted] = [
     Planted(
         'channel', 'imagesTr/channel_0001.nii.gz', 'shape', 'MG188', _ALL - 80, '8x10x11, its first channel 8x10x12'
     ),
-    Planted('spacing', 'labelsTr/spacing.nii.gz', 'spacing', 'MG189', _ALL, '(2, 0.5, 0.5)'),
-    Planted('origin', 'labelsTr/origin.nii.gz', 'orientation', 'MG190', _ALL, 'origin (30, -20, 6)'),
-    Planted('flipped', 'labelsTr/flipped.nii.gz', 'orientation', 'MG190', _ALL, 'direction'),
-    Planted('time', 'labelsTr/time.nii.gz', 'form', 'MG191', 2 * _ALL, '4-D'),
-    Planted('torn', 'imagesTr/torn_0000.nii.gz', 'unreadable', 'MG192', -1, 'truncated'),
-    Planted('crc', 'labelsTr/crc.nii.gz', 'unreadable', 'MG192', 0, 'damaged'),
+    Planted('spacing', 'labelsTr/spacing.nii.gz', 'spacing', 'MG188', _ALL, '(2, 0.5, 0.5)'),
+    Planted('origin', 'labelsTr/origin.nii.gz', 'orientation', 'MG188', _ALL, 'origin (30, -20, 6)'),
+    Planted('flipped', 'labelsTr/flipped.nii.gz', 'orientation', 'MG188', _ALL, 'direction'),
+    Planted('time', 'labelsTr/time.nii.gz', 'form', 'MG132', 2 * _ALL, '4-D'),
+    Planted('torn', 'imagesTr/torn_0000.nii.gz', 'unreadable', 'MG132', -1, 'truncated'),
+    Planted('crc', 'labelsTr/crc.nii.gz', 'unreadable', 'MG132', 0, 'damaged'),
     Planted('healthy', 'labelsTr/healthy.nii.gz', 'background only', 'MG193', _ALL, 'every voxel is background'),
-    Planted('onechannel', 'imagesTr/onechannel_0001.nii.gz', 'channels', 'MG184', 0, 'missing'),
-    Planted('nolabel', 'labelsTr/nolabel.nii.gz', 'no label', 'MG184', 0, 'no label file'),
-    Planted('noimage', 'labelsTr/noimage.nii.gz', 'no image', 'MG184', 0, 'no image'),
+    Planted('onechannel', 'imagesTr/onechannel_0001.nii.gz', 'channels', 'MG129', 0, 'missing'),
+    Planted('nolabel', 'labelsTr/nolabel.nii.gz', 'no label', 'MG129', 0, 'no label file'),
+    Planted('noimage', 'labelsTr/noimage.nii.gz', 'no image', 'MG129', 0, 'no image'),
 ]
 
 

@@ -176,5 +176,4 @@ def test_no_clean_case_is_blamed(reported: Dict[str, Any]) -> None:
 
 def test_the_data_set_is_judged_as_a_whole(reported: Dict[str, Any]) -> None:
     codes = {finding['code'] for finding in reported['findings']}
-    assert 'MG183' not in codes, 'numTraining counts the cases that nnU-Net sees'
-    assert not codes & {'MG180', 'MG181', 'MG182', 'MG194', 'MG195'}
+    assert not codes & {'MG180', 'MG181', 'MG182', 'MG135', 'MG195'}

@@ -84,11 +84,11 @@ def test_an_image_taken_for_a_label_is_reported_in_bounded_words(tmp_path: Path)
     image = np.arange(960, dtype=np.int16).reshape(12, 10, 8) - 400
     save(root / 'labelsTr' / 'case_000.nii.gz', image)
     facts = facts_of(root)
-    [fault] = facts.volumes.of('intensities')
+    [fault] = facts.volumes.find_faults('intensities')
     assert fault.voxels == 960
     assert '256' in fault.detail
     assert len(fault.detail) < 200
-    assert facts.volumes.of('unexpected') == []
+    assert facts.volumes.find_faults('unexpected') == []
     assert facts.histogram == {}, 'intensities are no labels'
 
 
@@ -203,7 +203,7 @@ def test_a_wrong_magic_number_is_a_finding(tmp_path: Path, magic: bytes, capsys:
     with pytest.raises(nibabel.filebasedimages.ImageFileError):
         nibabel.load(str(file))
     assert main(['scan', str(root), '--processes', '1', '--journal', str(tmp_path / 'j')]) == 1
-    assert 'MG192' in capsys.readouterr().out
+    assert 'MG132' in capsys.readouterr().out
 
 
 def header_of(shape: Tuple[int, ...], kind: Any) -> bytes:

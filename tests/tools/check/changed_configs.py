@@ -16,7 +16,6 @@ PSPNET = 'mmseg/pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py'
 ADE20K = 'mmseg/pspnet/pspnet_r50-d8_4xb4-80k_ade20k-512x512.py'
 PIDNET = 'mmseg/pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 SEG_MASK2FORMER = 'mmseg/mask2former/mask2former_r50_8xb2-90k_cityscapes-512x1024.py'
-OHEM = 'mmseg/deeplabv3plus/deeplabv3plus_r50-d8_4xb2-40k_cityscapes-512x1024.py'
 FASTER_RCNN = 'mmdet/faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py'
 FASTER_RCNN_VOC = 'mmdet/pascal_voc/faster-rcnn_r50_fpn_1x_voc0712.py'
 FASTER_RCNN_CITYSCAPES = 'mmdet/cityscapes/faster-rcnn_r50_fpn_1x_cityscapes.py'
@@ -27,7 +26,6 @@ INSTANCES = 'mmdet/mask2former/mask2former_r50_8xb2-lsj-50e_coco.py'
 PANOPTIC = 'mmdet/mask2former/mask2former_r50_8xb2-lsj-50e_coco-panoptic.py'
 PANOPTIC_FPN = 'mmdet/panoptic_fpn/panoptic-fpn_r50_fpn_1x_coco.py'
 RTMDET = 'mmdet/rtmdet/rtmdet_s_8xb32-300e_coco.py'
-SEESAW = 'mmdet/seesaw_loss/mask-rcnn_r50_fpn_seesaw-loss_random-ms-2x_lvis-v1.py'
 
 
 def official_file(name: str) -> Path:

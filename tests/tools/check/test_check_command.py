@@ -54,12 +54,12 @@ def test_select_ignore_and_all(tmp_path, capsys):
     )
     file = str(config)
     assert main(['check', file, '--ignore', 'MG214']) == 0
-    assert main(['check', file, '--select', 'mg218']) == 1
+    assert main(['check', file, '--select', 'mg220']) == 0  # a remark is shown, and fails nothing
     assert 'MG214' not in capsys.readouterr().out
     assert main(['check', file, '--all']) == 1
     out = capsys.readouterr().out
-    assert out.index('MG214') < out.index('MG218')  # errors first
-    assert main(['check', file, '--select', 'MG2', '--ignore', 'MG214,MG218,MG219,MG220']) == 0
+    assert out.index('MG214') < out.index('MG220')  # errors first
+    assert main(['check', file, '--select', 'MG2', '--ignore', 'MG214,MG220']) == 0
 
 
 def test_json_to_a_file_and_to_standard_output(wrong, tmp_path, capsys):
@@ -132,11 +132,8 @@ def test_an_unknown_type_is_no_exception(tmp_path):
 
 
 def test_codes_may_be_beginnings():
-    assert {rule.code for rule in chosen_rules(['MG21'], ['MG218'])} == {f'MG21{i}' for i in range(10)} - {
-        'MG213',
-        'MG217',
-        'MG218',
-    }
+    chosen = {rule.code for rule in chosen_rules(['MG21'], ['MG215'])}
+    assert chosen == {'MG210', 'MG211', 'MG212', 'MG214', 'MG220'}, 'MG218 is part of MG220'
     assert chosen_rules(everything=True) != chosen_rules()
 
 

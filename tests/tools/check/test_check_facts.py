@@ -21,7 +21,6 @@ def test_segmentation():
     facts = facts_of_config(changed(PIDNET, {}))
     assert facts.framework == 'mmseg'
     assert facts.head_classes == {'model.decode_head.num_classes': 19}
-    assert len(facts.class_weights['model.decode_head.loss_decode[3].class_weight']) == 19
     assert facts.ignore_index['model.decode_head.loss_decode[1].ignore_label'] == 255
     assert facts.ignore_index['model.data_preprocessor.seg_pad_val'] == 255
     assert facts.losses['model.decode_head.loss_decode[2]'] == 'BoundaryLoss'

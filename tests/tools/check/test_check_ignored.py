@@ -9,8 +9,7 @@ from changed_configs import FASTER_RCNN, PANOPTIC, PANOPTIC_FPN, changed
 
 from mmguard.config.ignored import find_ignored_labels
 from mmguard.findings.engine import diagnose
-from mmguard.findings.rules.config.ignored_class import IgnoredClass
-from mmguard.findings.rules.config.ignored_labels_agree import IgnoredLabelsAgree
+from mmguard.findings.rules.config.ignored_labels import IgnoredClass, IgnoredLabelsAgree
 
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')

@@ -64,9 +64,9 @@ OPS = "mmcv's compiled ops"
         (dict(versions={'mmcv': '2.2.0'}), 'mmcv for mmdet', ERROR, 'MG508', ['mmcv']),
         (dict(versions={'mmcv': '2.0.0rc3'}), 'mmcv for mmseg', ERROR, 'MG508', ['mmcv']),
         (dict(versions={'mmcv': None, 'mmcv-full': '1.7.1'}), 'mmcv', ERROR, 'MG508', ['mmcv']),
-        (dict(versions={'mmcv': None, 'mmcv-lite': '2.1.0'}, ops=False), OPS, ERROR, 'MG509', ['mmcv']),
-        (dict(ops=False, missing=['mmdet']), OPS, WARNING, 'MG509', ['mmcv']),
-        (dict(errors={'mmcv.ops': 'ImportError: undefined symbol'}), OPS, ERROR, 'MG509', ['mmcv']),
+        (dict(versions={'mmcv': None, 'mmcv-lite': '2.1.0'}, ops=False), OPS, ERROR, 'MG508', ['mmcv']),
+        (dict(ops=False, missing=['mmdet']), OPS, WARNING, 'MG508', ['mmcv']),
+        (dict(errors={'mmcv.ops': 'ImportError: undefined symbol'}), OPS, ERROR, 'MG508', ['mmcv']),
         (dict(versions={'numpy': '2.0.1'}), 'numpy', ERROR, 'MG507', ['numpy']),
         (dict(versions={'numpy': '2.0.1', 'torch': '2.3'}), 'numpy', ERROR, 'MG507', ['numpy']),
         (
@@ -82,7 +82,7 @@ OPS = "mmcv's compiled ops"
             *('mmcv', ERROR, 'MG502', ['mmengine', 'mmcv', 'mmsegmentation', 'mmdet']),
         ),
         (dict(versions={'torch': None}, missing=['torch']), 'torch', ERROR, 'MG505', ['torch']),
-        (dict(missing=['mmcv']), 'mmcv', ERROR, 'MG504', ['mmcv']),
+        (dict(missing=['mmcv']), 'mmcv', ERROR, 'MG505', ['mmcv']),
         (dict(errors={'mmseg': 'AssertionError: no'}), 'mmseg (mmsegmentation)', ERROR, 'MG506', None),
         (dict(versions={'mmengine': None}, missing=['mmengine']), 'mmengine', ERROR, 'MG505', ['mmengine']),
         (

@@ -37,7 +37,6 @@ TIMEOUT = (
     ('log', 'first', 'never'),
     [
         (f'num_classes=7\n{raised("IndexError: Target 7 is out of bounds.")}', 'value-one-more', 'value-raw'),
-        (raised('AssertionError: Label class 12 exceeds nc=12 in a.yaml.'), 'value-one-more', 'masks-0-255'),
         (f'num_classes: 4\n{raised("IndexError: Target 90 is out of bounds.")}', 'value-raw', 'value-one-more'),
         (f'n_classes = 5\n{raised("IndexError: Target -1 is out of bounds.")}', 'value-negative', 'value-one-more'),
     ],
@@ -79,13 +78,54 @@ def test_labels_of_boxes_have_no_void_and_no_colours(log: str) -> None:
     [
         ('model nc=80 -> nc=7\n' + raised('IndexError: Target 7 is out of bounds.'), 'value-one-more'),
         (raised('IndexError: Target 147 is out of bounds.'), 'value-raw'),
-        (raised('IndexError: Target 255 is out of bounds.'), 'value-void'),
+        ('num_classes: 21\n' + raised('IndexError: Target 255 is out of bounds.'), 'value-void'),
+        (raised('IndexError: index 255 is out of bounds for dimension 1 with size 19', '/w/loss.py'), 'value-void'),
     ],
 )
 def test_the_value_alone_refutes_causes(log: str, first: str) -> None:
     found = explain_log(log)
     assert keys(found)[0] == first
-    assert ('masks-0-255' in keys(found)) is (first == 'value-void')
+    assert 'masks-0-255' in refuted(found)
+
+
+BOXES2 = 'assert (boxes2[:, 2:] >= boxes2[:, :2]).all()'
+SEEN_BY_YOLO = 'AssertionError: Label class {0} exceeds nc={0} in /d/{1}.yaml. Possible class labels are 0-{2}'
+
+
+@pytest.mark.parametrize(
+    ('log', 'first', 'later', 'never'),
+    [
+        # The map of one's own code, or the one that is made of `categories`.
+        (raised('KeyError: 3', '/w/yolact/data/coco.py', 'label = self.label_map[label] - 1'), 'own-map', ['unlisted-id'], ''),
+        (raised('KeyError: 44', '/w/voc.py', "y.append(class_map[one['category_id']])"), 'own-map', ['unlisted-id'], ''),
+        (raised('KeyError: 0', '/w/ssd.py', 'labels = [label2idx[one] for one in ids]  # cat_ids'), 'own-map', ['unlisted-id'], ''),
+        (raised('KeyError: 91', '/w/mmdet/coco.py', "self.cat2label[ann['category_id']]"), 'unlisted-id', ['own-map'], 'unknown-name'),
+        # Predictions are looked at first: they are finite.
+        (raised('AssertionError', '/w/deim/box_ops.py', BOXES2), 'panoptic-png', ['box-format'], 'nan-predictions'),
+        (raised('AssertionError', '/w/Deformable-DETR/util/box_ops.py', BOXES2), 'panoptic-png', ['box-format'], 'nan-predictions'),
+        (
+            raised('ValueError: boxes2 must be in [x0, y0, x1, y1] (corner) format, but got tensor([[9., 4., 3., 7.]])', '/opt/transformers/loss.py'),
+            'panoptic-png', ['box-format'], 'nan-predictions',
+        ),
+        # 255 of masks with two values, or of void.
+        (raised('IndexError: Target 255 is out of bounds.'), 'masks-0-255', ['value-void'], 'value-negative'),
+        ('n_classes=2\n' + raised('IndexError: Target 255 is out of bounds.', '/w/unet/train.py'), 'masks-0-255', ['value-void'], ''),
+        (raised('IndexError: index 255 is out of bounds for dimension 1 with size 2', '/w/lovasz_loss.py', 'p.gather(1, y)'), 'masks-0-255', ['value-void'], ''),
+        # The highest label of all files: one row is enough.
+        (raised(SEEN_BY_YOLO.format(12, 'pets', 11), '/w/yolov5/train.py'), 'slip', ['value-one-more'], 'masks-0-255'),
+        (raised(SEEN_BY_YOLO.format(3, 'cells', 2), '/w/yolov7/train.py'), 'slip', ['value-one-more'], 'masks-0-255'),
+        ('ultralytics 8\n' + raised('ValueError: label class 80 exceeds dataset class count 80. Possible class labels are 0-79'), 'slip', [], ''),
+    ],
+)  # fmt: skip
+def test_the_less_harmful_of_causes_that_a_log_does_not_separate_comes_first(
+    log: str, first: str, later: List[str], never: str
+) -> None:
+    found = explain_log(log)
+    assert keys(found)[0] == first
+    assert {*later} <= {*keys(found)}
+    assert not never or never in refuted(found)
+    assert {one.standing for one in found.causes} == {POSSIBLE}
+    assert all(one.cause.look for one in found.causes[:2])
 
 
 @pytest.mark.parametrize('file', ['solov2_head.py', 'losses.py', 'hungarian_matcher.py'])
@@ -374,3 +414,27 @@ ERRORS = [
 @pytest.mark.parametrize(('error', 'code'), ERRORS)
 def test_errors_of_loaders_and_heads_are_known(error: str, code: str) -> None:
     assert find_code(raised(error, code="x = self.coco.load_cats(ids=cat_id)[0]['isthing']")) == code
+
+
+@pytest.mark.parametrize(
+    'frame',
+    [
+        '  File "/opt/lib/smp/utils/functional.py", line 34, in iou',
+        '[rank1]:   File "C:\\users\\me\\metrics\\functional.py", line 7, in f_score',
+        '/home/me/nets/functional.py in iou(pr, gt, eps)',
+    ],
+)
+def test_a_frame_is_quoted_as_the_log_has_it(frame: str) -> None:
+    mark = frame.partition(' ')[0] + ' ' if frame[0] == '[' else ''
+    error = 'RuntimeError: The size of tensor a (4) must match the size of tensor b (6) at non-singleton dimension 1'
+    rows = [
+        f'{mark}Traceback (most recent call last):',
+        frame,
+        f'{mark}    both = torch.sum(gt * pr)',
+        f'{mark}{error}',
+    ]
+    (first, *_) = explain_log('\n'.join(rows)).causes
+    assert first.cause.key == 'metric-one-hot'
+    assert first.evidence is not None
+    assert first.evidence.line == 2
+    assert first.evidence.text == frame[len(mark) :].strip()

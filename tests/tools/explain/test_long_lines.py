@@ -52,7 +52,7 @@ def patterns() -> Dict[str, Pattern[str]]:
         for c in s.causes
         for text in (s.pattern, s.place, c.context, c.supports, c.refutes)
     ]
-    found = {text: explained._compiled(text) for text in texts if text}
+    found = {text: explained._compile(text) for text in texts if text}
     for module in (reader, troubles, log_facts, run_report):
         found.update({one.pattern: one for one in vars(module).values() if isinstance(one, re.Pattern)})
     return found

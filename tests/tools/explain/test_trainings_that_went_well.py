@@ -88,19 +88,6 @@ runner = Runner(
     default_hooks=dict(logger=dict(type='LoggerHook', interval=2)))
 runner.train()
 """
-#: As nnU-Net v2 writes it: a class that no validation patch held has no Dice, and is no fault.
-NNUNET = (
-    ''.join(
-        f'2026-01-01 12:00:{epoch % 60:02d}.123456: Epoch {epoch}\n'
-        f'2026-01-01 12:00:{epoch % 60:02d}.123456: Current learning rate: 0.00982\n'
-        f'2026-01-01 12:00:{epoch % 60:02d}.123456: train_loss -0.{epoch + 10}\n'
-        f'2026-01-01 12:00:{epoch % 60:02d}.123456: val_loss -0.{epoch + 12}\n'
-        f'2026-01-01 12:00:{epoch % 60:02d}.123456: Pseudo dice [{"nan" if epoch % 3 == 0 else 0.8}, 0.9]\n'
-        f'2026-01-01 12:00:{epoch % 60:02d}.123456: Epoch time: 61.2 s\n'
-        for epoch in range(60)
-    )
-    + 'using pin_memory on device 0\nTraining done.\nperforming validation\nMean Validation Dice:  0.88\n'
-)
 
 
 def output_of(source: str, *launcher: str) -> str:
@@ -116,8 +103,6 @@ def output_of(source: str, *launcher: str) -> str:
 
 @lru_cache(maxsize=None)
 def log_of(kind: str) -> str:
-    if kind == 'nnunet':
-        return NNUNET
     if kind == 'mmengine':
         pytest.importorskip('mmengine')
         return output_of(MMENGINE)
@@ -145,7 +130,7 @@ FORMS: Dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('kind', ['plain', 'bars', 'torchrun', 'mmengine', 'nnunet'])
+@pytest.mark.parametrize('kind', ['plain', 'bars', 'torchrun', 'mmengine'])
 @pytest.mark.parametrize('form', FORMS)
 def test_nothing_is_said(kind: str, form: str) -> None:
     found = explain_text([FORMS[form](log_of(kind))])

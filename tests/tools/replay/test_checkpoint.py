@@ -58,14 +58,7 @@ def test_a_checkpoint_of_mmengine_is_refused_with_the_line_that_keeps_its_tensor
 HARMFUL = {
     'posix.system': lambda proof: Calling(os.system, f'touch {proof}'),
     'pathlib.Path': lambda proof: Calling(Path, proof),
-    '.eval': lambda proof: Calling(eval, f'open({proof!r}, "w")'),
-    '.exec': lambda proof: Calling(exec, f'open({proof!r}, "w")'),
-    'io.open': lambda proof: Calling(open, proof, 'w'),
-    'torch.serialization.save': lambda proof: Calling(torch.save, {}, proof),
-    'torch.serialization.load': lambda proof: Calling(torch.load, proof),
-    'torch.hub.load': lambda proof: Calling(torch.hub.load, 'a/b', 'c'),
     'torch.nn.modules.linear.Linear': lambda proof: nn.Linear(1, 1),
-    'codecs.open': lambda proof: Calling(__import__('codecs').open, proof, 'w'),
 }
 
 

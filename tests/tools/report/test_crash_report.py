@@ -125,7 +125,29 @@ def test_losses_that_were_filled_are_a_finding_of_a_run_that_ended_well(
     assert (finding['code'], finding['files']) == ('MG306', ['a.jpg'])
 
 
-def test_without_a_record_beside_it_no_rank_is_missed(tmp_path: Path, capsys: Any) -> None:
+@pytest.mark.parametrize(
+    ('config', 'place'),
+    [
+        (None, None),
+        ('model = dict(type=1 / 0)\n', 'find_unused_parameters'),
+        ("raise SystemExit\nmodel_wrapper_cfg = dict(type='X')\n", 'model_wrapper_cfg.find_unused_parameters'),
+        ('find_unused_parameters = True\n', ''),
+        ("model_wrapper_cfg = dict(\n    find_unused_parameters=True,\n    type='X')\n", ''),
+        ('a = (', 'find_unused_parameters'),
+    ],
+)  # fmt: skip
+def test_the_config_of_a_run_is_searched_and_not_run(tmp_path: Path, capsys: Any, config: Any, place: Any) -> None:
+    path = flight(tmp_path, reason='exception')
+    unused = 'RuntimeError: Expected to have finished reduction in the prior iteration'
+    path.write_text(path.read_text().replace('Target 77 is out of bounds.', unused))
+    if config is not None:
+        (tmp_path / 'config.py').write_text(config)
+    found = [one for one in as_json(capsys, str(path))['findings'] if one['code'] == 'MG305']
+    assert (found != []) is (place != '')
+    assert [[*edit['config']] for one in found for edit in one['edits']] == ([[place]] if place else [])
+
+
+def test_without_a_record_next_to_it_no_rank_is_missed(tmp_path: Path, capsys: Any) -> None:
     path = flight(tmp_path, rank=3, reason='an iteration takes longer than timeout=5 s; training was left to go on')
     assert as_json(capsys, str(path))['crash']['silent_ranks'] == []
 
@@ -142,9 +164,9 @@ def test_the_flight_record_alone_shows_no_mode(tmp_path: Path, capsys: Any) -> N
 def test_hostile_text_stays_text_on_the_page(tmp_path: Path, capsys: Any) -> None:
     evil = '<script>alert(1)</script>\x1b[31m'
     error = dict(type='Error', message=evil, traceback=f'  File "{evil}", line 3, in f\n')
-    batch = {'iter': 1, 'samples': [dict(source=evil, path=evil)], 'losses': {evil: 1.0}}
-    record = dict(format=FORMAT, reason='exception', time=evil, rank=0, iter=1, exception=error, batches=[batch])
-    (tmp_path / 'label_guard_flight.jsonl').write_text(json.dumps(record))
+    lines = [{'format': FORMAT, 'capacity': 9}, {'iter': 1, 'samples': [dict(source=evil, path=evil)]},
+             {'losses': {evil: 1.0}}, dict(reason='exception', time=evil, exception=error)]  # fmt: skip
+    (tmp_path / 'label_guard_flight.jsonl').write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
     assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 1
     page = (tmp_path / 'page.html').read_text()
     assert page.count('<script') == 1
@@ -155,20 +177,18 @@ def test_hostile_text_stays_text_on_the_page(tmp_path: Path, capsys: Any) -> Non
 @pytest.mark.parametrize(
     ('text', 'places'),
     [
-        ('{"format": 1, "rank": 1, "batches": [3]}', ['batches[0]']),
-        ('{"format": 1, "rank": 1, "batches": [{"samples": [{}], "losses": {"loss": []}}]}', ['losses: loss: ']),
-        ('{"format": 1, "rank": 1, "batches": [{}]}', ['batches[0]', "'samples'"]),
-        ('{"format": 1, "rank": 1e999, "batches": []}', ['rank: Infinity']),
+        ('{"format": 2, "rank": 1, "capacity": 9}\n3\n', ['jsonl:2']),
+        ('{"format": 2, "rank": 1e999, "capacity": 9}\n', ['rank: Infinity']),
         (
-            '{"format": 1, "rank": 1, "batches": [{"samples": [{"tallies": {"pixels": {"values": {"a": 1}}}}]}]}',
+            '{"format": 2, "rank": 1, "capacity": 9}\n{"samples": [{"tallies": {"pixels": {"values": {"a": 1}}}}]}\n',
             ['values: "a"'],
         ),
-        ('{"format": 99, "batches": []}', ['99']),
+        ('{"format": 99, "capacity": 9}\n', ['99']),
         ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": 3}\n', ['jsonl:2', 'samples: 3']),
         ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": [{}]}\n{"losses": 3}\n', ['jsonl:3', 'losses']),
         ('{"format": 2, "rank": -1, "capacity": 9}\n', ['rank: -1']),
-        ('{"batches": ', []),
-        ('{"format": 1, "batches": %s' % ('[' * 100_000), []),
+        ('{"capacity": ', []),
+        ('{"format": 2, "capacity": %s' % ('[' * 100_000), []),
     ],
 )
 def test_a_damaged_record_is_named_and_hides_no_other(tmp_path: Path, capsys: Any, text: str, places: Any) -> None:

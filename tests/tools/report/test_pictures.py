@@ -26,8 +26,8 @@ from mmguard.tools.page.pictures import (
     MOST_BYTES,
     CannotDraw,
     Picture,
-    coloured,
-    marked_photo,
+    draw_label,
+    draw_marks,
     palette,
     photo,
     read_label,
@@ -47,7 +47,7 @@ def noise(height: int, width: int, *channels: int) -> np.ndarray:
 
 def test_classes_ignored_and_invalid_pixels_have_their_colours() -> None:
     label = np.array([[0, 1, 255, 7]] * 3, dtype=np.uint8)
-    painted = pixels(coloured(label, label == 7, [255]))
+    painted = pixels(draw_label(label, label == 7, [255]))
     assert painted[0].tolist() == [palette()[0].tolist(), palette()[1].tolist(), list(IGNORED), list(LOUD)]
 
 
@@ -82,7 +82,7 @@ def test_a_small_mask_of_many_is_not_changed(mask: np.ndarray) -> None:
 def test_noise_is_encoded_until_it_fits(tmp_path: Path) -> None:
     path = tmp_path / 'noise.png'
     Image.fromarray(noise(900, 1400, 3)).save(path)
-    made = [photo(str(path)), coloured(noise(900, 1400), noise(900, 1400) > 250, [])]
+    made = [photo(str(path)), draw_label(noise(900, 1400), noise(900, 1400) > 250, [])]
     for picture in made:
         assert len(base64.b64decode(picture.data.partition(',')[2])) <= MOST_BYTES
         assert max(picture.width, picture.height) <= LONGEST
@@ -96,7 +96,7 @@ def test_the_photo_is_marked_where_the_label_is_invalid(tmp_path: Path) -> None:
     Image.new('RGB', (300, 200), 'white').save(path)
     label = np.zeros((200, 300), dtype=np.uint8)
     label[50:150, 100:200] = 9
-    painted = pixels(marked_photo(str(path), label, label == 9)).astype(int)
+    painted = pixels(draw_marks(str(path), label, label == 9)).astype(int)
     loud = np.abs(painted - LOUD).sum(axis=2) < 60
     assert loud[55:145, 105:195].all()
     assert not loud[:45].any()
@@ -108,7 +108,7 @@ def test_a_photo_of_another_size_is_fitted(tmp_path: Path, size: tuple) -> None:
     path = tmp_path / 'photo.jpg'
     Image.new('RGB', size, 'white').save(path)
     label = np.zeros((200, 300), dtype=np.uint8)
-    assert pixels(marked_photo(str(path), label, label == 9)).shape == (200, 300, 3)
+    assert pixels(draw_marks(str(path), label, label == 9)).shape == (200, 300, 3)
 
 
 def test_labels_are_read_as_stored(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import os.path as osp
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Dict, List
 
 import pytest
 from small_runs import add_loop, expected_samples, tiny_config, train
@@ -56,36 +56,45 @@ def test_the_page_shows_the_files_as_pictures(run_dir: str, tmp_path: Path) -> N
     assert [path.name for path in (tmp_path / 'deep').iterdir()] == ['page.html']
 
 
-def test_without_a_config_the_number_of_classes_is_asked_for(run_dir: str, tmp_path: Path, capsys: Any) -> None:
-    log = tmp_path / 'label_guard.jsonl'
-    shutil.copy(osp.join(run_dir, 'label_guard.jsonl'), log)
-    assert main(['report', str(log)]) == 1
-    out = capsys.readouterr().out
-    assert '--num-classes' in out
-    assert 'MG1' not in out
-    assert main(['report', str(log), '--num-classes', '19']) == 1
-    assert 'MG101' in capsys.readouterr().out
+LOG, RECORD = 'label_guard.jsonl', 'label_guard.json'
 
 
-def test_the_record_alone_says_shares_and_valid_labels(run_dir: str, tmp_path: Path, capsys: Any) -> None:
-    for name in ('label_guard.jsonl', 'label_guard.json'):
-        shutil.copy(osp.join(run_dir, name), tmp_path / name)
-    assert main(['report', str(tmp_path)]) == 1
-    out = capsys.readouterr().out
-    assert all(part in out for part in (' 1,106 of 65,536 ', '1.69 %', '5 of 8 ', '8 of 8 ', 'MG101'))
-
-
-def test_a_record_that_was_not_closed_says_up_to_where_it_counts(run_dir: str, tmp_path: Path, capsys: Any) -> None:
-    shutil.copy(osp.join(run_dir, 'label_guard.jsonl'), tmp_path)
-    record = json.loads(Path(run_dir, 'label_guard.json').read_text())
+def write_unclosed(run_dir: str, target: Path) -> None:
+    """Write a record that ends at iteration 7."""
+    record = json.loads(Path(run_dir, RECORD).read_text())
     train = record['runs'][0]['modes']['train']
     train.update(ended=False, iter=7)
     train['totals'].update(iterations=7)
-    (tmp_path / 'label_guard.json').write_text(json.dumps(record))
-    assert main(['report', str(tmp_path)]) == 1
+    target.write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize(
+    ('copies', 'options', 'shown', 'hidden'),
+    [
+        ({LOG: LOG}, [], ['--num-classes'], 'MG1'),
+        ({LOG: LOG}, ['--num-classes', '19'], ['MG101'], ''),
+        ({LOG: LOG, RECORD: RECORD}, [], [' 1,106 of 65,536 ', '1.69 %', '5 of 8 ', '8 of 8 ', 'MG101'], ''),
+        (
+            {LOG: LOG, RECORD: RECORD, 'label_guard.rank1.jsonl': LOG, 'label_guard.rank1.json': RECORD},
+            [],
+            [' 2,212 of 131,072 ', '1.69 %', '16 of 16 ', ' 2 ranks'],
+            '',
+        ),
+        ({LOG: LOG, RECORD: ''}, [], ['iteration 7', ' of 7 '], ''),
+    ],
+)
+def test_what_is_left_of_a_run_is_added_up(
+    run_dir: str, tmp_path: Path, capsys: Any, copies: Dict[str, str], options: List[str], shown: List[str], hidden: str
+) -> None:
+    for name, source in copies.items():
+        if source:
+            shutil.copy(osp.join(run_dir, source), tmp_path / name)
+        else:
+            write_unclosed(run_dir, tmp_path / name)
+    assert main(['report', str(tmp_path), *options]) == 1
     out = capsys.readouterr().out
-    assert 'iteration 7' in out
-    assert ' of 7 ' in out
+    assert [part for part in shown if part not in out] == []
+    assert not hidden or hidden not in out
 
 
 def test_a_clean_run_is_reported_with_what_was_seen(run_dir: str, tmp_path: Path, capsys: Any, snapshot: Any) -> None:
@@ -97,16 +106,6 @@ def test_a_clean_run_is_reported_with_what_was_seen(run_dir: str, tmp_path: Path
     (tmp_path / 'label_guard.json').write_text(json.dumps(record))
     assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 0
     snapshot('report', 'a clean training', capsys.readouterr().out)
-
-
-def test_records_of_ranks_add_up(run_dir: str, tmp_path: Path, capsys: Any) -> None:
-    for name in ('label_guard.jsonl', 'label_guard.json'):
-        stem, suffix = osp.splitext(name)
-        shutil.copy(osp.join(run_dir, name), tmp_path / name)
-        shutil.copy(osp.join(run_dir, name), tmp_path / f'{stem}.rank1{suffix}')
-    assert main(['report', str(tmp_path)]) == 1
-    out = capsys.readouterr().out
-    assert all(part in out for part in (' 2,212 of 131,072 ', '1.69 %', '16 of 16 ', ' 2 ranks'))
 
 
 @pytest.mark.parametrize('text', ['', '[]', '{"runs": 3}', '{"format": 9}', '{"format": 1, "runs": [{"modes": 3}]}'])

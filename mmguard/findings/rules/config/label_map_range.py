@@ -44,7 +44,7 @@ class LabelMapRange(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for dataset in datasets(config):
-            metainfo, place = dataset.config.get('metainfo'), dataset.at('metainfo.label_map')
+            metainfo, place = dataset.config.get('metainfo'), dataset.place('metainfo.label_map')
             if isinstance(metainfo, dict) and 'label_map' in metainfo and hasattr(dataset.cls, 'get_label_map'):
                 ways = _move_to_guard(config, metainfo['label_map'], place)
                 words = dict(kind=dataset.name)
@@ -56,9 +56,9 @@ class LabelMapRange(ConfigRule):
         ]
         for part in misplaced:
             label_map, words = part.config['label_map'], dict(kind=part.name)
-            places = [one.at('label_map') for one in misplaced if one.config['label_map'] == label_map]
+            places = [one.place('label_map') for one in misplaced if one.config['label_map'] == label_map]
             ways = _move_to_guard(config, label_map, *places)
-            yield self.report_at(part.at('label_map'), label_map, words, self.title_argument, edits=ways)
+            yield self.report_at(part.place('label_map'), label_map, words, self.title_argument, edits=ways)
         for part in [*datasets(config), *transforms(config)]:
             found = part.config.get('label_map')
             # A guard reads from a copy.
@@ -67,7 +67,7 @@ class LabelMapRange(ConfigRule):
                     f'{old} becomes {new}' for old, new in _map_in_place(found).items() if new != found[old]
                 )
                 if again and part.cls is not None:
-                    yield self.report_at(part.at('label_map'), found, dict(pairs=again), self.title_again, WARNING)
+                    yield self.report_at(part.place('label_map'), found, dict(pairs=again), self.title_again, WARNING)
         for transform in transforms(config):
             found = transform.config.get('label_map')
             classes = _classes(transform, config)
@@ -77,7 +77,7 @@ class LabelMapRange(ConfigRule):
             ignored = None if transform.name == 'GuardInstanceLabels' else transform.get('ignore_index', 255)
             outside = _outside(found, classes, ignored)
             if outside:
-                yield self._leads_out(transform.at('label_map'), found, outside, classes, ignored)
+                yield self._leads_out(transform.place('label_map'), found, outside, classes, ignored)
 
     def _leads_out(self, path: str, label_map: Any, outside: Dict[Any, Any], classes: int, ignored: Any) -> Finding:
         words = dict(last=classes - 1, pairs=listing(f'{raw} -> {label}' for raw, label in outside.items()))

@@ -52,7 +52,7 @@ class MetricAnnotations(ConfigRule):
             root, own = dataset.config.get('data_root') or '', dataset.config.get('ann_file')
             if not isinstance(root, str) or not isinstance(own, str) or not own:
                 continue
-            expected, place = posixpath.join(root, own), metric.at('ann_file')
+            expected, place = posixpath.join(root, own), metric.place('ann_file')
             if posixpath.normpath(expected) != posixpath.normpath(file):
                 edit = propose('Judge by the annotations of the data set.', (place, expected))
                 yield self.report_at(place, file, dict(place=dataset.path, expected=expected), edits=[edit])
@@ -74,6 +74,8 @@ class MetricAnnotations(ConfigRule):
         given, edits = dataset.config.get('type'), []
         if isinstance(given, str) and dataset.name == 'VOCDataset':
             note = 'It is the same reader; the metric takes the names of metainfo then.'
-            reader = (dataset.at('type'), given.replace('VOCDataset', 'XMLDataset'))
+            reader = (dataset.place('type'), given.replace('VOCDataset', 'XMLDataset'))
             edits = [propose('Read the data with XMLDataset.', reader, notes=(note,))]
-        return self.report_at(dataset.at('data_prefix.sub_data_root'), folder, words, self.title_names, WARNING, edits)
+        return self.report_at(
+            dataset.place('data_prefix.sub_data_root'), folder, words, self.title_names, WARNING, edits
+        )

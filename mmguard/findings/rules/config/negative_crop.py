@@ -37,7 +37,7 @@ class NegativeCrop(ConfigRule):
         )
         for crop in transforms(config) if kept and config.framework == 'mmdet' else ():
             if crop.split == 'train' and crop.name == 'RandomCrop' and not crop.config.get('allow_negative_crop'):
-                place = crop.at('allow_negative_crop')
+                place = crop.place('allow_negative_crop')
                 yield self.report_at(place, False, edits=[propose('Keep crops without an object.', (place, True))])
 
     def certainty_given(self, found: Finding, labels: LabelFacts) -> str:

@@ -1,3 +1,5 @@
+"""One output channel, and a softmax over it."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -5,8 +7,8 @@ from typing import Iterator, List
 
 from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import counts
-from mmguard.config.losses import one_channel_softmax, output_channels
-from mmguard.config.parts import classes_of, datasets
+from mmguard.config.losses import is_softmax, one_channel_softmax, output_channels
+from mmguard.config.parts import Part, classes_of, datasets, heads, losses_of
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import name_classes
 from mmguard.findings.edits import ASKS, SAFE, Edit
@@ -45,7 +47,7 @@ class OneChannelSoftmax(ConfigRule):
             assert head is not None  # one_channel_softmax looks only at losses of heads
             key = 'out_channels' if head.config.get('out_channels') == 1 else 'num_classes'
             words = dict(loss=loss.name, place=loss.path)
-            yield self.report_at(head.at(key), output_channels(head), words, edits=ways)
+            yield self.report_at(head.place(key), output_channels(head), words, edits=ways)
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         yield from super().find(facts)
@@ -66,13 +68,13 @@ def _ways(config: ReadConfig) -> List[Edit]:
     heads = list({loss.owner.path: loss.owner for loss in found if loss.owner is not None}.values())
     # Another head that has its sigmoid counts the same classes.
     ones = [count.head for count in counts(config) if count.kind == 'all' and count.value == 1]
-    number = tuple((head.at('num_classes'), 2) for head in ones)
-    single = tuple((head.at('out_channels'), 1) for head in ones)
-    sigmoids = tuple((loss.at('use_sigmoid'), True) for loss in found)
+    number = tuple((head.place('num_classes'), 2) for head in ones)
+    single = tuple((head.place('out_channels'), 1) for head in ones)
+    sigmoids = tuple((loss.place('use_sigmoid'), True) for loss in found)
     one = propose('Use one channel, with a sigmoid in the loss.', *number, *single, *sigmoids)
     bare = {head.path for head in heads}
-    kept = tuple((head.at('out_channels'), 1) for head in ones if head.path not in bare)
-    gone = tuple((head.at('out_channels'), REMOVED) for head in heads if head.says('out_channels'))
+    kept = tuple((head.place('out_channels'), 1) for head in ones if head.path not in bare)
+    gone = tuple((head.place('out_channels'), REMOVED) for head in heads if head.says('out_channels'))
     two = propose('Use two channels, one per class.', *number, *kept, *gone)
     has_ohem = any(loss.name == 'OhemCrossEntropy' for loss in found)
     ways = [two] if has_ohem else [two, one] if number else [one, two]
@@ -83,3 +85,54 @@ def _ways(config: ReadConfig) -> List[Edit]:
         asked = 'Is 0 the background in the files, and 1 the object?'
         ways = [replace(way, applicability=ASKS, question=asked, config=(*way.config, *more)) for way in ways]
     return [add_followers(config, way) for way in ways]
+
+
+class SamplerOneChannel(ConfigRule):
+    """A softmax of one number, in the sampler."""
+
+    code = 'MG240'
+    summary = 'OHEMPixelSampler with a thresh, in a head of one output channel.'
+    title = 'OHEMPixelSampler at {place} gathers by label from the single channel of {head}: label 1 is out of range.'
+    why = (
+        'With `thresh` the sampler takes a softmax over the channels, whatever the loss is, and gathers by label: of '
+        'one channel label 1 is an index error (CUDA assert), also with a sigmoid loss.'
+    )
+    example = Example(
+        wrong="num_classes=2, out_channels=1, sampler=dict(type='OHEMPixelSampler', thresh=0.7)",
+        right="num_classes=2, sampler=dict(type='OHEMPixelSampler', thresh=0.7)",
+    )
+    limits = 'Edits are offered where every loss of the head is a cross entropy.'
+    advice = (
+        'Take the sampler out, or write num_classes=2 without out_channels, and losses that take a softmax over two '
+        'channels.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        if config.scope != 'mmseg':
+            return
+        for head in heads(config):
+            sampler = head.config.get('sampler')
+            if not isinstance(sampler, dict) or output_channels(head) != 1:
+                continue
+            part = Part(head.place('sampler'), sampler, head.scope, owner=head)
+            if part.name == 'OHEMPixelSampler' and part.get('thresh') is not None:
+                words, ways = (
+                    dict(place=part.path, head=head.name),
+                    list(_offer_channels(config, head, part)),
+                )
+                yield self.report_at(part.place('thresh'), part.get('thresh'), words, edits=ways)
+
+
+def _offer_channels(config: ReadConfig, head: Part, sampler: Part) -> Iterator[Edit]:
+    """Yield one channel without the sampler, and two channels with it."""
+    losses = losses_of(config, head)
+    crossed = [loss for loss in losses if loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss')]
+    if losses != crossed:
+        return
+    number = () if head.config.get('num_classes') == 2 else ((head.place('num_classes'), 2),)
+    single = ((head.place('out_channels'), 1),) if number else ()
+    sigmoid = tuple((loss.place('use_sigmoid'), True) for loss in losses if is_softmax(loss))
+    yield propose(f'Take the sampler out of {head.path}.', (sampler.path, REMOVED), *number, *single, *sigmoid)
+    gone = ((head.place('out_channels'), REMOVED),) if head.says('out_channels') else ()
+    softmax = tuple((loss.place('use_sigmoid'), False) for loss in losses)
+    yield propose('Keep the sampler, and use two channels, one per class.', *number, *gone, *softmax)

@@ -1,102 +1,100 @@
+"""Versions that do not go together, and an mmcv that does not fit."""
+
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Tuple
+from typing import Iterator
 
 from mmguard.findings.edits import SAFE, Edit
-from mmguard.findings.environment import EnvironmentChanges, EnvironmentFacts, is_within, line_of
-from mmguard.findings.finding import ERROR, Finding
+from mmguard.findings.environment import EnvironmentFacts, is_within, line_of
+from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.installing import describe_limits, reinstall_mmcv
 from mmguard.findings.rule import EnvironmentRule, Example
 
-#: A module in a version from, up to but not including; empty: no limit.
-Versions = Tuple[str, str, str]
+#: Modules that were compiled against NumPy 1: below which version, what happens, and where it is said.
+COMPILED = {
+    'torch': ('2.3', 'cannot convert arrays', 'https://github.com/pytorch/pytorch/issues/107302'),
+    'cv2': ('4.10.0.83', 'cannot be imported', 'https://github.com/opencv/opencv/issues/25772'),
+}
+#: The first mmcv of mmengine.
+_FIRST = '2.0.0dev0'
+#: The line of the ops in the table.
+LINE = "mmcv's compiled ops"
 
 
-class Pair(NamedTuple):
-    """Versions of a module that do not go with versions of another.
-
-    Attributes:
-        module, other (tuple): The module, and what it does not go with.
-        severity (str): One of ``SEVERITIES``.
-        why (str): What happens.
-        install (str): What to type.
-        becomes (tuple): What that installs.
-        source (str): Where it is said.
-    """
-
-    module: Versions
-    other: Versions
-    severity: str
-    why: str
-    install: str
-    becomes: EnvironmentChanges
-    source: str
-
-
-PAIRS = (
-    Pair(
-        ('numpy', '2', ''),
-        ('torch', '', '2.3'),
-        ERROR,
-        'torch below 2.3 was compiled against NumPy 1, and cannot convert arrays',
-        'pip install "numpy<2"',
-        (('numpy', '1.26.4'),),
-        'https://github.com/pytorch/pytorch/issues/107302',
-    ),
-    Pair(
-        ('numpy', '2', ''),
-        ('cv2', '', '4.10.0.83'),
-        ERROR,
-        'OpenCV up to 4.10.0.82 was compiled against NumPy 1, and cannot be imported',
-        'pip install "numpy<2"',
-        (('numpy', '1.26.4'),),
-        'https://github.com/opencv/opencv/issues/25772',
-    ),
-)
-
-
-class NotTogether(EnvironmentRule):
-    """Versions that are known not to go together."""
+class UnfitVersions(EnvironmentRule):
+    """Versions that are known not to go together, or that mmguard does not support."""
 
     code = 'MG507'
-    summary = 'Two packages are installed in versions that do not go together.'
-    title = '{one} and {other} do not go together: {why}.'
+    aliases = ('MG512',)
+    summary = 'Packages are installed in versions that do not go together, or that mmguard does not support.'
+    title = '{one} and {other} do not go together: the latter was compiled against NumPy 1, and {why}.'
+    title_old = '{name} {version} is too old: mmguard needs {oldest} or newer.'
     why = (
         'Binaries that were compiled against NumPy 1 fail with NumPy 2: torch below 2.3 cannot convert arrays, OpenCV '
-        'up to 4.10.0.82 cannot be imported.'
+        "up to 4.10.0.82 cannot be imported. mmguard's tests were run with no torch or numpy older than it asks for."
     )
     example = Example(wrong='numpy 2.1 with torch 2.1', right='pip install "numpy<2"')
-    limits = 'It knows these two pairs; others show when they are imported (MG506).'
+    limits = 'It knows these two pairs, and no versions that are too new; others show when they are imported (MG506).'
     advice = (
         'Install `numpy<2`, or a newer version of the other package. If that does not fit the rest, make a new '
         'environment with versions that docs/stacks.md lists.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
-        for pair in PAIRS:
-            if environment.is_from(*pair.module) and environment.is_from(*pair.other):
-                one, other = (f'{name} {environment.version(name)}' for name in (pair.module[0], pair.other[0]))
-                words, places = dict(one=one, other=other, why=pair.why), (line_of(pair.module[0]),)
-                edit = Edit('Install NumPy 1.', SAFE, environment=pair.becomes, commands=(pair.install,))
-                evidence = f'{one} next to {other} ({pair.source})'
-                yield self.report(evidence, words, severity=pair.severity, edits=[edit], places=places)
-
-
-class OlderThanTried(EnvironmentRule):
-    """A version that mmguard does not support."""
-
-    code = 'MG512'
-    summary = 'torch or numpy is older than mmguard supports.'
-    title = '{name} {version} is too old: mmguard needs {oldest} or newer.'
-    why = "mmguard's tests were run with no version that is so old; pyproject.toml asks for newer ones."
-    example = Example(wrong='torch 1.12.1', right='pip install "torch>=1.13.1"')
-    limits = 'Newer versions than those that were tried are not reported.'
-    advice = 'Install a newer one, or make a new environment: docs/stacks.md lists the versions that were tried.'
-
-    def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
+        for module, (below, why, source) in COMPILED.items():
+            if environment.is_from('numpy', '2') and environment.is_from(module, '', below):
+                one, other = (f'{name} {environment.version(name)}' for name in ('numpy', module))
+                change = (('numpy', '1.26.4'),)
+                edit = Edit('Install NumPy 1.', SAFE, environment=change, commands=('pip install "numpy<2"',))
+                words, places = dict(one=one, other=other, why=why), (line_of('numpy'),)
+                yield self.report(f'{one} next to {other} ({source})', words, edits=[edit], places=places)
         for name, versions in environment.tried.items():
             version = environment.version(name)
             if version and versions and is_within(version, '', versions[0]):
                 command, becomes = f'pip install "{name}>={versions[0]}"', (name, versions[-1])
                 edit = Edit(f'Install a newer {name}.', SAFE, environment=(becomes,), commands=(command,))
                 words, places = dict(name=name, version=version, oldest=versions[0]), (f'mmguard with {name}',)
-                yield self.report(f'{name} {version}', words, edits=[edit], places=places)
+                yield self.report(f'{name} {version}', words, self.title_old, edits=[edit], places=places)
+
+
+class UnfitMmcv(EnvironmentRule):
+    """An mmcv that a framework refuses, without ops, or with those for another torch."""
+
+    code = 'MG508'
+    aliases = ('MG509',)
+    summary = 'The installed mmcv is of a version that a framework refuses, or lacks its compiled ops.'
+    title = 'mmcv {version} is not accepted by {names}.'
+    title_old = 'mmcv {version} belongs to mmseg 0.x and mmdet 2.x.'
+    title_ops = 'mmcv has no compiled ops.'
+    title_torch = 'mmcv was compiled for another torch than is installed.'
+    why = (
+        'mmseg and mmdet look at the version when they are imported, and end with an AssertionError (MMCV==...). '
+        'Deformable convolutions, NMS, RoIAlign and mmdet need the ops, which are compiled for one torch and one CUDA.'
+    )
+    example = Example(wrong='mmcv 2.2.0 with mmdet 3.3.0', right='mim install "mmcv>=2.0.0rc4,<2.2.0"')
+    limits = 'An mmcv within the limits that the frameworks state may still fail, as ops for another GPU do.'
+    advice = (
+        'Reinstall mmcv within the limits that are shown: mim takes the wheel for the installed torch, or compiles it, '
+        'which takes minutes. Without a wheel, or a version that all frameworks accept, make a new environment '
+        'with versions that docs/stacks.md lists.'
+    )
+
+    def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
+        version, ways = environment.version('mmcv'), [reinstall_mmcv(environment)]
+        refusing = {
+            name: limits for name, limits in environment.accepts.items() if version and not is_within(version, *limits)
+        }
+        is_old = bool(version) and not is_within(version, _FIRST)
+        if refusing or is_old:
+            said = [f'{name} accepts {describe_limits(limits)}' for name, limits in refusing.items()]
+            broken = [line_of(name) for name in refusing if 'MMCV' in environment.errors.get(name, '')]
+            title, words = self.title_old if is_old else self.title, dict(version=version, names=' and '.join(refusing))
+            places = (*[line_of('mmcv')] * is_old, *(f'mmcv for {name}' for name in refusing), *broken)
+            yield self.report('; '.join([f'mmcv {version}', *said]), words, title, edits=ways, places=places)
+        if environment.ops is False:
+            evidence = 'mmcv-lite has none' if 'mmcv-lite' in environment.versions else 'no mmcv/_ext in its folder'
+            severity = ERROR if 'mmdet' not in environment.missing else WARNING
+            yield self.report(evidence, title=self.title_ops, severity=severity, edits=ways, places=(LINE,))
+        elif environment.ops and 'mmcv.ops' in environment.errors and 'mmcv' not in environment.errors:
+            evidence = f'{environment.errors["mmcv.ops"]}; torch is {environment.version("torch") or "unknown"}'
+            yield self.report(evidence, title=self.title_torch, edits=ways, places=(LINE,))

@@ -7,12 +7,12 @@ from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import Example, Verdict
 from mmguard.findings.views import (
     annotations_of,
+    count_trained,
+    has_num_classes,
     ids_of,
-    knows_classes,
     listing,
     maps_of,
     share,
-    trained,
 )
 from mmguard.text import quantity
 
@@ -48,7 +48,7 @@ class LabelsFine(Verdict):
         return PROVEN if read and not facts.values and not facts.reasons else None
 
     def choose_title(self, facts: LabelFacts) -> str:
-        if not knows_classes(facts):
+        if not has_num_classes(facts):
             return self.title_not_judged
         loader = facts.loader or LoaderFacts()
         return self.summary if loader.files and not loader.unknown else self.title_not_asked
@@ -58,17 +58,17 @@ class LabelsFine(Verdict):
 
     def _counts(self, facts: LabelFacts) -> Iterator[str]:
         """Yield the values that were seen, and how many of them."""
-        found, counts = annotations_of(facts), trained(facts)
+        found, counts = annotations_of(facts), count_trained(facts)
         if facts.histogram:
             ignored = f', or {facts.ignore_index}' if facts.ignore_index is not None else ''
             valid = f'all of them {found.min_label}..{facts.num_classes - 1}{ignored}'
-            seen = valid if knows_classes(facts) else f'values {listing(sorted(counts), 24)}'
+            seen = valid if has_num_classes(facts) else f'values {listing(sorted(counts), 24)}'
             yield f'{sum(facts.histogram.values()):,} {facts.kind}, {seen}'
             void = counts.get(facts.ignore_index, 0) if facts.ignore_index is not None else 0
             if void:
                 yield f'{100 * share(void, sum(counts.values())):.3g} % of them ignored'
             never = sorted(set(range(found.min_label, min(facts.num_classes, 10_000))) - ids_of(counts))
-            if never and knows_classes(facts):
+            if never and has_num_classes(facts):
                 yield f'never seen: {listing(never)}'
 
 
@@ -79,10 +79,10 @@ def _means(facts: LabelFacts) -> Iterator[str]:
     objects = f' (labels and boxes of {quantity(found.annotations, "annotation")} in {quantity(found.images, "image")})'
     asked = f', {quantity(loader.files, "sample")} of the built data set' if loader.files else ''
     yield f'checked: {read} read{objects if found.images else ""}{asked}'
-    left = [] if knows_classes(facts) else ['the class range']
-    is_coco = found.format == 'coco'
-    left += ['masks (--masks)'] if found.images and is_coco and not found.masks_read else []
-    compared = maps_of(facts).image_forms or found.sizes_compared or (found.images and not is_coco) or facts.loader
+    left = [] if has_num_classes(facts) else ['the class range']
+    lists_images = found.names_from == 'categories'
+    left += ['masks (--masks)'] if found.images and found.masks_read is False else []
+    compared = maps_of(facts).image_forms or found.sizes_compared or (found.images and not lists_images) or facts.loader
     left += [] if compared else ['the images (--images DIR)']
     if loader.unknown or not loader.files:
         left.append(f'what the loader makes of them{f" ({loader.unknown})" if loader.unknown else ""}')

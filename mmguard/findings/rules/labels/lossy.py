@@ -5,11 +5,11 @@ from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.rules.labels.gray_levels import MANY
-from mmguard.findings.views import is_whole, knows_classes, listing, maps_of, share, stored
+from mmguard.findings.rules.labels.gray import MANY
+from mmguard.findings.views import count_stored, has_num_classes, is_whole, listing, maps_of, share
 
 #: A single value in between may be a label of its own: a border that somebody drew.
 FEW = 2
@@ -54,7 +54,7 @@ class LossyOrInterpolated(DataRule):
             return PROVEN if facts.values else LIKELY
         if self._is_speckled(facts):
             return PROVEN
-        if not facts.values and not knows_classes(facts) and self._is_black_and_white(facts):
+        if not facts.values and not has_num_classes(facts) and self._is_black_and_white(facts):
             return LIKELY
         if len(facts.values) < FEW:
             return None
@@ -63,15 +63,12 @@ class LossyOrInterpolated(DataRule):
         if not is_whole(facts) or len(facts.values) <= MANY:
             return None
         # A few values hold almost every pixel, the many others next to nothing.
-        counts = sorted(stored(facts).values(), reverse=True)
+        counts = sorted(count_stored(facts).values(), reverse=True)
         peaks = counts[: facts.num_classes + 1]
         return LIKELY if share(sum(peaks), sum(counts)) >= 0.9 else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None:
-            return
-        counts = stored(labels)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        counts = count_stored(labels)
         ends = sum(count for value, count in counts.items() if not NEAR < value < 255 - NEAR)
         of_two = labels.num_classes == 2 and max(counts, default=0) > 127
         of_two = of_two and share(ends, sum(counts.values())) >= BLACK_AND_WHITE
@@ -88,11 +85,11 @@ class LossyOrInterpolated(DataRule):
                 yield edit
 
     def describe(self, facts: LabelFacts) -> Dict[str, int]:
-        return {'number': len(stored(facts))}
+        return {'number': len(count_stored(facts))}
 
     def _is_black_and_white(self, facts: LabelFacts) -> bool:
         """True if nearly all pixels have one of two peaks, about 0 and about 255, with some noise between."""
-        counts = stored(facts)
+        counts = count_stored(facts)
         whole = sum(counts.values())
         black = sum(count for value, count in counts.items() if 0 <= value <= NEAR)
         white = sum(count for value, count in counts.items() if 255 - NEAR <= value <= 255)
@@ -105,7 +102,7 @@ class LossyOrInterpolated(DataRule):
             and share(black + white, whole) >= PEAKS
             and min(share(black, whole), share(white, whole)) >= A_LITTLE
             and exact  # classes from 0 on, and void, have no peak at 0
-            and (facts.num_classes <= 2 or not knows_classes(facts))
+            and (facts.num_classes <= 2 or not has_num_classes(facts))
         )
 
     def _is_speckled(self, facts: LabelFacts) -> bool:
@@ -114,7 +111,7 @@ class LossyOrInterpolated(DataRule):
         A rare class is missing in most files; what interpolation makes is not. Only so are values seen that overshoot
         (bicubic): they are beyond the labels, not between them.
         """
-        counts, files = stored(facts), maps_of(facts).files_with
+        counts, files = count_stored(facts), maps_of(facts).files_with
         if facts.files < FEW_FILES or not facts.values or not files:
             return False
         whole = sum(counts.values())
@@ -132,4 +129,4 @@ class LossyOrInterpolated(DataRule):
             texts.append(f'{maps.lossy:,} label files are JPEG')
         if maps.at_edges is not None:
             texts.append(f'{100 * maps.at_edges:.3g} % of the invalid pixels lie between two other values')
-        return '; '.join(texts) or f'values {listing(sorted(stored(facts)), 24)}'
+        return '; '.join(texts) or f'values {listing(sorted(count_stored(facts)), 24)}'

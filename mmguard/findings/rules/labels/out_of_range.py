@@ -1,24 +1,31 @@
+"""Labels outside the classes: one more, a slip, or any others."""
+
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
-from mmguard.findings.known_sets import set_of_numbers
-from mmguard.findings.map_edits import convert_files, list_stored_values, more_classes, renumber, splits_of
+from mmguard.findings.file_edits import drop_rows
+from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
+from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free, set_of_numbers
+from mmguard.findings.map_edits import convert_files, list_stored_values, more_classes, renumber, shift_down, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.rules.labels.yolo.base import drop_rows
+from mmguard.findings.usual_edits import set_num_classes
 from mmguard.findings.views import (
     VOID,
+    annotations_of,
+    certainty_of_share,
     config_of,
+    count_trained,
     ids_of,
     is_rare,
     is_whole,
+    label_share,
     listing,
+    maps_of,
     share,
-    trained,
 )
 
 #: Values that fill more of the files than this are not void.
@@ -65,9 +72,8 @@ class OutOfRange(DataRule):
         known, number = self._find_known_set(facts)
         return {'known': known, 'known_number': number}
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels = facts.labels
-        if labels is None or labels.kind != 'pixels':
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if labels.kind != 'pixels':
             yield from drop_rows(self, facts)
             return
         if self._find_known_set(labels)[0]:
@@ -103,7 +109,7 @@ class OutOfRange(DataRule):
                 yield from convert_files(
                     facts, 'Rewrite the files, every value above 0 as 1.', ASKS, question, threshold=0
                 )
-        if not lacking and share(sum(labels.values.values()), sum(trained(labels).values())) <= MUCH:
+        if not lacking and share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH:
             question = f'Does {listing(seen)} mean no class (void, or slips of an annotator)?'
             yield from renumber(facts, dict.fromkeys(seen, void), ASKS, question)
 
@@ -113,14 +119,14 @@ class OutOfRange(DataRule):
 
     def _continues(self, facts: LabelFacts) -> bool:
         """True if the labels continue after num_classes, in many files: classes, not slips."""
-        ids = ids_of(trained(facts))
+        ids = ids_of(count_trained(facts))
         whole = is_whole(facts) and ids == set(range(len(ids)))
         return whole and len(facts.values) > 1 and not is_rare(facts) and set(facts.values) <= ids
 
     def _find_known_set(self, facts: LabelFacts) -> Tuple[str, int]:
         """Return a well-known data set whose numbers the files hold, and how many these are."""
         title, number = (
-            set_of_numbers(ids_of(trained(facts))) if is_whole(facts) and facts.kind == 'pixels' else ('', 0)
+            set_of_numbers(ids_of(count_trained(facts))) if is_whole(facts) and facts.kind == 'pixels' else ('', 0)
         )
         return (title, number) if len(facts.values) > 2 else ('', 0)
 
@@ -157,3 +163,148 @@ class NegativeLabels(DataRule):
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if all(value < 0 for value in facts.values) else None
+
+
+#: Share of the pixels: unlabelled pixels are fewer.
+CLASS_SHARE = 0.05
+#: Of the files: void is drawn in most of them; the last class of as many (LIP has 19 and the background) is not.
+HALF = 0.5
+
+
+class OneTooMany(DataRule):
+    """The largest label equals the number of classes."""
+
+    kinds = ('pixels', 'instances')
+    code = 'MG102'
+    summary = 'The only invalid label equals num_classes.'
+    title = 'The only invalid label equals num_classes={num_classes}; valid are 0..{last}.'
+    why = (
+        'In a softmax loss such a label is a device-side assert; in the heads of mmdet it is background, silently. '
+        'Usual reasons: the background was not counted, void is not ignored, the class list is one short, or labels '
+        'count from 1.'
+    )
+    example = Example(
+        wrong='num_classes=11, labels 0..11',
+        right='num_classes=12; or, if 11 is void, label_map={11: 255}',
+    )
+    limits = 'It cannot tell a class from void: that is the question of its edits.'
+    advice = (
+        'Look at {num_classes} in one of the files, and at the class list. If it is a class (often the background was '
+        'not counted), list it and write `num_classes={more}` in every head. If it is void: '
+        '`label_map={{{num_classes}: {void}}}` in GuardSegLabels. If the classes are 1..{num_classes}: '
+        '`reduce_zero_label=True`, or subtract 1 from ids. Correct a slip.'
+    )
+    pytorch = (
+        'Look at {num_classes} in the data. If it is a class (often the background was not counted), the model needs '
+        '{more} outputs. If the ids count from 1, subtract 1. If it is void, pass ignore_index={num_classes}, or map '
+        'it to the label that is ignored already. Correct a slip; until then mmguard.nn or guard_targets leaves it '
+        'out.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        if set(facts.values) != {facts.num_classes}:
+            return None
+        return certainty_of_share(label_share(facts)) if facts.kind == 'instances' else PROVEN
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        beyond = labels.num_classes
+        lacks = f'Is {beyond} a class that the list lacks (often the background was not counted)?'
+        if len(labels.class_names) == beyond + 1:
+            yield set_num_classes(facts, beyond + 1, SAFE)
+        elif labels.kind != 'pixels' or beyond == 1:
+            yield more_classes(facts, beyond + 1, lacks)
+            yield from drop_rows(self, facts)
+        else:
+            yield from self._edit_pixels(facts, labels, more_classes(facts, beyond + 1, lacks))
+
+    def _edit_pixels(self, facts: Facts, labels: LabelFacts, counted: Edit) -> Iterator[Edit]:
+        beyond, counts = labels.num_classes, count_trained(labels)
+        known = keeps_zero_free(labels.class_names)
+        zeros = share(counts.get(0, 0), sum(counts.values()))
+        # Where 0 fills much of the files only a known data set leaves it unlabelled.
+        void = 255 if labels.ignore_index is None else labels.ignore_index
+        ignored = renumber(facts, {beyond: void}, ASKS, f'Is {beyond} your void (unlabelled) value?')
+        # The more classes, the rarer a data set that has just as many.
+        if beyond in VOID_BEHIND[-2:] and not known:
+            yield from ignored
+        if known or 0 < zeros < CLASS_SHARE or beyond in COUNTED_WITHOUT_ZERO:
+            question = '' if known else f'Are the classes 1 to {beyond}, and is 0 unlabelled?'
+            yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
+        if known:
+            return
+        # Void is drawn around everything; a class is missing in many files, unless no class is.
+        files_with = maps_of(labels).files_with
+        holders = share(files_with.get(beyond, 0), labels.files)
+        around = holders == 1 and any(files_with.get(value, 0) < labels.files for value in range(beyond))
+        if around or (beyond in VOID_BEHIND and holders >= HALF):
+            yield from ignored
+            yield counted
+        else:
+            yield counted
+            yield from ignored
+
+
+FEW_VALUES = 4
+#: Of fewer files than usual: how many there are at least, and the share of files and elements that hold a slip.
+SEVERAL_FILES, FEW_FILES, FEW_ELEMENTS = 10, 0.2, 0.03
+
+
+class StrayValue(DataRule):
+    """A value that only a few files hold."""
+
+    code = 'MG127'
+    kinds = ('pixels', 'instances')
+    summary = 'Only a few files hold an invalid label: a slip of the annotator, not a class.'
+    title = 'Only a few files hold {values}: a slip of the annotator, not a class.'
+    why = 'One such label ends a stock training, at the iteration that happens to draw its file.'
+    example = Example(
+        wrong='num_classes=2, value 77 in 9 pixels of one file',
+        right='the 9 pixels corrected; num_classes=2',
+    )
+    limits = 'A class that hardly any file shows looks the same.'
+    advice = (
+        'Correct the files (the scan lists them all). num_classes is right as it is. Until then leave these labels out '
+        'with a guard (GuardSegLabels, GuardInstanceLabels). If another split holds the same number often, look '
+        'whether it is a class that the list lacks.'
+    )
+    pytorch = (
+        'Correct these labels. The number of classes is right as it is; until then, mmguard.nn leaves such pixels out, '
+        'and guard_targets such boxes.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        if self._is_rarer_than_classes(facts):
+            return PROVEN
+        if not is_rare(facts) or len(facts.values) > FEW_VALUES:
+            return None
+        if set(facts.values) != {facts.num_classes}:
+            return LIKELY
+        # The first value after the classes is often a class that was forgotten; but not in a handful of pixels.
+        return PROVEN if is_rare(facts, files=0.01, elements=1e-4) else LIKELY
+
+    def _is_rarer_than_classes(self, facts: LabelFacts) -> bool:
+        """True if the first value after the classes is in fewer files than any class, and in few of them.
+
+        A class that the list lacks is drawn as often as others are; where it is listed, it is not a slip.
+        """
+        beyond, count, of_pixels = facts.num_classes, sum(facts.values.values()), facts.kind == 'pixels'
+        if set(facts.values) != {beyond} or beyond < 1 + of_pixels or len(facts.class_names) > beyond:
+            return False
+        holders = (maps_of(facts) if of_pixels else annotations_of(facts)).files_with_class
+        files = {label: number for label, number in holders.items() if 0 <= label < beyond and number}
+        # Of boxes, also by number: a file may hold many.
+        rarest = min((count_trained(facts).get(label, 0) for label in files), default=0)
+        few = share(facts.offending_files, facts.files) <= FEW_FILES and facts.files >= SEVERAL_FILES
+        small = share(count, facts.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)
+        return few and small and min(files.values(), default=0) > facts.offending_files
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        void = VOID if labels.ignore_index is None else labels.ignore_index
+        question = f'Is {listing(sorted(labels.values))} a slip of the annotator (num_classes is right then)?'
+        is_map = labels.kind == 'pixels'
+        table = dict.fromkeys(labels.values, void)
+        ways = list(renumber(facts, table, ASKS, question) if is_map else drop_rows(self, facts, question))
+        yield from ways
+        if ways and set(labels.values) == {labels.num_classes}:
+            lacks = f'Is {labels.num_classes} a class that the list lacks (few files show it)?'
+            yield more_classes(facts, labels.num_classes + 1, lacks)

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.changes import REMOVED
-from mmguard.config.parts import metrics, transforms, walk
+from mmguard.config.changes import REMOVED, join_path, key_of, walk
+from mmguard.config.parts import metrics, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import ERROR, LIKELY, WARNING, Finding
-from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.finding import ERROR, LIKELY, WARNING
+from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing
 from mmguard.text import quantity
 
@@ -25,13 +25,11 @@ SHORT = 'a polygon has fewer than 6 numbers, or an odd count'
 NO_PIXEL = 'polygons cover no pixel'
 
 
-class UnusableMasks(DataRule):
+class UnusableMasks(AnnotationRule):
     """Masks that cannot be decoded, or do not fit their image."""
 
     code = 'MG179'
-    shows_values = False
     kinds = ('instances',)
-    needs = ('annotations',)
     summary = 'Masks cannot be decoded, or do not fit their image.'
     title = 'Masks cannot be used: {reasons}.'
     why = (
@@ -55,12 +53,12 @@ class UnusableMasks(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return LIKELY if annotations_of(facts).mask_faults else None
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        found = annotations_of(facts.labels) if facts.labels is not None else None
-        if found is not None and found.format == 'labelme' and THIN not in found.mask_faults:
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        found = annotations_of(labels)
+        if not found.names_from and THIN not in found.mask_faults:
             question = 'May these shapes go, with their objects?'
             yield from rewrite(self, facts, 'Leave these masks out.', ASKS, question)
-        if found is None or found.mask_faults.get(MISSING, 0) < _BOXES_ONLY * max(found.annotations, 1):
+        if found.mask_faults.get(MISSING, 0) < _BOXES_ONLY * max(found.annotations, 1):
             return
         changes = () if facts.config is None else tuple(_leave_masks_out(facts.config))
         options, lines = ((('masks', False),), ('with_mask=False, no mask_head',)) if facts.config is None else ((), ())
@@ -91,10 +89,12 @@ def _leave_masks_out(config: ReadConfig) -> Iterator[Tuple[str, Any]]:
     """Yield the changes that make Mask R-CNN, and what is built like it, a detector of boxes."""
     for step in transforms(config):
         if step.config.get('with_mask') is True:
-            yield step.at('with_mask'), False
-    for path, part in walk(config.data.get('model'), 'model'):
-        if path.endswith('roi_head'):
-            yield from ((f'{path}.{key}', REMOVED) for key in ('mask_head', 'mask_roi_extractor') if key in part)
+            yield step.place('with_mask'), False
+    for path, part in walk(config.part('model'), ('model',)):
+        if key_of(path).endswith('roi_head'):
+            yield from (
+                (f'{join_path(path)}.{key}', REMOVED) for key in ('mask_head', 'mask_roi_extractor') if key in part
+            )
     for metric in metrics(config):
         if 'segm' in (metric.config.get('metric') or ()):
-            yield metric.at('metric'), 'bbox'
+            yield metric.place('metric'), 'bbox'

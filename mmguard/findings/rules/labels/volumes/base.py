@@ -90,7 +90,7 @@ class VolumeCause(DataRule):
         return self.usual_certainty if self.faults(facts) else None
 
     def faults(self, facts: LabelFacts) -> List[CaseFault]:
-        return volumes_of(facts).of(*self.shown_by)
+        return volumes_of(facts).find_faults(*self.shown_by)
 
     def files(self, facts: LabelFacts) -> List[str]:
         return list(dict.fromkeys(fault.file for fault in self.faults(facts)))
@@ -109,21 +109,17 @@ class DeclaredCause(DataRule):
     kinds = ('voxels',)
     needs = ('volumes',)
     shows_values = False
-    #: The kind of fault, as in ``VolumeFacts.declared``.
-    kind: ClassVar[str] = ''
-    usual_certainty: ClassVar[str] = PROVEN
+    #: The kinds of faults, as in ``VolumeFacts.declared``.
+    declared: ClassVar[Tuple[str, ...]] = ()
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return self.usual_certainty if self.texts(facts) else None
+        return PROVEN if self.texts(facts) else None
 
     def texts(self, facts: LabelFacts) -> List[str]:
-        return volumes_of(facts).declared.get(self.kind, [])
+        return [text for kind in self.declared for text in volumes_of(facts).declared.get(kind, ())]
 
     def files(self, facts: LabelFacts) -> List[str]:
         return ['dataset.json']
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join(self.texts(facts))

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-from typing import Iterator, List, Set
+from typing import Iterator, List, Optional, Set
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, Finding
+from mmguard.findings.finding import LIKELY
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     DeclaredCause,
@@ -24,7 +24,8 @@ class DatasetJson(DeclaredCause):
     """A dataset.json that lacks what nnU-Net needs, or has it in another form."""
 
     code = 'MG180'
-    kind = 'keys'
+    aliases = ('MG183',)
+    declared = ('keys', 'count')
     summary = 'The dataset.json is not as nnU-Net v2 reads it.'
     why = 'nnU-Net stops before it looks at a single case, or takes other files than you think.'
     example = Example(
@@ -34,22 +35,31 @@ class DatasetJson(DeclaredCause):
     limits = 'It checks the keys that planning and training read, not those of your own tools.'
     advice = (
         'Complete it: `"channel_names": {{"0": "CT"}}, "labels": {{"background": 0, "liver": 1}}, "numTraining": '
-        '{cases}, "file_ending": "{ending}"`. If the data set is of nnU-Net v1, convert it: '
-        '`nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`; one of the Decathlon: '
-        '`nnUNetv2_convert_MSD_dataset -i FOLDER`.'
+        '{cases}, "file_ending": "{ending}"`; if there are more cases, copy those that are missing. If the data set is '
+        'of nnU-Net v1, convert it: `nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`; one of the '
+        'Decathlon: `nnUNetv2_convert_MSD_dataset -i FOLDER`.'
     )
 
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        certainty = super().certainty(facts)
+        return LIKELY if certainty and not volumes_of(facts).declared.get('keys') else certainty
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if volumes_of(labels).declared.get('count'):
+            cases = volumes_of(labels).cases
+            title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
+            yield rewrite_volumes(labels, title, 'Are all cases there?', lines, {'numTraining': cases})
+
     def describe(self, facts: LabelFacts) -> dict:
-        volumes = facts.volumes
-        ending = volumes.file_ending if volumes and volumes.file_ending.startswith('.') else '.nii.gz'
-        return {'cases': volumes.cases if volumes else 0, 'ending': ending}
+        ending = volumes_of(facts).file_ending
+        return {'cases': volumes_of(facts).cases, 'ending': ending if ending.startswith('.') else '.nii.gz'}
 
 
 class LabelList(DeclaredCause):
     """Labels in dataset.json that nnU-Net refuses."""
 
     code = 'MG181'
-    kind = 'labels'
+    declared = ('labels',)
     summary = 'The labels in dataset.json are not as nnU-Net v2 reads them.'
     title = 'nnU-Net refuses the labels in dataset.json: {faults}.'
     why = 'nnU-Net uses a label as the index of an output channel: a gap has no channel, and it refuses to plan.'
@@ -64,13 +74,11 @@ class LabelList(DeclaredCause):
         '`seg[seg == 4] = 2`, and the same number in dataset.json.'
     )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
-            return
-        known = labels_by_name(facts.labels)
-        held = facts.labels.histogram
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        known = labels_by_name(labels)
+        held = labels.histogram
         if not known:
-            yield from self._declare_values(facts.labels)
+            yield from self._declare_values(labels)
         asks_zero = known.get('background') != 0 and (0 in known.values() or 0 in held)
         if 'background' not in known and 0 not in known.values():
             known = {'background': 0, **known}
@@ -81,20 +89,20 @@ class LabelList(DeclaredCause):
         ordered = sorted(values, key=lambda value: (value == last, value))
         number = {old: new for new, old in enumerate(ordered)}
         names = {('background' if value == 0 else name): number[value] for name, value in known.items()}
-        labels = as_written(facts.labels, names)
+        written = as_written(labels, names)
         if held and set(held) <= set(number.values()):  # the label files have no gap
             pairs, called = {}, {label: name for name, label in names.items()}
             asked = [f'Is {value} in the label files {called[value]}?' for value in held if value not in values]
         else:
-            slips = {value: number[near] for value, near in slips_of(facts.labels, held).items() if near in number}
+            slips = {value: number[near] for value, near in slips_of(labels, held).items() if near in number}
             pairs = {**{old: new for old, new in number.items() if old != new}, **slips}
             asked = [f'Is {value} a slip of {ordered[new]}?' for value, new in slips.items()]
         asked += ['Is 0 the background?'] if asks_zero else []
         title = 'Correct the labels in dataset.json; the label files stay as they are.'
         title = 'Number the labels without a gap, in dataset.json and in all label files.' if pairs else title
-        lines = (f'"labels": {json.dumps(labels, ensure_ascii=False)}', *renumbering(pairs))
+        lines = (f'"labels": {json.dumps(written, ensure_ascii=False)}', *renumbering(pairs))
         files = {'label_map': tuple(pairs.items())} if pairs else {}
-        yield rewrite_volumes(facts.labels, title, ' '.join(asked), lines, {'labels': labels}, **files)
+        yield rewrite_volumes(labels, title, ' '.join(asked), lines, {'labels': written}, **files)
 
     def describe(self, facts: LabelFacts) -> dict:
         return {'faults': '; '.join(self.texts(facts)[:2])}
@@ -121,7 +129,7 @@ class RegionList(DeclaredCause):
     """Regions in dataset.json without the order in which they are written."""
 
     code = 'MG182'
-    kind = 'regions'
+    declared = ('regions',)
     summary = 'Regions are declared, but regions_class_order does not fit them.'
     why = 'Region-based training predicts overlapping regions; the order says which label each writes, largest first.'
     example = Example(
@@ -134,10 +142,8 @@ class RegionList(DeclaredCause):
         '"core": [2]}}, "regions_class_order": [1, 2]`.'
     )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
-            return
-        known = labels_by_name(facts.labels)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        known = labels_by_name(labels)
         regions = [value for name, value in known.items() if name not in ('background', 'ignore') and value != 0]
         members = [value if isinstance(value, list) else [value] for value in regions]
         if not all(isinstance(value, int) for region in members for value in region):
@@ -150,30 +156,4 @@ class RegionList(DeclaredCause):
         question = 'Does each region of `"labels"` hold those that come after it?'
         lines = (f'"regions_class_order": {order}',)
         title = 'Set the order of the regions.'
-        yield rewrite_volumes(facts.labels, title, question, lines, {'regions_class_order': order})
-
-
-class TrainingCount(DeclaredCause):
-    """numTraining that is not the number of cases."""
-
-    code = 'MG183'
-    kind = 'count'
-    usual_certainty = LIKELY
-    summary = 'The numTraining in dataset.json is not the number of cases.'
-    title = 'The numTraining in dataset.json is not the number of cases, {cases}.'
-    why = 'nnU-Net stops; and often cases are missing because a copy was cut short.'
-    example = Example(
-        wrong='"numTraining": 21 with 20 cases',
-        right='"numTraining": 20',
-    )
-    limits = 'Which of the two is wrong, the number or the folder, it does not know.'
-    advice = 'If all cases are there, write `"numTraining": {cases}`. If not, copy the missing ones.'
-
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None:
-            cases = volumes_of(facts.labels).cases
-            title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
-            yield rewrite_volumes(facts.labels, title, 'Are all cases there?', lines, {'numTraining': cases})
-
-    def describe(self, facts: LabelFacts) -> dict:
-        return {'cases': volumes_of(facts).cases}
+        yield rewrite_volumes(labels, title, question, lines, {'regions_class_order': order})

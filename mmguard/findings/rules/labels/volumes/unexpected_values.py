@@ -4,7 +4,7 @@ from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import PROVEN, Finding
+from mmguard.findings.finding import PROVEN
 from mmguard.findings.known_sets import match_named_values
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
@@ -71,10 +71,10 @@ class UnexpectedValues(VolumeCause):
             'next': highest if facts.ignore_index is not None else highest + 1,
         }
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None or not facts.labels.values:
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if not labels.values:
             return
-        labels, wrong = facts.labels, sorted(facts.labels.values)
+        wrong = sorted(labels.values)
         volumes = volumes_of(labels)
         declared = labels_by_name(labels)
         following = max(volumes.expected, default=0) + 1

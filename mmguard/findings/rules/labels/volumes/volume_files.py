@@ -1,58 +1,64 @@
+"""Faults of the files of volumes, one by one, and the verdict where nothing is wrong."""
+
 from __future__ import annotations
 
-from typing import Dict, Iterator
+from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
-from mmguard.findings.rule import Example, Facts
+from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING
+from mmguard.findings.rule import Example, Facts, Verdict
 from mmguard.findings.rules.labels.volumes.base import VolumeCause, rewrite_volumes, volumes_of
 from mmguard.findings.views import listing
-from mmguard.findings.volumes import FORM, FRACTIONS, INTENSITIES, NOT_FINITE, UNREADABLE
+from mmguard.findings.volumes import (
+    BACKGROUND_ONLY,
+    FRACTIONS,
+    IGNORED_ONLY,
+    INTENSITIES,
+    NOT_FINITE,
+    ORIENTATION,
+    SHAPE,
+    SPACING,
+)
+from mmguard.text import quantity
 
 
-class UnfitForm(VolumeCause):
-    """4-D files, colours, several values per voxel."""
+class GridsDiffer(VolumeCause):
+    """Label and image, or two channels, of different shapes, spacings or places."""
 
-    code = 'MG191'
-    shown_by = (FORM,)
-    summary = 'Files are not volumes of one value per voxel.'
-    why = 'nnU-Net takes one 3-D file per channel and one per label; in other files it mixes up axes and channels.'
+    code = 'MG188'
+    aliases = ('MG189', 'MG190')
+    shown_by = (SHAPE, SPACING, ORIENTATION)
+    summary = 'Volumes of a case have different shapes, spacings or places.'
+    title = 'Volumes of a case differ in their {what}.'
+    why = (
+        'nnU-Net stops at other shapes and spacings. Where only origin, direction or affine differ it goes on, voxel '
+        'by voxel, whatever the headers say: a flipped label is trained flipped.'
+    )
     example = Example(
-        wrong='a 4-D label file',
-        right='seg[..., 0]',
+        wrong='label 112x160x128, image 112x160x127',
+        right='sitk.Resample(label, image, sitk.Transform(), sitk.sitkNearestNeighbor)',
     )
-    limits = 'Which volume of a 4-D file is meant, it does not know.'
+    limits = 'Which of two headers is wrong, it does not know. Equal grids may still be of two different volumes.'
     advice = (
-        'Split 4-D images into channels, `nnUNetv2_convert_MSD_dataset -i FOLDER` does so for the Decathlon; of a 4-D '
-        'label keep the volume that is meant, `seg[..., 0]`; turn colours into classes, `np.array(Image.open(path))` '
-        'of a palette PNG holds the classes.'
+        'Look at them one over the other: `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If the voxels fit, '
+        'copy the header, `label.CopyInformation(image)`; if not, resample the label onto the image with '
+        '`sitk.sitkNearestNeighbor`. The same numbers in another order are axes that were moved: `np.transpose(seg, '
+        '(2, 1, 0))`.'
     )
 
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        certainty = super().certainty(facts)
+        return LIKELY if certainty and self._is_of_places(facts) else certainty
 
-class UnreadableVolumes(VolumeCause):
-    """Files that cannot be read."""
-
-    code = 'MG192'
-    shown_by = (UNREADABLE,)
-    summary = 'Files cannot be read.'
-    title = 'Files cannot be read: {reasons}.'
-    why = 'nnU-Net stops at the first such file; the next comes to light one run later.'
-    example = Example(
-        wrong='a NIfTI file whose gzip stream ends too early',
-        right='the file copied again',
-    )
-    limits = 'It reads with SimpleITK or nibabel, as nnU-Net would; another reader may accept more.'
-    advice = (
-        'If a package is needed, install it with pip. Copy or export damaged files again (check free space; `gzip -t '
-        'FILE` tests one; `git lfs pull` replaces pointers), or take the cases out and write the new numTraining. If '
-        'axes are not orthonormal, write the header again: `image.set_sform(image.get_qform()); nib.save(image, '
-        'path)`.'
-    )
+    def severity_of(self, facts: LabelFacts) -> str:
+        return WARNING if self._is_of_places(facts) else ERROR
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        reasons = list(dict.fromkeys(fault.detail.split(':')[0] for fault in self.faults(facts)))
-        return {'reasons': listing(reasons, 4)}
+        return {'what': listing(kind for kind in self.shown_by if volumes_of(facts).find_faults(kind))}
+
+    def _is_of_places(self, facts: LabelFacts) -> bool:
+        return not volumes_of(facts).find_faults(SHAPE, SPACING)
 
 
 #: So near to an integer a value was one, before it was scaled or cast.
@@ -78,13 +84,13 @@ class FractionalValues(VolumeCause):
         'would draw other classes along borders.'
     )
 
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        faults = [] if facts.labels is None else self.faults(facts.labels)
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        faults = self.faults(labels)
         values = [value for fault in faults for value in fault.values]
         is_scaled = all('the header scales' in fault.detail for fault in faults)
-        if facts.labels is not None and values and not is_scaled and all(map(_is_near, values)):
+        if values and not is_scaled and all(map(_is_near, values)):
             title, lines = 'Round the labels, and save label files as integers.', ('np.rint(seg).astype(np.uint8)',)
-            yield rewrite_volumes(facts.labels, title, lines=lines, rounded=True)
+            yield rewrite_volumes(labels, title, lines=lines, rounded=True)
 
 
 def _is_near(value: str) -> bool:
@@ -144,4 +150,61 @@ class ImagesAsLabels(VolumeCause):
             and bool(levels)
             and 0 <= min(levels) <= 32
             and 223 <= max(levels) <= 255
+        )
+
+
+class NothingLabelled(VolumeCause):
+    """Label files of background, or of ignored voxels, only."""
+
+    code = 'MG193'
+    shown_by = (BACKGROUND_ONLY, IGNORED_ONLY)
+    usual_certainty = LIKELY
+    severity = 'warning'
+    summary = 'Label files without a single voxel of a class.'
+    why = 'Right for cases without a finding; else an export without its labels, and a case that teaches "nothing".'
+    example = Example(
+        wrong='a case that was not annotated, its label file all 0',
+        right='its label file all "ignore", or the case left out',
+    )
+    limits = 'It cannot tell a healthy case from one that was not annotated.'
+    advice = (
+        'Look at the cases named, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If they are healthy, keep '
+        'them. What was not annotated is not background: leave such cases out, or declare `"ignore": {next}` and write '
+        'it into them.'
+    )
+
+    def describe(self, facts: LabelFacts) -> Dict[str, int]:
+        highest = max(volumes_of(facts).expected, default=0)
+        return {'next': highest if facts.ignore_index is not None else highest + 1}
+
+
+class VolumesFine(Verdict):
+    """Cases that were all read, without a mistake."""
+
+    code = 'MG195'
+    kinds = ('voxels',)
+    needs = ('volumes',)
+    summary = 'Your nnU-Net data set is fine.'
+    why = 'Whatever is wrong in training, changing labels would only hide it.'
+    example = Example(
+        wrong='a training that dies on data preprocessed before the labels were corrected',
+        right='nnUNetv2_plan_and_preprocess -d DATASET_ID',
+    )
+    limits = 'It cannot tell whether a declared label is the right one for its voxels.'
+    advice = (
+        'Go on with `nnUNetv2_plan_and_preprocess -d DATASET_ID`; preprocess again what was preprocessed from older '
+        'labels. If the data set is of nnU-Net v1, it is as v1 wants it; for v2 convert it first: '
+        '`nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`, one of the Decathlon '
+        '`nnUNetv2_convert_MSD_dataset -i FOLDER`.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if volumes_of(facts).labels_read else None
+
+    def evidence(self, facts: LabelFacts) -> str:
+        volumes = volumes_of(facts)
+        cases = quantity(volumes.cases, 'case')
+        return (
+            f'{cases}, {facts.total:,} voxels, all of them {listing(volumes.expected, 16)}; checked: '
+            f'{quantity(volumes.labels_read, "label file")} read; not checked: what preprocessing makes of them'
         )

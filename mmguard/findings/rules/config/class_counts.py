@@ -1,0 +1,126 @@
+"""Heads that count other classes than the data set."""
+
+from __future__ import annotations
+
+from typing import Iterator, Tuple
+
+from mmguard.config.head_classes import Count, counts, data_counts, has_ignored_channel, is_one_more, training_data
+from mmguard.config.parts import Part, classes_path
+from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import match_heads_and_list
+from mmguard.findings.edits import Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
+from mmguard.findings.rule import ConfigRule, Example, Facts
+from mmguard.findings.views import annotations_of
+from mmguard.text import quantity
+
+#: How many of what a head counts.
+NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of stuff', 'kinds of stuff')}
+
+
+class HeadNumClasses(ConfigRule):
+    """A head that counts other classes than the data set."""
+
+    code = 'MG201'
+    blames_labels = True
+    aliases = ('MG143',)
+    summary = 'num_classes of a head is not the number of classes of the data set.'
+    title = '{head} has {given}, but the data set has {expected}: {source}.'
+    title_top = (
+        '{head} has {given}, but the data set has {expected}: {source}. No head reads the num_classes at the top.'
+    )
+    why = (
+        'A label beyond the channels of a head ends the run (CUDA error: device-side assert triggered), or is trained '
+        'as background without a word; channels too many are never trained. Every head has its own num_classes: '
+        'decode, auxiliary, bbox, mask, semantic, panoptic and fusion heads, and each stage of a cascade.'
+    )
+    example = Example(wrong='num_classes=19 in the head, for 11 classes', right='num_classes=11 in the head')
+    limits = 'It compares the heads with the class list; whether the list is that of the files, `mmguard scan` says.'
+    advice = (
+        'See with `mmguard scan CONFIG` which classes the files hold. Write them as metainfo=dict(classes=...) in the '
+        'data sets of all splits (inside of wrappers), and their number in every head and in its class_weight.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for count, expected, dataset in _misfits(config):
+            given = quantity(count.value, *NOUNS[count.kind])
+            words = dict(head=count.head.name, given=given, expected=expected, source=classes_path(dataset))
+            title = self.title_top if config.data.get('num_classes') == expected else self.title
+            yield self.report_at(count.path, count.value, words, title)
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.config is not None:
+            wanted = {count.path: expected for count, expected, _ in _misfits(facts.config)}
+            yield from match_heads_and_list(facts, wanted, finding.value)
+
+
+def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
+    """Yield the numbers that are not those of the data set: the number, what it should be, the data set."""
+    data = [(dataset, data_counts(dataset)) for dataset in training_data(config)]
+    for count in counts(config):
+        for dataset, numbers in data:
+            expected = numbers.get(count.kind, numbers.get('all') if count.kind == 'things' else None)
+            if count.kind == 'all' and config.framework == 'mmdet':
+                expected = numbers.get('things', expected)
+            if expected is None or count.value == expected or has_ignored_channel(count, expected):
+                continue
+            if count.kind == 'things' and 'things' not in numbers and _adds_up(count.head.config, expected):
+                continue
+            if config.framework == 'mmdet' and count.value == expected + 1 and count.kind == 'all':
+                continue  # MG202 says so, and why
+            if count.value == 1 and expected == 2 and config.framework == 'mmseg':
+                continue  # one sigmoid channel tells two classes apart; with a softmax MG215 speaks
+            yield count, expected, dataset
+            break
+
+
+def _adds_up(head: dict, expected: int) -> bool:
+    return head.get('num_things_classes', 0) + (head.get('num_stuff_classes') or 0) == expected
+
+
+class BackgroundCounted(ConfigRule):
+    """A detection head that counts the background."""
+
+    code = 'MG202'
+    blames_labels = True
+    aliases = ('MG142',)
+    summary = 'num_classes of a detection head counts the background.'
+    title = (
+        '{head} has one class more than the data set, which has {expected}: {source}. The background is not a class.'
+    )
+    why = (
+        'MMDetection 1.x counted the background as class 0. Since 2.0 it is not counted and labels start at 0: with '
+        'one class too many nothing crashes, but results are shifted by a class or a class never occurs.'
+    )
+    example = Example(wrong='num_classes=21 in the bbox_head, for 20 object classes', right='num_classes=20')
+    limits = 'A name that is missing in the class list looks the same: `mmguard scan CONFIG` tells them apart.'
+    advice = (
+        'Compare the class list with the annotation files (`mmguard scan CONFIG`). If it names every object class, '
+        'write its length as num_classes of the heads; if a name is missing, add it to metainfo.classes.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for count, expected, dataset in _one_more(config):
+            words = dict(head=count.head.name, expected=expected, source=classes_path(dataset))
+            yield self.report_at(count.path, count.value, words)
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.config is not None:
+            wanted = {count.path: expected for count, expected, _ in _one_more(facts.config)}
+            yield from match_heads_and_list(facts, wanted, finding.value, counted_one_more=True)
+
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+        # The annotations know as many categories as the heads: then a name is missing in the list.
+        known = annotations_of(labels)
+        return POSSIBLE if known.left_out_names and len(known.categories) == found.value else PROVEN
+
+
+def _one_more(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
+    data = [(dataset, data_counts(dataset)) for dataset in training_data(config)]
+    for count in counts(config) if config.framework == 'mmdet' else ():
+        for dataset, numbers in data:
+            expected = numbers.get('things', numbers.get('all'))
+            if expected is not None and count.kind == 'all' and is_one_more(count, expected):
+                yield count, expected, dataset
+                break

@@ -1,0 +1,249 @@
+"""Class lists that are not read as meant, or that do not belong together."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from mmguard.config.changes import REMOVED
+from mmguard.config.head_classes import counts, has_open_vocabulary, has_stuff_among_things, names_more
+from mmguard.config.parts import Part, classes_of, classes_path, datasets, metainfo_of, says_classes
+from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import move_class_list, name_classes, use_base_dataset
+from mmguard.findings.edits import Edit
+from mmguard.findings.finding import WARNING, Finding
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import propose, set_heads
+from mmguard.findings.views import listing
+from mmguard.text import quantity, shorten
+
+
+class ClassList(ConfigRule):
+    """A class list that is not a list, or has a name that is not read."""
+
+    code = 'MG205'
+    blames_labels = True
+    summary = 'The class list is a string, holds a name twice, is not read, has stuff among things, or another palette.'
+    title_argument = '{kind} takes no classes since MMDetection 3 and MMSegmentation 1: building it fails.'
+    title_palette = '{colours} for {classes}: {kind} cannot be built.'
+    title_capitals = '{key} is not read: {kind} keeps its own {small}.'
+    title_string = 'classes is a string, not a tuple: its {letters} letters become classes.'
+    title_stuff = (
+        'Stuff is listed among the things: label {label} is {name}, but heads take labels below {things} for things.'
+    )
+    title_twice = 'The class list holds {names} more than once: their labels are ambiguous.'
+    why = (
+        "classes=('person') is a string, not a tuple: each letter becomes a class. CLASSES and PALETTE were the names "
+        'in MMDetection 2.x; now they are not read and the data set keeps its own classes. MMSegmentation refuses a '
+        'palette of another length.'
+    )
+    example = Example(wrong="metainfo=dict(classes=('person'))", right="metainfo=dict(classes=('person',))")
+    limits = 'Names that are merely misspelt are not seen here, but by `mmguard scan CONFIG`.'
+    advice = (
+        "Write metainfo=dict(classes=('person',)) in small letters: the comma makes the tuple. Name every class once; "
+        'a palette has one colour per class, or is left out. Of a panoptic set list the things, then the stuff, in '
+        '"categories" of the files, too; only then count them in the heads.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for dataset in datasets(config):
+            metainfo, at = dataset.config.get('metainfo'), dataset.place('metainfo')
+            given, place = dataset.config.get('classes'), dataset.place('classes')
+            if given is not None and dataset.cls is not None and not dataset.is_old:
+                ways = _write_list(config, 'Move the classes to metainfo.', f'{at}.classes', given, place)
+                yield self.report_at(place, given, dict(kind=dataset.name), self.title_argument, edits=ways)
+            colours = _palette_of(dataset)
+            if colours is not None:
+                number = len(classes_of(dataset) or [])
+                words = dict(colours=quantity(colours, 'colour'), classes=quantity(number, 'class'), kind=dataset.name)
+                ways = [_drop_palette(config, dataset, number)]
+                yield self.report_at(f'{at}.palette', colours, words, self.title_palette, edits=ways)
+            if not isinstance(metainfo, dict):
+                continue
+            for key in ('CLASSES', 'PALETTE'):
+                small = key.lower()
+                own = list(metainfo_of(dataset).get(small) or ())
+                if key in metainfo and small not in metainfo and list(metainfo[key] or ()) != own:
+                    title = f'Write {small} in small letters.'
+                    ways = _write_list(config, title, f'{at}.{small}', metainfo[key], f'{at}.{key}')
+                    words = dict(key=key, kind=dataset.name, small=small)
+                    yield self.report_at(f'{at}.{key}', metainfo[key], words, self.title_capitals, edits=ways)
+            classes, place = metainfo.get('classes'), f'{at}.classes'
+            if isinstance(classes, str) and classes_of(dataset) is None and not _is_file_name(classes):
+                ways = _write_list(config, 'Write a tuple, with a comma after the name.', place, classes)
+                yield self.report_at(place, classes, dict(letters=len(classes)), self.title_string, edits=ways)
+            elif isinstance(classes, (list, tuple)):
+                twice = sorted(name for name, times in Counter(map(str, classes)).items() if times > 1)
+                if twice:
+                    yield self.report_at(place, classes, dict(names=listing(map(repr, twice))), self.title_twice)
+                things = metainfo.get('thing_classes') or ()
+                if config.framework == 'mmdet' and has_stuff_among_things(classes, things):
+                    label = next(label for label, name in enumerate(classes) if name not in things)
+                    of_stuff: Dict[str, Any] = dict(label=label, name=classes[label], things=len(things))
+                    yield self.report_at(place, classes, of_stuff, self.title_stuff)
+
+
+def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
+    """Write the list as it was meant; a second edit adds the heads that have another number."""
+    is_list = place.endswith('classes')
+    if isinstance(classes, str) and is_list and not _is_file_name(classes):
+        classes = (classes,)
+    move = propose(title, *((gone, REMOVED) for gone in removed), (place, classes))
+    return move_class_list(config, move, classes if is_list else None)
+
+
+def _drop_palette(config: ReadConfig, dataset: Part, names: int) -> Edit:
+    metainfo = dataset.config.get('metainfo')
+    own = isinstance(metainfo, dict) and metainfo.get('palette') is not None
+    certain = all(count.value == names for count in counts(config))
+    return propose(
+        'Drop the palette: colours are then made up.',
+        (dataset.place('metainfo.palette'), REMOVED if own else []),
+        question='' if certain else f'Does the list name every class, {names}?',
+        if_not='' if certain else 'Complete the list.',
+    )
+
+
+def _palette_of(dataset: Part) -> Optional[int]:
+    # Length of a palette that BaseSegDataset refuses.
+    metainfo = dataset.config.get('metainfo')
+    palette = metainfo.get('palette') if isinstance(metainfo, dict) else None
+    palette = metainfo_of(dataset).get('palette') if palette is None else palette
+    names = classes_of(dataset)
+    if not hasattr(dataset.cls, 'get_label_map') or not isinstance(palette, (list, tuple)) or not names:
+        return None
+    own = metainfo_of(dataset).get('classes')
+    chosen = own is not None and list(own) != names
+    if len(palette) in (0, len(names)) or (chosen and len(palette) > len(names)):
+        return None
+    return len(palette)
+
+
+def _is_file_name(text: str) -> bool:
+    return '/' in text or text.endswith(('.txt', '.csv', '.json'))
+
+
+class ForeignClasses(ConfigRule):
+    """Own classes on a data set class of mmseg that has others."""
+
+    code = 'MG206'
+    summary = 'metainfo.classes names classes that the data set class of MMSegmentation does not have.'
+    title = '{kind} does not have the classes {names}: it cannot be built.'
+    why = (
+        'A data set class with classes of its own (CityscapesDataset, ADE20KDataset, ...) only takes a choice of them, '
+        'and maps the rest to 255. With other names building it fails: new classes are not a subset.'
+    )
+    example = Example(
+        wrong="dict(type='CityscapesDataset', metainfo=dict(classes=('field', 'forest')))",
+        right="dict(type='BaseSegDataset', img_suffix='.jpg', metainfo=dict(classes=('field', 'forest')))",
+    )
+    limits = 'Names that the class has, but that mean something else in your files, are not seen.'
+    advice = (
+        "If the data is your own, write type='BaseSegDataset' with its img_suffix, seg_map_suffix and, where 0 is "
+        'unlabelled, reduce_zero_label. If it is the data set of this class, list a choice of its names.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for dataset in datasets(config):
+            if not says_classes(dataset) or not hasattr(dataset.cls, 'get_label_map'):
+                continue
+            own = metainfo_of(dataset).get('classes')
+            names = classes_of(dataset) or []
+            foreign = [name for name in names if own is not None and name not in own]
+            if foreign:
+                edit = propose(
+                    'Use BaseSegDataset, with the file names and the shift of this class.',
+                    *use_base_dataset(dataset),
+                    question=f'Is this data of your own, with files named as those of {dataset.name}?',
+                    if_not=f'List a choice of the names of {dataset.name}, or set the file names by hand.',
+                )
+                words = dict(kind=dataset.name, names=listing(foreign, 5))
+                yield self.report_at(dataset.place('metainfo.classes'), names, words, edits=[edit])
+
+
+class SplitClasses(ConfigRule):
+    """Training, validation and test data number their classes differently."""
+
+    code = 'MG204'
+    aliases = ('MG144',)
+    summary = 'The classes of the train, val and test data differ, in number, names or order.'
+    why = (
+        'Labels are positions in the class list. A model that learned one list and is tested by another gets the '
+        'wrong class, or an index beyond its channels; several lists within the training data contradict each other.'
+    )
+    title = '{number} here, {expected} at {place}{difference}.'
+    title_order = 'The names of {place} in another order: label {label} is {here} here and {there} there.'
+    example = Example(wrong="train: classes=('cat', 'dog'); val: ('dog', 'cat')", right="both: classes=('cat', 'dog')")
+    limits = 'The lists of two types that the config does not name are not compared, nor are open vocabularies.'
+    advice = (
+        'Find out which list the files are labelled by (`mmguard scan CONFIG`), and write it as metainfo of every data '
+        'set. If the splits are labelled differently, map the labels of one with the label_map of a guard.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        known: List[Tuple[Part, List[str]]] = []
+        for dataset in datasets(config):
+            names = classes_of(dataset)
+            if names is not None and not names_more(dataset):
+                known.append((dataset, names))
+        if not known or known[0][0].split != 'train' or has_open_vocabulary(config):
+            return
+        first, expected = known[0]
+        for dataset, names in known[1:]:
+            # Classes of a data set that the config does not name are its author's affair, unless it names others.
+            if names == expected or not (says_classes(first) or says_classes(dataset) or _same_kind(first, dataset)):
+                continue
+            place, ways = classes_path(first), _one_list(config, first, dataset)
+            if sorted(names) == sorted(expected):
+                label = next(i for i, pair in enumerate(zip(names, expected)) if pair[0] != pair[1])
+                words = dict(place=place, label=label, here=shorten(names[label]), there=shorten(expected[label]))
+                yield self.report_at(classes_path(dataset), names, words, self.title_order, edits=ways)
+                continue
+            number, difference = quantity(len(names), 'class'), _difference(names, expected)
+            words = dict(number=number, expected=len(expected), place=place, difference=difference)
+            severity = None if len(names) != len(expected) else WARNING
+            yield self.report_at(classes_path(dataset), names, words, severity=severity, edits=ways)
+
+
+def _one_list(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
+    """Write the list of the training here; where both are written, also the one here in the training."""
+    names, expected = classes_of(dataset) or [], classes_of(first) or []
+    forgotten = says_classes(first) and not says_classes(dataset)
+    # Annotation files name their categories: there the order decides nothing.
+    certain = forgotten or (config.framework == 'mmdet' and sorted(names) == sorted(expected))
+    here = propose(
+        'Write the class list of the training here.',
+        *name_classes(dataset, expected),
+        question='' if certain else 'Are the files here labelled as those of the training?',
+        notes=('MMDetection 2.x: correct voc_classes in class_names.py, too.',) if dataset.is_old else (),
+    )
+    if forgotten:
+        return [here]
+    arrived = says_classes(dataset) and not says_classes(first)
+    heads = {count.path: len(names) for count in counts(config) if count.kind == 'all' and count.value != len(names)}
+    numbers = set_heads(config, heads).config if heads else ()
+    there = propose(
+        'Write the class list from here in the training.',
+        *(change for one in datasets(config) for change in name_classes(one, names)),
+        *numbers,
+        question='Are the files of the training labelled by the list here?',
+    )
+    return [there] if arrived else [here, there]  # the names of a type were not chosen by the user
+
+
+def _same_kind(one: Part, other: Part) -> bool:
+    """True if two data sets have one type, or the first a type made from the other's, which is left in this split."""
+    return one.name == other.name or _is_made_of(one.cls, other.cls)
+
+
+def _is_made_of(one: Any, other: Any) -> bool:
+    return inspect.isclass(one) and inspect.isclass(other) and issubclass(one, other)
+
+
+def _difference(names: List[str], expected: List[str]) -> str:
+    known, meant = set(names), set(expected)
+    here: Dict[str, None] = dict.fromkeys(n for n in names if n not in meant)
+    there: Dict[str, None] = dict.fromkeys(n for n in expected if n not in known)
+    parts = [f'only {where}: {", ".join(list(only)[:4])}' for where, only in (('here', here), ('there', there)) if only]
+    return f' ({"; ".join(parts)})' if parts else ''

@@ -1,0 +1,163 @@
+"""Class weights: their number, and what is looked up in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Iterator
+
+from mmguard.compat.stack import weighs_ignored_labels
+from mmguard.config.ignored import find_ignored_labels
+from mmguard.config.losses import (
+    class_weights,
+    count_expected_weights,
+    find_ignore_index,
+    find_weighted_cross_entropies,
+    fit_weights,
+    format_weights,
+)
+from mmguard.config.parts import Part, losses
+from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import Edit, config_lines
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, WARNING, Finding
+from mmguard.findings.rule import ConfigRule, Example, Facts
+from mmguard.findings.usual_edits import guard_losses, propose, set_ignore_index
+from mmguard.findings.views import count_trained, is_whole
+from mmguard.text import quantity
+
+
+class ClassWeightLength(ConfigRule):
+    """Class weights of another number than the head needs."""
+
+    code = 'MG207'
+    aliases = ('MG111',)
+    summary = 'class_weight does not have one entry per class.'
+    title = 'class_weight has {length}, but {head} needs {expected}{extra}.'
+    title_list = 'class_weight is a list, but DETRHead takes a number, and bg_cls_weight for "no object".'
+    title_unreadable = 'The file of the class weights cannot be read: {problem}.'
+    why = (
+        'The weights are looked up by label: with too few the run ends with an index error, and with any other number '
+        'than the channels cross entropy refuses. MaskFormer-like heads and softmax bbox heads have one entry more, '
+        'for "no object" (the background); it comes last. DETRHead takes no list.'
+    )
+    example = Example(wrong='num_classes=3, class_weight=[1, 2]', right='num_classes=3, class_weight=[1, 2, 1.5]')
+    limits = 'It compares numbers: weights in the order of another class list are not seen.'
+    advice = (
+        'Write one weight per class in the order of the class list, plus one for "no object" at the end where the head '
+        'has it. A file (.npy, .json, .yaml or .pkl) holds them as a list; its path starts where training starts.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for loss in losses(config):
+            path, given, weights = loss.place('class_weight'), loss.config.get('class_weight'), class_weights(loss)
+            if weights.problem:
+                words = dict(problem=weights.problem)
+                yield self.report_at(path, given, words, self.title_unreadable, WARNING)
+            expected, extra = count_expected_weights(loss)
+            if weights.length is None:
+                continue
+            head = loss.owner
+            if head is not None and head.name == 'DETRHead' and loss.key == 'loss_cls':
+                edit = propose(
+                    'Write a number for all classes, and one for "no object".',
+                    *((path, 1.0), (loss.place('bg_cls_weight'), 0.1)),
+                    question='May all classes weigh the same?',
+                    if_not='Take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',
+                )
+                yield self.report_at(path, given, title=self.title_list, edits=[edit])
+            elif expected is not None and weights.length != expected:
+                yield self._other_length(loss, given, weights.length, expected, extra)
+
+    def _other_length(self, loss: Part, given: Any, length: int, expected: int, extra: str) -> Finding:
+        new, follows = fit_weights(() if isinstance(given, str) else given, expected, extra)
+        edit = propose(
+            'Write as many weights as the head needs.',
+            (loss.place('class_weight'), new),
+            question='' if follows else 'Are these the weights that you want?',
+            lines=(f'class_weight={format_weights(new)} at {loss.path}',),
+            if_not='' if follows else 'Write the weight of each class.',
+        )
+        head = loss.owner.name if loss.owner else 'the head'
+        words = dict(length=quantity(length, 'entry'), head=head, expected=expected, extra=extra)
+        return self.report_at(loss.place('class_weight'), given, words, edits=[edit])
+
+
+class WeightedIgnored(ConfigRule):
+    """A look-up of class_weight[255] (F1) or class_weight[-1] (F2); in onedl's fork a mask that does not fit (F3)."""
+
+    code = 'MG214'
+    aliases = ('MG110', 'MG139', 'MG216')
+    summary = (
+        "MMSegmentation's CrossEntropyLoss with class_weight fails at the first ignored pixel, or averages wrongly."
+    )
+    title = 'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails. The labels are right.'
+    title_filled = (
+        'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails; {place} fills with {ignored}, '
+        'also where label maps hold none. The labels are right.'
+    )
+    title_onedl = (
+        "With avg_non_ignore=True the loss of onedl's mmseg masks the class weights with a shape that does not fit, "
+        'and the run ends. The labels are right.'
+    )
+    title_negative = (
+        'class_weight[{ignored}] of {place}, the weight of a real class, is added to the denominator for every ignored '
+        'pixel: the loss is too small.'
+    )
+    why = (
+        'To average, it looks up class_weight[label] for every pixel, the ignored ones (255) included: IndexError, on '
+        'a GPU a device-side assert whose trace often points at accuracy(). Your labels are right, and '
+        'avg_non_ignore=True does not help: the look-up comes first. ignore_index=-1, the workaround that circulates, '
+        'counts the weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in '
+        'our case). The onedl fork looks up none of the ignored ones, but with avg_non_ignore=True its mask does not '
+        'fit, and any label map ends the run.'
+    )
+    example = Example(
+        wrong="dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0])",
+        right="dict(type='GuardedCrossEntropyLoss', class_weight=[1.0, 2.0])",
+    )
+    limits = 'A run in which no pixel is ignored, not even as padding, does not fail.'
+    advice = (
+        "Write type='GuardedCrossEntropyLoss' with the same arguments, and custom_imports = dict(imports=['mmguard'], "
+        'allow_failed_imports=False); an ignore_index below 0 becomes 255 again. The labels need no change: ignored '
+        'pixels belong there.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for loss in find_weighted_cross_entropies(config):
+            place, weights = loss.place('class_weight'), loss.config['class_weight']
+            ways = [guard_losses(config, [loss.path])]
+            ignored, length = find_ignore_index(loss), class_weights(loss).length
+            if not weighs_ignored_labels():
+                if loss.get('avg_non_ignore', False):
+                    yield self.report_at(place, weights, title=self.title_onedl, edits=ways)
+                continue
+            head = loss.owner
+            if ignored is not None and head is not None and -(length or 1) <= ignored < 0:
+                words, ways = dict(ignored=ignored, place=loss.path), [_guard_all(config)]
+                yield self.report_at(head.place('ignore_index'), ignored, words, self.title_negative, edits=ways)
+                continue
+            if ignored is None or (length is not None and -length <= ignored < length):
+                continue
+            filled = _find_fill(config, ignored)
+            title = self.title_filled if filled else self.title
+            yield self.report_at(place, weights, dict(ignored=ignored, place=filled), title, edits=ways)
+
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+        if labels.values:
+            return POSSIBLE  # what is invalid may have ended it as well
+        # Where no file holds one, padding brings some.
+        return PROVEN if is_whole(labels) and labels.ignore_index in count_trained(labels) else LIKELY
+
+
+def _guard_all(config: ReadConfig) -> Edit:
+    """Guard the losses of every head at once: what is ignored must be one label."""
+    weighted = [loss.path for loss in find_weighted_cross_entropies(config)]
+    swap = guard_losses(config, weighted, 'Guard the loss, and ignore 255 again.')
+    ignored = set_ignore_index(Facts(config=config), 255).config
+    return replace(swap, config=(*ignored, *swap.config), lines=(*config_lines(ignored), *swap.lines))
+
+
+def _find_fill(config: ReadConfig, ignored: int) -> str:
+    """Return what adds ignored pixels to label maps that hold none; empty if nothing does."""
+    places = find_ignored_labels(config)
+    return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')

@@ -1,0 +1,56 @@
+"""Configs of another generation, values of another type."""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from mmguard.config.read import ReadConfig
+from mmguard.config.types import kind_of
+from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import propose
+
+
+class OldStyle(ConfigRule):
+    """A config of the generation before."""
+
+    code = 'MG227'
+    summary = 'The config is written for MMDetection 2.x or MMSegmentation 0.x.'
+    title = (
+        'What is installed does not read data.train: the config is written for MMDetection 2.x or MMSegmentation 0.x.'
+    )
+    why = 'Since MMDetection 3 and MMSegmentation 1 data=dict(train=...) is not read: classes set there do nothing.'
+    example = Example(wrong='data = dict(train=dict(classes=...))', right='train_dataloader = dict(dataset=dict(...))')
+    limits = 'A program of your own that reads data.train itself is not seen.'
+    advice = (
+        'To train with what is installed, write train_dataloader, val_dataloader and test_dataloader, each with '
+        'dataset=dict(metainfo=...). To keep the config as it is, install the versions that it was written for.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        data = config.part('data')
+        if isinstance(data.get('train'), (dict, list, tuple)):
+            yield self.report_at('data.train', data['train'])
+
+
+class WrongType(ConfigRule):
+    """A value of a type that is not taken there."""
+
+    code = 'MG231'
+    summary = 'Wrong type: a text for a number, a number for a dict.'
+    title = 'Wrong type of {key}: expected {wanted}, got {kind}.'
+    why = (
+        "The frameworks check few types: num_classes='19' ends in a layer that cannot be built, train_dataloader=5 in "
+        'an error that does not name the key. An array or a tensor is taken, but the copy of the config that training '
+        'saves cannot be loaded again. The other rules look at the config as if such a value were not there.'
+    )
+    example = Example(wrong="num_classes='19'", right='num_classes=19')
+    limits = 'Only keys that other rules read are checked.'
+    advice = 'Write a value of the type that is expected; an array as a list.'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for one in config.misplaced:
+            kind = one.value if not one.fatal else kind_of(one.value)
+            words = dict(key=one.path.rpartition('.')[2], wanted=one.wanted, kind=kind)
+            ways = [] if one.instead is None else [propose('Write the right type.', (one.path, one.instead))]
+            yield self.report_at(one.path, one.value, words, '', ERROR if one.fatal else WARNING, ways)

@@ -1,0 +1,240 @@
+"""Guards that meet no labels, count other classes, or are not heard; losses and evaluations without one."""
+
+from __future__ import annotations
+
+from typing import Iterator, List, Optional
+
+from mmguard.config.guards import (
+    HOOK,
+    TRANSFORMS,
+    add_reporting,
+    find_unguarded_evaluation,
+    guards_in,
+    is_guarded,
+    is_guarded_type,
+    misfits,
+)
+from mmguard.config.label_spaces import GUARDS, from_config
+from mmguard.config.parts import Part, hooks, losses, pipelines, transforms
+from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import Edit
+from mmguard.findings.finding import INFO, WARNING, Finding
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import as_code, guard_losses, guard_pipelines, propose
+from mmguard.text import plural
+
+PIXELS, INSTANCES, IMAGES = TRANSFORMS
+
+
+class GuardMisplaced(ConfigRule):
+    """A guard that meets no labels, because of its place or its kind."""
+
+    code = 'MG251'
+    summary = 'A guard comes before the labels are loaded, or is made for the labels of another task.'
+    title = '{guard} comes before the labels are loaded.'
+    title_kind = '{guard} guards no label of {pack}: {wanted} does.'
+    why = 'Such a guard sees no label: the run goes on as if it were missing, and dies at the first invalid one.'
+    example = Example(
+        wrong="[..., dict(type='GuardSegLabels', num_classes=19), dict(type='LoadAnnotations'), ...]",
+        right="[..., dict(type='PackSegInputs'), dict(type='GuardSegLabels', num_classes=19)]",
+    )
+    limits = 'It knows the Pack transforms of the frameworks; a pipeline with one of your own is not looked at.'
+    advice = (
+        'Put the guard right after the Pack transform, and take the guard of the task: GuardSegLabels for label maps, '
+        'GuardInstanceLabels for boxes and masks, GuardClsLabels for images.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for pipeline in pipelines(config):
+            steps = [step for step in pipeline if step.path.count('[') == pipeline[0].path.count('[')]
+            pack = next((step for step in steps if step.name.startswith('Pack')), None)
+            for guard in guards_in(steps):
+                wanted = _guard_of(pack, steps)
+                if pack is not None and wanted not in ('', guard.name):
+                    space = from_config(config).get(GUARDS[wanted])
+                    classes = guard.config.get('num_classes') if space is None else space.num_classes
+                    edit = propose(
+                        'Write the guard of this task.',
+                        (guard.place('type'), wanted),
+                        (guard.place('num_classes'), classes),
+                    )
+                    words = dict(guard=guard.name, pack=pack.name, wanted=wanted)
+                    yield self.report_at(guard.place('type'), guard.name, words, self.title_kind, edits=[edit])
+                elif _is_before_labels(steps, guard):
+                    ways = [] if pack is None else [_move(steps, guard, pack)]
+                    yield self.report_at(guard.path, guard.config, dict(guard=guard.name), edits=ways)
+
+
+def _guard_of(pack: Optional[Part], steps: List[Part]) -> str:
+    """Return the only guard that has labels in a pipeline; empty if that is not known."""
+    name = '' if pack is None else pack.name
+    if name == 'PackDetInputs' and any(step.get('with_seg') for step in steps):
+        return ''
+    return {'PackSegInputs': PIXELS, 'PackInputs': IMAGES, 'PackDetInputs': INSTANCES}.get(name, '')
+
+
+def _is_before_labels(steps: List[Part], guard: Part) -> bool:
+    loads = ['Annotation' in step.name for step in steps]
+    at = steps.index(guard)
+    return any(loads[at:]) and not any(loads[:at])
+
+
+def _move(steps: List[Part], guard: Part, pack: Part) -> Edit:
+    order = [step for step in steps if step is not guard]
+    order.insert(order.index(pack) + 1, guard)
+    pipeline = guard.path.rpartition('[')[0]
+    title, line = (
+        f'Move {guard.name} right after {pack.name}.',
+        f'{as_code(guard.config)} after {pack.name} in {pipeline}',
+    )
+    return propose(title, (pipeline, [step.config for step in order]), lines=(line,))
+
+
+class GuardReportMissing(ConfigRule):
+    """A guard whose counts do not get through the Pack transform."""
+
+    code = 'MG223'
+    summary = "A guard comes before the Pack transform, and 'label_guard' is not in its meta_keys."
+    title = 'The counts of {guard} at {place} do not get through {pack}.'
+    why = 'The guard sanitizes the labels, but its counts do not get through the Pack transform: the log says 0.'
+    example = Example(wrong="meta_keys=('img_path',)", right="meta_keys=('img_path', 'label_guard')")
+    limits = 'A Pack transform of your own that keeps what it likes is judged by its meta_keys.'
+    advice = "Add 'label_guard' to meta_keys of the Pack transform, or put the guard right after it."
+    severity = WARNING
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for pipeline in pipelines(config):
+            guards = guards_in(pipeline)
+            pack = next((t for t in pipeline if t.name.startswith('Pack')), None)
+            if pack is None or not any(pipeline.index(guard) < pipeline.index(pack) for guard in guards):
+                continue
+            place, keys, first = pack.place('meta_keys'), pack.get('meta_keys'), guards[0]
+            if isinstance(keys, (list, tuple)) and 'label_guard' not in keys:
+                line = f"meta_keys=({', '.join(map(repr, keys))}, 'label_guard') at {pack.path}"
+                edit = propose('Let the counts through.', (place, (*keys, 'label_guard')), lines=(line,))
+                words = dict(guard=first.name, place=first.path, pack=pack.name)
+                yield self.report_at(place, keys, words, edits=[edit])
+
+
+class GuardNumClasses(ConfigRule):
+    """A guard of other classes than the head has."""
+
+    code = 'MG225'
+    summary = 'num_classes of a guard is not that of the head.'
+    title = 'The guard has num_classes={given}, but the head has {numbers} {noun} ({place}).'
+    why = (
+        'With too many classes the guard lets labels through that end the run; with too few it takes classes out of '
+        'training that the head has.'
+    )
+    example = Example(wrong='num_classes=19 in the head, 20 in GuardSegLabels', right='num_classes=19 in both')
+    limits = 'If the number of the head is wrong, too, MG201 says so.'
+    advice = 'Write the num_classes of the head in the guard.'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for guard, number, (space, *heads) in misfits(config):
+            place, given = guard.place('num_classes'), guard.config['num_classes']
+            numbers = sorted({head.num_classes for head in heads})
+            several, noun = ' or '.join(map(str, numbers)), plural(numbers[-1], 'class')
+            words = dict(given=given, numbers=several, noun=noun, place=space.place)
+            edit = propose('Write the number of classes of the head.', (place, number))
+            yield self.report_at(place, given, words, edits=[edit])
+
+
+class GuardsUnheard(ConfigRule):
+    """Guards without the hook that reports what they do, or the hook without guards."""
+
+    code = 'MG252'
+    summary = 'The config has guards and no LabelGuardHook, or the hook and no guard.'
+    title = '{guard} at {place} is not reported on: LabelGuardHook is missing.'
+    title_hook = 'LabelGuardHook has nothing to report: no pipeline holds a guard, and no loss is guarded.'
+    why = (
+        'Guards take invalid labels out of the training; only the hook says which file holds them. The hook by itself '
+        'guards nothing, unless it is asked to.'
+    )
+    example = Example(wrong="dict(type='LabelGuardHook')", right="dict(type='LabelGuardHook', guard=True)")
+    limits = 'Guards that your own code adds when training starts are not seen.'
+    advice = "Write dict(type='LabelGuardHook') in custom_hooks; with guard=True it guards the run by itself."
+    severity = WARNING
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        guards = [*guards_in(transforms(config)), *(loss for loss in losses(config) if is_guarded_type(loss.name))]
+        hook = next((one for one in hooks(config) if one.name == HOOK), None)
+        if guards and hook is None:
+            names = [one.get('type') for one in config.data.get('custom_hooks') or [] if isinstance(one, dict)]
+            words = dict(guard=guards[0].name, place=guards[0].path)
+            edit = propose('Add LabelGuardHook to the hooks.', *add_reporting(config))
+            yield self.report_at('custom_hooks', names, words, edits=[edit])
+        elif hook is not None and not guards and not hook.config.get('guard') and from_config(config).to_dict():
+            edit = propose('Let the hook guard the run.', (hook.place('guard'), True))
+            yield self.report_at(hook.path, hook.config, title=self.title_hook, edits=[edit])
+
+
+class UnguardedEvaluation(ConfigRule):
+    """Labels that training leaves out and the metric counts against the model (F10)."""
+
+    code = 'MG230'
+    summary = 'Training is guarded, and the labels that the model is judged by are not.'
+    title = '{metric} counts what is predicted at an invalid label as wrong.'
+    why = (
+        'Metrics take every label for the truth: no model can predict an invalid one, so whatever '
+        'it predicts there counts as a false positive, and IoU and AP fall without a word.'
+    )
+    example = Example(
+        wrong="train: [..., dict(type='GuardSegLabels', num_classes=19)]; val without it",
+        right="train and val: [..., dict(type='GuardSegLabels', num_classes=19)]",
+    )
+    limits = 'Metrics that open annotation files of their own cannot be guarded, and are not looked at.'
+    advice = 'Put the guard of the training pipeline into the pipelines of val and test, too.'
+    severity = WARNING
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for found in find_unguarded_evaluation(config):
+            place, names = found.dataset.place('pipeline'), [transform.name for transform in found.pipeline]
+            ways = [guard_pipelines(config, [found.pipeline], found.guard)]
+            yield self.report_at(place, names, dict(metric=found.metric.name), edits=ways)
+
+
+#: Classification losses that an invalid label ends, or spoils without a word.
+BY_LABEL = {
+    'mmseg': ('CrossEntropyLoss', 'OhemCrossEntropy', 'FocalLoss', 'DiceLoss', 'LovaszLoss', 'TverskyLoss'),
+    'mmdet': (
+        'CrossEntropyLoss',
+        'CrossEntropyCustomLoss',
+        'FocalLoss',
+        'FocalCustomLoss',
+        'QualityFocalLoss',
+        'SeesawLoss',
+        'EQLV2Loss',
+        'GHMC',
+    ),
+}
+
+
+class UnguardedLosses(ConfigRule):
+    """A loss of class labels without a guard (F5 to F8)."""
+
+    code = 'MG220'
+    aliases = ('MG218',)
+    summary = 'A classification loss without a guard.'
+    title = '{loss} has no guard: one label outside the classes ends the run, or is trained as background.'
+    title_ohem = '{loss} returns a loss without a graph where all pixels of a batch are ignored.'
+    why = (
+        'A single label outside the classes ends the run (index error, CUDA assert), or is trained as background '
+        'without a word, depending on the loss. Where all pixels of one rank are ignored, OhemCrossEntropy returns a '
+        'constant: DistributedDataParallel ends with "Expected to have finished reduction in the prior iteration".'
+    )
+    example = Example(wrong="dict(type='CrossEntropyLoss')", right="dict(type='GuardedCrossEntropyLoss')")
+    limits = 'It finds nothing wrong: valid labels need no guard. Losses of your own are not listed.'
+    advice = "Write type='GuardedX' for type='X', with the same arguments; the guard does not change valid labels."
+    severity = INFO
+    on_request = True
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for loss in losses(config):
+            # Masks and objectness are binary: nothing can be out of range.
+            is_binary = loss.key in ('loss_mask', 'loss_objectness', 'loss_dice')
+            if loss.name not in BY_LABEL.get(loss.scope, ()) or is_guarded(loss) or is_binary:
+                continue
+            title = self.title_ohem if loss.name == 'OhemCrossEntropy' else ''
+            ways = [guard_losses(config, [loss.path])]
+            yield self.report_at(loss.place('type'), loss.config['type'], dict(loss=loss.name), title, edits=ways)

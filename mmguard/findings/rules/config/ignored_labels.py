@@ -1,0 +1,248 @@
+"""Ignored labels: places that disagree, a class that is ignored, losses that train on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Dict, Iterator, List
+
+from mmguard.config.head_classes import classes_in
+from mmguard.config.ignored import Ignored, find_ignored_labels, leading
+from mmguard.config.parts import Part, losses, stock_loss
+from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import drop_first_class
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, WARNING, Finding
+from mmguard.findings.rule import ConfigRule, Example, Facts
+from mmguard.findings.usual_edits import as_code, propose, set_ignore_index
+from mmguard.findings.views import count_stored, has_num_classes, is_trained_on, share
+from mmguard.text import quantity
+
+
+class IgnoredLabelsAgree(ConfigRule):
+    """Parts of a config that ignore different labels."""
+
+    code = 'MG208'
+    aliases = ('MG114',)
+    summary = 'Head, losses, metric and fill values do not ignore the same label.'
+    title = '{value} is ignored here, but {first} in the head ({place}).'
+    title_metric = 'The metric ignores {value}, but the head {first} ({place}).'
+    title_reads = '{value} is taken for the ignored label, but the head ignores {first} ({place}).'
+    title_fill = 'Pixels are filled with {value}, but the head ignores {first} ({place}): no class has that label.'
+    title_fill_class = 'Pixels are filled with {value}, a class: the head ignores {first} ({place}).'
+    why = (
+        'What one part fills in to be ignored, another trains on: as a class, or, beyond the classes, until an index '
+        'error or CUDA assert ends the run. A metric that ignores another label counts unlabelled pixels. In '
+        "MMDetection it is the semantic head of panoptic models, whose default does not ignore the loader's 255."
+    )
+    example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
+    limits = 'Fill values of transforms of your own are not known.'
+    advice = (
+        'Find out which label is unlabelled in the files (`mmguard scan CONFIG` counts them; 255 is usual), and write '
+        'it as ignore_index in heads, losses and metric, and as the value that transforms fill in.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        places = find_ignored_labels(config)
+        first = leading(config, places)
+        if first is None:  # ignore_index=None, for masked binary cross entropy; a detector without a semantic head
+            return
+        classes = classes_in(first.part)
+        for place in places:
+            if place.value == first.value or place is first:
+                continue
+            is_class = classes is not None and 0 <= place.value < classes
+            titles = {'metric': self.title_metric, 'reads': self.title_reads, 'fill': self.title_fill}
+            title = self.title_fill_class if place.role == 'fill' and is_class else titles.get(place.role, '')
+            severe = place.role in ('loss', 'head') or (place.role == 'fill' and not is_class)
+            value = f'{place.value}' if place.written else f'{place.value} (the default of {place.part.name})'
+            words = dict(value=value, first=first.value, place=first.path)
+            ways, severity = _one_label(config, place, first, is_class), ERROR if severe else WARNING
+            yield self.report_at(place.path, place.value, words, title, severity, ways)
+
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+        is_cause = found.severity == ERROR and (not labels.values or found.value in labels.values)
+        return LIKELY if is_cause else POSSIBLE
+
+
+def _one_label(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
+    """Set the label of the head here, or the one from here everywhere."""
+    filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
+    asked = 'Is {} your void (unlabelled) value?'
+    question = '' if filled else asked.format(first.value)
+    here = propose('Write the ignored label of the head.', (place.path, first.value), question=question)
+    there = set_ignore_index(Facts(config=config), place.value, ASKS, asked.format(place.value))
+    if first.value < 0:  # no label is
+        there = replace(there, applicability=SAFE, question='')
+    if place.path == place.part.path:  # some know but one value
+        return [there]
+    classes = classes_in(first.part) or 0
+    both = [here] if is_class or filled or place.value < 0 else [here, there]
+    return [there] if first.value < classes and not is_class and place.value >= 0 else both
+
+
+class IgnoredClass(ConfigRule):
+    """An ignore_index that is one of the classes."""
+
+    code = 'MG209'
+    looks_at = ('config', 'labels')
+    aliases = ('MG113',)
+    summary = 'ignore_index is a valid class.'
+    title = 'ignore_index={ignored} is one of the {classes}: 0 to {last}.'
+    why = (
+        'Ignoring removes the pixels of a class, not its channel: nothing ever teaches the model that class, yet its '
+        'score stays in every softmax, and at test time it may be predicted anywhere.'
+    )
+    example = Example(wrong='num_classes=3, ignore_index=0', right='num_classes=3, ignore_index=255')
+    limits = 'It cannot tell whether the class is ignored on purpose: that is the question of its edits.'
+    advice = (
+        'If the class is to be trained, ignore a label outside the classes (255). If it is what is unlabelled, take it '
+        'out of num_classes and of the class list.'
+    )
+    severity = WARNING
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        places = find_ignored_labels(config)
+        for place in places:
+            classes = classes_in(place.part if place.role == 'head' else place.part.owner)
+            if place.role in ('head', 'loss') and classes is not None and 0 <= place.value < classes:
+                # What others fill in or ignore is then a class, or beyond the classes.
+                others = [one for one in places if one.value != place.value and one.role in ('head', 'loss', 'fill')]
+                yield self._inside(place.path, place.value, classes, ERROR if others else WARNING)
+
+    def _inside(self, path: str, ignored: int, classes: int, severity: str = WARNING) -> Finding:
+        words = dict(ignored=ignored, classes=quantity(classes, 'class'), last=classes - 1)
+        return self.report_at(path, ignored, words, severity=severity)
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        ignored = finding.value
+        yield set_ignore_index(facts, 255, ASKS, f'Shall class {ignored} be trained?')
+        question = 'Is 0 your void (unlabelled) value?'
+        if ignored == 0 and facts.config is not None:
+            found = drop_first_class(facts.config, question)
+            if found is not None:
+                yield found
+        elif ignored == 0 and facts.labels is not None:
+            classes = facts.labels.num_classes - 1
+            said = (('reduce_zero_label', True), ('ignore_index', 255), ('num_classes', classes))
+            lines = tuple(f'{name}={value}' for name, value in said)
+            yield Edit('Ignore the label 0, and take it out of the classes.', ASKS, question, options=said, lines=lines)
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        yield from super().find(facts)
+        labels = facts.labels
+        if facts.config is None and labels is not None and labels.kind == 'pixels' and has_num_classes(labels):
+            ignored = labels.ignore_index
+            if ignored is not None and 0 <= ignored < labels.num_classes:
+                found = self._inside('ignore_index', ignored, labels.num_classes)
+                yield replace(found, certainty=self.certainty_given(found, labels))
+
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+        return POSSIBLE if labels.values else LIKELY
+
+
+#: Losses of mmseg that train on ignored pixels, whatever their ignore_index is, and as what.
+TRAINS_ON = {
+    'DiceLoss': 'every class that is predicted there counts as wrong',
+    'HuasdorffDisstanceLoss': 'they count as class 0',
+}
+#: A smaller share does not change what is learnt.
+MANY = 0.01
+#: Losses that divide by the number of all pixels, ignored ones included; a smaller share hardly changes the average.
+AVERAGES = ('CrossEntropyLoss', 'GuardedCrossEntropyLoss')
+MANY_AVERAGED = 0.2
+#: What heads call their losses of pixels: mmseg's, and those of mmdet for panoptic labels.
+_OF_PIXELS = ('loss_decode', 'loss_seg')
+
+
+class IgnoredInLoss(ConfigRule):
+    """An ``ignore_index`` that is taken, and does nothing, or less than one thinks."""
+
+    code = 'MG243'
+    looks_at = ('config', 'labels')
+    summary = 'A loss trains on the pixels that are to be ignored, or counts them in its average.'
+    title = '{loss} at {place} trains on ignored pixels: {how}.'
+    title_average = '{part} of the pixels are ignored, or will be, and {loss} counts them in its average.'
+    why = (
+        "mmseg's DiceLoss leaves out the *channel* of that number, its HuasdorffDisstanceLoss sets such pixels to "
+        'class 0: the model learns that there is nothing where the labels say nothing. Its CrossEntropyLoss divides by '
+        "all pixels, where torch's divides by those that are not ignored: loss and gradient shrink by that share."
+    )
+    example = Example(wrong="dict(type='DiceLoss')", right="dict(type='TverskyLoss', alpha=0.5, beta=0.5)")
+    limits = 'With few ignored pixels (1 %, in an average 20 %) it says nothing; losses of your own are not known.'
+    advice = (
+        "If a softmax over the classes will do, write dict(type='TverskyLoss', alpha=0.5, beta=0.5): Dice of softmax "
+        'scores, with a mask for ignored pixels. If not, take another loss: nothing outside of this one can mask them. '
+        'For the average of torch write avg_non_ignore=True in the CrossEntropyLoss.'
+    )
+    severity = WARNING
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        labels, config = facts.labels, facts.config
+        if labels is None or config is None or labels.kind != 'pixels' or not is_trained_on(labels):
+            return
+        void = -1 if labels.ignore_index is None else labels.ignore_index
+        ignored = labels.histogram.get(void, 0)
+        part = share(ignored, labels.total)
+        for found in self.look(config) if part >= MANY else ():
+            evidence = f'{found.evidence}; {100 * part:.3g} % of the pixels are {void}'
+            yield replace(found, evidence=evidence)
+        # What a shift or a map ignores was chosen; where a guard ignores invalid pixels, they count as ignored ones.
+        part = share(min(ignored, count_stored(labels).get(void, 0)) + sum(labels.values.values()), labels.total)
+        if part >= MANY_AVERAGED:
+            yield from self._find_averages(config, f'{100 * part:.3g} %')
+
+    def _find_averages(self, config: ReadConfig, part: str) -> Iterator[Finding]:
+        found = [loss for loss in losses(config) if _averages_all(loss)]
+        if not found:
+            return
+        places = [loss.place('avg_non_ignore') for loss in found]
+        way = propose(
+            'Average over the pixels that are not ignored.',
+            *((place, True) for place in places),
+            question='Is the loss to be the mean over labelled pixels, as in torch?',
+            notes=('If not, keep it: only the scale of loss and gradient is another.',),
+        )
+        words, evidence = dict(loss=found[0].name, part=part), f'{" and ".join(places)} = False'
+        yield self.report(evidence, words, self.title_average, INFO, [way], places=tuple(places))
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for loss in map(stock_loss, losses(config)):
+            if loss.scope != 'mmseg' or loss.name not in TRAINS_ON or loss.owner is None:
+                continue
+            # A guard takes out invalid pixels; with ignored ones it does what the loss in it does.
+            outer = loss.path[: -len('.loss')] if loss.key == 'loss' else loss.path
+            if outer.rsplit('.', 1)[-1].split('[')[0] != 'loss_decode' or loss.owner.is_a('STDCHead'):
+                continue
+            words = dict(loss=loss.name, place=loss.path, how=TRAINS_ON[loss.name])
+            ways = list(_tversky(loss, loss.owner, outer))
+            yield self.report_at(loss.place('type'), loss.config['type'], words, edits=ways)
+
+
+def _averages_all(loss: Part) -> bool:
+    """True if the average counts ignored pixels: a number decides, and not class weights."""
+    return (
+        loss.name in AVERAGES
+        and loss.path.rsplit('.', 1)[-1].split('[')[0] in _OF_PIXELS
+        and loss.get('class_weight') is None
+        and loss.get('reduction', 'mean') == 'mean'
+        and not loss.get('avg_non_ignore', False)
+    )
+
+
+def _tversky(loss: Part, head: Part, path: str) -> Iterator[Edit]:
+    """Use mmseg's loss that is Dice with these two weights, of softmax scores, and has a mask for ignored pixels."""
+    if loss.name != 'DiceLoss' or (head.get('out_channels') or head.get('num_classes') or 1) < 2:
+        return
+    scope = 'mmseg.' if str(loss.config['type']).startswith('mmseg.') else ''
+    kept: Dict[str, Any] = {key: loss.config[key] for key in ('loss_weight', 'loss_name') if key in loss.config}
+    new = {'type': f'{scope}TverskyLoss', 'alpha': 0.5, 'beta': 0.5, **kept}
+    new['ignore_index'] = head.get('ignore_index', 255)
+    certain = loss.get('use_sigmoid') is False
+    yield propose(
+        'Use TverskyLoss with equal weights: Dice of softmax scores, with a mask for ignored pixels.',
+        (path, new),
+        question='' if certain else 'May the scores of a pixel be a softmax over the classes?',
+        lines=(f'{as_code(new)} at {path}',),
+        if_not='' if certain else 'Take another loss.',
+    )

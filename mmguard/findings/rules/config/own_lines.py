@@ -1,0 +1,135 @@
+"""Lines of mmguard that cannot be built, or that replace others."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any, Dict, Iterator, List
+
+from mmguard.config.classes import SCOPES, full_name, name_of
+from mmguard.config.guards import (
+    HOOKS,
+    TRANSFORMS,
+    add_reporting,
+    build_error,
+    find_similar_name,
+    imports_of,
+    own_lines,
+)
+from mmguard.config.parts import Part
+from mmguard.config.read import ReadConfig, load_config
+from mmguard.config.recognized import bases_of
+from mmguard.findings.finding import WARNING, Finding
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import as_code, propose
+
+
+class OwnLineFails(ConfigRule):
+    """A line of mmguard's that cannot be built: asked by building it."""
+
+    code = 'MG250'
+    summary = 'A guard, a guarded loss or a hook of mmguard is misspelt, not imported, or does not take its arguments.'
+    title = '{part} cannot be built: {error}.'
+    title_import = '{part} at {place} needs mmguard, which custom_imports does not import.'
+    title_unknown = '{part} does not exist.'
+    title_misspelt = '{part} does not exist. Did you mean {name}?'
+    why = (
+        'The run ends when it builds this line, with an error about a registry, or about the class inside. `mmguard '
+        'check` builds each line of mmguard by itself, and shows what that raises.'
+    )
+    example = Example(wrong="dict(type='GaurdSegLabels', ...)", right="dict(type='GuardSegLabels', ...)")
+    limits = 'Only configs in Python are built; a loss inside of a head of your own is not.'
+    advice = (
+        'Correct the line as the message says. GuardedX exists for each loss X of the frameworks; a loss of your own '
+        "goes into dict(type='GuardedLoss', loss=...). The transforms and hooks are "
+        f'{", ".join((*TRANSFORMS, *HOOKS))}.'
+    )
+    aliases = ('MG224',)
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        parts = own_lines(config)
+        # A full path brings its module.
+        plain = [part for part in parts if not full_name(part.config['type']).startswith('mmguard.')]
+        if plain and not _may_import(imports_of(config)):
+            yield self._not_imported(config, plain[0])
+        for part in parts:
+            if part.cls is None:
+                if find_similar_name(part) != part.name:  # else its framework is not installed
+                    yield self._unknown(part)
+            elif config.file.endswith('.py'):  # a program, which ran already; YAML, JSON and a log are data
+                error = build_error(part)
+                if error:
+                    yield self.report_at(part.path, part.config, dict(part=part.name, error=error))
+
+    def _not_imported(self, config: ReadConfig, part: Part) -> Finding:
+        names, place = imports_of(config), 'custom_imports.imports'
+        near = _near(names)
+        edit = propose('Import mmguard.', *add_reporting(config))
+        if near:
+            edit = propose(f'Correct {near!r}.', (place, ['mmguard' if name == near else name for name in names]))
+        words = dict(part=part.name, place=part.path)
+        return self.report_at(place, names, words, self.title_import, edits=[edit])
+
+    def _unknown(self, part: Part) -> Finding:
+        name, path = find_similar_name(part), part.place('type')
+        ways = [propose('Correct the name.', (path, name))] if name else []
+        title = self.title_misspelt if name else self.title_unknown
+        return self.report_at(path, part.name, dict(part=part.name, name=name), title, edits=ways)
+
+
+def _may_import(names: List[str]) -> bool:
+    """Return True if one of these modules is mmguard, or one of the user's, which may import it."""
+    mistyped = _near(names)
+    return any(name.partition('.')[0] not in SCOPES and name != mistyped for name in names)
+
+
+def _near(names: List[str]) -> str:
+    """Return the name that is mmguard, misspelt; empty if none is."""
+    found = [name for name in get_close_matches('mmguard', names, 1, 0.7) if name != 'mmguard']
+    return found[0] if found else ''
+
+
+class BaseHooksReplaced(ConfigRule):
+    """A list of hooks that silently replaces that of the base config."""
+
+    code = 'MG253'
+    summary = 'custom_hooks replaces the hooks of the base config, where a hook of mmguard was meant to be added.'
+    title = 'custom_hooks replaces the list of the base config: {missing} will not run.'
+    why = (
+        'A list of a config replaces the list of its base. EMAHook or PipelineSwitchHook of the base then vanish '
+        'silently, and the training changes.'
+    )
+    example = Example(
+        wrong="custom_hooks = [dict(type='LabelGuardHook')]",
+        right="custom_hooks = [*_base_.custom_hooks, dict(type='LabelGuardHook')]",
+    )
+    limits = 'It is looked for only where custom_hooks holds a hook of mmguard, and the base config can be read.'
+    advice = (
+        'Read custom_hooks of the base config. The hooks that are to run come first in your list, as '
+        '[*_base_.custom_hooks, ...]; if they were left out on purpose, nothing is to be done.'
+    )
+    severity = WARNING
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        held = _hooks_of(config)
+        names = [name_of(hook['type']) for hook in held]
+        if not set(names) & set(HOOKS):
+            return
+        of_bases = [hook for base in bases_of(config.file) for hook in _base_hooks(base)]
+        gone = [hook for hook in of_bases if name_of(hook['type']) not in names]
+        if gone:
+            missing = ', '.join(name_of(hook['type']) for hook in gone)
+            title, question = 'Keep the hooks of the base config.', f'Shall {missing} run, as in the base config?'
+            lines = (f'custom_hooks = [{", ".join(map(as_code, [*gone, *held]))}]',)
+            edit = propose(title, ('custom_hooks', [*gone, *held]), question=question, lines=lines)
+            yield self.report_at('custom_hooks', names, dict(missing=missing), edits=[edit])
+
+
+def _hooks_of(config: ReadConfig) -> List[Dict[str, Any]]:
+    return [hook for hook in config.data.get('custom_hooks') or [] if isinstance(hook, dict) and 'type' in hook]
+
+
+def _base_hooks(file: str) -> List[Dict[str, Any]]:
+    try:
+        return _hooks_of(ReadConfig(load_config(file, import_custom_modules=False).to_dict()))
+    except Exception:  # it cannot be read by itself
+        return []

@@ -1,0 +1,148 @@
+"""reduce_zero_label: where it differs, hides a class, or meets a label map."""
+
+from __future__ import annotations
+
+from typing import Iterator, List
+
+from mmguard.config.classes import default_of
+from mmguard.config.parts import Part, classes_of, datasets, metainfo_of, pipelines, says_classes
+from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import drop_first_class
+from mmguard.findings.config_facts import label_map_of
+from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.finding import INFO, Finding
+from mmguard.findings.rule import ConfigRule, Example, Facts
+from mmguard.findings.usual_edits import reduce_zero_label
+from mmguard.text import shorten
+
+
+class ReduceZeroLabelTwice(ConfigRule):
+    """Data set and loader, or two splits, that do not agree about reduce_zero_label."""
+
+    code = 'MG210'
+    summary = 'reduce_zero_label differs between data set and LoadAnnotations, or between splits.'
+    title = 'reduce_zero_label is {here} here, but {there} at {place}: the labels of the splits are one off.'
+    title_loader = 'LoadAnnotations has reduce_zero_label={here}, but {place} is {there}: it refuses to load.'
+    why = (
+        'The loader compares its own reduce_zero_label with that of the data set and stops the run where they differ. '
+        'Where the splits differ, the model is tested against labels that are one off.'
+    )
+    example = Example(wrong='train: reduce_zero_label=True; val: False', right='train and val: reduce_zero_label=True')
+    limits = 'Splits whose files are numbered differently need different values: that is asked by its edits.'
+    advice = (
+        'Look whether 0 is unlabelled in the files and classes count from 1 (`mmguard scan CONFIG` counts the values). '
+        'If so, write reduce_zero_label=True in the data sets of all splits, if not False; leave it out of the loaders.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for pipeline in pipelines(config):
+            for loader in (t for t in pipeline if t.name == 'LoadAnnotations' and t.scope == 'mmseg'):
+                dataset, shift = loader.owner, loader.config.get('reduce_zero_label')
+                of_data = None if dataset is None else dataset.get('reduce_zero_label')
+                if isinstance(shift, bool) and isinstance(of_data, bool) and shift != of_data and dataset is not None:
+                    said, place = dataset.says('reduce_zero_label'), dataset.place('reduce_zero_label')
+                    there = f'{of_data}' if said else f'{of_data} (the default of {dataset.name})'
+                    words, ways = dict(here=shift, there=there, place=place), _both(config, of_data if said else shift)
+                    yield self.report_at(loader.place('reduce_zero_label'), shift, words, self.title_loader, edits=ways)
+        if config.scope != 'mmseg':
+            return
+        first = None
+        for dataset in datasets(config):
+            shift = dataset.get('reduce_zero_label')
+            if not isinstance(shift, bool):
+                continue
+            first = first or (dataset if dataset.split == 'train' else None)
+            if first is None or first.name != dataset.name or shift == first.get('reduce_zero_label'):
+                continue
+            there, place = first.get('reduce_zero_label'), first.place('reduce_zero_label')
+            words, ways = dict(here=shift, there=there, place=place), _both(config, there is True)
+            yield self.report_at(dataset.place('reduce_zero_label'), shift, words, edits=ways)
+
+
+def _both(config: ReadConfig, likelier: bool) -> List[Edit]:
+    asked = {
+        True: 'Is 0 unlabelled in the files of every split, and do classes count from 1?',
+        False: 'Is 0 a class in the files of every split?',
+    }
+    return [reduce_zero_label(Facts(config=config), shift, ASKS, asked[shift]) for shift in (likelier, not likelier)]
+
+
+BACKGROUND = ('background', 'bg', 'backgrounds', 'back_ground', 'unlabeled', 'unlabelled', 'void', 'ignore', '背景')
+
+
+class ReducedBackground(ConfigRule):
+    """A class list with the background, whose label 0 the shift takes away."""
+
+    code = 'MG211'
+    summary = 'reduce_zero_label=True, and the class list starts with the background.'
+    title = (
+        'reduce_zero_label is True{default}: label 0 is ignored, but class 0 is {first}. It is never trained, the '
+        'others are one off and {last} never occurs.'
+    )
+    why = (
+        'reduce_zero_label makes 0 the ignored label and moves every other label down by one. If 0 is the background '
+        'and the background is a class, it is never trained, all classes are one off and the last one never occurs.'
+    )
+    example = Example(
+        wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
+        right="reduce_zero_label=False, metainfo=dict(classes=('background', 'road'))",
+    )
+    limits = 'It goes by the name of the first class; files that store the background as 1 are right as they are.'
+    advice = (
+        'If 0 in the files is the background and it is to be predicted, write reduce_zero_label=False in the data sets '
+        'and loaders. If it is not to be predicted, take it out of the class list and count one class less.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for dataset in datasets(config):
+            names, place = classes_of(dataset), dataset.place('reduce_zero_label')
+            if not names or _fits_its_files(dataset, names[0]) or dataset.get('reduce_zero_label') is not True:
+                continue
+            if names[0].strip().strip('_').lower().replace(' ', '_') in BACKGROUND:
+                default = '' if dataset.says('reduce_zero_label') else f' (the default of {dataset.name})'
+                words = dict(default=default, first=shorten(names[0]), last=shorten(names[-1]))
+                yield self.report_at(place, True, words, edits=_ways(config, names[0]))
+
+
+def _fits_its_files(dataset: Part, first: str) -> bool:
+    """Return True if the shift is right for the class: LoveDA stores its background as 1, 0 has no data."""
+    stock = str(getattr(dataset.cls, '__module__', '')).startswith('mmseg.')
+    chosen = says_classes(dataset) and first not in (metainfo_of(dataset).get('classes') or ())
+    return stock and not chosen and default_of(dataset.cls, 'reduce_zero_label') is True
+
+
+def _ways(config: ReadConfig, first: str) -> List[Edit]:
+    keep = reduce_zero_label(
+        Facts(config=config), False, ASKS, f'Is {shorten(first)} 0 in the files, and to be predicted?'
+    )
+    leave = drop_first_class(config, f'Is {shorten(first)} 0 in the files, and not to be predicted?')
+    return [keep] if leave is None else [keep, leave]
+
+
+class ShiftAndMap(ConfigRule):
+    """``reduce_zero_label`` together with the label map that some classes of a data set make: the order matters."""
+
+    code = 'MG232'
+    severity = INFO
+    summary = 'reduce_zero_label and a label_map at once: which comes first depends on the version of mmseg.'
+    title = '{kind} has a label_map and reduce_zero_label: mmseg subtracts 1 first since 1.0.0, older ones map first.'
+    why = (
+        'A data set that is given some of its classes maps the labels of its own list to theirs. That list counts '
+        'without 0, so 1 must be subtracted first. mmseg before 1.0.0 mapped first: every class was its neighbour.'
+    )
+    example = Example(wrong="mmseg 0.30: metainfo=dict(classes=('sky', 'wall'))", right='the same with mmseg 1.0.0')
+    limits = 'It does not know the mmseg of the machine that trains.'
+    advice = (
+        'Upgrade an mmseg that maps first: `pip install -U mmsegmentation`. One that subtracts first is right, and '
+        'nothing is to be done; `mmguard trace CONFIG` shows what becomes of each value.'
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        # Labels that were read show what the order makes of them.
+        yield from super().find(facts) if facts.labels is None else ()
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for dataset in datasets(config):
+            is_moved = any(raw != label for raw, label in label_map_of(dataset).items())
+            if is_moved and dataset.get('reduce_zero_label') is True:
+                yield self.report_at(dataset.place('reduce_zero_label'), True, dict(kind=dataset.name))

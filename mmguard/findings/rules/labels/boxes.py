@@ -1,0 +1,217 @@
+"""Boxes that cannot be used, reach beyond their images, or are written in another form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, Iterator, List, Optional, Sequence
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.findings.file_edits import corrections, describe_format, rewrite
+from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
+from mmguard.findings.views import annotations_of, certainty_of_share, listing, share
+from mmguard.labels.instances import LABEL_REASON
+from mmguard.text import quantity
+
+
+class UnusableBoxes(DataRule):
+    """Boxes that no assigner can match."""
+
+    code = 'MG109'
+    shows_values = False
+    kinds = ('instances',)
+    needs = ('reasons',)
+    summary = 'Boxes that are not finite, have no area, or are wholly outside the image.'
+    title = 'Boxes that are not finite, have no area, or are wholly outside the image: {number}.'
+    why = (
+        'The log of a width 0 is -inf: the loss is inf or nan, or an assertion about boxes fails; torchvision refuses '
+        'such boxes.'
+    )
+    example = Example(
+        wrong='"bbox": [10, 20, 0, 5]',
+        right='"bbox": [10, 20, 4, 5]',
+    )
+    limits = 'Of many such boxes it does not know the format that was meant; draw one image with its boxes.'
+    advice = (
+        'Draw one image with its boxes. Correct or delete a few slips. If there are many, the format is another: COCO '
+        'stores x, y (upper left corner), width, height; VOC and OpenImages two corners; YOLO the centre, divided by '
+        'the image size. If the file is right, compare width and height of the images (swapped, resized, turned by '
+        'EXIF), or look for a transform that moves boxes without their image.'
+    )
+    pytorch = (
+        'Correct or delete these boxes; guard_targets leaves them out. If there are many, it is the format: '
+        'torchvision reads two corners, COCO stores x, y, width, height, DETR takes centre and size divided by those '
+        'of the image.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        boxes = sum(self._boxes(facts).values())
+        return certainty_of_share(share(boxes, sum(facts.reasons.values())))
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        boxes = sum(self._boxes(labels).values())
+        yield from corrections(self, facts, boxes, 'Leave these boxes out.')
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        return {'number': f'{sum(self._boxes(facts).values()):,}'}
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        examples = annotations_of(facts).box_examples
+        return [box for reason in self._boxes(facts) for box in examples.get(reason, [])]
+
+    def evidence(self, facts: LabelFacts) -> str:
+        boxes = self.files(facts)
+        seen = facts.evidence + (f', e.g. {listing(boxes, 3)}' if boxes else '')
+        return '; '.join(filter(None, (seen, describe_format(annotations_of(facts)))))
+
+    def _boxes(self, facts: LabelFacts) -> Dict[str, int]:
+        return {reason: count for reason, count in facts.reasons.items() if reason != LABEL_REASON and count > 0}
+
+
+#: Fewer boxes over the edge are rounding.
+MANY = 0.01
+#: Note of the edit of corners at -1.
+_COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: of VOC the reader subtracts 1, as mmdet does.'
+
+
+class BoxesBeyondImage(AnnotationRule):
+    """Boxes that begin below 0 or end outside the image."""
+
+    code = 'MG152'
+    severity = 'warning'
+    summary = 'Boxes reach beyond the image.'
+    title = 'Boxes reach beyond the image: {which}.'
+    why = (
+        'A transform clips them, some to nothing: a box without area makes the loss inf or nan. Many of them mean '
+        'another convention, or a wrong size of the image.'
+    )
+    example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
+    limits = 'Fewer than 1 % of the boxes over the edge are taken for rounding.'
+    advice = (
+        'Draw one image with its boxes before you change any. If they are drawn right, clip them and drop those '
+        'without area then; a VOC corner at -1 counts from 0 already: add 1 to all corners. If they are drawn wrong, '
+        'convert them (from y1, x1, y2, x2, or centre and size), or correct the size of the image in the annotations '
+        '(swapped, turned by EXIF, another scale).'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        found = annotations_of(facts)
+        return LIKELY if found.negative_boxes or share(found.over_edge, found.annotations) >= MANY else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        found = annotations_of(labels)
+        if self._shows_minus_one(found):
+            for edit in rewrite(self, facts, 'Move these boxes to the edge of the image.', SAFE):
+                yield replace(edit, notes=(*edit.notes, _COUNTED_FROM_ZERO))
+        else:
+            boxes = found.negative_boxes + found.over_edge
+            yield from corrections(self, facts, boxes, 'Clamp these boxes into their images.')
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        found = annotations_of(facts)
+        texts: List[str] = []
+        if found.negative_boxes:
+            texts.append(f'{quantity(found.negative_boxes, "box")} with a corner below 0')
+        if found.over_edge:
+            texts.append(f'{quantity(found.over_edge, "box")} over its edge')
+        return {'which': ', '.join(texts)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        found = annotations_of(facts)
+        seen = f'{self.describe(facts)["which"]}, of {quantity(found.annotations, "annotation")}'
+        return '; '.join(filter(None, (seen, describe_format(found))))
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        examples = annotations_of(facts).box_examples
+        return [*examples.get('negative', []), *examples.get('over_edge', [])]
+
+    def _shows_minus_one(self, found: AnnotationFacts) -> bool:
+        """Return True if -1 is all that is seen below 0, in a format from which 1 is subtracted."""
+        return found.counts_from_one and bool(found.negative_boxes) and not found.below_minus_one
+
+
+#: A few slips may be neither; a box of a pixel at the origin may occur.
+NEARLY_ALL, MOST = 0.98, 0.9
+#: Of good boxes some lie near the upper left, where width and height exceed x and y; of a few boxes perhaps all.
+ENOUGH, SOME = 8, 3
+
+#: Two corners, x first or y (TensorFlow). Where both fit, on square images, the first is meant.
+ORDERS = {'corners': 'x1, y1, x2, y2', 'rows': 'y1, x1, y2, x2'}
+FRACTIONS = 'fractions'
+
+
+class BoxesInAnotherForm(AnnotationRule):
+    """Two corners where COCO has x, y, width, height; boxes divided by the size of their image."""
+
+    code = 'MG172'
+    aliases = ('MG173',)
+    kinds = ('instances',)
+    summary = 'The boxes are written in another form: as two corners, or as fractions of the image.'
+    title = 'bbox seems to hold two corners ({corners}); COCO wants x, y, width, height.'
+    title_fractions = 'The boxes are fractions of the image, in [0, 1], but {format} stores pixels.'
+    why = (
+        'Corners make every box too large: training runs, and learns boxes that are all wrong. Fractions make each '
+        'smaller than a pixel: mmdet leaves them out silently, elsewhere the loss is inf or nan.'
+    )
+    example = Example(wrong='"bbox": [100, 80, 300, 240]', right='"bbox": [100, 80, 200, 160]')
+    limits = (
+        'Fewer than 8 boxes are not judged as corners. On square images it cannot tell x1, y1, x2, y2 from y1, x1, y2, '
+        'x2, and of fractions not whether the first two numbers are a corner or the centre.'
+    )
+    advice = (
+        'Draw one image with its boxes before you change any. Corners: `{corners} = ann["bbox"]; ann["bbox"] = [x1, '
+        'y1, x2 - x1, y2 - y1]`, and `ann["area"]` with them. Fractions: multiply by width and height of the image; of '
+        'a centre, as in YOLO, take half the size off first. Do not clip boxes at the edge of the image: that hides it.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if self._form(facts) else None
+
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
+        follow = super().find_superseded(facts)
+        return follow if self._form(facts) == FRACTIONS else [one for one in follow if one not in ('MG130', 'MG174')]
+
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title_fractions if self._form(facts) == FRACTIONS else self.title
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        form = self._form(labels)
+        if form == FRACTIONS:
+            is_sure = annotations_of(labels).counts_from_one
+            corner = '' if is_sure else 'Are the first two numbers the upper left corner (not the centre, as in YOLO)?'
+            title = 'Multiply the boxes by width and height of the image.'
+            yield from rewrite(self, facts, title, SAFE if is_sure else ASKS, corner, boxes=FRACTIONS)
+        elif form == 'corners':
+            title, question = (
+                'Convert the boxes to x, y, width, height.',
+                f'Are they {ORDERS[form]} (compare one box with its image)?',
+            )
+            yield from rewrite(self, facts, title, ASKS, question, boxes=form)
+
+    def evidence(self, facts: LabelFacts) -> str:
+        found, form = annotations_of(facts), self._form(facts)
+        if form == FRACTIONS:
+            return f'{found.inside_unit:,} of {quantity(found.annotations, "box")}'
+        return (
+            f'{found.inside_as.get(form, 0):,} of {quantity(found.annotations, "box")} lie inside their '
+            f'image when read as corners; as x, y, width, height {found.over_edge:,} end outside'
+        )
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        corners = ORDERS.get(self._form(facts), ORDERS['corners'])
+        return {'corners': corners, 'format': annotations_of(facts).format.upper()}
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return [] if self._form(facts) == FRACTIONS else annotations_of(facts).box_examples.get('over_edge', [])
+
+    def _form(self, facts: LabelFacts) -> str:
+        """Return how nearly all boxes are written, if not as they should be; empty: not known."""
+        found = annotations_of(facts)
+        if found.inside_unit >= SOME and share(found.inside_unit, found.annotations) >= MOST:
+            return FRACTIONS
+        is_outside = found.over_edge or found.box_examples.get('box_outside')
+        if found.annotations < ENOUGH or not is_outside:
+            return ''
+        fit = [name for name in ORDERS if share(found.inside_as.get(name, 0), found.annotations) >= NEARLY_ALL]
+        return max(fit, key=lambda name: found.inside_as[name], default='')

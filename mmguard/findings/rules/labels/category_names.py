@@ -1,0 +1,324 @@
+"""Names of the class list and of the categories that do not fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+
+from mmguard.config.classes import BACKGROUND
+from mmguard.config.head_classes import counts
+from mmguard.config.parts import classes_of, classes_path, datasets, says_classes
+from mmguard.config.read import ReadConfig
+from mmguard.findings.class_edits import learn
+from mmguard.findings.edits import ASKS, SAFE, Edit, format_value
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
+from mmguard.findings.rule import AnnotationRule, Example, Facts, Rule
+from mmguard.findings.views import (
+    annotations_of,
+    class_lists,
+    config_of,
+    has_config,
+    is_trained_on,
+    listing,
+    nearest,
+    normalize_name,
+)
+from mmguard.text import quantity, shorten
+
+
+class NamesNotInFile(AnnotationRule):
+    """Class names of the config that the annotation file does not know."""
+
+    code = 'MG140'
+    summary = 'Class names of the config that the annotations do not have.'
+    title = 'The config names classes that the annotations do not have: {missing}.'
+    title_string = 'classes is a string, {shown}: every letter of it counts as a class.'
+    why = (
+        'mmdet looks categories up by name. What it does not find is left out silently, and the labels after it move '
+        'down; if nothing is found, "need at least one array to concatenate", or a training on background only.'
+    )
+    example = Example(
+        wrong="metainfo=dict(classes=('person', 'bike')) for categories person, bicycle",
+        right="metainfo=dict(classes=('person', 'bicycle'))",
+    )
+    limits = (
+        'A class may be missing in a small set of VOC files: there only names that look like a misspelling are '
+        'reported.'
+    )
+    advice = (
+        'Compare the class list with the names in the annotations: {known}. Write a misspelt name as there, and a list '
+        "of one with its comma: `classes=('a',)`. Without metainfo the names of the data set type are used: write "
+        'yours, and count them in num_classes. Add a class that one file lacks to its "categories", or drop it '
+        'everywhere.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if self._missing(facts)[0] else None
+
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
+        # Only a list that did not arrive fits no head, and not the other lists.
+        others = super().find_superseded(facts)
+        return others if self._is_of_the_type(facts) else [code for code in others if not code.startswith('MG2')]
+
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title_string if self._spelt(facts) else self.title
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        return {
+            'missing': listing(map(repr, self._missing(facts)[0])),
+            'known': listing(map(repr, self._names_in_file(facts))),
+            'shown': shorten(''.join(self._spelt(facts))),
+        }
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if facts.config is None:
+            return
+        missing, names = self._missing(labels)
+        if self._spelt(labels):
+            yield learn(facts, [''.join(self._spelt(labels))], SAFE)
+        elif self._lacks(labels) and not self._comes_with_type(labels):
+            elsewhere = [split.labels for split in facts.others if split.labels is not None]
+            sure = any(set(missing) <= set(annotations_of(other).categories.values()) for other in elsewhere)
+            question = '' if sure else f'Does this file only lack objects of {listing(map(repr, missing))}?'
+            title = f'Add {listing(map(repr, missing))} to "categories", each at its place.'
+            yield from rewrite(self, facts, title, SAFE if sure else ASKS, question, classes=names)
+            if is_trained_on(labels):  # what else is to be learnt, no other file says
+                question = f'Are {listing(map(repr, self._names_in_file(labels)))} all that is to be learnt?'
+                yield learn(facts, self._names_in_file(labels), ASKS, question)
+        else:
+            meant, known = self._match_names(labels), self._names_in_file(labels)
+            written = [meant.get(name) or name for name in names]
+            if annotations_of(labels).names_from == 'categories' or not meant:
+                chosen = set(written)
+                written = [name for name in known if name in chosen] if meant else self._names_of_split(facts) or known
+            certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
+            asked = '' if certain else f'Are {listing(map(repr, written))} the classes?'
+            edit = learn(facts, written, ASKS if asked else SAFE, asked)
+            yield edit
+
+    def evidence(self, facts: LabelFacts) -> str:
+        missing, names = self._missing(facts)
+        path = next((path for path, listed in class_lists(facts).items() if listed == names), 'metainfo.classes')
+        empty = len(missing) == len(names) and not any(facts.histogram.values())
+        left = (
+            '; not one object is left, and no image where `filter_empty_gt` leaves out those without' if empty else ''
+        )
+        return f'{len(missing)} of {len(names)} names in {path}: {listing(map(repr, missing))}{left}'
+
+    def _names_in_file(self, facts: LabelFacts) -> List[str]:
+        found = annotations_of(facts)
+        if found.names_from != 'objects':
+            return [str(name) for name in found.categories.values()]
+        # XML files have no list of categories: what they name, they know.
+        named = [name for name, number in found.instances_of.items() if number]
+        return list(dict.fromkeys([*named, *found.left_out_names]))
+
+    def _missing(self, facts: LabelFacts) -> Tuple[List[str], List[str]]:
+        """Return the names without a category, of the list that lacks most, and that list."""
+        known = self._names_in_file(facts)
+        found = annotations_of(facts)
+        if not found.names_from or not known:
+            return [], []
+        lists = [facts.class_names] if facts.class_names else list(class_lists(facts).values())
+        there = set(known)
+        lacks = [([str(name) for name in names if name not in there], list(map(str, names))) for names in lists]
+        missing, names = max(lacks, key=lambda pair: len(pair[0]) / len(pair[1]), default=([], []))
+        if found.names_from == 'objects' and len(missing) < len(names):
+            # A class may be missing in a small set of XML files; a name that is left out and nearly its own may not.
+            left_out = list(found.left_out_names)
+            alike = {normalize_name(name) for name in left_out}
+            close = nearest([name for name in missing if normalize_name(name) not in alike], left_out, 0.7)
+            missing = [name for name in missing if close.get(name, name)]
+        spelt = self._spelt(facts)
+        return (spelt, spelt) if spelt and not missing else (missing, names)
+
+    def _names_of_split(self, facts: Facts) -> List[str]:
+        """Return the classes of another split that are those of these files: their order is the user's."""
+        known = set(self._names_in_file(facts.labels)) if facts.labels else set()
+        lists = (split.labels.class_names for split in facts.others if split.labels)
+        return next((list(names) for names in lists if known and set(names) == known), [])
+
+    def _spelt(self, facts: LabelFacts) -> List[str]:
+        """Return the letters of a class list that is a string, if there is one."""
+        for names in [facts.class_names, *class_lists(facts).values()]:
+            letters = len(names) > 1 and all(len(name) == 1 for name in names)
+            # Classes may well be called a, b and c: in a file that knows them.
+            if letters and (
+                ''.join(names) in self._names_in_file(facts) or not set(names) & set(self._names_in_file(facts))
+            ):
+                return list(names)
+        return []
+
+    def _match_names(self, facts: LabelFacts) -> Dict[str, str]:
+        """Map each missing name to the one of the file that it seems to be, or to nothing."""
+        missing, names = self._missing(facts)
+        known = self._names_in_file(facts)
+        alike = {normalize_name(name): name for name in known}
+        listed = set(names)
+        close = nearest(missing, [name for name in known if name not in listed], 0.7)
+        meant = {name: alike.get(normalize_name(name), found) for name, found in close.items()}
+        # Of another list altogether what sounds alike is chance.
+        return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
+
+    def _lacks(self, facts: LabelFacts) -> bool:
+        """True if all names of the file are listed, and some listed names are not in the file."""
+        missing, names = self._missing(facts)
+        known = self._names_in_file(facts)
+        counted = any(normalize_name(name) in map(normalize_name, BACKGROUND) for name in missing)
+        return (
+            bool(known)
+            and set(known) <= set(names)
+            and annotations_of(facts).names_from == 'categories'
+            and not counted
+        )
+
+    def _is_of_the_type(self, facts: LabelFacts) -> bool:
+        """True if the names come with the type of the data set, because the config gives none."""
+        missing, names = self._missing(facts)
+        return len(missing) == len(names) and self._comes_with_type(facts)
+
+    def _comes_with_type(self, facts: LabelFacts) -> bool:
+        names = self._missing(facts)[1]
+        lists = config_of(facts).dataset_classes
+        path = next((path for path, listed in lists.items() if list(listed) == names), '')
+        return 'METAINFO' in path
+
+
+class CategoriesLeftOut(AnnotationRule):
+    """Categories of the file that the class list does not name."""
+
+    code = 'MG154'
+    severity = 'warning'
+    summary = 'Annotations are left out because the class list does not name their category.'
+    title = 'Annotations are left out: the class list does not name {names}.'
+    why = (
+        'The objects are trained as background. That is right if you chose the classes; if not, the list is too short.'
+    )
+    example = Example(
+        wrong="classes=('cat',)  # the file has cat and dog", right="classes=('cat', 'dog'), num_classes=2"
+    )
+    limits = 'It cannot know whether classes were left out on purpose.'
+    advice = (
+        'If they are to be learnt, name them in `metainfo.classes`, in the order of the file, and write '
+        '`num_classes={number}` in every head. If not, nothing needs to change.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return POSSIBLE if self._names(facts) else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        slips = self._slips(labels)
+        if slips:
+            asked = f'Is it a slip: {listing(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
+            yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
+        if facts.config is not None and not self._are_chosen(facts.config, labels):
+            question = f'Are {listing(map(repr, self._names(labels)))} to be learnt, too?'
+            edit = learn(facts, self._all(labels), ASKS, question)
+            yield replace(edit, if_not='Nothing needs to change.')
+
+    def _are_chosen(self, config: ReadConfig, facts: LabelFacts) -> bool:
+        """True if every head counts just the classes of the list: somebody left the others out."""
+        return {count.value for count in counts(config) if count.kind == 'all'} == {len(facts.class_names)}
+
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
+        return {'names': listing(map(repr, self._names(facts))), 'number': len(self._all(facts))}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in self._names(facts).items())
+
+    def _slips(self, facts: LabelFacts) -> Dict[str, str]:
+        """Map a name that is left out to the name of the list that is spelt nearly like it."""
+        close = nearest(list(self._names(facts)), facts.class_names, 0.8)
+        return {name: found for name, found in close.items() if found}
+
+    def _all(self, facts: LabelFacts) -> List[str]:
+        return list(dict.fromkeys([*map(str, annotations_of(facts).categories.values()), *self._names(facts)]))
+
+    def _names(self, facts: LabelFacts) -> Dict[str, int]:
+        return {name: number for name, number in annotations_of(facts).left_out_names.items() if number}
+
+
+class BackgroundListed(Rule):
+    """The background as a class or a category of detection."""
+
+    code = 'MG160'
+    looks_at = ('labels', 'config')
+    summary = 'The background is listed as a class of a detector.'
+    title = 'The background is listed as a class of a detector: {names}.'
+    why = (
+        'Detectors know the background without a name: it is what no box covers. Listed, it takes a label (often 0) '
+        'that no object has, every other class moves by one, and num_classes counts one too many.'
+    )
+    example = Example(wrong="classes=('background', 'cat'), num_classes=2", right="classes=('cat',), num_classes=1")
+    limits = 'It knows the background by its name only; a class that is called so and is an object is taken for it.'
+    advice = (
+        'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and write '
+        'num_classes without it. If it is an object to be found, give it another name. Only the label 0 of torchvision '
+        'is the background.'
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        labels, places = facts.labels, _places(facts.config)
+        if labels is not None and labels.kind != 'instances':
+            return
+        in_files = [] if labels is None else _categories(labels)
+        if labels is not None and not (in_files and (places or not has_config(labels))):
+            return  # a name that the files do not know (MG140), or that the config leaves out
+        if in_files and labels is not None:
+            found = annotations_of(labels)
+            of = ', '.join(f'{shorten(name)} has id {i}' for i, name in in_files)
+            used = sum(found.instances_of.get(str(i), 0) for i, _ in in_files)
+            evidence = f'{of} in the categories of the file; {quantity(used, "annotation")}'
+            names = [name for _, name in in_files]
+        elif places:
+            names = list(dict.fromkeys(name for _, listed in places for name in listed if _is_background(name)))
+            evidence = f'{" and ".join(path for path, _ in places)} = {format_value(places[0][1])}'
+        else:
+            return
+        named = {'names': listing(map(repr, names))}
+        yield self.report(evidence, named, places=tuple(path for path, _ in places))
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels, places = facts.labels, _places(facts.config)
+        question = 'Does this class mean that no object is there?'
+        if places and facts.config is not None:
+            names = [name for name in places[0][1] if not _is_background(name)]
+            if names:
+                yield learn(facts, names, ASKS, question)
+        elif labels is not None:
+            names = [name for name in annotations_of(labels).categories.values() if not _is_background(name)]
+            for edit in (
+                rewrite(self, facts, 'Leave the background out of the categories.', ASKS, question, classes=names)
+                if names
+                else ()
+            ):
+                if not annotations_of(labels).classes_counted and labels.num_classes == len(names) + 1:
+                    line = f'num_classes={len(names)}'
+                    edit = replace(edit, lines=(line,), options=(('num_classes', len(names)),))
+                yield edit
+
+
+def _is_background(name: str) -> bool:
+    return str(name).strip().lower() in BACKGROUND
+
+
+def _places(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
+    """Find the class lists of a detection config that name it."""
+    found = []
+    for dataset in datasets(config) if config is not None and config.framework == 'mmdet' else ():
+        names = classes_of(dataset) or []
+        things = says_classes(dataset) and not dataset.is_a('CocoPanopticDataset', 'BaseSegDataset')
+        if things and any(map(_is_background, names)):
+            found.append((classes_path(dataset), names))
+    return found
+
+
+def _categories(labels: LabelFacts) -> List[Tuple[int, str]]:
+    found = annotations_of(labels)
+    if found.names_from != 'categories':
+        return []
+    # Where ids are labels, 0 costs an output and nothing else; in torchvision it is the background.
+    free = {0} if found.labelled_by == 'category id' and not found.instances_of.get('0') else set()
+    return [(i, name) for i, name in found.categories.items() if _is_background(name) and i not in free]

@@ -1,0 +1,208 @@
+"""Classes that the head lacks, that are never trained, or that never occur."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN
+from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.usual_edits import set_num_classes
+from mmguard.findings.views import (
+    annotations_of,
+    count_stored,
+    count_trained,
+    has_config,
+    ids_of,
+    is_trained_on,
+    listing,
+    maps_of,
+)
+from mmguard.labels.numbering import IDS, POSITIONS, framework_titles
+from mmguard.text import quantity
+
+
+class MoreClassesThanHead(DataRule):
+    """Data sets number the names in their class list, whatever the head."""
+
+    code = 'MG108'
+    kinds = ('pixels', 'instances')
+    summary = 'The data set lists more classes than the head has.'
+    title = 'The data set lists {classes} classes, but the head has {num_classes}. Too many for it: {extra}.'
+    why = (
+        'Data sets number the names in their class list. In mmdet the first label that the head does not know is '
+        'trained as background, silently; in mmseg it ends the run.'
+    )
+    example = Example(
+        wrong="num_classes=2 in the head, metainfo=dict(classes=('cat', 'dog', 'cow')) in the data set",
+        right='num_classes=3 in the head',
+    )
+    limits = 'It does not know which of the two is meant, nor whether label maps are numbered by this list.'
+    advice = (
+        'If all {classes} are to be learnt, write `num_classes={classes}` in every head and guard. If not, list only '
+        "the head's classes, in its order: `metainfo=dict(classes=(...))`; labels of other classes are left out or "
+        'ignored then. If label maps are numbered by another list, write that one. Where folders are the classes, move '
+        'those out that are not.'
+    )
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        listed = len(labels.class_names)
+        if labels.annotations is not None and labels.annotations.labelled_by == 'unknown':
+            yield from _count_by_numbering(facts, labels.annotations.categories, listed)
+            return
+        sure = labels.kind == 'instances' or max(labels.values) == listed - 1
+        question = '' if sure else 'Are the files numbered by this list?'
+        yield set_num_classes(facts, listed, SAFE if sure else ASKS, question)
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        listed = len(facts.class_names)
+        if not facts.num_classes <= min(facts.values) <= max(facts.values) < listed:
+            return None
+        if facts.kind == 'instances':
+            return PROVEN
+        # A list of names does not prove that the files are numbered by it.
+        return PROVEN if max(facts.values) == listed - 1 else LIKELY
+
+
+def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int) -> Iterator[Edit]:
+    """Yield an edit for programs that renumber the categories, and one for those that take their ids as labels."""
+    enough = max(categories, default=0) + 1
+    ways = [(listed, POSITIONS, f'Does what you train with renumber the categories ({framework_titles(POSITIONS)})?')]
+    if enough != listed and enough < 1000:
+        ways.append((enough, IDS, f'Does it take category_id as the label ({framework_titles(IDS)})?'))
+    for number, numbering, question in ways:
+        options = (('num_classes', number), ('labels', numbering))
+        yield replace(set_num_classes(facts, number, ASKS, question), options=options)
+
+
+#: A single file may well show a single class.
+ENOUGH_FILES = 5
+
+
+class OnlyOneClass(DataRule):
+    """All valid pixels have the same label, or named classes of objects have none."""
+
+    code = 'MG135'
+    aliases = ('MG194',)
+    shows_values = False
+    kinds = ('pixels', 'instances', 'voxels')
+    severity = 'warning'
+    needs = ('histogram',)
+    summary = 'Only one class occurs in all files, or classes of the list never do.'
+    title = 'Only 1 of {num_classes} classes occurs in the files: {only}.'
+    title_never = 'Classes of the list never occur in the files: {never}; {missing} of {num_classes}.'
+    why = 'The loss falls to 0 and nothing is learnt. Usually the loader, or a label_map, made one of many values.'
+    example = Example(
+        wrong='ToTensor() on a mask: k / 255 becomes 0',
+        right='torch.as_tensor(np.array(mask), dtype=torch.int64)',
+    )
+    limits = 'A set of few classes on purpose, next to classes that it lacks, is reported too.'
+    advice = (
+        'Compare the count of each class with that in the source of the labels, and with that after each step of the '
+        'pipeline, `mmguard trace CONFIG`. Usual reasons: ToTensor on a mask, 16 bits read as 8, the foreground stored '
+        'as the ignored value, ids renumbered by a converter, cases that were not copied. If the classes really have '
+        'no label, nothing is learnt of them: take them from the list.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        if self._never(facts):
+            return POSSIBLE
+        if facts.kind != 'pixels' or len(self._classes(facts)) != 1 or facts.values or facts.num_classes < 2:
+            return None
+        return LIKELY if len(ids_of(maps_of(facts).raw)) > 1 or facts.files >= ENOUGH_FILES else None
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return INFO if self._never(facts) and facts.kind == 'instances' else self.severity
+
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title_never if self._never(facts) else self.title
+
+    def describe(self, facts: LabelFacts) -> dict:
+        never = self._never(facts)
+        named = [f'{facts.name_of(label)} ({label})' for label in never]
+        return {'only': listing(sorted(self._classes(facts))), 'missing': len(never), 'never': listing(named)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        if self._never(facts):
+            return f'{sum(count_trained(facts).values()):,} {facts.kind} of {len(self._classes(facts))} classes'
+        before, after = listing(sorted(count_stored(facts))), listing(sorted(count_trained(facts)))
+        return f'values as stored: {before}; as trained: {after}'
+
+    def _classes(self, facts: LabelFacts) -> set:
+        return ids_of(count_trained(facts)) - {facts.ignore_index}
+
+    def _never(self, facts: LabelFacts) -> List[int]:
+        """List the named classes without an object in training, and those that no volume holds."""
+        if facts.volumes is not None:
+            return facts.volumes.never
+        names = facts.class_names
+        if facts.kind == 'pixels' or not names or len(names) != facts.num_classes or not is_trained_on(facts):
+            return []
+        return [] if facts.values else sorted(set(range(len(names))) - set(count_trained(facts)))
+
+
+#: Numbers of outputs that frameworks have by default.
+DEFAULTS = (20, 21, 80, 81, 90, 91, 365, 1203)
+#: Outputs beyond the labels, at the least: one more is the background or "no object".
+ENOUGH, HALF = 2, 0.5
+
+
+class OutputsNeverTrained(DataRule):
+    """A model with many more outputs than the data have categories."""
+
+    code = 'MG161'
+    severity = 'warning'
+    kinds = ('instances',)
+    needs = ('annotations', 'histogram')
+    summary = 'The model has many more outputs than the file has categories.'
+    title = 'The file has {categories}, but the model {num_classes} outputs: {more} of them are never trained.'
+    why = (
+        'num_classes was left at what the framework, or the checkpoint, has. Nothing crashes; a classification loss '
+        'over so many empty outputs learns badly, and detections carry names of another data set.'
+    )
+    example = Example(
+        wrong='MODEL.ROI_HEADS.NUM_CLASSES left at 80, three categories',
+        right='MODEL.ROI_HEADS.NUM_CLASSES = 3',
+    )
+    limits = 'Other files of the same training may hold the other categories: it sees the ones that it is given.'
+    advice = (
+        'Count the categories of all files of the training together ({needed} outputs for this file), and write that '
+        'number where the model reads it: num_classes, in detectron2 MODEL.RETINANET.NUM_CLASSES for RetinaNet and '
+        'MODEL.ROI_HEADS.NUM_CLASSES for R-CNN. A checkpoint may bring its own.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        found, needed = annotations_of(facts), self._count_needed(facts)
+        if found.names_from != 'categories' or found.classes_counted or has_config(facts) or not found.categories:
+            return None
+        enough = max(needed, max(found.categories) + 1) if found.labelled_by == 'unknown' else needed
+        more = facts.num_classes - enough
+        far = more >= needed * HALF or facts.num_classes in DEFAULTS
+        return LIKELY if more >= ENOUGH and far and not facts.values else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        needed = self._count_needed(labels)
+        question = 'Are these all categories of the training?'
+        yield Edit(
+            'Set num_classes of the model.',
+            ASKS,
+            question,
+            options=(('num_classes', needed),),
+            lines=(f'num_classes={needed}',),
+        )
+
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
+        needed = self._count_needed(facts)
+        categories = quantity(len(annotations_of(facts).categories), 'category')
+        return {'categories': categories, 'needed': needed, 'more': facts.num_classes - needed}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        names = list(annotations_of(facts).categories.values())
+        few = ', '.join(map(repr, names[:6])) + (', ...' if len(names) > 6 else '')
+        return f'num_classes={facts.num_classes}; categories: {few}; labels to {max(facts.histogram)}'
+
+    def _count_needed(self, facts: LabelFacts) -> int:
+        found = annotations_of(facts)
+        return max(found.categories, default=0) + 1 if found.labelled_by == 'category id' else len(found.categories)

@@ -1,0 +1,327 @@
+"""Label maps of colours, and palettes that are read as colours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import AbstractSet, Dict, FrozenSet, Iterator, List, Optional, Set
+
+from mmguard.config.parts import datasets, palette_of, transforms
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING
+from mmguard.findings.known_sets import CITYSCAPES, GRAYS_OF, VOC, Colour, voc_colour
+from mmguard.findings.map_edits import convert_files, list_stored_values, renumber, splits_of
+from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.views import (
+    MANY_CHANNELS,
+    VOID,
+    count_stored,
+    count_trained,
+    find_files_named,
+    has_config,
+    has_num_classes,
+    ids_of,
+    is_whole,
+    listing,
+    maps_of,
+)
+from mmguard.text import quantity
+
+#: Colours that the evidence lists.
+FEW_COLOURS = 6
+BLACK = (0, 0, 0)
+
+
+class StoredAsColours(DataRule):
+    """Label files of more than one channel."""
+
+    code = 'MG120'
+    needs = ('maps',)
+    summary = 'Label files have more than one channel: colours, not class indices.'
+    title = 'Label files have more than one channel ({forms}): colours, not class indices.'
+    why = (
+        'A loss wants one integer per pixel: the shapes do not fit, or the channels are read as gray and every colour '
+        'becomes some number. PALETTE of a data set is for drawing, it never decodes files.'
+    )
+    example = Example(
+        wrong='(128, 0, 0) for class 1 in an RGB file',
+        right='1 in a PNG of one channel',
+    )
+    limits = 'Which class a colour is, only a palette that it knows, the config or a labelmap.txt can say.'
+    advice = (
+        'Look up which class each colour is, in the class list of the tool that drew the files, and save one channel '
+        'as PNG, with one table for all splits: `label[(rgb == colour).all(-1)] = index`. If all channels are equal, '
+        'keep the first. If there are more colours than classes, they number instances or panoptic segments, or JPEG '
+        'and soft edges mixed them: export the classes again.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        if not self._forms(facts):
+            return None
+        # Gray all the same: that compression changed the values (MG136) is the greater harm.
+        return LIKELY if maps_of(facts).lossy and self._is_gray(facts) else PROVEN
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        maps = maps_of(labels)
+        if self._is_gray(labels) or self._is_alpha(labels):
+            yield from self._edit_equal_channels(facts, labels)
+            return
+        colours = {colour for split in splits_of(facts) for colour in maps_of(split).colours}
+        if maps.lossy or not colours:
+            return
+        title, known = 'Rewrite the files, each colour as the index of its class.', self._table(facts, colours)
+        if known:
+            clear = colours <= set(known)
+            others = {} if clear else dict.fromkeys(colours - set(known), VOID)
+            question = '' if clear else f'Is {listing(sorted(others))} your void (unlabelled) colour?'
+            note = ('Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.',)
+            notes = note if set(known) <= set(CITYSCAPES) else ()
+            for edit in convert_files(facts, title, SAFE if clear else ASKS, question, colours={**known, **others}):
+                yield replace(edit, notes=(*edit.notes, *notes))
+        elif self._channel(labels) is not None:
+            place = self._channel(labels) or 0
+            table = {colour: colour[place] for colour in sorted(colours)}
+            question = f'Is the {("red", "green", "blue")[place]} channel the number of the class?'
+            yield from convert_files(facts, 'Keep only this channel.', ASKS, question, colours=table)
+        elif len(colours) == 2 and BLACK in colours and (not has_num_classes(labels) or labels.num_classes == 2):
+            # Any other number of colours leaves open which class is which.
+            table = {colour: int(colour != BLACK) for colour in sorted(colours)}
+            yield from convert_files(facts, title, ASKS, 'Is black the background?', colours=table)
+
+    def _edit_equal_channels(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        values = sorted(list_stored_values(facts))
+        if self._is_alpha(labels) and not set(values) <= {*range(labels.num_classes), labels.ignore_index}:
+            return  # one step of two: without alpha another mistake shows
+        if values == [0, VOID]:
+            question = 'Is white the object (not void)?'
+            title = 'Keep the first channel, as 0 and 1.'
+            yield from convert_files(facts, title, ASKS, question, label_map={VOID: 1})
+        elif not self._levels(labels):
+            yield from convert_files(facts, 'Keep the first channel.', SAFE)
+        elif len(values) == labels.num_classes:
+            table = {level: label for label, level in enumerate(values)}
+            title = 'Keep the first channel, and map its levels to classes.'
+            yield from convert_files(
+                facts, title, ASKS, f'Are {listing(values)} the classes, in the order of your list?', label_map=table
+            )
+
+    def _table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
+        """Map colours to labels: as a labelmap.txt or the config lists them, or a palette that has all of them."""
+        declared = {} if facts.labels is None else maps_of(facts.labels).declared
+        if declared:
+            return {colour: label for label, colour in enumerate(declared)}
+        for dataset in datasets(facts.config) if facts.config is not None else ():
+            palette = palette_of(dataset)
+            table: Dict[Colour, int] = {}
+            for label, colour in enumerate(palette):
+                table.setdefault(colour, label)
+            if len(set(table) & colours) >= 2:
+                return table
+        known = _find_palette(colours)
+        names = [] if facts.labels is None else facts.labels.class_names
+        if known is None or (known is CITYSCAPES and names and len(names) != len(set(CITYSCAPES.values()) - {VOID})):
+            return {}
+        classes = len(names) if facts.labels is None else facts.labels.num_classes
+        return {colour: label for colour, label in known.items() if colour in colours or label < classes}
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        return {'forms': listing(MANY_CHANNELS[form] for form in self._forms(facts))}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        forms = self._forms(facts)
+        seen = listing(f'{quantity(count, "file")} with {MANY_CHANNELS[form]}' for form, count in forms.items())
+        colours = maps_of(facts).colours
+        ranked = sorted(colours, key=lambda colour: -colours[colour])
+        seen += f'; {quantity(len(colours), "colour")}: {listing(ranked, FEW_COLOURS)}' if colours else ''
+        declared = maps_of(facts).declared
+        unknown = sorted(set(colours) - set(declared)) if declared else []
+        also = f'; labelmap.txt declares {quantity(len(declared), "class")}' if declared else ''
+        return f'{seen}{also}' + (f', and not {listing(unknown, FEW_COLOURS)}' if unknown else '')
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        of_forms = [file for form in self._forms(facts) for file in maps_of(facts).form_examples.get(form, ())]
+        return of_forms or super().files(facts) or find_files_named(facts, '')
+
+    def _forms(self, facts: LabelFacts) -> Dict[str, int]:
+        return {form: n for form, n in maps_of(facts).forms.items() if form in MANY_CHANNELS and n > 0}
+
+    def _is_gray(self, facts: LabelFacts) -> bool:
+        return maps_of(facts).gray_in_colour >= sum(self._forms(facts).values())
+
+    def _levels(self, facts: LabelFacts) -> List[int]:
+        """Return the gray levels if they are too high for class indices and not more than classes."""
+        values = sorted(maps_of(facts).raw)
+        high = (
+            has_num_classes(facts) and values and values[-1] >= facts.num_classes and len(values) <= facts.num_classes
+        )
+        return values if high and values[0] == 0 and min(b - a for a, b in zip(values, values[1:])) >= 8 else []
+
+    def _channel(self, facts: LabelFacts) -> Optional[int]:
+        """Return the only channel that is not 0 throughout, if its values can be class indices."""
+        colours = maps_of(facts).colours
+        used = [place for place in range(3) if any(colour[place] for colour in colours)]
+        if len(used) != 1 or not has_num_classes(facts):
+            return None
+        values = {colour[used[0]] for colour in colours} - {0, VOID}
+        return used[0] if values and max(values) < facts.num_classes else None
+
+    def _is_alpha(self, facts: LabelFacts) -> bool:
+        """True if all files are gray with an alpha channel: the labels are in the first."""
+        return set(maps_of(facts).forms) == {'gray_alpha'} and bool(maps_of(facts).raw)
+
+
+def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
+    """Return the known palette that has all of the colours."""
+    for palette in (CITYSCAPES, VOC):
+        # Pure red on black is a rider of Cityscapes, too.
+        classes = [colour for colour in colours & set(palette) if palette[colour] != VOID]
+        if len(classes) >= 2 and colours <= set(palette):
+            return palette
+    return None
+
+
+VOC_GRAYS = 'VOC (labelme)'
+_COLOURS = [voc_colour(label) for label in range(1, 64)]
+#: What a palette of VOC becomes when it is read as colours: one channel of it, or its gray.
+CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
+#: One channel of the first 64 colours, without 0.
+FEW = frozenset({64, 128, 192})
+GRAYS: FrozenSet[int] = frozenset(GRAYS_OF[VOC_GRAYS])
+#: Of the first six labels: what makes the grays of VOC unmistakable.
+FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
+#: So many grays of another palette make that one unmistakable.
+UNMISTAKABLE = 4
+
+
+class PaletteReadAsColours(DataRule):
+    """Palette PNGs whose colours are read in place of their indices."""
+
+    code = 'MG121'
+    needs = ()
+    summary = 'Palette PNGs are read as colours, or were saved so, without their indices.'
+    title = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
+    title_black = 'The palette of the files is all black: a loader of indices sees labels, a loader of colours only 0.'
+    title_reader = 'The files have a palette: they hold labels only where their indices are read.'
+    title_gray = 'The files hold the gray of the colours of a palette: its indices are gone.'
+    title_batch = (
+        'The values look like the colours of a palette ({name}), or their gray, instead of its indices: {levels}.'
+    )
+    why = 'cv2.imread replaces each index by its colour (128, 64, 192, ...), or the gray of it (38, 75, 113, ...).'
+    example = Example(
+        wrong='cv2.imread(path, 0) of a palette PNG',
+        right='np.array(Image.open(path))',
+    )
+    limits = 'Without the files it goes by the values only: gray levels chosen by hand may be the same.'
+    advice = (
+        "Read the indices: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in your own code "
+        '`np.array(Image.open(path))` without `.convert()`. If the files are gray by now, their palette is gone: '
+        'export them again as palette or index PNGs, or map each gray level to its class with a label_map.'
+    )
+    pytorch = (
+        'If the files are palette PNGs, read their indices: np.array(Image.open(path)), not cv2.imread or '
+        '.convert("L"). Do not map levels to classes: several colours share one.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        maps = maps_of(facts)
+        palette = maps.forms.get('palette8', 0)
+        # Files of several channels are read as colours, too, and rightly so.
+        others = sum(maps.forms.get(form, 0) for form in MANY_CHANNELS)
+        if palette and maps.loaded_otherwise.get('colours', 0) > others:
+            return PROVEN
+        if self._is_black(facts) or self._depends_on_reader(facts):
+            return POSSIBLE
+        seen = ids_of(count_trained(facts)) - {0}
+        invalid = set(facts.values) - {VOID}
+        if not invalid or not seen:
+            return None
+        coloured = seen <= CHANNELS or (bool(_name_palette(seen)) and len(seen) >= 2)
+        # The files show that their indices are others.
+        if palette and coloured and not invalid <= set(count_stored(facts)):
+            return PROVEN
+        if _name_palette(seen):
+            return PROVEN
+        # One class has one gray; a numbering by hand does not choose 38.
+        if is_whole(facts) and seen == {38} and facts.num_classes == 2:
+            return PROVEN
+        # Levels of a gray picture would be as many as classes; a channel of the colours has four for all of them.
+        if self._is_batch(facts) and seen <= FEW and facts.num_classes > len(FEW) + 2:
+            return PROVEN
+        # A full count says whether they are the gray levels of as many classes (MG125).
+        is_counted = is_whole(facts) or bool(maps.raw)
+        return LIKELY if not is_counted and seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if self._depends_on_reader(labels):
+            return
+        loaders = [t for t in transforms(facts.config) if t.name == 'LoadAnnotations'] if facts.config else []
+        places = tuple(
+            (t.place('imdecode_backend'), 'pillow') for t in loaders if t.get('imdecode_backend') != 'pillow'
+        )
+        ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
+        if maps_of(labels).forms.get('palette8'):
+            if places:
+                yield Edit('Read them with Pillow, in the pipelines of all splits.', SAFE, config=places)
+            yield from convert_files(facts, 'Rewrite the files as plain index images.', SAFE)
+        elif ids - {0} and (ids - {0} <= GRAYS or _name_palette(ids - {0})):
+            name = _name_palette(ids - {0}) or VOC_GRAYS
+            table = {value: GRAYS_OF[name][value] for value in sorted(ids - {0})}
+            if 0 in ids and name != VOC_GRAYS:
+                table[0] = VOID
+            yield from renumber(facts, table, ASKS, f'Were they drawn in the palette of {name}, and made gray?')
+
+    def choose_title(self, facts: LabelFacts) -> str:
+        if self._is_black(facts):
+            return self.title_black
+        if self._is_batch(facts):
+            return self.title_batch
+        if self._depends_on_reader(facts):
+            return self.title_reader
+        return self.title_gray if self._is_gray(facts) else self.title
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        levels = ids_of(count_trained(facts))
+        return {'levels': listing(sorted(levels)), 'name': _name_palette(levels - {0}) or VOC_GRAYS}
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        if self._is_black(facts):
+            return WARNING
+        return INFO if self._depends_on_reader(facts) else ERROR
+
+    def _depends_on_reader(self, facts: LabelFacts) -> bool:
+        """True if the indices are labels, and what reads the files is not known."""
+        is_unknown = not has_config(facts) and not self._is_black(facts)
+        return 'palette8' in maps_of(facts).forms and is_unknown and not set(facts.values) - {VOID}
+
+    def _is_black(self, facts: LabelFacts) -> bool:
+        maps = maps_of(facts)
+        return bool(maps.black_palettes) and not maps.loaded_otherwise.get('colours')
+
+    def _is_batch(self, facts: LabelFacts) -> bool:
+        """True if no file was read."""
+        return not facts.files and not maps_of(facts).forms
+
+    def _is_gray(self, facts: LabelFacts) -> bool:
+        maps = maps_of(facts)
+        seen = ids_of(count_stored(facts)) - {0}
+        is_known = bool(seen) and seen <= set(GRAYS_OF[_name_palette(seen) or VOC_GRAYS])
+        return bool(maps.forms) and not maps.forms.get('palette8') and is_known
+
+    def evidence(self, facts: LabelFacts) -> str:
+        maps = maps_of(facts)
+        if self._is_black(facts):
+            return f'{maps.black_palettes:,} of {facts.files:,} files; values {listing(sorted(count_stored(facts)))}'
+        texts = [facts.evidence] if facts.values else []
+        if maps.forms.get('palette8'):
+            texts.append(f'{maps.forms["palette8"]:,} palette PNGs')
+        if maps.loaded_otherwise.get('colours'):
+            texts.append(f'{maps.loaded_otherwise["colours"]:,} files that the loader reads as colours')
+        return '; '.join(texts)
+
+
+def _name_palette(seen: AbstractSet[int]) -> str:
+    """Return the palette whose grays these values unmistakably are, or nothing."""
+    if seen <= GRAYS and len(seen & FIRST_GRAYS) >= 2:
+        return VOC_GRAYS
+    others = [name for name, table in GRAYS_OF.items() if seen <= set(table) and len(seen) >= UNMISTAKABLE]
+    return others[0] if others else ''

@@ -1,0 +1,238 @@
+"""Label maps of gray levels: two, or one per class."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, Iterator, List, Optional, Sequence
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.known_sets import set_of_numbers
+from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
+from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.usual_edits import both, reduce_zero_label, set_num_classes
+from mmguard.findings.views import (
+    VOID,
+    config_of,
+    count_stored,
+    count_trained,
+    has_many_channels,
+    has_num_classes,
+    ids_of,
+    is_rare,
+    is_whole,
+    listing,
+    maps_of,
+    share,
+    subtracts_one,
+)
+
+#: Share of 255 from which on it is as likely void.
+HALF = 0.5
+_SUBTRACTED = 'Is 255 the background, from which 1 was subtracted (0 - 1 is 255 in 8 bits)?'
+
+
+class BinaryMask(DataRule):
+    """A mask of 0 and 255, drawn to be looked at."""
+
+    code = 'MG103'
+    needs = ()
+    summary = 'These look like 0/255 masks: the foreground is stored as 255, not as class 1.'
+    why = (
+        'Where 255 is the ignored value nothing crashes, but the foreground is never trained on: IoU 0, Acc nan. '
+        'Elsewhere it is a device-side assert.'
+    )
+    example = Example(wrong='mask: 0 and 255, num_classes=2', right='label_map={255: 1}')
+    limits = 'Values do not tell an object stored as 255 from void, nor what a loader without a config makes of them.'
+    advice = (
+        'Look at a file of each split. If 255 is the object, save the masks with 0 and 1, or write '
+        "`dict(type='GuardSegLabels', num_classes=2, label_map={{255: 1}})` directly after LoadAnnotations, and do not "
+        'ignore 255. Where the code that loads them divides by 255, or compares with 0, nothing needs to change. If '
+        '255 is void, no object is labelled yet.'
+    )
+    pytorch = 'If 255 is the object: target = (target > 0).long(). If it is void: ignore_index=255.'
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        # Mapped already: training sees the foreground as a class.
+        if 255 in config_of(facts).label_map or ids_of(count_trained(facts)) - {0}:
+            return None
+        # What comes first is to make one channel of them (MG120); no label_map does that.
+        if has_many_channels(facts):
+            return None
+        counts = count_stored(facts)
+        known = maps_of(facts).raw or (is_whole(facts) and not subtracts_one(facts))
+        if known and set(counts) == {0, VOID}:
+            return None if may_be_subtracted(facts) else PROVEN
+        # In training only the invalid values are known.
+        only = set(facts.values) == {VOID} and facts.num_classes <= 2 and not known
+        return PROVEN if only else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        yield from map_object(facts, labels)
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {VOID: count_stored(facts).get(VOID, 0)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        if not is_whole(facts) and not maps_of(facts).raw:
+            return facts.evidence
+        counts = count_stored(facts)
+        part = share(counts.get(VOID, 0), sum(counts.values()))
+        swallowed = '; 255 is ignored, so all of the foreground is' if facts.ignore_index == VOID else ''
+        return f'the files hold 0 and 255 only, 255 in {100 * part:.3g} % of the pixels{swallowed}'
+
+
+def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+    """Yield edits of masks of 0 and 255: one is the object."""
+    counts = count_stored(labels)
+    # One class, and the background was not counted: where there is a config, who says so changes its heads, too.
+    uncounted = labels.num_classes == 1 and facts.config is None
+    two = facts._replace(labels=replace(labels, num_classes=2)) if uncounted or not has_num_classes(labels) else facts
+    # Unlabelled pixels are 255, too, and where they are many, or other classes are known, only a look decides.
+    few = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
+    clear = few and (facts.config is not None or subtracts_one(labels))  # the loader is known
+    ways = [({0: 1, VOID: 0}, _SUBTRACTED)] * may_be_subtracted(labels)
+    for table, question in [*ways, ({VOID: 1}, '' if clear else 'Is 255 the object in these files?')]:
+        for edit in renumber(two, table, ASKS if question else SAFE, question):
+            if uncounted:
+                edit = both(edit, set_num_classes(facts, 2), f'{edit.title} Count two classes.')
+            if subtracts_one(labels):
+                edit = both(edit, reduce_zero_label(facts, False), f'{edit.title} Unset reduce_zero_label.')
+            yield replace(edit, notes=(*edit.notes, 'Do not ignore 255.'))
+
+
+def may_be_subtracted(facts: LabelFacts) -> bool:
+    """True if files hold only 0 and 255, and 255 fills most: 0 - 1, then, or an object."""
+    counts = count_stored(facts) if facts.maps is not None else {}
+    much = share(counts.get(VOID, 0), sum(counts.values())) >= HALF
+    return set(counts) == {0, VOID} and facts.num_classes <= 2 and much and not subtracts_one(facts)
+
+
+#: More distinct invalid values than this are neither slips nor forgotten classes.
+MANY = 16
+#: Of no data set that is trained on with 8 bits.
+MOST_IDS = 190
+#: What is drawn in gray levels is brighter somewhere.
+BRIGHT = 128
+
+
+class GrayLevels(DataRule):
+    """Many values all over the range."""
+
+    code = 'MG106'
+    needs = ()
+    summary = 'Many different values: colours, gray levels or interpolated labels.'
+    title = 'Many different values ({values}, ...): colours, gray levels or interpolated labels.'
+    why = 'The files are pictures of the labels, not labels: a value says how bright a class is drawn, not which one.'
+    example = Example(wrong="label.save('1.jpg')", right="label.save('1.png')  # one channel, class indices")
+    limits = 'Class ids that are many and have gaps look the same, unless they are those of a known data set.'
+    advice = (
+        'Look at one of the files, and where it was exported or resized. Label files hold class indices in '
+        'single-channel PNG (never JPEG), resized with nearest only; colours are decoded to indices, palette PNGs not '
+        'read as colours. Two classes in black and white: '
+        '`Image.fromarray((mask > 127).astype(np.uint8)).save(path)`.'
+    )
+    pytorch = (
+        'Load the masks as class indices: single-channel PNG, never JPEG, resized with nearest only; colours need a '
+        'table to classes. Two classes in black and white: target = (target > 127).long().'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        if len(facts.values) > MANY:
+            return None if self._are_ids(facts) else LIKELY
+        return LIKELY if not has_num_classes(facts) and len(count_trained(facts)) > MOST_IDS else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if labels.num_classes == 2:
+            question = 'Are these masks of two classes, drawn in black and white?'
+            yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=127)
+
+    def _are_ids(self, facts: LabelFacts) -> bool:
+        """Return True if the values are 0..N without a gap, and void: classes that go on after the last."""
+        ids = ids_of(count_trained(facts))
+        if is_whole(facts) and set_of_numbers(ids)[0]:
+            return True
+        return is_whole(facts) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(facts.values) <= ids
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return facts.values or count_trained(facts)
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        return {'values': ', '.join(map(str, sorted(self.values(facts))[:8]))}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return facts.evidence or f'{len(count_trained(facts))} different values'
+
+
+#: Gray levels of classes lie this far apart at least; ids of classes do not.
+STEP = 8
+MOST = 24
+
+
+class ScaledGray(DataRule):
+    """One gray level per class, far enough apart that a human sees them."""
+
+    code = 'MG125'
+    needs = ()
+    summary = 'The labels are gray levels of a picture, one per class.'
+    title = 'The labels are gray levels of a picture, one per class: {levels}.'
+    why = 'A label is used as an index: 128 is not "class 1, drawn in gray", but class 128.'
+    example = Example(
+        wrong='files with 0, 128 and 254, num_classes=3',
+        right='label_map={128: 1, 254: 2}',
+    )
+    limits = 'It cannot know which class a level is; it assumes that they ascend with the class list.'
+    advice = (
+        'Look up which class each gray level is, and write one table from level to class for all splits, directly '
+        "after LoadAnnotations (before anything pads with 255): `dict(type='GuardSegLabels', "
+        'num_classes={num_classes}, label_map=...)`. Compare it with one image. Or save the files with 0..{last}.'
+    )
+    pytorch = (
+        'Map each gray level to its class, with one table for all files: no batch holds every level. `mmguard scan '
+        'FOLDER --num-classes {num_classes}` counts the levels of all.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        known = is_whole(facts) or maps_of(facts).raw
+        if not known or not (
+            facts.values or (not has_num_classes(facts) and set(count_trained(facts)) == set(count_stored(facts)))
+        ):
+            return None
+        levels = self._levels(facts)
+        if not 2 <= len(levels) <= min(facts.num_classes + 1, MOST) or levels[0] != 0 or not 64 <= levels[-1] <= VOID:
+            return None
+        steps = [high - low for low, high in zip(levels, levels[1:])]
+        return None if min(steps) < STEP or is_rare(facts) else PROVEN
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        levels = sorted(value for value in list_stored_values(facts) if value >= 0)
+        table = _table(levels, labels.num_classes if has_num_classes(labels) else len(levels))
+        clear = len(levels) == labels.num_classes == 2
+        question = '' if clear else f'Are {listing(levels)} the classes, in the order of your list?'
+        moved = {level: label for level, label in table.items() if level != label}
+        if moved:
+            yield from renumber(facts, moved, SAFE if clear else ASKS, question)
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return facts.evidence or f'only the values {listing(self._levels(facts))} occur'
+
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
+        levels = self._levels(facts)
+        classes = facts.num_classes if has_num_classes(facts) else len(levels)
+        return {'num_classes': classes, 'last': classes - 1, 'levels': listing(levels)}
+
+    def _levels(self, facts: LabelFacts) -> List[int]:
+        return sorted(value for value in (count_stored(facts) or count_trained(facts)) if value >= 0)
+
+
+def _table(levels: Sequence[int], classes: int) -> Dict[int, int]:
+    """Map levels to classes; nothing if their numbers differ and the levels have no regular step."""
+    if len(levels) == classes:
+        return {level: label for label, level in enumerate(levels)}
+    if len(levels) == classes + 1 and levels[-1] == VOID:
+        return {level: label for label, level in enumerate(levels[:-1])}
+    step = min((high - low for low, high in zip(levels, levels[1:])), default=0)
+    if step and len(levels) > 2 and all(level % step == 0 for level in levels) and levels[-1] // step < classes:
+        return {level: level // step for level in levels}  # the level of a class that no file holds is left out
+    return {}

@@ -1,0 +1,319 @@
+"""Numberings of well-known data sets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, FrozenSet, Iterator, List, Optional
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING
+from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS, COCO_STUFF_CLASSES
+from mmguard.findings.map_edits import renumber, shift_down
+from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.views import (
+    VOID,
+    certainty_of_share,
+    config_of,
+    count_stored,
+    count_trained,
+    find_files_named,
+    has_num_classes,
+    ids_of,
+    is_whole,
+    listing,
+    maps_of,
+    share,
+    subtracts_one,
+)
+
+#: Ids in ``labelIds`` files: more of them than this, up to 33, and it is not another numbering.
+MANY_IDS = 15
+#: Share of the pixels below which ids are nearly never drawn.
+RARE = 0.05
+#: Of the invalid values: gray levels hold some that are ids, too.
+MOSTLY = 0.5
+#: The highest id.
+LAST = 33
+
+
+class RawCityscapesIds(DataRule):
+    """Ids of Cityscapes, up to 33, where train ids, up to 18, are expected."""
+
+    code = 'MG101'
+    needs = ()
+    summary = 'The labels look like raw Cityscapes ids (labelIds), not train ids.'
+    why = 'Ids below 19 mean other classes in the two numberings, so even the labels that look valid are wrong.'
+    example = Example(
+        wrong="seg_map_suffix='_gtFine_labelIds.png'",
+        right="seg_map_suffix='_gtFine_labelTrainIds.png'",
+    )
+    limits = 'Many classes of another data set, 30 to 33 of them, may look like these ids.'
+    advice = (
+        '*_gtFine_labelIds.png hold ids 0..33, *_gtFine_labelTrainIds.png the 19 classes: `seg_map_suffix` of each '
+        'split chooses between them. mmseg makes the latter: `python tools/dataset_converters/cityscapes.py '
+        'data/cityscapes`. If the data are not of Cityscapes, write a label_map from their numbers to your classes.'
+    )
+    pytorch = (
+        "Use the *_gtFine_labelTrainIds.png files, or torchvision's Cityscapes.classes[i].train_id as a table. Ids "
+        'below 19 mean other classes, too.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        if not facts.values:
+            return None if has_num_classes(facts) else self._unsaid(facts)
+        raw = [value for value in facts.values if 19 <= value <= 33 or value == -1]
+        share = len(raw) / len(facts.values)
+        if facts.num_classes > 33 or not any(value >= 20 for value in raw):
+            return None
+        if find_files_named(facts, '_labelids'):
+            return certainty_of_share(share)
+        if share < MOSTLY:
+            return None
+        if facts.num_classes == 19:
+            return certainty_of_share(share) if len(raw) >= 2 else LIKELY if share == 1 else POSSIBLE
+        ids = ids_of(count_trained(facts))
+        full = is_whole(facts) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
+        return certainty_of_share(share) if full else None
+
+    def _unsaid(self, facts: LabelFacts) -> Optional[str]:
+        """Judge by the ids only, some of which are nearly never drawn, where num_classes is not known."""
+        counts = count_trained(facts)
+        ids = ids_of(counts)
+        if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
+            return None
+        if find_files_named(facts, '_labelids'):
+            return PROVEN
+        rare = sum(counts.get(value, 0) for value in CITYSCAPES_RARE)
+        return LIKELY if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else None
+
+    def _shift(self, facts: LabelFacts) -> int:
+        """Find the shift of the ids by which those that are nearly never drawn have next to no pixels."""
+        counts = {value: count for value, count in count_stored(facts).items() if value in ids_of(count_stored(facts))}
+
+        def unlikely(shift: int) -> float:
+            never = {id + shift for id in CITYSCAPES_RARE}
+            wrong = sum(n for value, n in counts.items() if value in never or value > LAST + shift)
+            return share(wrong, sum(counts.values()))
+
+        others = [shift for shift in (-1, 1) if is_whole(facts) and unlikely(shift) < RARE / 2]
+        return others[0] if len(others) == 1 and unlikely(0) > 2 * RARE else 0
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return facts.values or {
+            value: count for value, count in count_stored(facts).items() if value > 18 and value != VOID
+        }
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return facts.evidence if facts.values else f'values {listing(sorted(count_stored(facts)), 24)}'
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return ERROR if facts.values else WARNING
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        named = bool(find_files_named(labels, '_labelids'))
+        question = '' if named else "Are these Cityscapes' ids, as its *_labelIds.png hold them?"
+        void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == 255]
+        shift = self._shift(labels)
+        if shift:
+            question = f"Are these Cityscapes' ids {shift:+}?"
+        table = {value + shift: label for value, label in CITYSCAPES_TRAIN_IDS.items() if value + shift >= 0}
+        if shift > 0:
+            table[0] = VOID  # what has no id
+        void = [value + shift for value in void if value + shift >= 0]
+        for edit in renumber(facts, table, SAFE if named and not shift else ASKS, question, void):
+            note = 'Files named *_gtFine_labelTrainIds.png, if they were made, need no map.'
+            yield replace(edit, notes=(*edit.notes, note))
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return find_files_named(facts, '_labelids') or super().files(facts)
+
+
+#: Category ids that COCO names but never annotated.
+NEVER: FrozenSet[int] = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})
+
+
+#: How likely ids that have nothing to do with COCO leave all gaps free, at most.
+BY_CHANCE = 0.005
+
+
+class RawCocoIds(DataRule):
+    """Category ids of COCO (1..90), or of COCO-Stuff (up to 182), with their gaps."""
+
+    code = 'MG117'
+    kinds = ('pixels', 'instances')
+    needs = ()
+    summary = 'The labels look like raw COCO category ids, which have gaps.'
+    title = 'The labels look like raw COCO category ids ({span}, with gaps), not the {contiguous} contiguous labels.'
+    why = 'Raw ids exceed the classes and, below that, mean other classes: every label after a gap is displaced.'
+    example = Example(
+        wrong='label = ann["category_id"]',
+        right='label = cat2label[ann["category_id"]]',
+    )
+    limits = 'Of a few ids it cannot tell COCO from another data set of as many classes.'
+    advice = (
+        "Things: load the annotations with `dataset_type='CocoDataset'` (it numbers the names), or renumber: "
+        '`cat2label = {{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. COCO-Stuff maps: `python '
+        'tools/dataset_converters/coco_stuff164k.py data/coco_stuff164k` writes *_labelTrainIds.png.'
+    )
+    pytorch = (
+        'Renumber the ids of objects: label_of = dict(zip(sorted(cat_ids), range(len(cat_ids)))). For maps of '
+        'COCO-Stuff use the *_labelTrainIds.png (171 classes and 255), or a table from id to class; if 1 is '
+        'subtracted, do not: COCO-Stuff needs no shift.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        if self._shift(facts) is not None:
+            return PROVEN
+        ids = ids_of(count_trained(facts))
+        if not facts.values:
+            return None
+        if min(facts.values) < 0 or not ids:
+            return None
+        # Maps of things and stuff hold the id - 1.
+        never = NEVER if facts.num_classes == 80 else {value - 1 for value in NEVER}
+        if is_whole(facts) and len(ids & never) > 0.02 * len(ids):
+            return None
+        most = {80: 90, 171: 181}.get(facts.num_classes)
+        beyond = set(facts.values) - {255}
+        if most is None or not beyond or max(beyond) > most:
+            return None
+        # A full count of at least half the ids without a single gap id leaves little doubt.
+        if is_whole(facts) and len(ids) > facts.num_classes / 2:
+            return PROVEN
+        return PROVEN if len(beyond) >= 2 or beyond == {most} else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        classes = len(COCO_STUFF_CLASSES)
+        shift = self._shift(labels)
+        if labels.kind != 'pixels' or (labels.num_classes != classes and shift is None):
+            return
+        # Ids that name nothing are never in raw files: a split that holds them is numbered already.
+        nothing = dict.fromkeys(set(range(max(COCO_STUFF_CLASSES))) - set(COCO_STUFF_CLASSES), 255)
+        table = {value + (shift or 0): label for value, label in {**COCO_STUFF_CLASSES, **nothing}.items()}
+        moved = {value: label for value, label in table.items() if value != label}
+        if shift:
+            moved[0] = VOID  # what has no id
+        where = facts
+        if labels.num_classes != classes:
+            if facts.config is not None:
+                return
+            where = facts._replace(labels=replace(labels, num_classes=classes))
+        asks = 'Are these the ids of COCO-Stuff?' if where is not facts or shift else ''
+        for edit in renumber(where, moved, ASKS if asks else SAFE, asks):
+            note = 'Files named *_labelTrainIds.png, if they were made, need no map.'
+            if where is not facts:
+                edit = replace(edit, options=(*edit.options, ('num_classes', classes)))
+            yield replace(edit, notes=(*edit.notes, note))
+
+    def _shift(self, facts: LabelFacts) -> Optional[int]:
+        """Find what was added to the ids of COCO-Stuff's maps, 0 or 1 (they are the ids then), by the gaps in them.
+
+        Of as many ids without a system some would fall into the gaps. ``None``: they are other ids, or it is not clear.
+        """
+        if facts.kind != 'pixels' or not maps_of(facts).raw or config_of(facts).label_map or subtracts_one(facts):
+            return None
+        ids, most = ids_of(count_stored(facts)), max(COCO_STUFF_CLASSES)
+        gaps = set(range(most)) - set(COCO_STUFF_CLASSES)
+        fits = [
+            shift
+            for shift in (0, 1)
+            if len(COCO_STUFF_CLASSES) <= max(ids, default=0) <= most + shift
+            and not ids & {gap + shift for gap in gaps}
+            and (1 - min(len(ids) / most, 1.0)) ** len(gaps) < BY_CHANCE
+        ]
+        # An output for each id: as it is meant.
+        exact = [shift for shift in fits if facts.num_classes == most + shift + 1]
+        return fits[0] if len(fits) == 1 and not exact else None
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return ERROR if facts.values else WARNING
+
+    def evidence(self, facts: LabelFacts) -> str:
+        if self._shift(facts) is None:
+            return facts.evidence
+        ids = sorted(ids_of(count_stored(facts)))
+        gaps = [gap + (self._shift(facts) or 0) for gap in sorted(set(range(182)) - set(COCO_STUFF_CLASSES))]
+        seen = f'{len(ids)} values, {ids[0]}..{ids[-1]}, none of them {listing(gaps, 11)}: ids that COCO never uses'
+        return f'{facts.evidence}; {seen}' if facts.values else seen
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return facts.values or {
+            v: n for v, n in count_stored(facts).items() if v >= len(COCO_STUFF_CLASSES) and v != VOID
+        }
+
+    def describe(self, facts: LabelFacts) -> dict:
+        shift = self._shift(facts)
+        if shift is not None:
+            return {'span': f'{shift}..{181 + shift}', 'contiguous': len(COCO_STUFF_CLASSES)}
+        return {'span': '0..181' if facts.num_classes == 171 else '1..90', 'contiguous': facts.num_classes}
+
+
+class RawBratsIds(DataRule):
+    """Raw numbers of BraTS, 1, 2 and 4, where 0..3 are expected."""
+
+    code = 'MG118'
+    needs = ('values', 'histogram')
+    summary = 'The labels look like raw BraTS labels: 0, 1, 2 and 4, without 3.'
+    why = 'Enhancing tumour, 4, is out of range for the four classes; where it is ignored it is never learnt.'
+    example = Example(
+        wrong='num_classes=4, labels 0, 1, 2, 4',
+        right='label_map={4: 3}',
+    )
+    limits = 'Three classes of your own numbered 1, 2 and 4 look the same.'
+    advice = (
+        'BraTS numbers the parts of a tumour 1, 2 and 4. If these are your classes, map enhancing '
+        'tumour: `label_map={{4: 3}}` in GuardSegLabels, or save the files with 0..3. If you train other regions, '
+        'write the table from these numbers to yours.'
+    )
+    pytorch = 'Renumber: target = target.masked_fill(target == 4, 3).'
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        yield from renumber(facts, {4: 3}, SAFE)
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        ids = ids_of(count_trained(facts))
+        fits = {1, 2, 4} <= ids <= {0, 1, 2, 4} and facts.num_classes in (3, 4)
+        return PROVEN if is_whole(facts) and fits else None
+
+
+#: How its list of classes begins.
+ADE = ('wall', 'building', 'sky')
+
+
+class AdeNotReduced(DataRule):
+    """ADE20K's raw ids, 0..150, where 0 is outside the 150 classes."""
+
+    code = 'MG119'
+    needs = ()
+    summary = 'These look like raw ADE20K ids (0..150): 0 is "other", the classes are 1..150.'
+    why = 'Every class is trained as its neighbour, "other" as class 0 (wall), and 150 is out of range.'
+    example = Example(wrong='reduce_zero_label=False  # files: 0..150', right='reduce_zero_label=True')
+    limits = 'Without the class list of ADE20K it cannot tell other data with ids 0..150: its edit asks.'
+    advice = (
+        'Look at a file of each split: in those of ADE20K 0 is "other" and 1 is the wall. If so, write '
+        '`reduce_zero_label=True` in the dataset and in LoadAnnotations, as `ADE20KDataset` does. If not, a split was '
+        'converted already, or 150 is one more class: do not reduce it.'
+    )
+    pytorch = 'If 0 is "other" and 1 the wall: target = target - 1, ignore_index=-1. If not, find where 150 is from.'
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        known = tuple(labels.class_names[:3]) == ADE
+        question = '' if known else 'Is 0 "other" in these files (1 is the first class)?'
+        yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
+
+    def evidence(self, facts: LabelFacts) -> str:
+        stored = ids_of(maps_of(facts).raw)
+        if facts.values or not stored:
+            return facts.evidence
+        return f'values {min(stored)}..{max(stored)} and no 255, with the class list of ADE20K and no reduce_zero_label'
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        ids = set(facts.values) - {VOID}
+        if subtracts_one(facts):
+            return None
+        # In a few files 150 need not occur. Whoever shifted them by hand has 255 for "other".
+        stored = set(maps_of(facts).raw)
+        if tuple(facts.class_names[:3]) == ADE and not ids and 0 in stored and VOID not in stored:
+            return PROVEN
+        return PROVEN if facts.num_classes == 150 and ids == {150} and not subtracts_one(facts) else None

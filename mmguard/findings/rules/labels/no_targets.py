@@ -1,0 +1,190 @@
+"""Images without an object to train on."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Optional
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN
+from mmguard.findings.rule import AnnotationRule, Example, Facts
+from mmguard.findings.usual_edits import set_filter
+from mmguard.findings.views import annotations_of, config_of, is_trained_on, listing, share
+from mmguard.text import quantity
+
+CROWD, IGNORED = 'iscrowd=1 (VOC: difficult)', 'ignore is set'
+NO_IMAGE, NO_AREA = 'its image is not listed', 'area is 0'
+SMALL = 'its image is smaller than min_size'
+#: Reasons to leave an annotation out that this rule explains; what the class list leaves out has a rule of its own.
+REASONS = {NO_IMAGE, NO_AREA, IGNORED, 'thinner than one pixel', 'no part inside the image'}
+
+
+class NoUsableInstance(AnnotationRule):
+    """Annotation files without a single object to train on."""
+
+    code = 'MG174'
+    aliases = ('MG145', 'MG148')
+    kinds = ('instances',)
+    summary = 'No image has an object to train on.'
+    title = 'No image has an object to train on: {reasons}.'
+    why = '"need at least one array to concatenate", or losses of boxes that are 0 from the first iteration.'
+    example = Example(
+        wrong='"iscrowd": 1 in every annotation',
+        right='"iscrowd": 0',
+    )
+    limits = 'It knows what mmdet leaves out; your own data set class may leave out more.'
+    advice = (
+        'An annotation is trained on if "iscrowd" (VOC: difficult) and "ignore" are 0 or missing, "area" is above 0, '
+        'image_id is the id of a listed image (1 is not "1"), and the box is in pixels, inside the image and at least '
+        'one pixel wide: correct what is not. Small images are trained on with `filter_cfg=dict(min_size=1)`. Without '
+        'any annotation, name the file of the training, `ann_file=...`, not that of a test set.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        found = annotations_of(facts)
+        none = found.images > 0 and found.images in (found.images_without_target, found.small_images)
+        # What is named more exactly elsewhere: other labels, boxes that cannot be used, categories without a name.
+        elsewhere = facts.values or facts.reasons or found.unnamed or found.unreadable
+        return PROVEN if none and is_trained_on(facts) and not elsewhere and self._reasons(facts) else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if not annotations_of(labels).annotations:
+            return
+        reasons = self._reasons(labels)
+        if SMALL in reasons and facts.config is not None:
+            question = 'Are the small images to be trained on?'
+            yield set_filter(facts.config, 'min_size', 1, ASKS, question)
+        if NO_IMAGE in reasons:
+            yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.', SAFE)
+        if NO_AREA in reasons:
+            yield from rewrite(self, facts, 'Write the areas of the boxes.', SAFE)
+        if {CROWD, IGNORED} & set(reasons):
+            question = 'Is each of them one object, not a crowd?'
+            yield from rewrite(self, facts, 'Train them as single objects.', ASKS, question, no_crowds=True)
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        return {'reasons': listing(self._reasons(facts))}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        found = annotations_of(facts)
+        numbers: List[str] = [
+            f'{quantity(number, "annotation")}: {why}' for why, number in self._reasons(facts).items()
+        ]
+        return f'{quantity(found.images, "image")}; {", ".join(numbers)}'
+
+    def _reasons(self, facts: LabelFacts) -> Dict[str, int]:
+        """Return why nothing is left -> annotations, the most first."""
+        found = annotations_of(facts)
+        if not found.annotations:
+            return {'the file has no annotations': 0}
+        known = {why: number for why, number in found.left_out.items() if why in REASONS}
+        if found.small_images == found.images:
+            known[SMALL] = found.annotations
+        if found.crowds:
+            known[CROWD] = found.crowds
+        return dict(sorted(known.items(), key=lambda item: -item[1]))
+
+
+#: Heads that build denoising queries from the targets of a batch.
+DENOISING = ('detr', 'dino')
+#: Heads of mmdet 3 that were measured: the losses of images without targets have the same names, and reach the same
+#: parameters, as those of other heads. Not so with GridHead, CondInst, FoveaHead, CornerHead and YOLOFHead;
+#: MaskPointHead fails. The last five are of mmyolo, whose RTMDetHead has the name of one of mmdet: not measured.
+_SURVIVE = """
+ATSSHead AutoAssignHead CascadeRoIHead CenterNetUpdateHead ConditionalDETRHead DABDETRHead DDQDETRHead
+DETRHead DeformableDETRHead DyHead FCNMaskHead FCOSHead FSAFHead FreeAnchorRetinaHead FusedSemanticHead
+GARPNHead GFLHead HTCMaskHead HybridTaskCascadeRoIHead MaskIoUHead MaskScoringRoIHead NASFCOSHead
+PISARetinaHead RPNHead RepPointsHead RetinaHead SABLRetinaHead SOLOHead Shared2FCBBoxHead StandardRoIHead
+YOLOV3Head YOLOXHead
+PPYOLOEHead YOLOv5Head YOLOv6Head YOLOv7Head YOLOv8Head
+"""
+SURVIVE = frozenset(_SURVIVE.split())
+#: COCO itself has 1 %.
+MANY = 0.02
+
+
+class ImagesWithoutTarget(AnnotationRule):
+    """Images without an object, where a rank may draw nothing else."""
+
+    code = 'MG146'
+    aliases = ('MG221',)
+    severity = 'warning'
+    summary = 'Images without any target: a rank that draws only such images has other losses than the rest.'
+    title_harmless = 'Images without any target are trained as background; the heads here give all losses for them.'
+    title_crowds = (
+        'Images whose objects are all crowds (or left out one by one): filter_empty_gt=True keeps them, and a rank '
+        'that draws only such images has other losses than the rest.'
+    )
+    why = (
+        'Under DDP the ranks then reduce different sets of tensors: the run hangs, or dies with a shape mismatch in '
+        'ALLREDUCE. In DETR-like heads the denoising part is missing on that rank. The labels are right.'
+    )
+    example = Example(
+        wrong='if not len(targets): return {}',
+        right="losses = align_losses(losses, model)  # or custom_hooks=[dict(type='RankGuardHook')]",
+    )
+    limits = 'It does not know heads of your own, and training on one GPU is not affected.'
+    advice = (
+        'Keep such images: they teach the background. See whether a batch of them gives the losses, and reaches the '
+        'parameters, that others do. If not, add zero times the output of the branch to the loss, or write `losses = '
+        'mmguard.distributed.align_losses(losses, model)` in the loop, RankGuardHook in custom_hooks of an mmengine '
+        'config. If only parameters differ between the ranks, find_unused_parameters=True is enough.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        part = share(_empty(facts), annotations_of(facts).images)
+        if not is_trained_on(facts) or not part or part == 1:
+            return None
+        denoising = self._denoising(facts)
+        if part < MANY and not denoising:
+            return None
+        if not self._survives(facts):
+            return LIKELY
+        return None if _is_filtered(facts) else POSSIBLE
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return INFO if self._survives(facts) else self.severity
+
+    def choose_title(self, facts: LabelFacts) -> str:
+        if self._survives(facts):
+            return self.title_harmless
+        return self.title_crowds if _is_filtered(facts) else self.summary
+
+    def _survives(self, facts: LabelFacts) -> bool:
+        heads = set(config_of(facts).heads.values())
+        return config_of(facts).framework == 'mmdet' and bool(heads) and heads <= SURVIVE
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if facts.config is None or self._survives(labels):
+            return
+        question = 'May images without an object be left out of training?'
+        if not _is_filtered(labels):
+            yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
+        elif not labels.reasons:  # else they may be empty for their boxes' sake
+            yield from rewrite(self, facts, 'Leave these images out.', ASKS, question, drop_empty=True)
+
+    def evidence(self, facts: LabelFacts) -> str:
+        found = annotations_of(facts)
+        part = 100 * share(_empty(facts), found.images)
+        return f'{_empty(facts):,} of {found.images:,} images ({part:.3g} %)'
+
+    def _denoising(self, facts: LabelFacts) -> bool:
+        config = config_of(facts)
+        return any(_denoises(kind) for kind in [config.framework, *config.heads.values()])
+
+
+def _is_filtered(facts: LabelFacts) -> bool:
+    """Return True if images without annotations are left out."""
+    kept = config_of(facts).filter_empty_gt
+    return bool(kept) and all(kept.values())
+
+
+def _empty(facts: LabelFacts) -> int:
+    """Count the images without a target that are trained on."""
+    found = annotations_of(facts)
+    return found.images_kept_empty if _is_filtered(facts) else found.images_without_target
+
+
+def _denoises(kind: str) -> bool:
+    return any(name in kind.lower() for name in DENOISING)

@@ -1,0 +1,213 @@
+"""Numberings with another start, with gaps, or of database ids."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, Iterator, List, Optional
+
+from mmguard.config.classes import starts_with_background
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import rewrite, subtract_one
+from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.known_sets import VOID_BEHIND
+from mmguard.findings.map_edits import list_stored_values, more_classes, renumber, shift_down, splits_of
+from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.usual_edits import both
+from mmguard.findings.views import (
+    VOID,
+    annotations_of,
+    as_map,
+    certainty_of_share,
+    count_trained,
+    find_files_named,
+    ids_of,
+    is_rare,
+    is_whole,
+    listing,
+    share,
+)
+from mmguard.text import shorten
+
+
+class CountsFromOne(DataRule):
+    """Labels 1..N where 0..N-1 are meant."""
+
+    code = 'MG115'
+    kinds = ('pixels', 'instances')
+    needs = ('histogram',)
+    summary = 'The labels count from 1, but classes count from 0.'
+    title = 'The labels count from 1: {least}..{most}, 0 never occurs, but num_classes={num_classes} means 0..{last}.'
+    why = 'Every class is trained as its neighbour, the first class never, and the last one is out of range.'
+    example = Example(wrong='labels 1..19, num_classes=19', right='reduce_zero_label=True  # 0..18, and 0 becomes 255')
+    limits = 'Labels whose class 0 (often the background) was never drawn look the same: its edits ask.'
+    advice = (
+        'Look at the class list, and at a file of each split. If 1 is the first class, write `reduce_zero_label=True` '
+        'in the dataset (mmseg subtracts 1 and ignores 0); category ids are renumbered to 0..{last}, or the model gets '
+        '{enough} outputs where it takes ids as labels. If 0 is a class or the background that was never '
+        'drawn, count it: `num_classes={enough}`.'
+    )
+    pytorch = (
+        'If 1 is the first class, subtract 1 from every label that is not ignored. If 0 is a class that never occurs, '
+        'or the background (as in torchvision detectors), the model needs {beyond} outputs.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        ids = ids_of(count_trained(facts))
+        if not is_whole(facts) or 0 in ids or 1 not in ids or any(value < 0 for value in facts.values):
+            return None
+        most, last = max(ids), facts.num_classes - 1
+        return PROVEN if last < most <= last + 2 and len(ids) >= 0.5 * most else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if labels.kind != 'pixels':
+            yield from self._drop_first(facts, labels)
+            yield from subtract_one(self, facts)
+            return
+        most = max(ids_of(count_trained(labels)))
+        clear = most == labels.num_classes and not starts_with_background(labels.class_names)
+        question = '' if clear else f'Are 1 to {labels.num_classes} the classes, in the order of your list?'
+        if most > labels.num_classes:  # values above the last class have none
+            void = VOID if labels.ignore_index is None else labels.ignore_index
+            ids = ids_of(count_trained(labels)) | ids_of(dict.fromkeys(list_stored_values(facts), 1))
+            table = {value: value - 1 if value <= labels.num_classes else void for value in ids if value}
+            question = f'Are only 1 to {labels.num_classes} classes, and all values above them void?'
+            every = {value: value - 1 for value in range(1, most + 1)}
+            more = f'Subtract 1 and write num_classes={most} if all of 1 to {most} are classes.'
+            more = more if every.keys() <= ids else ''
+            yield from (replace(edit, if_not=more) for edit in renumber(facts, table, ASKS, question))
+            counted = facts._replace(labels=replace(labels, num_classes=most))
+            question = f'Are all of 1 to {most} classes, {most} in all?'
+            for edit in renumber(counted, every, ASKS, question) if more else ():
+                title = f'Subtract 1 from every label, and count {most} classes.'
+                yield both(edit, more_classes(facts, most, question), title)
+        elif facts.config is None:
+            ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
+            table = {value: value - 1 for value in ids if 0 < value <= most}
+            for edit in renumber(facts, table, SAFE if clear else ASKS, question):
+                note = 'In an mmseg config reduce_zero_label=True does the same.'
+                yield replace(edit, notes=(*edit.notes, note))
+        else:
+            yield from shift_down(facts, SAFE if clear else ASKS, question)
+            # Where the config must say the same of all splits.
+            table = {value: value - 1 for value in ids_of(count_trained(labels)) if value}
+            yield from renumber(facts, table, SAFE if clear else ASKS, question)
+
+    def _drop_first(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        """Leave out a category 0 without annotations, or count it, where category ids are labels."""
+        found = annotations_of(labels)
+        if found.labelled_by != 'category id' or 0 not in found.categories:
+            return
+        others = [name for number, name in sorted(found.categories.items()) if number]
+        question = f'May category 0, {shorten(found.categories[0])}, go (no annotation has it)?'
+        title = 'Leave category 0 out, and number the others from 0.'
+        yield from rewrite(self, facts, title, ASKS, question, classes=others, renumber=0)
+        enough = max(found.categories) + 1
+        yield Edit(
+            'Give the model as many outputs as the highest id, and one more.',
+            ASKS,
+            'Shall the ids stay as they are?',
+            options=(('num_classes', enough),),
+            lines=(f'num_classes={enough}',),
+        )
+
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
+        ids = ids_of(count_trained(facts)) or {1}
+        return {'least': min(ids), 'most': max(ids), 'enough': max(ids) + 1}
+
+
+class GapsInIds(DataRule):
+    """Ids with gaps, as many as there are classes."""
+
+    code = 'MG116'
+    kinds = ('pixels', 'instances')
+    needs = ('values', 'histogram')
+    summary = 'The ids have gaps: there are as many as classes, but the highest is out of range.'
+    title = 'The ids have gaps: {ids} are {number} ids, but the highest is {most} and num_classes={num_classes}.'
+    why = 'A loss indexes by label: ids above num_classes - 1 are out of range, however few ids there are.'
+    example = Example(wrong='labels 0, 1, 4 with num_classes=3', right='label_map={4: 2}')
+    limits = 'An id after the gap may also be void or a slip; its edit asks.'
+    advice = (
+        'Find out which class each id is. If all are classes, one table for all splits renumbers them in the order of '
+        'the class list: of these `label_map={pairs}`, in GuardSegLabels or where the files are written (of '
+        'annotations: the category ids). If one is void or a slip, ignore or correct it. Do not raise num_classes to '
+        'the highest id.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        ids = self._ids(facts)
+        if not is_whole(facts) or len(ids) < 2 or min(facts.values) < 0 or ids[-1] >= 1000:
+            return None
+        full = len(ids) == facts.num_classes
+        ignored = facts.ignore_index is not None and facts.histogram.get(facts.ignore_index, 0) > 0
+        if (
+            ignored
+            and len(ids) < len({*ids, facts.ignore_index} & set(range(ids[0], ids[-1] + 1))) == ids[-1] - ids[0] + 1
+        ):
+            return None  # what is ignored fills the gap
+        if not full or ids[0] > 1 or ids[-1] < len(ids) + (ids[0] == 1):
+            return None
+        # Void after the last class of a known set, and one class that no file holds.
+        # Rare: the last class does not occur, and the id after the gap is a slip. Far away: not a numbering at all.
+        void_behind = ids[-1] == facts.num_classes and facts.num_classes in VOID_BEHIND
+        return LIKELY if void_behind or is_rare(facts) or ids[-1] > 4 * len(ids) + 8 else PROVEN
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if labels.kind != 'pixels':
+            return
+        # One table for all splits: an id may be missing in one of them.
+        ids = sorted({value for split in splits_of(facts) for value in self._ids(split)})
+        if len(ids) == labels.num_classes:
+            table = {value: label for label, value in enumerate(ids) if value != label}
+            yield from renumber(facts, table, ASKS, f'Are the classes, in the order of your list, {listing(ids)}?')
+
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
+        ids = self._ids(facts)
+        moved = {value: label for label, value in enumerate(ids) if value != label}
+        most = ids[-1] if ids else 0
+        return {'ids': listing(ids), 'number': len(ids), 'most': most, 'pairs': as_map(moved, 8)}
+
+    def _ids(self, facts: LabelFacts) -> List[int]:
+        return sorted(ids_of(count_trained(facts)) - {facts.ignore_index})
+
+
+#: No model has so many classes.
+HUGE = 5000
+
+
+class HugeIds(DataRule):
+    """Ids of a database, of instances or of panoptic segments."""
+
+    code = 'MG137'
+    kinds = ('pixels', 'instances')
+    summary = 'Ids of a database, of instances or of segments are used as class labels.'
+    title = 'Ids such as {values} are not class labels.'
+    why = (
+        'They were never renumbered to 0..N-1. On a GPU the failed lookup shows later and elsewhere, for instance as '
+        'an assertion about boxes that are right.'
+    )
+    example = Example(wrong='"category_id": 90000417', right='"category_id": 3')
+    limits = 'Ids below 5,000 are left to other rules.'
+    advice = (
+        'Renumber the ids to 0..{last}. Of categories: `label = sorted(cat_ids).index(cat_id)`, or a data set class '
+        'that does so (CocoDataset of mmdet); leave the boxes. Label maps of instance or panoptic ids are the wrong '
+        'files: in Cityscapes use *_gtFine_labelTrainIds.png, in COCO panoptic the category is in segments_info of the '
+        'JSON.'
+    )
+    pytorch = (
+        'Renumber the ids to 0..{last} when the data set is read (torchvision detectors count from 1): label = '
+        'sorted(cat_ids).index(cat_id). Masks of instance or panoptic ids need a table to classes.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        huge = [value for value in facts.values if value >= HUGE]
+        return certainty_of_share(share(len(huge), len(facts.values)))
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if labels.annotations is not None:
+            first = annotations_of(labels).min_label
+            title = f'Renumber the categories from {first}, and leave the boxes as they are.'
+            yield from rewrite(self, facts, title, SAFE, renumber=first)
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return find_files_named(facts, '_instanceids') or super().files(facts)

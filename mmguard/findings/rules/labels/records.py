@@ -1,0 +1,261 @@
+"""Records of annotation files: listed twice, without a key or a category, of another type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
+from mmguard.findings.views import annotations_of, listing, share
+from mmguard.text import quantity, shorten
+
+
+class DuplicateIds(AnnotationRule):
+    """Ids that two images, annotations or categories share."""
+
+    code = 'MG147'
+    summary = 'Images, annotations or categories are listed twice.'
+    title_names = 'Categories with different ids share a name.'
+    why = 'COCO looks up by id: the later one wins, the other is never read, and the evaluation counts wrongly.'
+    example = Example(wrong='"images": [{"id": 1}, {"id": 1}]', right='"images": [{"id": 1}, {"id": 2}]')
+    limits = 'A merged file does not say to which of two images with one id an annotation belongs.'
+    advice = (
+        'Merge the files again, and number images, annotations and categories while they are apart, together with '
+        'image_id and category_id. If two categories share a name, give all annotations the id of one and remove the '
+        'other from "categories" (num_classes stays), or rename it. Of Labelme, write its own image into `imagePath` '
+        'of each JSON, or join their shapes.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        # A name with two ids gets two labels: one label more than names, which is then out of range.
+        if annotations_of(facts).duplicate_names and facts.values:
+            return PROVEN
+        return LIKELY if self._parts(facts) else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        found = annotations_of(labels)
+        if found.duplicate_names and not found.duplicate_category_ids:
+            first: Dict[str, int] = {}
+            merged = {number: first.setdefault(name, number) for number, name in found.categories.items()}
+            twice = {number: kept for number, kept in merged.items() if number != kept}
+            question = f'Do all categories named {listing(map(repr, found.duplicate_names), 3)} mean the same?'
+            names = labels.class_names
+            known = set(names)
+            ids = [number for number, name in found.categories.items() if name in known]
+            place_of = {number: place for place, number in enumerate(ids)}
+            for edit in rewrite(self, facts, 'Give them one id for each name.', ASKS, question, label_map=twice):
+                yield replace(edit, unlabelled=tuple(place_of[number] for number in twice if number in place_of))
+        else:
+            yield from rewrite(self, facts, 'Renumber the annotations.', SAFE)
+
+    def choose_title(self, facts: LabelFacts) -> str:
+        found = annotations_of(facts)
+        return self.title_names if found.duplicate_names and len(self._parts(facts)) == 1 else self.summary
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return '; '.join(self._parts(facts))
+
+    def _parts(self, facts: LabelFacts) -> List[str]:
+        found = annotations_of(facts)
+        named: List[Tuple[str, Sequence[object]]] = [
+            ('image ids', found.duplicate_image_ids),
+            ('annotation ids', found.duplicate_annotation_ids),
+            ('category ids', found.duplicate_category_ids),
+            ('category names', found.duplicate_names),
+            ('image files', found.duplicate_files),
+        ]
+        return [f'{what} used twice: {listing(twice)}' for what, twice in named if twice]
+
+
+class RecordsWithoutKey(AnnotationRule):
+    """Annotations that lack what the loader asks for."""
+
+    code = 'MG153'
+    summary = 'Records of the annotation file lack keys that mmdet needs.'
+    title = 'Records of the annotation file lack keys that mmdet needs: {keys}.'
+    why = 'A KeyError when the data set is built, or at the evaluation.'
+    example = Example(
+        wrong='{"id": 7, "image_id": 1, "category_id": 1, "bbox": [10, 20, 30, 40]}',
+        right='{"id": 7, "image_id": 1, "category_id": 1, "bbox": [10, 20, 30, 40], "area": 1200, "iscrowd": 0}',
+    )
+    limits = 'Programs other than mmdet may need fewer keys, or more.'
+    advice = (
+        'An image needs id, file_name, width and height, an annotation id, image_id, category_id and bbox: export the '
+        'file again if these are missing. Add what can be worked out: `ann.setdefault("iscrowd", 0); '
+        'ann.setdefault("area", ann["bbox"][2] * ann["bbox"][3])`.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return LIKELY if annotations_of(facts).without_key else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).', SAFE)
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        return {'keys': listing(annotations_of(facts).without_key)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        without = annotations_of(facts).without_key
+        return listing(f'{key} in {quantity(number, "record")}' for key, number in without.items())
+
+
+#: Beginnings of what is wrong with a file as a whole: it must be copied or exported again, not corrected.
+WHOLE_FILE = (
+    'cannot be',
+    'does not fit',
+    'the file is',
+    'is not UTF-8',
+    'is nested',
+    'is damaged',
+    'ends in the middle',
+    'is not XML',
+    'is not JSON',
+    'is not a file of',
+    'is larger',
+    'declares an XML entity',
+    'the list of images',
+    'the folder',
+    'data sets of type',
+)
+NO_FOLDER = 'the folder of images does not exist'
+#: Beginnings of faults of folders that are the classes.
+CLASS_FOLDERS = ('a hidden folder', 'the class folders', 'there are fewer class folders')
+
+
+class WrongRecords(AnnotationRule):
+    """Records of annotation files that hold something else than readers expect."""
+
+    code = 'MG176'
+    kinds = ('instances',)
+    summary = 'Records of the annotation file have wrong types or lack entries.'
+    title = 'Records of the annotation file are not as readers expect them: {reasons}.'
+    title_folders = 'Folders are the classes, and not as readers expect them: {reasons}.'
+    why = 'A reader stops there, or leaves the record out silently.'
+    example = Example(
+        wrong='"bbox": ["10", "20", "4", "5"], "category_id": "1"',
+        right='"bbox": [10, 20, 4, 5], "category_id": 1',
+    )
+    limits = 'It knows what the readers of each format need, not what your own reader allows.'
+    advice = (
+        'Correct the places listed (delete hidden folders), or export the file again. In COCO "images", "annotations" '
+        'and "categories" are lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers, names are texts. '
+        'XML has no namespace, and a size. Labelme shapes have a label, and imagePath is relative to the JSON. Where '
+        'folders are the classes, each split has the same.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if self._reasons(facts) else None
+
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title_folders if self._is_about_folders(facts) else self.title
+
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
+        # One folder more moves the number of every class after it.
+        return super().find_superseded(facts) if self._is_about_folders(facts) else ()
+
+    def _is_about_folders(self, facts: LabelFacts) -> bool:
+        return any(reason.startswith(CLASS_FOLDERS) for reason in self._reasons(facts))
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        names_from = annotations_of(labels).names_from
+        if names_from == 'categories':
+            title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out the other records.'
+            yield from rewrite(self, facts, title, SAFE)
+        elif not names_from:
+            question = 'May the records that cannot be read go, with their objects?'
+            yield from rewrite(self, facts, 'Leave them out.', ASKS, question)
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        reasons = self._reasons(facts)
+        return {'reasons': listing(reasons, 4)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return '; '.join(f'{reason}: {listing(places, 3)}' for reason, places in self._reasons(facts).items())
+
+    def _reasons(self, facts: LabelFacts) -> Dict[str, List[str]]:
+        unreadable = annotations_of(facts).unreadable
+        return {reason: places for reason, places in unreadable.items() if places and is_about_records(reason)}
+
+
+def is_about_records(reason: str) -> bool:
+    """True if a fault is in single records, not in the file as a whole.
+
+    Example:
+        >>> is_about_records('bbox is not four numbers'), is_about_records('is damaged: invalid literal')
+        (True, False)
+    """
+    return not reason.startswith(WHOLE_FILE)
+
+
+#: From this share of the annotations on it is the list of categories that is wrong.
+MANY = 0.2
+
+
+class UnnamedCategories(DataRule):
+    """Category ids that ``categories`` does not name."""
+
+    code = 'MG149'
+    #: Where ids are labels, one that no category has makes 1..N look like 1..N+1.
+    kinds = ('pixels', 'instances')
+    needs = ('annotations',)
+    summary = 'Annotations use category ids that the file does not name.'
+    title = 'Annotations use category ids that the file does not name: {ids}.'
+    why = 'mmdet leaves such annotations out silently; other loaders take the id as a label, out of range.'
+    example = Example(
+        wrong='"category_id": 9, "categories": [{"id": 1, "name": "cat"}]',
+        right='"categories": [{"id": 1, "name": "cat"}, {"id": 9, "name": "dog"}]',
+    )
+    limits = 'Whether the list or the annotations are wrong, the file does not say.'
+    advice = (
+        'Look up in the tool that wrote the file what these ids are, and add them to "categories", `{{"id": {first}, '
+        '"name": "..."}}`, or correct the category_id. If all annotations count from 0 where the categories count from '
+        '{least}: `ann["category_id"] += {least}`.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return None if not annotations_of(facts).unnamed else PROVEN if self._are_beyond(facts) else LIKELY
+
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
+        return super().find_superseded(facts) if self._are_beyond(facts) else ()
+
+    def _are_beyond(self, facts: LabelFacts) -> bool:
+        return annotations_of(facts).labelled_by == 'category id' and bool(
+            set(facts.values) & set(annotations_of(facts).unnamed)
+        )
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        found = annotations_of(labels)
+        unnamed, ids = sum(found.unnamed.values()), sorted(found.categories)
+        if self._is_shifted(found) and ids == list(range(1, len(ids) + 1)):
+            question = (
+                f'Do category_ids count from 0 where "categories" count from 1 (is 0 {shorten(found.categories[1])})?'
+            )
+            shift = {number - 1: number for number in ids}
+            yield from rewrite(self, facts, 'Add 1 to every category_id.', ASKS, question, label_map=shift)
+        elif share(unnamed, found.annotations) < MANY:
+            question = 'Are these annotations of objects that are not to be learnt?'
+            yield from rewrite(self, facts, 'Leave these annotations out.', ASKS, question)
+
+    def _is_shifted(self, found: AnnotationFacts) -> bool:
+        """True if all annotations count from 0: then no annotation has the highest id of the categories."""
+        ids = sorted(found.categories)
+        return set(found.unnamed) == {0} and min(ids, default=0) == 1 and not found.instances_of.get(str(ids[-1]))
+
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
+        found = annotations_of(facts)
+        ids = sorted(found.unnamed)
+        return {'ids': listing(ids), 'first': ids[0] if ids else 0, 'least': min(found.categories, default=1)}
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return annotations_of(facts).unnamed_examples
+
+    def evidence(self, facts: LabelFacts) -> str:
+        unnamed = annotations_of(facts).unnamed
+        return listing(f'id {value} in {quantity(count, "annotation")}' for value, count in sorted(unnamed.items()))
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return annotations_of(facts).unnamed

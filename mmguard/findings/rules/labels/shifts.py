@@ -1,0 +1,173 @@
+"""Labels that reduce_zero_label hides, or that a label map names from before it."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, Optional
+
+from mmguard.config.classes import starts_with_background
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.map_edits import list_stored_values, more_classes
+from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.usual_edits import both, reduce_zero_label
+from mmguard.findings.views import (
+    MOST,
+    VOID,
+    as_map,
+    certainty_of_share,
+    config_of,
+    count_trained,
+    ids_of,
+    is_whole,
+    maps_of,
+    number_of,
+    share,
+    subtracts_one,
+)
+
+#: A share of 0 beyond this is a background that somebody drew on purpose.
+MUCH = 0.4
+#: Its files keep 0 for 'no data' and number the background 1.
+LOVEDA = ('background', 'building', 'road', 'water', 'barren', 'forest', 'agricultural')
+
+
+class ReduceZeroHidesClass(DataRule):
+    """``reduce_zero_label=True`` where 0 is a class."""
+
+    code = 'MG124'
+    needs = ('config',)
+    summary = 'reduce_zero_label=True where 0 is a class.'
+    title = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'
+    why = 'Nothing crashes: class 0 is never trained on, all others are displaced, and the last one never occurs (nan).'
+    example = Example(
+        wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
+        right='reduce_zero_label=False',
+    )
+    limits = 'A large share of 0 may be unlabelled on purpose: that is the question of its edit.'
+    advice = (
+        'Look at one of the files, and at the class list. If 0 is a class, write `reduce_zero_label=False` in the data '
+        'sets and loaders of all splits, and count it: `num_classes={enough}`. If 0 is unlabelled, keep the shift, and '
+        'take a background out of the class list.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        if not subtracts_one(facts):
+            return None
+        names = facts.class_names or next(iter(config_of(facts).dataset_classes.values()), [])
+        background = starts_with_background(names)
+        raw = ids_of(maps_of(facts).raw)
+        if raw:
+            if 0 not in raw or max(raw) > facts.num_classes:
+                return None
+            # As many names as values without 0: the list was made for the shift, whatever the head says.
+            if len(facts.class_names) == max(raw) < facts.num_classes and not background:
+                return LIKELY if self._share_drawn(facts) >= MUCH else None
+            if max(raw) == facts.num_classes - 1 or (max(raw) < facts.num_classes and background):
+                return PROVEN
+            return LIKELY if self._share_drawn(facts) >= MUCH else None
+        if is_whole(facts):
+            if facts.num_classes - 1 in count_trained(facts) or facts.values:
+                return None
+            return PROVEN if background else LIKELY if self._share_drawn(facts) >= MUCH else None
+        return LIKELY if background and tuple(names) != LOVEDA and not facts.values else None
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        enough = max(ids_of(dict.fromkeys(list_stored_values(facts), 1)), default=0) + 1
+        # The first name is that of 0, or whoever saved the files has shifted them already.
+        clear = enough == labels.num_classes and (
+            starts_with_background(labels.class_names) or self._is_shifted(labels)
+        )
+        question = '' if clear else 'Is 0 a class (often the background)?'
+        edit = reduce_zero_label(facts, False, SAFE if clear else ASKS, question)
+        if enough <= labels.num_classes:
+            yield edit
+            return
+        # The class that comes back is 0: the names of the list move up by one.
+        first = [] if starts_with_background(labels.class_names) else ['background']
+        title = f'{edit.title} Count {enough} classes in every head.'
+        yield both(edit, more_classes(facts, enough, '', first=first), title)
+
+    def _is_shifted(self, facts: LabelFacts) -> bool:
+        raw = maps_of(facts).raw
+        return VOID in raw and max(ids_of(raw), default=0) == facts.num_classes - 1
+
+    def describe(self, facts: LabelFacts) -> Dict[str, int]:
+        raw = ids_of(maps_of(facts).raw)
+        return {'enough': max(raw) + 1 if raw else facts.num_classes}
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return 'error' if self.certainty(facts) == PROVEN else 'warning'
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        raw = maps_of(facts).raw
+        return {0: raw[0]} if raw.get(0) else {}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        raw = ids_of(maps_of(facts).raw)
+        where = ', '.join(path for path, on in config_of(facts).reduce_zero_label.items() if on)
+        texts = [f'{where}=True']
+        if raw:
+            texts.append(f'the files hold {min(raw)}..{max(raw)}, num_classes={facts.num_classes}')
+        if raw or is_whole(facts):
+            texts.append(f'{100 * self._share_of_zero(facts):.3g} % of the pixels are 0 and ignored')
+            last = facts.num_classes - 1
+            if is_whole(facts) and last not in count_trained(facts):
+                texts.append(f'the last class, {last}, never occurs in training')
+        return '; '.join(texts)
+
+    def _share_drawn(self, facts: LabelFacts) -> float:
+        """Return the share of 0 without files that hold nothing else, as tiles outside a map."""
+        maps = maps_of(facts)
+        empty = share(max(number_of(maps, 'all_void'), maps.void_files), facts.files)
+        return max(0.0, self._share_of_zero(facts) - empty) / (1 - empty) if empty < 1 else self._share_of_zero(facts)
+
+    def _share_of_zero(self, facts: LabelFacts) -> float:
+        """Return the share of the pixels that are 0 in the files."""
+        raw = maps_of(facts).raw
+        if raw:
+            return share(raw.get(0, 0), sum(raw.values()))
+        counts = count_trained(facts)
+        ignored = 255 if facts.ignore_index is None else facts.ignore_index
+        return share(counts.get(ignored, 0), sum(counts.values()))
+
+
+class LabelMapBeforeShift(DataRule):
+    """A label_map of raw values, where mmseg maps after it subtracted 1."""
+
+    code = 'MG126'
+    needs = ('config',)
+    summary = 'label_map names raw values, but reduce_zero_label subtracts 1 before the map is applied.'
+    why = 'Every entry of the map meets the neighbour of the value that it was written for.'
+    example = Example(wrong='reduce_zero_label=True, label_map={7: 0}', right='label_map={6: 0}  # 7 is 6 then')
+    limits = 'A map whose keys also fit the shifted values is not seen.'
+    advice = (
+        'Write the map for the shifted values, `label_map={shifted}`, or `reduce_zero_label=False` and map 0 to the '
+        'ignored label, too. If the config has no map, the data set class makes one from its class list: leave '
+        'out that list, or the shift.'
+    )
+
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        keys = set(config_of(facts).label_map)
+        if not keys or not subtracts_one(facts):
+            return None
+        displaced = sum(count for value, count in facts.values.items() if value + 1 in keys and value not in keys)
+        part = share(displaced, sum(facts.values.values()))
+        raw = ids_of(maps_of(facts).raw)
+        unreached = {key for key in keys if key in raw and key + 1 not in raw and key != 0}
+        return certainty_of_share(part) if part > MOST or not unreached or not keys <= raw else LIKELY
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if facts.config is not None:
+            return  # the data set's class makes the map
+        label_map = config_of(labels).label_map
+        shifted = tuple(sorted((key - 1, label) for key, label in label_map.items() if key > 0))
+        lines = (f'label_map={as_map(dict(shifted))}',)
+        yield Edit('Write the map for the shifted values.', SAFE, options=(('label_map', shifted),), lines=lines)
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        label_map = config_of(facts).label_map
+        return {'shifted': as_map({key - 1: label for key, label in label_map.items() if key > 0}, 8)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return f'label_map={as_map(config_of(facts).label_map, 8)}, ' + (facts.evidence or 'reduce_zero_label=True')

@@ -1,0 +1,107 @@
+"""Ranks that were killed, stood still, skipped a collective or were missing."""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator
+
+from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
+from mmguard.findings.rule import Example, Facts, RunRule
+from mmguard.findings.run import KILLED, MISSED_ANOTHER, STOOD_STILL, RunFacts, format_exception, name_ranks
+
+
+class RankKilled(RunRule):
+    """A process that ended without a word."""
+
+    code = 'MG301'
+    summary = 'A rank was killed: it ended without an exception.'
+    title = '{ranks} killed, without an exception.'
+    why = 'Mostly the memory of the machine ran out, or the scheduler ended the job. What others raise follows from it.'
+    example = Example(wrong='num_workers=16, 60 GB of annotations in each', right='num_workers=4')
+    limits = 'A process that cannot write any more leaves no reason: the kernel or the scheduler knows it.'
+    advice = (
+        'Look at `dmesg | grep -i kill`, and at the log of the scheduler. If memory ran out, use fewer workers (each '
+        'holds a copy of the annotations) or smaller images; if the scheduler ended the job, ask it for more time.'
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        killed = [rank for rank in facts.ranks if rank.ending == KILLED]
+        if killed and facts.ranks[0].ending == KILLED:
+            every = len(killed) == len(facts.ranks) > 1
+            ranks = 'All ranks were' if every else name_ranks([rank.rank for rank in killed], 'was', 'were')
+            yield self.report('; '.join(rank.words for rank in killed), dict(ranks=ranks))
+
+
+class RankStoodStill(RunRule):
+    """An iteration that took longer than the watchdog allows."""
+
+    code = 'MG302'
+    summary = 'An iteration took longer than the timeout of FlightRecorderHook.'
+    why = 'Either one rank waits for another that does something else, or it reads, saves or evaluates for so long.'
+    example = Example(wrong='timeout=60, an evaluation of 5 minutes', right='timeout=600 of FlightRecorderHook')
+    limits = 'A slow disk, a long evaluation and a rank that hangs look the same from here.'
+    advice = (
+        'Run `py-spy dump --pid PID` on each rank. If some wait in a collective and one does not, that one is the '
+        'cause; if none is stuck, raise the timeout.'
+    )
+    severity = WARNING
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        still = [rank for rank in facts.ranks if rank.ending == STOOD_STILL]
+        if not still or facts.ranks[0].ending != STOOD_STILL:
+            return
+        places = {rank.rank: rank.iteration for rank in still if rank.iteration is not None}
+        late = [rank for rank, place in places.items() if place < max(places.values())]
+        said = [f'{name_ranks(late, "is", "are")} in an earlier iteration'] if late else []
+        yield self.report('; '.join([*(rank.words for rank in still), *said]))
+
+
+#: AbsentRankError of a rank that lives; mmengine, whose losses have other names on a rank; torch.
+_OUT_OF_STEP = re.compile(
+    r'that skipped this|lives, but|loss log variables are different across GPUs|Detected mismatch between collectives'
+)
+
+
+class SkippedCollective(RunRule):
+    """Ranks that all live and do not do the same."""
+
+    code = 'MG304'
+    summary = 'A rank skipped a collective in which others wait, or called another one.'
+    why = 'Every rank must come to the same collectives in the same order; else the others wait until a timeout.'
+    example = Example(wrong='if rank == 0: dist.all_reduce(loss)', right='dist.all_reduce(loss)')
+    limits = 'It reads what the first rank raised; which line skipped the collective it does not know.'
+    advice = (
+        'Look for a branch that only one rank takes: `if rank == 0`, a batch without targets, an early return, a '
+        'metric or a checkpoint. RankGuardHook names the losses that a rank lacks, and their samples.'
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        if facts.ranks and _OUT_OF_STEP.search(facts.ranks[0].error):
+            yield self.report(format_exception(facts.ranks[0].error))
+
+
+class RankAbsent(RunRule):
+    """Ranks that waited for another in vain, or that left nothing."""
+
+    code = 'MG303'
+    summary = 'A rank did not come, or left no record.'
+    title = 'The ranks waited for one that did not come.'
+    title_silent = 'Not every rank left a record.'
+    why = (
+        'What the others raise (AbsentRankError, "Connection closed by peer", a timeout of NCCL) follows from it: the '
+        'missing rank has the cause in its own log.'
+    )
+    example = Example(wrong='if rank == 0: validate()', right='validate() on every rank')
+    limits = 'A rank that ended well, or wrote its record on another machine, looks the same.'
+    advice = (
+        'Read the log of the missing rank, and dmesg of its machine. If it ended well, nothing is to be done for it.'
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        silent = (facts.run or RunFacts()).silent
+        unknown = 'ended well, never began to train, or wrote it on another machine'
+        said = [f'{name_ranks(silent)} left no record: {unknown}'] if silent else []
+        if facts.ranks and facts.ranks[0].ending == MISSED_ANOTHER:
+            yield self.report('; '.join([format_exception(facts.ranks[0].error), *said]), severity=ERROR)
+        elif said:
+            yield self.report(said[0], title=self.title_silent, severity=INFO)

@@ -1,0 +1,238 @@
+"""The commands as functions, for notebooks and programs: ``mmguard.scan``, ``check``, ``dry_run`` and ``explain``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Sequence, Tuple
+
+from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
+from mmguard.text import visible
+
+if TYPE_CHECKING:
+    from mmguard.tools.explain.explained import Known
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Result of a command; true if that is nothing but remarks.
+
+    Attributes:
+        target (str): What was looked at.
+        findings (tuple[Finding]): Each with ``code``, ``title``, ``severity``, ``evidence``, ``files``, ``edits``; the
+            most likely first.
+        files (dict[str, int]): Every file with invalid labels -> their number, of at most 100,000 files per data set.
+        failed (tuple[str]): What could not be read, with the reason.
+        record (dict): The same as plain data: what ``--json`` writes.
+        text (str): What the command prints.
+    """
+
+    target: str
+    findings: Tuple[Finding, ...] = ()
+    files: Mapping[str, int] = field(default_factory=dict)
+    failed: Tuple[str, ...] = ()
+    record: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    text: str = field(default='', repr=False)
+    draw: Optional[Callable[[int], str]] = field(default=None, repr=False)  # number of pictures -> HTML
+
+    def __bool__(self) -> bool:
+        return not self.failed and all(finding.severity == INFO for finding in self.findings)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_frame(self) -> Any:
+        """Return the findings as a ``pandas.DataFrame``, one row each.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        import pandas
+
+        columns = ('code', 'severity', 'title', 'evidence', 'files', 'places', 'advice')
+        rows = [[getattr(finding, name) for name in columns[:-1]] + [finding.next_step] for finding in self.findings]
+        return pandas.DataFrame(rows, columns=list(columns))
+
+    def show(self, number: int = 3) -> Page:
+        """Return the findings with pictures of the worst files, as a notebook displays them.
+
+        Args:
+            number (int): Files to draw per data set.
+        """
+        return Page(_wrap_text(self.text) if self.draw is None else self.draw(number))
+
+    def _repr_html_(self) -> str:
+        return self.show(0)._repr_html_()
+
+
+class Page(str):
+    """HTML document, which a notebook displays in a frame of its own."""
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f'<iframe srcdoc="{escape(self)}" width="100%" height="480" style="border:0"></iframe>'
+
+
+def _wrap_text(text: str) -> str:
+    from html import escape
+
+    return f'<pre>{escape(visible(text))}</pre>'
+
+
+def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, **options: Any) -> Diagnosis:
+    """Read all labels of a data set, as ``mmguard scan`` does.
+
+    Args:
+        target (str): Config, folder of label maps, annotation file, ...: a TARGET of ``mmguard scan``.
+        processes (int, optional): Number of processes. Default: one per core.
+        verify (bool): Build and call what an edit of a config touches before it is offered.
+        options: Options of ``mmguard scan``: ``num_classes``, ``ignore_index``, ``reduce_zero_label``, ``label_map``,
+            ``images``, ``suffix``, ``splits``, ``labels``, ``framework``, ``masks``, ``classes``, ``run_code``.
+
+    Raises:
+        TypeError: An option has another name.
+        mmguard.errors.CannotRun: There is nothing to scan.
+
+    Example:
+        >>> mmguard.scan('data/masks', num_classes=19).to_frame()  # doctest: +SKIP
+    """
+    from mmguard.formats.options import ScanOptions, as_pairs
+    from mmguard.formats.tasks import scan_here
+    from mmguard.scanning.plans import plan_of
+    from mmguard.scanning.processes import LocalProcesses, cores
+    from mmguard.scanning.run import run_plan, verify_results
+    from mmguard.storage.urls import enter
+    from mmguard.tools.scan.output import as_json, as_page, as_text
+
+    if 'label_map' in options:
+        options['label_map'] = as_pairs(options['label_map'])
+    for name in ('splits', 'classes'):
+        if options.get(name) is not None:
+            options[name] = tuple(options[name])
+    target = enter(os.fspath(target))
+    plan = plan_of(target, ScanOptions(**options))
+    processes = processes or cores()
+    results = run_plan(plan, scan_here if processes == 1 else LocalProcesses(processes))
+    verify_results(results, plan, verify)
+    return Diagnosis(
+        target,
+        findings=tuple(finding for result in results for finding in result.findings),
+        files={file: count for result in results for file, count in result.facts.offending.items()},
+        failed=tuple(plan.failed),
+        record=as_json(target, results, plan.failed),
+        text=as_text(results, plan.failed),
+        draw=lambda number: as_page(target, results, number),
+    )
+
+
+def check(config: str, *, everything: bool = False, run_code: bool = False, verify: bool = True) -> Diagnosis:
+    """Check a config before training, as ``mmguard check`` does.
+
+    Args:
+        config (str): A file, or a shipped one as ``mmseg::pidnet/NAME.py``. In Python it is a program, and is run.
+        everything (bool): ``--all``: also what matters only where labels are invalid.
+        run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
+        verify (bool): Build and call what an edit touches before it is offered.
+
+    Raises:
+        mmguard.errors.CannotRun: It is not a config, or cannot be read.
+    """
+    from mmguard.findings.engine import chosen_rules
+    from mmguard.tools.check.command import as_json, as_text, check_config
+
+    rules = [rule for rule in chosen_rules(everything=everything) if 'config' in rule.looks_at]
+    read, findings = check_config(os.fspath(config), rules, run_code, verify)
+    return Diagnosis(
+        read.file,
+        tuple(findings),
+        record=as_json(read, findings, [rule.code for rule in rules]),
+        text=as_text(read, findings, len(rules)),
+    )
+
+
+def dry_run(
+    config: str,
+    *,
+    only: Sequence[str] = (),
+    samples: int = 8,
+    seconds: float = 120,
+    device: str = 'cpu',
+    overfit: bool = False,
+    run_code: bool = False,
+) -> Diagnosis:
+    """Build the program of a config, small, and test what must hold of every training, as ``mmguard dry-run`` does.
+
+    A broken property is a finding with its name as the code, and severity ``'error'``; a setting is a remark.
+
+    Args:
+        config (str): A file, or a shipped one. In Python it is a program, and is run.
+        only (list[str]): Names of properties. Default: all, but the one of ``overfit``.
+        samples (int): Samples of each data set.
+        seconds (float): Time for all properties.
+        device (str): Where the model runs.
+        overfit (bool): Test also whether it can learn one batch.
+        run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
+
+    Raises:
+        mmguard.errors.CannotRun: It is not a config, or has no model.
+    """
+    from mmguard.tools.dry_run.command import check_program
+    from mmguard.tools.dry_run.render import as_json, as_page, as_text, findings_of
+
+    config = os.fspath(config)
+    tested = list(check_program(config, only, samples, seconds, device, overfit, run_code))
+    return Diagnosis(
+        config,
+        tuple(findings_of(tested)),
+        record=as_json(config, tested),
+        text=as_text(tested),
+        draw=lambda number: as_page(config, tested),
+    )
+
+
+def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = None, **options: Any) -> Diagnosis:
+    """Say what ended a training, as ``mmguard explain`` does.
+
+    Args:
+        log (str): Path of a log or of the folder of a run; or the text itself, which has several lines.
+        config (str, optional): Check this config and its labels, too.
+        data (str, optional): Scan these labels, too.
+        options: ``num_classes``, ``ignore_index``, ``framework``, ``run_code``.
+
+    Returns:
+        Diagnosis: The error, with its code, is the first finding; those in config and labels follow. True without one.
+
+    Raises:
+        mmguard.errors.CannotRun: The file does not exist.
+    """
+    from mmguard.formats.options import ScanOptions
+    from mmguard.tools.explain.command import read_log
+    from mmguard.tools.explain.explained import explain as explain_log
+    from mmguard.tools.explain.facts import look
+    from mmguard.tools.explain.render import as_json, as_text
+
+    read, name = read_log(os.fspath(log))
+    names = [text for text in (name, config, data) if text]
+    known: Optional[Known] = None
+    failed: List[str] = []
+    if config or data:
+        known, failed = look(config, data, ScanOptions(**options), explain_log(read, names=names))
+    found = explain_log(read, known, names)
+    if found is None:
+        return Diagnosis(
+            name, failed=tuple(failed), record=as_json(None, name), text=f'{name}: no error that ended a training'
+        )
+    title = found.signature.title if found.signature else found.raised.said
+    error = Finding(
+        code=found.signature.code if found.signature else '',
+        title=title,
+        evidence=found.raised.said,
+        advice=' '.join(f'{one.cause.text} {one.advice}'.strip() for one in found.causes[:1]),
+        certainty=PROVEN,
+        severity=INFO if found.is_open else ERROR,
+    )
+    more = dict.fromkeys([*(one for weighed in found.causes for one in weighed.findings), *found.more])
+    return Diagnosis(
+        name, (error, *more), failed=tuple(failed), record=as_json(found, name), text=as_text(found, name, config)
+    )

@@ -1,0 +1,165 @@
+"""Findings for programs that read them: annotations of GitHub, SARIF 2.1.0, and JUnit XML."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
+from mmguard.text import visible
+from mmguard.version import __version__
+
+#: Values of ``--format``; ``'text'`` is for people, ``'json'`` is what ``--json -`` writes.
+FORMATS = ('text', 'json', 'github', 'sarif', 'junit')
+_LEVELS = {ERROR: 'error', WARNING: 'warning', INFO: 'notice'}
+#: Maximum number of files that one finding is reported at.
+_PLACES = 20
+
+
+class Entry(NamedTuple):
+    """Finding or broken property, as the formats show it."""
+
+    code: str  #: Code of the rule, or name of the property.
+    severity: str  #: One of :data:`mmguard.findings.finding.SEVERITIES`.
+    title: str  #: One line.
+    text: str  #: Evidence, and what to do.
+    files: Tuple[str, ...]  #: Paths relative to the working directory, the first ones.
+    places: Tuple[str, ...] = ()  #: Paths in a config.
+
+
+def entry_of(finding: Finding, target: str, roots: Sequence[str] = ()) -> Entry:
+    """Return the entry of a finding.
+
+    Args:
+        finding (Finding): Its files are relative to one of ``roots``.
+        target (str): What was checked: named in place of files that are not on this disk.
+        roots (list[str]): Folders of the files, and annotation files.
+    """
+    files = dict.fromkeys(_locate(name, target, roots) for name in finding.files or ('',))
+    text = f'{finding.evidence}. {finding.next_step}'
+    return Entry(finding.code, finding.severity, finding.title, text, tuple(files)[:_PLACES], finding.places)
+
+
+def _locate(name: str, target: str, roots: Sequence[str]) -> str:
+    """Return the path of a file relative to the working directory; that of the target if no such file exists."""
+    paths = [os.path.join(root, name) for root in roots] if name else []
+    records = [root for root in roots if os.path.isfile(root)]  # an image that is named in a JSON
+    found = next((path for path in [*paths, *records] if os.path.isfile(path)), target)
+    if '://' in found or found.startswith(('mmseg::', 'mmdet::')):
+        return found
+    inside = os.path.relpath(found)
+    return found if inside.startswith(os.pardir + os.sep) else inside
+
+
+def write_entries(name: str, command: str, target: str, entries: Sequence[Entry], failed: Sequence[str] = ()) -> str:
+    """Return entries in one of ``FORMATS``.
+
+    Args:
+        name (str): ``'github'``, ``'sarif'`` or ``'junit'``.
+        command (str): The command that found them.
+        target (str): What it was asked about.
+        entries (list[Entry]): What it found.
+        failed (list[str]): What could not be read, with the reason.
+    """
+    if name == 'github':
+        return _as_github(entries, failed)
+    if name == 'sarif':
+        return json.dumps(_as_sarif(entries, failed), indent=1) + '\n'
+    return _as_junit(command, target, entries, failed)
+
+
+def _as_github(entries: Iterable[Entry], failed: Iterable[str]) -> str:
+    """Return workflow commands, one per line and file.
+
+    Format: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+    """
+    lines = [
+        f'::{_LEVELS[entry.severity]} file={_property(file)},title={_property(f"{entry.code} {entry.title}")}'
+        f'::{_data(f"{entry.title} Seen: {entry.text}")}\n'
+        for entry in entries
+        for file in entry.files
+    ]
+    return ''.join([*lines, *(f'::error title=mmguard::{_data(failure)}\n' for failure in failed)])
+
+
+def _data(text: str) -> str:
+    return visible(text).replace('%', '%25').replace('\r', '%0D').replace('\n', '%0A')
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(':', '%3A').replace(',', '%2C')
+
+
+def _as_sarif(entries: Sequence[Entry], failed: Sequence[str]) -> Dict[str, Any]:
+    """Return a log of SARIF 2.1.0: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html"""
+    rules = {entry.code: entry for entry in reversed(entries)}
+    levels = {ERROR: 'error', WARNING: 'warning', INFO: 'note'}
+    driver = {
+        'name': 'mmguard',
+        'version': __version__,
+        'rules': [{'id': code, 'shortDescription': {'text': visible(rules[code].title)}} for code in sorted(rules)],
+    }
+    results = [
+        {
+            'ruleId': entry.code,
+            'level': levels[entry.severity],
+            'message': {'text': visible(f'{entry.title} {entry.text}')},
+            'locations': [_sarif_location(file, entry.places) for file in entry.files],
+        }
+        for entry in entries
+    ]
+    invocation: Dict[str, Any] = {'executionSuccessful': not failed}
+    if failed:
+        invocation['toolExecutionNotifications'] = [
+            {'level': 'error', 'message': {'text': visible(failure)}} for failure in failed
+        ]
+    run = {'tool': {'driver': driver}, 'results': results, 'invocations': [invocation]}
+    return {'$schema': 'https://json.schemastore.org/sarif-2.1.0.json', 'version': '2.1.0', 'runs': [run]}
+
+
+def _sarif_location(file: str, places: Sequence[str]) -> Dict[str, Any]:
+    location: Dict[str, Any] = {
+        'physicalLocation': {'artifactLocation': {'uri': quote(os.fsencode(file.replace(os.sep, '/')), safe='/:@')}}
+    }
+    if places:
+        location['logicalLocations'] = [{'fullyQualifiedName': visible(place)} for place in places]
+    return location
+
+
+def _as_junit(command: str, target: str, entries: Sequence[Entry], failed: Sequence[str]) -> str:
+    """Return JUnit XML: a failing case per error or warning, a passing one per remark, one at least."""
+    cases: List[ElementTree.Element] = []
+    for entry in entries:
+        case = ElementTree.Element('testcase', classname=f'mmguard.{command}', name=_xml(f'{entry.code} {entry.title}'))
+        tag = 'system-out' if entry.severity == INFO else 'failure'
+        said = ElementTree.SubElement(case, tag)
+        if tag == 'failure':
+            said.set('type', entry.severity)
+            said.set('message', _xml(entry.title))
+        said.text = _xml('\n'.join([entry.text, *entry.files]))
+        cases.append(case)
+    for failure in failed:
+        case = ElementTree.Element('testcase', classname=f'mmguard.{command}', name='could not run')
+        ElementTree.SubElement(case, 'error', type='could not run', message=_xml(failure))
+        cases.append(case)
+    if not cases:
+        cases.append(ElementTree.Element('testcase', classname=f'mmguard.{command}', name=_xml(target)))
+    suite = ElementTree.Element(
+        'testsuite',
+        name=f'mmguard {command}',
+        tests=str(len(cases)),
+        failures=str(sum(entry.severity != INFO for entry in entries)),
+        errors=str(len(failed)),
+    )
+    suite.extend(cases)
+    root = ElementTree.Element('testsuites')
+    root.append(suite)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding='unicode') + '\n'
+
+
+def _xml(text: str) -> str:
+    """Return text without the control characters that XML cannot hold."""
+    return visible(text).encode('utf-8', 'backslashreplace').decode('utf-8')

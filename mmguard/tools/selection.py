@@ -1,0 +1,153 @@
+"""Choice of the findings that a command shows, of those that fail it, and of the form in which they are written."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type
+
+from mmguard.errors import CannotRun
+from mmguard.files.regular import read_regular
+from mmguard.findings.finding import SEVERITIES, WARNING, Finding
+from mmguard.text import shorten
+from mmguard.tools.exit_codes import CLEAN, FOUND
+from mmguard.tools.machine_formats import FORMATS, Entry, write_entries
+
+if TYPE_CHECKING:
+    from mmguard.findings.rule import Rule
+
+#: Largest pyproject.toml, in bytes.
+_LARGEST = 1 << 20
+_SETTINGS = {'select': list, 'ignore': list, 'fail-on': str, 'format': str}
+
+
+class Selection(NamedTuple):
+    """Choice by the options and ``[tool.mmguard]`` of pyproject.toml."""
+
+    select: Tuple[str, ...] = ()  #: Codes, or beginnings of codes; empty: all.
+    ignore: Tuple[str, ...] = ()  #: The same, to leave out.
+    fail_on: str = WARNING  #: Least severity that gives exit code 1.
+    format: str = 'text'  #: One of :data:`~mmguard.tools.machine_formats.FORMATS`.
+
+    @property
+    def for_people(self) -> bool:
+        """True if standard output is for people; else their text goes to standard error."""
+        return self.format == 'text'
+
+    def rules(self, everything: bool = True) -> List[Type[Rule]]:
+        """Return the chosen rules; ``everything``: including those that are only looked for on request."""
+        from mmguard.findings.engine import chosen_rules
+
+        try:
+            return chosen_rules(self.select, self.ignore, everything)
+        except ValueError as error:
+            raise CannotRun(str(error)) from error
+
+    def keep(self, findings: Sequence[Finding]) -> List[Finding]:
+        """Return the findings that are shown."""
+        codes = {rule.code for rule in self.rules()}
+        return [finding for finding in findings if finding.code in codes]
+
+    def write(self, command: str, target: str, entries: Sequence[Entry], failed: Sequence[str] = ()) -> None:
+        """Write annotations, SARIF or JUnit to standard output, if one of them was chosen."""
+        if self.format not in ('text', 'json'):
+            sys.stdout.write(write_entries(self.format, command, target, entries, failed))
+            sys.stdout.flush()
+
+    def exit_code(self, severities: Sequence[str]) -> int:
+        """Return the exit code for findings of these severities."""
+        failing = SEVERITIES[: SEVERITIES.index(self.fail_on) + 1]
+        return FOUND if any(severity in failing for severity in severities) else CLEAN
+
+
+def codes(text: str) -> List[str]:
+    """Parse codes separated by commas."""
+    return [code.strip().upper() for code in text.split(',') if code.strip()]
+
+
+def add_selection(parser: Any, with_codes: bool = True) -> None:
+    """Add the options; a default of ``None`` leaves the choice to pyproject.toml."""
+    if with_codes:
+        parser.add_argument(
+            '--select', type=codes, metavar='CODES', help='only these findings, e.g. MG201,MG214 (or MG21)'
+        )
+        parser.add_argument('--ignore', type=codes, metavar='CODES', help='all but these findings')
+    add_outcome(parser)
+
+
+def add_outcome(parser: Any) -> None:
+    """Add the options for exit code and form."""
+    parser.add_argument(
+        '--fail-on', choices=SEVERITIES, help=f'exit with 1 for findings of this severity or above; default: {WARNING}'
+    )
+    parser.add_argument(
+        '--format',
+        choices=FORMATS,
+        help='what goes to standard output: text (default), json (as --json -), github (annotations), sarif or junit',
+    )
+
+
+def selection_of(args: argparse.Namespace) -> Selection:
+    """Return what the command line chooses, else what the nearest pyproject.toml does.
+
+    Raises:
+        CannotRun: pyproject.toml cannot be read, or a setting is wrong.
+    """
+    settings = _read_settings(os.getcwd())
+    given = {name: getattr(args, name, None) for name in Selection._fields}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    found = Selection()._replace(**{**settings, **chosen})
+    if args.json == '-' and found.format not in ('text', 'json'):
+        raise CannotRun(f'--json - and --format {found.format} both write to standard output: name a file for --json')
+    if args.json == '-':
+        found = found._replace(format='json')
+    elif found.format == 'json':
+        args.json = '-' if args.json is None else args.json
+    return found._replace(select=tuple(found.select), ignore=tuple(found.ignore))
+
+
+def _read_settings(folder: str) -> Dict[str, Any]:
+    """Return the settings of ``[tool.mmguard]`` in the nearest pyproject.toml at or above a folder."""
+    path = _find_project(folder)
+    if path is None:
+        return {}
+    try:
+        table = _parse(read_regular(path, _LARGEST)).get('tool', {}).get('mmguard', {})
+    except (OSError, ValueError, AttributeError) as error:
+        raise CannotRun(f'{path} cannot be read: {error}') from error
+    settings: Dict[str, Any] = {}
+    for name, value in table.items():
+        kind = _SETTINGS.get(name)
+        if kind is None:
+            raise CannotRun(f'{path}: [tool.mmguard] has no setting {shorten(name)}; there are {", ".join(_SETTINGS)}')
+        known = {'fail-on': SEVERITIES, 'format': FORMATS}.get(name)
+        if not isinstance(value, kind) or (known and value not in known):
+            expected = f'one of {", ".join(known)}' if known else 'a list of codes'
+            raise CannotRun(f'{path}: {name} of [tool.mmguard] must be {expected}, got {shorten(value)}')
+        settings[name.replace('-', '_')] = codes(','.join(map(str, value))) if kind is list else value
+    return settings
+
+
+def _find_project(folder: str) -> Optional[str]:
+    while True:
+        path = os.path.join(folder, 'pyproject.toml')
+        if os.path.isfile(path):
+            return path
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _parse(data: bytes) -> Dict[str, Any]:
+    if b'tool.mmguard' not in data:
+        return {}
+    try:
+        import tomllib as toml
+    except ImportError:  # before Python 3.11
+        try:
+            import tomli as toml  # type: ignore[no-redef]
+        except ImportError as error:
+            raise ValueError('[tool.mmguard] needs tomli before Python 3.11: pip install tomli') from error
+    return toml.loads(data.decode('utf-8'))

@@ -1,0 +1,138 @@
+"""Losses and parameters of one process, and the names in messages of DistributedDataParallel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from mmguard import LabelGuardError
+from mmguard.distributed import LossAgreement, align_losses
+from mmguard.distributed.loss_structure import Entry, digest, find_missing, layout_of, union
+from mmguard.distributed.unused_parameters import _find_reached, add_names, zero_of
+from mmguard.findings.run import find_unused
+
+
+def test_nothing_is_exchanged_where_nothing_is_distributed() -> None:
+    losses = {'loss': torch.ones((), requires_grad=True)}
+    assert align_losses(losses, nn.Linear(1, 1)) is losses
+
+
+@pytest.mark.parametrize('value', [3, None, [torch.ones(1), 2], 'loss'])
+def test_what_is_no_loss_is_reported(value: Any) -> None:
+    with pytest.raises(TypeError, match='loss_x'):
+        align_losses({'loss_x': value}, nn.Linear(1, 1))
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'error'),
+    [
+        ('on_mismatch', 'pad', ValueError),
+        ('on_nonfinite', 'drop', ValueError),
+        ('expected', 'loss_vfl', TypeError),
+        ('expected', [1], TypeError),
+    ],
+)
+def test_wrong_arguments_are_reported(name: str, value: Any, error: type) -> None:
+    with pytest.raises(error, match=name):
+        LossAgreement(nn.Linear(1, 1), **{name: value})
+
+
+def test_the_zero_reaches_every_trainable_parameter_whatever_it_holds() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).requires_grad_(False), nn.Linear(2, 1))
+    with torch.no_grad():
+        model[0].weight.fill_(float('inf'))
+        model[2].weight.fill_(float('nan'))
+    zero = zero_of(model)
+    assert zero.item() == 0
+    zero.backward()
+    for parameter in model.parameters():
+        assert (parameter.grad is None) != parameter.requires_grad
+        assert parameter.grad is None or (parameter.grad == 0).all()
+    assert zero_of(nn.Linear(1, 1).requires_grad_(False)).item() == 0
+
+
+def test_nonfinite_losses_of_one_process() -> None:
+    model = nn.Linear(1, 1)
+    losses = {
+        'loss_a': torch.tensor(float('nan')),
+        'loss_b': [torch.ones(()), torch.tensor(float('inf'))],
+        'acc': torch.tensor(float('nan')),
+    }
+    assert LossAgreement(model)(losses).skip is False
+    agreed = LossAgreement(model, on_nonfinite='skip')(losses, ['a.jpg'])
+    assert agreed.skip
+    assert agreed.nonfinite == [(0, ['loss_a', 'loss_b'], ['a.jpg'])]
+    with pytest.raises(LabelGuardError, match=r'loss_a, loss_b.*a\.jpg'):
+        LossAgreement(model, on_nonfinite='raise')(losses, ['a.jpg'])
+    finite = {'loss_a': torch.ones(()), 'acc': torch.tensor(float('nan'))}
+    assert not LossAgreement(model, on_nonfinite='skip')(finite).skip
+
+
+def test_agreements_go_with_their_model() -> None:
+    from mmguard.distributed.agreement import _AGREEMENTS
+
+    before = len(_AGREEMENTS)
+    model = nn.Linear(1, 1)
+    align_losses({}, model)
+    assert len(_AGREEMENTS) == before + 1
+    del model
+    assert len(_AGREEMENTS) == before
+
+
+def test_layouts() -> None:
+    graph = torch.ones((), requires_grad=True)
+    layout = layout_of({'a': graph, 'b': [graph, graph], 'c': torch.ones(()), 'd': []})
+    assert layout == {
+        'a': Entry(False, True),
+        'b': Entry(True, True),
+        'c': Entry(False, False),
+        'd': Entry(True, False),
+    }
+    others = [dict(reversed(list(layout.items()))), {}, {'a': Entry(False, False)}, {'a': Entry(False, True)}]
+    assert len({digest(other) for other in [layout, *others]}) == 5
+    assert 0 <= digest(layout) < 2**63
+    assert union([{'a': Entry(False, False)}, {'a': Entry(False, True), 'b': Entry(True, False)}]) == {
+        'a': Entry(False, True),
+        'b': Entry(True, False),
+    }
+    lists, tensors = {'a': Entry(True, True)}, {'a': Entry(False, True)}
+    assert digest(lists) == digest(tensors), 'backward sees no difference, and there is none to tell'
+    assert (list(find_missing(layout, layout)), list(find_missing({}, layout))) == ([], ['a', 'b', 'c', 'd'])
+
+
+def test_a_graph_that_checkpointing_hides_is_left_alone() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    x = torch.ones(1, 2, requires_grad=True)
+    plain, hidden = model[1](x).sum(), checkpoint(model[0], x, use_reentrant=True).sum()
+    assert _find_reached([plain]) == {id(x), *map(id, model[1].parameters())}
+    assert _find_reached([plain, hidden]) is None
+
+
+SAID = 'Expected to have finished reduction\nParameter indices which did not receive grad for rank 1: 2 3'
+
+
+def model() -> nn.Module:
+    made = nn.ModuleDict({'frozen': nn.Linear(2, 2), 'backbone': nn.Linear(2, 2), 'mask_head': nn.Linear(2, 1)})
+    made['frozen'].requires_grad_(False)
+    return made
+
+
+def test_only_what_trains_is_numbered() -> None:
+    for text in (SAID, f'{SAID} 99'):  # the model has no parameter 99
+        assert find_unused([add_names(text, model())]).names == {1: ('mask_head.weight', 'mask_head.bias')}
+
+
+def test_other_messages_and_those_with_names_stay() -> None:
+    named = add_names(SAID, model())
+    assert add_names(named, model()) == named
+    assert add_names('Target 77 is out of bounds.', model()) == 'Target 77 is out of bounds.'
+    assert add_names(SAID, None) == SAID
+
+
+def test_a_hostile_list_of_numbers_is_short_in_words() -> None:
+    (line,) = find_unused([f'{SAID} ' + ' '.join(map(str, range(5000)))]).lines
+    assert len(line) < 200

@@ -1,0 +1,195 @@
+"""Exit codes, codes and forms of the findings: the same for each command that finds something."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmguard.cli import main
+from mmguard.findings.finding import SEVERITIES, Finding
+from mmguard.tools.machine_formats import Entry, entry_of, write_entries
+from mmguard.tools.selection import Selection
+
+Image = pytest.importorskip('PIL.Image')
+
+#: Values of the label maps of a folder -> the severity of what `scan` finds with three classes.
+FOLDERS = {'error': (0, 1, 2, 3, 9), 'info': (0, 1, 2)}
+
+
+def write_maps(folder: Path, values) -> Path:
+    folder.mkdir()
+    for number in range(8):
+        label = Image.new('L', (24, 24))
+        for place, value in enumerate(values):
+            label.paste(value, (place * 4, 0, place * 4 + 4, 24))
+        label.save(folder / f'{number}.png')
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    """A working directory without settings."""
+    (tmp_path / 'work').mkdir()
+    monkeypatch.chdir(tmp_path / 'work')
+    (tmp_path / 'work' / 'pyproject.toml').write_text('')
+
+
+def scan(folder: Path, *options: str) -> int:
+    return main(['scan', str(folder), '--num-classes', '3', '--processes', '1', *options])
+
+
+@pytest.mark.parametrize('fail_on', SEVERITIES)
+@pytest.mark.parametrize('severity', SEVERITIES)
+def test_a_severity_fails_at_its_own_threshold_and_below(severity, fail_on):
+    fails = SEVERITIES.index(severity) <= SEVERITIES.index(fail_on)
+    assert Selection(fail_on=fail_on).exit_code([severity]) == int(fails)
+    assert Selection(fail_on=fail_on).exit_code([]) == 0
+
+
+@pytest.mark.parametrize('fail_on', [None, *SEVERITIES])
+@pytest.mark.parametrize('severity', sorted(FOLDERS))
+def test_scan_exits_as_the_threshold_says(tmp_path, severity, fail_on):
+    options = [] if fail_on is None else ['--fail-on', fail_on]
+    expected = Selection(fail_on=fail_on or 'warning').exit_code([severity])
+    assert scan(write_maps(tmp_path / 'maps', FOLDERS[severity]), *options) == expected
+
+
+def test_scan_shows_only_the_chosen_codes(tmp_path, capsys):
+    folder = write_maps(tmp_path / 'maps', FOLDERS['error'])
+    assert scan(folder, '--json', '-') == 1
+    (codes,) = [[one['code'] for one in data['findings']] for data in json.loads(capsys.readouterr().out)['datasets']]
+    assert codes
+    assert 'MG100' not in codes
+    assert scan(folder, '--ignore', ','.join(codes)) == 0
+    capsys.readouterr()
+    assert scan(folder, '--select', codes[0], '--json', '-') == 1
+    (data,) = json.loads(capsys.readouterr().out)['datasets']
+    assert [one['code'] for one in data['findings']] == codes[:1]
+    assert scan(folder, '--select', 'MG999') == 2
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason='tomllib came with Python 3.11')
+@pytest.mark.parametrize(
+    ('settings', 'options', 'code'),
+    [
+        ('fail-on = "info"', [], 1),
+        ('fail-on = "info"', ['--fail-on', 'error'], 0),
+        ('ignore = ["MG100"]\nfail-on = "info"', [], 0),
+        ('fail_on = "info"', [], 2),
+        ('fail-on = "never"', [], 2),
+        ('ignore = "MG100"', [], 2),
+        ('ignore = [', [], 2),
+    ],
+)
+def test_the_nearest_pyproject_holds_defaults(tmp_path, settings, options, code):
+    Path('pyproject.toml').write_text(f'[tool.mmguard]\n{settings}\n')
+    assert scan(write_maps(tmp_path / 'maps', FOLDERS['info']), *options) == code
+
+
+@pytest.mark.parametrize('form', ['github', 'sarif', 'junit'])
+def test_each_form_names_the_files_relative_to_the_working_directory(tmp_path, capsys, form):
+    folder = write_maps(Path('maps').absolute(), FOLDERS['error'])
+    assert scan(folder, '--format', form) == 1
+    shown = capsys.readouterr()
+    assert 'MG' in shown.err  # people read there
+    if form == 'sarif':
+        (run,) = json.loads(shown.out)['runs']
+        files = {
+            place['physicalLocation']['artifactLocation']['uri'] for one in run['results'] for place in one['locations']
+        }
+    elif form == 'junit':
+        cases = ElementTree.fromstring(shown.out).iter('failure')
+        files = {line for case in cases for line in (case.text or '').splitlines() if line.startswith('maps/')}
+    else:
+        files = {line.partition('file=')[2].partition(',')[0] for line in shown.out.splitlines()}
+    assert files
+    assert all((Path.cwd() / file).is_file() for file in files)
+
+
+def test_two_outputs_to_standard_output_are_refused(tmp_path):
+    folder = write_maps(tmp_path / 'maps', FOLDERS['info'])
+    assert scan(folder, '--json', '-', '--format', 'sarif') == 2
+
+
+#: With bytes of a file name that are not UTF-8.
+TEXTS = st.text(max_size=40) | st.binary(max_size=20).map(os.fsdecode)
+ENTRIES = st.lists(
+    st.builds(
+        Entry,
+        st.sampled_from(['MG101', 'MG214', 'move-together']),
+        st.sampled_from(SEVERITIES),
+        TEXTS,
+        TEXTS,
+        st.lists(TEXTS, min_size=1, max_size=3).map(tuple),
+        st.lists(TEXTS, max_size=2).map(tuple),
+    ),
+    max_size=4,
+)
+
+
+@given(ENTRIES, st.lists(TEXTS, max_size=2))
+def test_any_text_gives_valid_sarif(entries, failed):
+    sarif = pytest.importorskip('sarif_pydantic')
+    written = write_entries('sarif', 'scan', 'data', entries, failed)
+    log = sarif.Sarif.model_validate_json(written)
+    assert [one.rule_id for one in log.runs[0].results or ()] == [entry.code for entry in entries]
+    assert log.runs[0].invocations[0].execution_successful is not bool(failed)
+
+
+@given(ENTRIES, st.lists(TEXTS, max_size=2))
+def test_any_text_gives_junit_with_a_failure_for_each_error_and_warning(entries, failed):
+    parser = pytest.importorskip('junitparser')
+    (suite,) = parser.JUnitXml.fromstring(write_entries('junit', 'scan', 'data', entries, failed).encode())
+    assert (suite.failures, suite.errors) == (sum(one.severity != 'info' for one in entries), len(failed))
+    assert suite.tests == len(list(suite)) == max(1, len(entries) + len(failed))
+
+
+@given(ENTRIES)
+def test_any_text_gives_one_annotation_for_each_file(entries):
+    lines = write_entries('github', 'scan', 'data', entries).split('\n')
+    assert len(lines) == sum(len(entry.files) for entry in entries) + 1
+    assert all(line.startswith(('::error ', '::warning ', '::notice ')) for line in lines[:-1])
+
+
+def test_an_image_of_a_json_is_reported_at_the_json():
+    Path('train.json').write_text('{}')
+    Path('images').mkdir()
+    finding = Finding('MG101', '', '', '', 'proven', files=('7.jpg',))
+    assert entry_of(finding, 'config.py', ['images', str(Path('train.json').absolute())]).files == ('train.json',)
+    Path('images', '7.jpg').write_text('')
+    assert entry_of(finding, 'config.py', ['images', 'train.json']).files == ('images/7.jpg',)
+    assert entry_of(finding, 's3://bucket/maps').files == ('s3://bucket/maps',)
+
+
+def test_without_a_terminal_a_line_shows_that_the_scan_goes_on(tmp_path):
+    code = (
+        'import time\nfrom types import SimpleNamespace\nfrom mmguard.tools.scan.output import ScanProgress\n'
+        "with ScanProgress(heartbeat=0.05) as progress:\n    progress.start(SimpleNamespace(name='train'))\n"
+        '    progress.advance(3)\n    time.sleep(2)\n'
+    )
+    shown = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert 'train: 3 files' in shown.stderr.splitlines()[-1]
+
+
+def test_bars_are_written_in_ascii_where_standard_output_knows_no_other(tmp_path):
+    folder = write_maps(tmp_path / 'maps', FOLDERS['info'])
+    environment = dict(os.environ, PYTHONIOENCODING='ascii')
+    words = [sys.executable, '-m', 'mmguard.cli', 'scan', str(folder), '--num-classes', '3', '--processes', '1']
+    shown = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+    assert '####' in shown.stdout
+    assert '\\u2588' not in shown.stdout
+
+
+@pytest.mark.parametrize(('typed', 'meant'), [('scna', 'scan'), ('dry_run', 'dry-run'), ('expalin', 'explain')])
+def test_the_nearest_command_is_named(capsys, typed, meant):
+    with pytest.raises(SystemExit):
+        main([typed])
+    assert capsys.readouterr().err.rstrip().endswith(f'{meant}?')
