@@ -9,7 +9,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Iterator, List, Match, NamedTuple, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Match, NamedTuple, Set, Tuple
 
 from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
@@ -20,14 +20,13 @@ from mmguard.formats.coco.records import (
     AnnotationColumns,
     Ids,
     ImageColumns,
-    add_plain_images,
-    add_typed_images,
+    add_images,
     annotation_columns,
     are_panoptic,
     is_writable,
-    plain_columns,
+    read_annotations,
+    read_images,
     segments_of,
-    untyped,
 )
 from mmguard.formats.faults import Faults
 from mmguard.formats.listings import first_entries, is_gray, is_image_name
@@ -132,34 +131,31 @@ class CocoFile:
     #: Id (a code of ``ids``) and name, in the order of the file.
     categories: List[Tuple[int, str]] = field(default_factory=list)
     ids: Ids = field(default_factory=Ids)  #: Codes of ids that are not integers.
-    panoptic: bool = False  #: True if the annotations are COCO panoptic segments, whose ids may repeat.
+    #: Index -> annotation of COCO panoptic, whose segments are ``annotations``; their ids may repeat.
+    panoptic: Dict[int, Any] = field(default_factory=dict)
     without_isthing: int = 0  #: Number of categories without ``isthing``, which is required in panoptic files.
 
 
 def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False) -> CocoFile:
     """Read a file into columns without raising; everything that cannot be read is recorded in ``faults``."""
-    coco = CocoFile()
-    parts: List[AnnotationColumns] = []
-    seen: Set[str] = set()
+    reader = _Reader(source, faults, by_url, masks)
     try:
         with FILES.open(path) as file, _without_collection():
             types = {**dict.fromkeys(KEYS, Any), **(TYPES_WITH_MASKS if masks else TYPES)}
-            for batch in Stream(file, types, lambda what, at: _add(faults, what, source, at)):
-                if batch.first == 0:
-                    _begin(batch.key, seen, coco, parts, faults, source)
-                _take(batch, coco, parts, faults, source, by_url, masks)
+            for batch in Stream(file, types, lambda what, at: faults.add(what, f'{source}: {at}')):
+                reader.add(batch)
     except JsonFault as fault:
-        _add(faults, fault.what, source, fault.at)
+        faults.add(fault.what, f'{source}: {fault.at}')
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
         faults.add(f'cannot be read: {getattr(error, "strerror", None) or error}', source)
     except MemoryError:
         faults.add('does not fit into memory', source)
     else:
         for key in KEYS:
-            if key not in seen:
+            if key not in reader.seen:
                 faults.add(f'has no "{key}"', source)
-    coco.annotations = AnnotationColumns.joined(parts)
-    return coco
+    reader.coco.annotations = AnnotationColumns.join(reader.parts)
+    return reader.coco
 
 
 @contextmanager
@@ -174,64 +170,64 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _add(faults: Faults, what: str, source: str, at: str) -> None:
-    faults.add(what, f'{source}: {at}')
+class _Reader:
+    """Collector of the batches of a file."""
 
+    def __init__(self, source: str, faults: Faults, by_url: bool, masks: bool) -> None:
+        self.source = source
+        self.faults = faults
+        self.by_url = by_url
+        self.masks = masks
+        self.coco = CocoFile()
+        self.parts: List[AnnotationColumns] = []
+        self.seen: Set[str] = set()
 
-def _begin(
-    key: str, seen: Set[str], coco: CocoFile, parts: List[AnnotationColumns], faults: Faults, source: str
-) -> None:
-    if key in seen:
-        faults.add(f'has "{key}" twice: readers take the last', source)
-        if key == 'annotations':
-            parts.clear()
-        elif key == 'images':
-            coco.images = ImageColumns([], [], [], [])
+    def add(self, batch: Batch) -> None:
+        if batch.first == 0:
+            self._begin(batch.key)
+        records, ids = batch.records, self.coco.ids
+        if batch.key == 'images':
+            if not batch.typed:
+                records = read_images(records, batch.first, self.faults, self.source)
+            add_images(self.coco.images, records, ids, self.by_url, batch.typed)
+        elif batch.key == 'categories':
+            self._add_categories(records, batch.first)
         else:
-            coco.categories.clear()
-            coco.without_isthing = 0
-    seen.add(key)
+            numbers: Iterable[int] = range(batch.first, batch.first + len(records))
+            if not batch.typed:
+                read = read_annotations(records, batch.first, self.faults, self.source)
+                numbers, records = read, list(read.values())
+            panoptic = are_panoptic(records)
+            if panoptic:
+                self.coco.panoptic.update(zip(numbers, records))
+                records = segments_of(records)
+            self.parts.append(annotation_columns(records, ids, self.masks and not panoptic, batch.typed))
 
+    def _begin(self, key: str) -> None:
+        if key in self.seen:
+            self.faults.add(f'has "{key}" twice: readers take the last', self.source)
+            if key == 'annotations':
+                self.parts.clear()
+                self.coco.panoptic.clear()
+            elif key == 'images':
+                self.coco.images = ImageColumns([], [], [], [])
+            else:
+                self.coco.categories.clear()
+                self.coco.without_isthing = 0
+        self.seen.add(key)
 
-def _take(
-    batch: Batch,
-    coco: CocoFile,
-    parts: List[AnnotationColumns],
-    faults: Faults,
-    source: str,
-    by_url: bool,
-    masks: bool,
-) -> None:
-    if batch.key == 'images' and batch.typed:
-        add_typed_images(coco.images, batch.records, coco.ids, by_url)
-    elif batch.key == 'images':
-        add_plain_images(coco.images, batch.records, batch.first, coco.ids, faults, source, by_url)
-    elif batch.key == 'categories':
-        _add_categories(coco, batch, faults, source)
-    elif batch.typed:
-        panoptic = are_panoptic(batch.records)
-        coco.panoptic = coco.panoptic or panoptic
-        try:
-            records = segments_of(batch.records) if panoptic else batch.records
-            parts.append(annotation_columns(records, masks and not panoptic))
-        except OverflowError:
-            parts.append(plain_columns(untyped(batch.records), batch.first, coco.ids, faults, source, masks))
-    else:
-        coco.panoptic = coco.panoptic or any('segments_info' in r for r in batch.records if isinstance(r, dict))
-        parts.append(plain_columns(batch.records, batch.first, coco.ids, faults, source, masks))
-
-
-def _add_categories(coco: CocoFile, batch: Batch, faults: Faults, source: str) -> None:
-    for number, record in enumerate(batch.records, batch.first):
-        where = f'{source}: categories[{number}]'
-        if not isinstance(record, dict):
-            faults.add('a category is not an object', f'{where} is {shorten(record)}')
-            continue
-        name = record.get('name')
-        if not isinstance(name, str):
-            faults.add('a category has no name', f'{where}: {shorten(record)}')
-        elif not is_writable(name):
-            faults.add('the name of a category holds half of a character', f'{where}: {shorten(name)}')
-        coco.without_isthing += 'isthing' not in record
-        # A category without an id cannot be referenced by an annotation.
-        coco.categories.append((coco.ids.code(record.get('id')), name if isinstance(name, str) else str(name)))
+    def _add_categories(self, records: List[Any], first: int) -> None:
+        for number, record in enumerate(records, first):
+            where = f'{self.source}: categories[{number}]'
+            if not isinstance(record, dict):
+                self.faults.add('a category is not an object', f'{where} is {shorten(record)}')
+                continue
+            name = record.get('name')
+            if not isinstance(name, str):
+                self.faults.add('a category has no name', f'{where}: {shorten(record)}')
+            elif not is_writable(name):
+                self.faults.add('the name of a category holds half of a character', f'{where}: {shorten(name)}')
+            self.coco.without_isthing += 'isthing' not in record
+            # A category without an id cannot be referenced by an annotation.
+            code = self.coco.ids.code(record.get('id'))
+            self.coco.categories.append((code, name if isinstance(name, str) else str(name)))

@@ -79,7 +79,7 @@ def mask_column(masks: Sequence[Any]) -> np.ndarray:
     return column
 
 
-def checked(value: Any) -> Any:
+def check_mask(value: Any) -> Any:
     """Return an untyped JSON value as an element for :func:`mask_column`."""
     if not value:  # mmdet does not check further
         return None
@@ -93,7 +93,7 @@ def checked(value: Any) -> Any:
     return _NO_MASK if counts is None or not isinstance(counts, list) else _COUNTS
 
 
-def judged(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
+def judge_masks(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
     """Return the fault code of each mask in its image, int8 (N,), an index of :data:`MASK_FAULTS`.
 
     Args:
@@ -180,7 +180,7 @@ def _add_runs(column: np.ndarray, places: np.ndarray, masks: List[Any]) -> None:
     total = np.full(len(masks), -1, np.int64)
     inside = np.zeros(len(masks), np.int64)
     if written.any():
-        total[written], inside[written] = _of_texts([mask.counts for mask in masks if isinstance(mask.counts, str)])
+        total[written], inside[written] = _sum_texts([mask.counts for mask in masks if isinstance(mask.counts, str)])
     for place in np.flatnonzero(~written).tolist():
         counts = masks[place].counts
         if min(counts, default=0) >= 0:
@@ -191,7 +191,7 @@ def _add_runs(column: np.ndarray, places: np.ndarray, masks: List[Any]) -> None:
     column['fault'][places] = np.where((total != sizes.prod(axis=1)) | (sizes < 0).any(axis=1), _COUNTS, faults)
 
 
-def _of_texts(texts: Sequence[str]) -> Runs:
+def _sum_texts(texts: Sequence[str]) -> Runs:
     """Decode run lengths in the text format of COCO's API.
 
     A character holds 5 bits, counted from '0', and a continuation bit; from the fourth number on, a number is the

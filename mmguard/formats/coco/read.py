@@ -10,7 +10,7 @@ import numpy as np
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.file import CocoFile, read_coco
-from mmguard.formats.coco.masks import MASK_FAULTS, judged
+from mmguard.formats.coco.masks import MASK_FAULTS, judge_masks
 from mmguard.formats.coco.panoptic import describe_segments, folder_beside
 from mmguard.formats.coco.records import ABSENT
 from mmguard.formats.coco.samples import Sample, samples_of_coco
@@ -114,7 +114,7 @@ def scan_coco(
     if coco.panoptic and not is_url(path):
         folder = folder_beside(path) if segments is None else segments
         if folder:
-            describe_segments(path, folder, masks, annotations, faults, source)
+            describe_segments(coco, folder, masks, annotations, faults, source)
     if maps is not None:
         _look_for_maps(coco, *maps, faults)
     samples = samples_of_coco(coco) if ask is not None and not faults and not annotations.without_key else []
@@ -275,7 +275,7 @@ def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) 
     loaded = table.image >= 0
     for flags in table.left_out.values():
         loaded &= ~flags
-    codes = np.where(loaded, judged(coco.annotations.mask, table.extents), 0)
+    codes = np.where(loaded, judge_masks(coco.annotations.mask, table.extents), 0)
     for code in np.unique(codes[codes > 0]).tolist():
         rows = np.flatnonzero(codes == code)
         annotations.mask_faults[MASK_FAULTS[code]] = len(rows)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from mmguard.formats.coco.masks import UNREAD, Rle, as_float, checked, mask_column
+from mmguard.formats.coco.masks import UNREAD, Rle, as_float, check_mask, mask_column
 from mmguard.formats.faults import Faults
 from mmguard.formats.table import NO_NUMBER
 from mmguard.text import shorten
@@ -17,11 +17,10 @@ ABSENT = -(1 << 63)
 #: Ids that are not integers get codes from here on; hand-written ids are never this far below zero.
 _FIRST_CODE = -(1 << 62)
 _LARGEST = 1 << 62
-_NO_BOX = (NO_NUMBER,) * 4
 _URL = 'http://images.cocodataset.org/'
 
 try:
-    from msgspec import Struct, to_builtins
+    from msgspec import Struct
 except ImportError:
     TYPES: Dict[str, Any] = {}
     TYPES_WITH_MASKS: Dict[str, Any] = {}
@@ -42,6 +41,7 @@ else:
         image_id: int = ABSENT
         ignore: Union[bool, int] = 0
         segments_info: Optional[List[Segment]] = None
+        file_name: str = ''  # the PNG of a panoptic annotation
 
     class MaskedAnnotation(Annotation, gc=False, omit_defaults=True):
         """An annotation with its mask."""
@@ -61,6 +61,11 @@ else:
     TYPES_WITH_MASKS = {'annotations': MaskedAnnotation, 'images': Image}
 
 
+def is_id(value: Any) -> bool:
+    """Return True for a number or a text; NaN is not valid because it equals no other id."""
+    return isinstance(value, (int, float, str)) and value == value
+
+
 class Ids:
     """Integer codes for ids that are strings, fractions or beyond 64 bits, as some exporters write them."""
 
@@ -69,18 +74,29 @@ class Ids:
         self._originals: Dict[int, Any] = {}
 
     def code(self, value: Any) -> int:
-        """Return the code of an id; ``ABSENT`` if it is not valid. NaN is not valid because it equals no other id."""
+        """Return the code of an id; ``ABSENT`` if it is not valid."""
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # equal, and the same dict key
-        if isinstance(value, int) and abs(value) < _LARGEST:
+        if isinstance(value, int) and (abs(value) < _LARGEST or value == ABSENT):
             return int(value)
-        if value is None or not isinstance(value, (int, float, str)) or value != value:
+        if not is_id(value):
             return ABSENT
         if value not in self._codes:
             code = _FIRST_CODE + len(self._codes)
             self._codes[value] = code
             self._originals[code] = value
         return self._codes[value]
+
+    def column(self, values: List[Any], are_integers: bool) -> np.ndarray:
+        """Return the codes of ids, int64 (N,)."""
+        try:
+            if are_integers:
+                column = np.fromiter(values, np.int64, len(values))
+                if not (np.abs(column) >= _LARGEST).any():  # abs(ABSENT) stays negative
+                    return column
+        except OverflowError:
+            pass
+        return np.array(list(map(self.code, values)), np.int64)
 
     def original(self, code: int) -> Any:
         return self._originals.get(code, code)
@@ -106,7 +122,7 @@ class AnnotationColumns(NamedTuple):
         return cls(ints, ints, ints, np.empty((0, 4)), floats, bools, bools, UNREAD)
 
     @classmethod
-    def joined(cls, parts: List[AnnotationColumns]) -> AnnotationColumns:
+    def join(cls, parts: List[AnnotationColumns]) -> AnnotationColumns:
         """Join columns; ``parts`` is emptied so that only one column at a time is in memory twice."""
         if not parts:
             return cls.empty()
@@ -134,7 +150,7 @@ class ImageColumns(NamedTuple):
 
 
 def are_panoptic(records: Sequence[Any]) -> bool:
-    """Return True if typed annotations contain panoptic segments."""
+    """Return True if annotations contain panoptic segments."""
     lists = [record.segments_info for record in records]
     if lists.count(None) == len(lists):
         return False
@@ -143,7 +159,7 @@ def are_panoptic(records: Sequence[Any]) -> bool:
 
 
 def segments_of(records: Sequence[Any]) -> List[Any]:
-    """Return one typed annotation per segment of panoptic annotations."""
+    """Return one annotation per segment of panoptic annotations."""
     return [
         Annotation(segment.id, segment.category_id, segment.bbox, segment.area, segment.iscrowd, record.image_id)
         for record in records
@@ -151,19 +167,20 @@ def segments_of(records: Sequence[Any]) -> List[Any]:
     ]
 
 
-def annotation_columns(records: Sequence[Any], masks: bool = False) -> AnnotationColumns:
-    """Return the columns of typed records; with ``masks``, the records are of :data:`TYPES_WITH_MASKS`.
+def annotation_columns(records: Sequence[Any], ids: Ids, masks: bool = False, typed: bool = True) -> AnnotationColumns:
+    """Return the columns of annotations.
 
-    Raises:
-        OverflowError: An id is beyond 64 bits; use :func:`plain_columns` of :func:`untyped` records instead.
+    Args:
+        masks (bool): The annotations are of :data:`TYPES_WITH_MASKS`.
+        typed (bool): Ids are integers; otherwise they are what :func:`read_annotations` has left of them.
     """
     count = len(records)
     boxes = chain.from_iterable([record.bbox for record in records])
     # Lists of plain attributes: on Python >= 3.11 attrgetter takes twice as long.
     return AnnotationColumns(
-        np.fromiter([record.id for record in records], np.int64, count),
-        np.fromiter([record.image_id for record in records], np.int64, count),
-        np.fromiter([record.category_id for record in records], np.int64, count),
+        ids.column([record.id for record in records], typed),
+        ids.column([record.image_id for record in records], typed),
+        ids.column([record.category_id for record in records], typed),
         np.fromiter(boxes, float, 4 * count).reshape(-1, 4),
         np.fromiter([record.area for record in records], float, count),
         np.fromiter([record.iscrowd for record in records], bool, count),
@@ -172,143 +189,100 @@ def annotation_columns(records: Sequence[Any], masks: bool = False) -> Annotatio
     )
 
 
-def untyped(records: Sequence[Any]) -> List[Dict[str, Any]]:
-    return to_builtins(list(records))
+def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool, typed: bool = True) -> None:
+    """Append images; with ``by_url``, ``coco_url`` gives the file name, as mmdet reads LVIS 1.0."""
+    columns.id.extend(ids.column([record.id for record in records], typed).tolist())
+    columns.height.extend([record.height for record in records])
+    columns.width.extend([record.width for record in records])
+    names = [
+        record.coco_url.replace(_URL, '') if by_url or not record.file_name else record.file_name for record in records
+    ]
+    columns.name.extend(names)
 
 
-def plain_columns(
-    records: Sequence[Any], first: int, ids: Ids, faults: Faults, source: str, masks: bool = False
-) -> AnnotationColumns:
-    """Return the columns of untyped JSON records; record a fault for each that cannot be an annotation.
+# ---- records that are not of these types
+
+
+def read_annotations(records: Sequence[Any], first: int, faults: Faults, source: str) -> Dict[int, Any]:
+    """Return the index and the annotation of each untyped JSON record that is an object.
 
     Args:
         first (int): Index of the first record in the array.
     """
-    rows: List[Tuple[Any, ...]] = []
+    found = {}
     for number, record in enumerate(records, first):
         where = f'{source}: annotations[{number}]'
         if not isinstance(record, dict):
             faults.add('an annotation is not an object', f'{where} is {shorten(record)}')
             continue
-        for part in _segments(record, where, faults):
-            row = (
-                _id(part, 'id', ids, where, faults),
-                _id(record, 'image_id', ids, where, faults),
-                _id(part, 'category_id', ids, where, faults),
-                _box(part.get('bbox'), where, faults),
-                _number(part, 'area', where, faults),
-                _flag(part, 'iscrowd', where, faults),
-                _flag(part, 'ignore', where, faults),
-                checked(part.get('segmentation')) if masks else None,
-            )
-            rows.append(row)
-    id_, image, category, box, area, crowd, ignore, mask = zip(*rows) if rows else [()] * 8
-    return AnnotationColumns(
-        np.array(id_, np.int64),
-        np.array(image, np.int64),
-        np.array(category, np.int64),
-        np.array(box, float).reshape(-1, 4),
-        np.array(area, float),
-        np.array(crowd, bool),
-        np.array(ignore, bool),
-        mask_column(mask) if masks else UNREAD,
-    )
-
-
-def _segments(record: Dict[str, Any], where: str, faults: Faults) -> List[Dict[str, Any]]:
-    segments = record.get('segments_info')
-    if segments is None:
-        return [record]
-    if not isinstance(segments, list):
-        faults.add('segments_info is not a list', f'{where}: {shorten(segments)}')
-        return []
-    objects = [segment for segment in segments if isinstance(segment, dict)]
-    if len(objects) < len(segments):
-        faults.add('segments_info holds something that is not an object', where)
-    return objects
-
-
-def _id(record: Dict[str, Any], key: str, ids: Ids, where: str, faults: Faults) -> int:
-    value = record.get(key)
-    code = ids.code(value)
-    if code == ABSENT and value is not None:
-        faults.add(f'{key} is neither a number nor a text', f'{where}: {shorten(value)}')
-    return code
-
-
-def _flag(record: Dict[str, Any], key: str, where: str, faults: Faults) -> bool:
-    value = record.get(key)
-    if value is not None and not isinstance(value, (int, float)):
-        faults.add(f'{key} is neither 0 nor 1', f'{where}: {shorten(value)}')
-    return bool(value)  # same as mmdet: "0" is true
-
-
-def _number(record: Dict[str, Any], key: str, where: str, faults: Faults) -> float:
-    value = record.get(key)
-    if value is None:
-        return NO_NUMBER
-    number = _float(value)
-    if number is None:
-        faults.add(f'{key} is not a number', f'{where}: {shorten(value)}')
-        return NO_NUMBER
-    return number
-
-
-def _box(value: Any, where: str, faults: Faults) -> Tuple[float, ...]:
-    if value is None:
-        return _NO_BOX
-    numbers = [_float(part) for part in value] if isinstance(value, (list, tuple)) and len(value) == 4 else [None]
-    if any(number is None for number in numbers):
-        faults.add('bbox is not four numbers', f'{where}: {shorten(value)}')
-        return _NO_BOX
-    return tuple(numbers)  # type: ignore[arg-type]
-
-
-def _float(value: Any) -> Optional[float]:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return as_float(value)
-
-
-def add_typed_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool) -> None:
-    """Append typed images; with ``by_url``, ``coco_url`` gives the file name, as mmdet reads LVIS 1.0."""
-    columns.id.extend([_typed_id(record.id, ids) for record in records])
-    columns.height.extend([record.height for record in records])
-    columns.width.extend([record.width for record in records])
-    columns.name.extend([_file(record.file_name, record.coco_url, by_url) for record in records])
-
-
-def _typed_id(id_: int, ids: Ids) -> int:
-    return id_ if -_LARGEST < id_ < _LARGEST or id_ == ABSENT else ids.code(id_)
-
-
-def add_plain_images(
-    columns: ImageColumns, records: Sequence[Any], first: int, ids: Ids, faults: Faults, source: str, by_url: bool
-) -> None:
-    """Append untyped JSON images; record a fault for each that cannot be an image."""
-    for number, record in enumerate(records, first):
-        if not isinstance(record, dict):
-            faults.add('an image is not an object', f'{source}: images[{number}] is {shorten(record)}')
+        segments = record.get('segments_info')
+        if segments is not None and not isinstance(segments, list):
+            faults.add('segments_info is not a list', f'{where}: {shorten(segments)}')
             continue
+        objects = [segment for segment in segments or () if isinstance(segment, dict)]
+        if len(objects) < len(segments or ()):
+            faults.add('segments_info holds something that is not an object', where)
+        values = _usable(record, ('image_id', 'ignore', *(() if segments else _OF_SEGMENT)), where, faults)
+        if segments is not None:
+            values['segments_info'] = [Segment(**_usable(one, _OF_SEGMENT, where, faults)) for one in objects]
+        if isinstance(record.get('file_name'), str):
+            values['file_name'] = record['file_name']
+        found[number] = MaskedAnnotation(**values, segmentation=check_mask(record.get('segmentation')))
+    return found
+
+
+def read_images(records: Sequence[Any], first: int, faults: Faults, source: str) -> List[Any]:
+    """Return the untyped JSON records that are images."""
+    found = []
+    for number, record in enumerate(records, first):
         where = f'{source}: images[{number}]'
-        name, url = (_name(record, key, where, faults) for key in ('file_name', 'coco_url'))
-        columns.id.append(_id(record, 'id', ids, where, faults))
-        columns.height.append(_number(record, 'height', where, faults))
-        columns.width.append(_number(record, 'width', where, faults))
-        columns.name.append(_file(name, url, by_url))
+        if not isinstance(record, dict):
+            faults.add('an image is not an object', f'{where} is {shorten(record)}')
+            continue
+        found.append(Image(**_usable(record, ('file_name', 'coco_url', 'id', 'height', 'width'), where, faults)))
+        for key in ('file_name', 'coco_url'):
+            name = getattr(found[-1], key)
+            if not is_writable(name):
+                faults.add(f'{key} holds half of a character: no file can have that name', f'{where}: {shorten(name)}')
+    return found
 
 
-def _file(name: str, url: str, by_url: bool) -> str:
-    return url.replace(_URL, '') if by_url or not name else name
+def _usable(record: Dict[str, Any], keys: Sequence[str], where: str, faults: Faults) -> Dict[str, Any]:
+    """Return the values of a record that its type accepts; record a fault for each other one."""
+    found = {}
+    for key in keys:
+        value = record.get(key)
+        fault, accepts, convert = _ACCEPTED[key]
+        if value is None:
+            continue
+        if not accepts(value):
+            faults.add(f'{key} {fault}', f'{where}: {shorten(value)}')
+        if accepts(value) or convert is bool:  # same as mmdet: iscrowd="0" is true
+            found[key] = convert(value)
+    return found
 
 
-def _name(record: Dict[str, Any], key: str, where: str, faults: Faults) -> str:
-    value = record.get(key)
-    if value is not None and not isinstance(value, str):
-        faults.add(f'{key} is not a string', f'{where}: {shorten(value)}')
-    elif value is not None and not is_writable(value):
-        faults.add(f'{key} holds half of a character: no file can have that name', f'{where}: {shorten(value)}')
-    return value if isinstance(value, str) else ''
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_box(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 4 and all(map(_is_number, value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+_OF_SEGMENT = ('id', 'category_id', 'bbox', 'area', 'iscrowd')
+#: Key -> what is said of a value that is not accepted, and functions that accept and convert one.
+_ACCEPTED: Dict[str, Tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
+    **dict.fromkeys(('id', 'image_id', 'category_id'), ('is neither a number nor a text', is_id, lambda value: value)),
+    **dict.fromkeys(('iscrowd', 'ignore'), ('is neither 0 nor 1', lambda value: isinstance(value, (int, float)), bool)),
+    **dict.fromkeys(('area', 'width', 'height'), ('is not a number', _is_number, as_float)),
+    **dict.fromkeys(('file_name', 'coco_url'), ('is not a string', _is_text, str)),
+    'bbox': ('is not four numbers', _is_box, lambda value: tuple(map(as_float, value))),
+}
 
 
 def is_writable(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -23,37 +23,28 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
 
     ``label_map`` maps category ids; categories after the first ``num_classes`` are invalid.
     """
-    original = _read(data)
+    record = _read(data)
     counts: Counter = Counter()
-    record = _apply_options(original, options, counts)
+    before = [annotation.get('category_id') for annotation in record['annotations']]
+    _apply_options(record, options, counts)
     values: Counter = Counter(
-        str(old.get('category_id'))
-        for old, new in zip(original['annotations'], record['annotations'])
-        if old.get('category_id') != new.get('category_id')
+        str(old) for old, new in zip(before, record['annotations']) if old != new.get('category_id')
     )
-    categories = [category['id'] for category in record['categories']]
-    place_of = {category: place for place, category in enumerate(categories)}
+    place_of = {category['id']: place for place, category in enumerate(record['categories'])}
     usable = [image for image in record['images'] if _is_usable(image)]
     if record['images'] and not usable:
         raise NotCorrected('no image has a file_name, and a width and a height above 0: write them first')
     counts['image_unusable'] += len(record['images']) - len(usable)
-    record = {**record, 'images': usable}
-    sizes = {image['id']: size_of(image) for image in usable}
-    known = min(options.num_classes or len(categories), len(categories)) or 1
-    listed: List[Dict[str, Any]] = []
-    for annotation in record['annotations']:
-        size = sizes.get(id_of(annotation, 'image_id'))
-        if size is None:
-            counts['image_not_listed'] += 1
-        else:
-            listed.append(_clamp_into_image(annotation, size, counts))
-    faults = [fault_of(_corners(annotation), *(sizes[annotation['image_id']] or ())) for annotation in listed]
-    corrected = InstanceRule(known, 'drop').sanitize(
-        np.array([place_of.get(id_of(annotation, 'category_id'), -1) for annotation in listed], dtype=np.int64),
-        np.array([bool(annotation.get('iscrowd')) for annotation in listed], dtype=bool)
-        & np.array([id_of(annotation, 'category_id') in place_of for annotation in listed], dtype=bool),
-        np.array(faults, dtype=np.int64),
-    )
+    sizes = {image['id']: size_of(image) or () for image in usable}
+    known = min(options.num_classes or len(record['categories']), len(record['categories'])) or 1
+    listed = [annotation for annotation in record['annotations'] if id_of(annotation, 'image_id') in sizes]
+    counts['image_not_listed'] += len(record['annotations']) - len(listed)
+    for annotation in listed:
+        _clamp_into_image(annotation, sizes[annotation['image_id']], counts)
+    faults = [fault_of(_corners(annotation), *sizes[annotation['image_id']]) for annotation in listed]
+    places = np.array([place_of.get(id_of(annotation, 'category_id'), -1) for annotation in listed], dtype=np.int64)
+    crowds = np.array([bool(annotation.get('iscrowd')) for annotation in listed], dtype=bool)
+    corrected = InstanceRule(known, 'drop').sanitize(places, crowds & (places >= 0), np.array(faults, dtype=np.int64))
     counts.update(corrected.tally.reasons)
     kept = listed
     if corrected.dropped is not None:
@@ -63,15 +54,15 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
                 values[str(annotation.get('category_id'))] += 1
     if options.drop_empty:
         held = {annotation['image_id'] for annotation in kept if not annotation.get('iscrowd')}
-        counts['image_empty'] += sum(image['id'] not in held for image in record['images'])
-        record = {**record, 'images': [image for image in record['images'] if image['id'] in held]}
+        counts['image_empty'] += sum(image['id'] not in held for image in usable)
+        usable = [image for image in usable if image['id'] in held]
         kept = [annotation for annotation in kept if annotation['image_id'] in held]
     counts = +counts
     if not counts:
         return Corrected(data, '.json', [], {}, {})
-    if original['annotations'] and not kept:
+    if before and not kept:
         raise NotCorrected(f'no annotation would be left: {"; ".join(_describe(counts))}')
-    text = json.dumps({**record, 'annotations': kept}, ensure_ascii=False)
+    text = json.dumps({**record, 'images': usable, 'annotations': kept}, ensure_ascii=False)
     # JSON can hold a lone surrogate only as an escape.
     return Corrected(text.encode(errors='backslashreplace'), '.json', _describe(counts), dict(values), dict(counts))
 
@@ -102,25 +93,23 @@ def _corners(annotation: Dict[str, Any]) -> Optional[Corners]:
     return None if box is None else (box[0], box[1], box[0] + box[2], box[1] + box[3])
 
 
-def _clamp_into_image(annotation: Dict[str, Any], size: Tuple[float, float], counts: Counter) -> Dict[str, Any]:
+def _clamp_into_image(annotation: Dict[str, Any], size: Tuple[float, ...], counts: Counter) -> None:
     """Clamp the box of an annotation into its image, and give it an area: mmdet reads it."""
     corners = _corners(annotation)
     if corners is None or fault_of(corners, *size):
-        return annotation
+        return
     inside = clamp(corners, *size)
     is_new = inside != corners
     if is_new:
         counts['clipped'] += 1
         left, top, right, bottom = inside
-        box = [shortest(float(side)) for side in (left, top, right - left, bottom - top)]
-        annotation = {**annotation, 'bbox': box}
+        annotation['bbox'] = [shortest(float(side)) for side in (left, top, right - left, bottom - top)]
     area = annotation.get('area')
     known = None if isinstance(area, str) else number(area)
     has_area = known is not None and known > 0
     if not has_area or (is_new and not annotation.get('segmentation')):
         counts['area_added'] += not has_area
-        annotation = {**annotation, 'area': annotation['bbox'][2] * annotation['bbox'][3]}
-    return annotation
+        annotation['area'] = annotation['bbox'][2] * annotation['bbox'][3]
 
 
 def _describe(counts: Counter) -> List[str]:
@@ -158,8 +147,8 @@ WRITTEN: Dict[str, Callable[..., Tuple[float, ...]]] = {
 }
 
 
-def _apply_options(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Return a COCO file with the options applied; raise :class:`NotCorrected` if it cannot be corrected."""
+def _apply_options(record: Record, options: FixOptions, counts: Counter) -> None:
+    """Apply the options to a COCO file in place; raise :class:`NotCorrected` if it cannot be corrected."""
     for change in (
         _parse_numbers,
         _renumber_annotations,
@@ -171,16 +160,14 @@ def _apply_options(record: Record, options: FixOptions, counts: Counter) -> Reco
         _turn_crowds,
         _match_images,
     ):
-        record = change(record, options, counts)
-    return record
+        change(record, options, counts)
 
 
-def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> Record:
+def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> None:
     """Replace texts by the numbers that they hold: an id ``"1"`` is not equal to 1."""
     known = {key: {id_of(entry) for entry in record[key]} for key in ('images', 'categories')}
-    changed = []
     for annotation in record['annotations']:
-        new = dict(annotation)
+        new: Record = {}
         for key, ids in (('image_id', known['images']), ('category_id', known['categories'])):
             value = annotation.get(key)
             whole = _whole(value)
@@ -189,141 +176,111 @@ def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> Record:
         boxed = numbers(annotation.get('bbox'))
         if boxed is not None and any(isinstance(part, str) for part in annotation['bbox']):
             new['bbox'] = list(map(shortest, boxed))
-        counts['texts_to_numbers'] += new != annotation
-        changed.append(new)
-    categories = []
+        annotation.update(new)
+        counts['texts_to_numbers'] += bool(new)
     for category in record['categories']:
-        is_text = isinstance(category.get('name'), str)
-        categories.append(category if is_text else {**category, 'name': str(category.get('name'))})
-        counts['numbers_to_names'] += not is_text
-    images = []
+        if not isinstance(category.get('name'), str):
+            category['name'] = str(category.get('name'))
+            counts['numbers_to_names'] += 1
     for image in record['images']:
-        texts = {side: image[side] for side in _SIDES if isinstance(image.get(side), str)}
-        found = {side: shortest(size) for side, size in zip(texts, map(number, texts.values())) if size is not None}
-        images.append({**image, **found})
+        texts = {side: number(image[side]) for side in _SIDES if isinstance(image.get(side), str)}
+        found = {side: shortest(size) for side, size in texts.items() if size is not None}
+        image.update(found)
         counts['texts_to_numbers'] += bool(found)
-    return {**record, 'images': images, 'annotations': changed, 'categories': categories}
 
 
-def _renumber_annotations(record: Record, _: FixOptions, counts: Counter) -> Record:
+def _renumber_annotations(record: Record, _: FixOptions, counts: Counter) -> None:
     """Renumber the annotations if an id is missing or duplicate; nothing refers to these ids."""
-    annotations = record['annotations']
-    ids = [id_of(annotation) for annotation in annotations]
-    if None not in ids and len(set(ids)) == len(ids):
-        return record
-    counts['ids_renumbered'] += len(ids)
-    return {**record, 'annotations': [{**one, 'id': number} for number, one in enumerate(annotations, 1)]}
+    ids = [id_of(annotation) for annotation in record['annotations']]
+    if None in ids or len(set(ids)) < len(ids):
+        counts['ids_renumbered'] += len(ids)
+        for place, annotation in enumerate(record['annotations'], 1):
+            annotation['id'] = place
 
 
-def _map_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _map_categories(record: Record, options: FixOptions, counts: Counter) -> None:
     """Map category ids; remove a mapped category unless another is mapped to its id."""
     wanted = {raw: new for raw, new in options.label_map.items() if raw != new}
-    if not wanted:
-        return record
     known = {id_of(category) for category in record['categories']}
     unknown = {raw: new for raw, new in wanted.items() if new not in known}
     if unknown:
         raise NotCorrected(f'--label-map leads to category ids that the file does not have: {unknown}')
     gone = set(wanted) - set(wanted.values())
-    return {
-        **record,
-        'annotations': list(_change_categories(record['annotations'], wanted, counts)),
-        'categories': [category for category in record['categories'] if id_of(category) not in gone],
-    }
+    _change_categories(record, wanted, counts)
+    record['categories'] = [category for category in record['categories'] if id_of(category) not in gone]
 
 
-def _name_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _name_categories(record: Record, options: FixOptions, counts: Counter) -> None:
     """Rename categories, merge those with the same name, and put them into the requested order."""
     if not options.rename and options.classes is None:
-        return record
-    renamed = [
-        {**category, 'name': options.rename.get(category['name'], category['name'])}
-        for category in record['categories']
-    ]
+        return
+    before = [dict(category) for category in record['categories']]
     first: Dict[str, Any] = {}
-    for category in renamed:
+    for category in record['categories']:
+        category['name'] = options.rename.get(category['name'], category['name'])
         first.setdefault(category['name'], category)
-    merged = {id_of(one): id_of(first[one['name']]) for one in renamed if one is not first[one['name']]}
+    merged = {id_of(one): id_of(first[one['name']]) for one in record['categories'] if one is not first[one['name']]}
     listed = list(first.values())
     if options.classes is not None:
-        unused = max([0, *(number for number in map(id_of, renamed) if isinstance(number, int))])
+        unused = max([0, *(number for number in map(id_of, record['categories']) if isinstance(number, int))])
         added = [name for name in options.classes if name not in first]
         first.update({name: {'id': unused + n, 'name': name} for n, name in enumerate(added, 1)})
-        listed = [first[name] for name in options.classes]
-    counts['categories_changed'] += listed != record['categories']
-    return {
-        **record,
-        'annotations': list(_change_categories(record['annotations'], merged, counts)),
-        'categories': listed,
-    }
+        listed = [dict(first[name]) for name in options.classes]
+    counts['categories_changed'] += listed != before
+    _change_categories(record, merged, counts)
+    record['categories'] = listed
 
 
-def _renumber_categories(record: Record, options: FixOptions, counts: Counter) -> Record:
-    if options.renumber is None:
-        return record
-    ids = {id_of(category): number for number, category in enumerate(record['categories'], options.renumber)}
-    return {
-        **record,
-        'annotations': list(_change_categories(record['annotations'], ids, counts)),
-        'categories': [{**category, 'id': ids[id_of(category)]} for category in record['categories']],
-    }
+def _renumber_categories(record: Record, options: FixOptions, counts: Counter) -> None:
+    if options.renumber is not None:
+        ids = {id_of(category): place for place, category in enumerate(record['categories'], options.renumber)}
+        _change_categories(record, ids, counts)
+        for category in record['categories']:
+            category['id'] = ids[id_of(category)]
 
 
-def _add_boxes(record: Record, _: FixOptions, counts: Counter) -> Record:
+def _add_boxes(record: Record, _: FixOptions, counts: Counter) -> None:
     """Add boxes around polygons to annotations without a box."""
-    changed = []
     for annotation in record['annotations']:
         polygons = annotation.get('segmentation')
         points = [part for polygon in polygons for part in polygon] if are_polygons(polygons) else []
         if annotation.get('bbox') is None and len(points) > 1:
             xs, ys = points[::2], points[1::2]
             box = [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
-            annotation = {**annotation, 'bbox': [shortest(float(part)) for part in box]}
+            annotation['bbox'] = [shortest(float(part)) for part in box]
             counts['outlined'] += 1
-        changed.append(annotation)
-    return {**record, 'annotations': changed}
 
 
-def _convert_boxes(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _convert_boxes(record: Record, options: FixOptions, counts: Counter) -> None:
     if options.boxes in ('', 'sizes'):
-        return record
+        return
     if options.boxes not in WRITTEN:
         raise NotCorrected(f'--boxes of a COCO JSON is one of {", ".join(WRITTEN)}, got {options.boxes}')
     sizes = {id_of(image): size_of(image) for image in record['images']}
-    changed = []
     for annotation in record['annotations']:
         box = numbers(annotation.get('bbox'))
         size = sizes.get(id_of(annotation, 'image_id'))
-        if box is None or (options.boxes == 'fractions' and size is None):
-            changed.append(annotation)
-            continue
-        new = [shortest(float(round(part, 4))) for part in WRITTEN[options.boxes](*box, *(size or ()))]
-        counts['boxes_converted'] += 1
-        one = {**annotation, 'bbox': new}
-        if not annotation.get('segmentation'):
-            one['area'] = new[2] * new[3]
-        changed.append(one)
-    return {**record, 'annotations': changed}
+        if box is not None and (options.boxes != 'fractions' or size is not None):
+            new = [shortest(float(round(part, 4))) for part in WRITTEN[options.boxes](*box, *(size or ()))]
+            counts['boxes_converted'] += 1
+            annotation['bbox'] = new
+            if not annotation.get('segmentation'):
+                annotation['area'] = new[2] * new[3]
 
 
-def _turn_crowds(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _turn_crowds(record: Record, options: FixOptions, counts: Counter) -> None:
     """Turn crowds into objects if the options ask for it."""
-    if not options.no_crowds:
-        return record
-    changed = []
-    for annotation in record['annotations']:
+    for annotation in record['annotations'] if options.no_crowds else ():
         if annotation.get('iscrowd') or annotation.get('ignore'):
-            annotation = {**annotation, 'iscrowd': 0}
+            annotation['iscrowd'] = 0
             annotation.pop('ignore', None)
             counts['no_crowd'] += 1
-        changed.append(annotation)
-    return {**record, 'annotations': changed}
 
 
-def _match_images(record: Record, options: FixOptions, counts: Counter) -> Record:
+def _match_images(record: Record, options: FixOptions, counts: Counter) -> None:
     """Name images as on disk, and leave out missing ones."""
     if options.images is None:
-        return record
+        return
     try:
         on_disk = {name.lower(): name for name in os.listdir(options.images)}
     except OSError as error:
@@ -337,19 +294,17 @@ def _match_images(record: Record, options: FixOptions, counts: Counter) -> Recor
             counts['image_missing' if found is None else 'image_renamed'] += 1
             if found is None:
                 continue
-            image = {**image, 'file_name': found}
+            image['file_name'] = found
         there.append(image)
-    return {**record, 'images': there}
+    record['images'] = there
 
 
-def _change_categories(annotations: List[Record], ids: Dict[Any, Any], counts: Counter) -> Iterator[Record]:
-    for annotation in annotations:
+def _change_categories(record: Record, ids: Dict[Any, Any], counts: Counter) -> None:
+    for annotation in record['annotations'] if ids else ():
         known = id_of(annotation, 'category_id')
-        if ids.get(known, known) == known:
-            yield annotation
-        else:
+        if ids.get(known, known) != known:
             counts['remapped'] += 1
-            yield {**annotation, 'category_id': ids[known]}
+            annotation['category_id'] = ids[known]
 
 
 def size_of(image: Record) -> Optional[Tuple[float, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import ExitStack
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -38,33 +38,22 @@ def open_flat(path: str) -> Volume:
 def _pixels(path: str) -> np.ndarray:
     from PIL import Image
 
+    head = b''
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), open_regular(path) as file:
             warnings.simplefilter('ignore')  # of large or odd files
-            with open_regular(path) as file, Image.open(file, formats=('PNG', 'BMP', 'JPEG')) as image:
-                return _as_skimage(image)
+            head = file.read(16)
+            if not head:
+                raise CannotRead('empty', 'the file has no bytes')
+            file.seek(0)
+            with Image.open(file, formats=('PNG', 'BMP', 'JPEG')) as image:
+                array = np.asarray(image.convert('RGB') if image.mode == 'P' else image)  # same as skimage
+    except CannotRead:
+        raise
     except Exception as error:  # decoders raise many types for a damaged file
-        raise _damaged(path, error) from error
-
-
-def _as_skimage(image: Any) -> np.ndarray:
-    if image.mode == 'P':
-        image = image.convert('RGB')
-    array = np.asarray(image)
+        raise CannotRead(fault_of(error, head), str(error)[:200]) from error
     # Cast instead of a view: pillow stores True as a byte of 255.
     return array.astype(np.uint8) if array.dtype == np.bool_ else array
-
-
-def _damaged(path: str, error: Exception) -> CannotRead:
-    head: Tuple[bytes, ...] = ()
-    try:
-        with open_regular(path) as file:
-            head = (file.read(16),)
-    except OSError:
-        pass
-    if head == (b'',):
-        return CannotRead('empty', 'the file has no bytes')
-    return CannotRead(fault_of(error, head[0] if head else b''), str(error)[:200])
 
 
 #: nnU-Net's readers in the order of its registry -> file extensions.

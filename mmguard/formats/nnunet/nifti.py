@@ -23,14 +23,14 @@ def itk_header(path: str) -> Tuple[Tuple[int, ...], int, Geometry]:
     Raises:
         CannotRead: SimpleITK, and therefore nnU-Net, refuses the file.
     """
-    reader = _opened(path)
+    reader = _open_header(path)
     if not np.linalg.det(np.reshape(reader.GetDirection(), (reader.GetDimension(), -1))):
         # SimpleITK only reports this when reading the voxels.
         raise CannotRead('refused by SimpleITK', 'the axes in the header lie in one plane: their determinant is 0')
     return _read_header(reader)
 
 
-def _opened(path: str) -> Any:
+def _open_header(path: str) -> Any:
     import SimpleITK
 
     SimpleITK.ProcessObject.GlobalWarningDisplayOff()
@@ -44,7 +44,7 @@ def _opened(path: str) -> Any:
     try:
         reader.ReadImageInformation()
     except RuntimeError as error:
-        raise _refused(error) from error
+        raise _refuse(error) from error
     return reader
 
 
@@ -77,7 +77,7 @@ def _read_header(header: Any) -> Tuple[Tuple[int, ...], int, Geometry]:
     return tuple(shape), dimension, Geometry(spacing, list(header.GetOrigin()), list(header.GetDirection()))
 
 
-def _refused(error: RuntimeError) -> CannotRead:
+def _refuse(error: RuntimeError) -> CannotRead:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = lines[-1] if lines else str(error)
     if 'orthonormal' in said:
@@ -101,9 +101,11 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
     if nibabels and path.lower().endswith('.gz') != content.is_gzipped:
         said = 'gzipped' if content.is_gzipped else 'not gzipped'
         raise CannotRead(said, f'{reader} takes a file named .gz for gzipped, and no other')
-    beside = path[: -len('.gz')]
-    if not nibabels and path.lower().endswith('.gz') and os.path.exists(beside):
-        raise CannotRead('another is read', f'SimpleITK takes {os.path.basename(beside)}, which lies beside it')
+    unpacked = path[: -len('.gz')]
+    if not nibabels and path.lower().endswith('.gz') and os.path.exists(unpacked):
+        raise CannotRead(
+            'another is read', f'SimpleITK takes {os.path.basename(unpacked)}, which is in the same folder'
+        )
     header = _parse(content.head(_NIFTI_2))
     if nibabels:
         _ask_nibabel(path, header)
@@ -204,7 +206,7 @@ def _as_nibabel(
     shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray, reader: str
 ) -> Tuple[Tuple[int, ...], int, Geometry]:
     if 'Reorient' in reader and len(shape) == 3:
-        shape, zooms = _reoriented(shape, zooms, affine)
+        shape, zooms = _reorient(shape, zooms, affine)
     # nnU-Net compares the affine of the file, not the reoriented one.
     geometry = Geometry(spacing=zooms[:3][::-1], affine=affine.ravel().tolist())
     return (*shape[3:], *_three(shape)[::-1]) if len(shape) > 3 else (1, *_three(shape)[::-1]), len(shape), geometry
@@ -214,7 +216,7 @@ def _three(shape: Tuple[int, ...]) -> Tuple[int, ...]:
     return (*shape, 1, 1)[:3]
 
 
-def _reoriented(shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray) -> Tuple[Tuple[int, ...], List[float]]:
+def _reorient(shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray) -> Tuple[Tuple[int, ...], List[float]]:
     """Return shape and zooms with axes in the order right, anterior, superior."""
     from nibabel.orientations import io_orientation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -97,10 +97,9 @@ class CaseRecord:
 
     def to_line(self) -> str:
         """Return one line of JSON without empty fields."""
-        words = {key: value for key, value in vars(self).items() if value or key in ('path', 'case')}
+        words = {**_lean(self), 'images': list(map(_lean, self.images))}
         if self.label is not None:
             words['label'] = _lean(self.label)
-        words['images'] = [_lean(image) for image in self.images]
         return json.dumps(words)
 
     @classmethod
@@ -125,8 +124,8 @@ def digest_of(values: Tuple[int, ...]) -> str:
     return hashlib.blake2b(repr(values).encode(), digest_size=8).hexdigest()
 
 
-def _lean(record: FileRecord) -> Dict[str, Any]:
-    return {key: value for key, value in asdict(record).items() if value or key == 'path'}
+def _lean(record: Any) -> Dict[str, Any]:
+    return {key: value for key, value in vars(record).items() if value or key in ('path', 'case')}
 
 
 def _file(words: Dict[str, Any]) -> FileRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import zlib
 from dataclasses import dataclass, field
@@ -172,13 +173,15 @@ class Content:
         return whole if len(whole) == length else None
 
     def _pieces(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
+        self._file.seek(0)
+        # The standard library reads a gzipped file up to its end, which contains the checksum.
+        source: Any = gzip.GzipFile(fileobj=self._file) if self.is_gzipped else self._file
         block = bytearray(min(size, length))
         filled, skip, left = 0, begin, length
         try:
-            for piece in self._inflated() if self.is_gzipped else self._stored():
-                view = memoryview(piece)[skip:]
+            for piece in iter(lambda: source.read1(_PIECE), b''):
+                view = memoryview(piece)[skip:][:left]
                 skip = max(0, skip - len(piece))
-                view = view[:left]
                 while view:
                     part = min(len(view), len(block) - filled)
                     block[filled : filled + part] = view[:part]
@@ -187,35 +190,15 @@ class Content:
                         yield memoryview(block)
                         block, filled = bytearray(min(size, left)), 0
         except zlib.error as error:
-            said = str(error).split(': ')[-1]
-            if said.startswith('incorrect'):  # the checksum after the voxels
-                raise CannotRead('damaged', f'gzip: {said}: all voxels are there, not all are right') from error
-            raise CannotRead('damaged', f'gzip: {said}', left) from error
+            raise CannotRead('damaged', f'gzip: {str(error).split(": ")[-1]}', left) from error
         except EOFError as error:
-            raise CannotRead(TRUNCATED, str(error), left) from error
+            raise CannotRead(TRUNCATED, 'the gzip stream has no end', left) from error
+        except gzip.BadGzipFile as error:
+            if not str(error).startswith('Not a gzipped file'):  # readers of gzip ignore trailing data
+                said = 'incorrect data check: all voxels are there, not all are right'
+                raise CannotRead('damaged', f'gzip: {said}') from error
         if left:
             raise CannotRead(TRUNCATED, '', left)
-
-    def _stored(self) -> Iterator[bytes]:
-        piece = self._first
-        while piece:
-            yield piece
-            piece = self._file.read(_PIECE)
-
-    def _inflated(self) -> Iterator[bytes]:
-        """Yield the decompressed content up to the end of the file, which contains gzip's checksum."""
-        member, piece = zlib.decompressobj(_GZIPPED), self._first
-        while piece:
-            yield member.decompress(piece, _PIECE)
-            piece = member.unconsumed_tail
-            if member.eof:
-                rest = member.unused_data or self._file.read(_PIECE)
-                if not rest.startswith(_GZIP):
-                    return  # readers of gzip ignore trailing data
-                member, piece = zlib.decompressobj(_GZIPPED), rest
-            piece = piece or self._file.read(_PIECE)
-        if not member.eof:
-            raise EOFError('the gzip stream has no end')
 
 
 def gzip_decoder() -> Optional[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from mmguard.formats.boxes import Corners, clamp, fault_of, number, numbers, shortest
 from mmguard.formats.correction import Corrected, NotCorrected
 from mmguard.formats.options import FixOptions
+from mmguard.formats.voc.records import XmlFault, parse_xml
 from mmguard.labels.instances import InstanceRule
 from mmguard.text import quantity
 
@@ -93,9 +94,9 @@ def _read(data: bytes) -> ET.Element:
             'it declares a document type: no VOC annotation does, and such a file can exhaust the memory'
         )
     try:
-        root = ET.fromstring(data)
-    except (ET.ParseError, ValueError, LookupError) as error:
-        raise NotCorrected(f'unreadable: {type(error).__name__}: {error}') from error
+        root = parse_xml(data)
+    except XmlFault as error:
+        raise NotCorrected(f'unreadable: {error}') from error
     if root.tag != 'annotation':
         raise NotCorrected(f'not a VOC annotation: its root is <{root.tag}>')
     return root

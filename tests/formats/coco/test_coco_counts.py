@@ -214,3 +214,12 @@ def test_categories_of_panoptic_files_say_whether_they_are_things(tmp_path: Path
 def test_lvis_names_its_images_by_url(tmp_path: Path) -> None:
     path = write(tmp_path, coco([ann(0)]))
     assert scan_coco(path, lvis=True, by_url=True).annotations.without_key == {'images.coco_url': 3}
+
+
+@pytest.mark.parametrize('number', [(1 << 62) + 5, (1 << 63) - 1, 1 << 63, -(1 << 70), '000000000139', 2.5])
+def test_ids_of_any_size_and_kind_name_their_image_and_category(tmp_path: Path, number: Any) -> None:
+    rle = {'size': [80, 100], 'counts': [0, 8000]}
+    record = coco([ann(1, image=number, category=number, segmentation=rle)], images=1, names=['cat'])
+    record['images'][0]['id'] = record['categories'][0]['id'] = number
+    facts = scan_coco(write(tmp_path, record), class_names=['cat'], masks=True)
+    assert (facts.histogram, facts.annotations.left_out, facts.annotations.mask_faults) == ({0: 1}, {}, {})

@@ -15,7 +15,9 @@ from PIL import Image
 
 from mmguard.findings import diagnose
 from mmguard.findings.facts import LabelFacts
+from mmguard.formats.options import FixOptions
 from mmguard.formats.voc.read import scan_voc
+from mmguard.formats.voc.write import NotCorrected, correct_voc
 from mmguard.scanning.config_instances import scan_detection_config
 
 NAMES = ['cat', 'dog', 'bird']
@@ -271,3 +273,11 @@ def test_a_config_may_have_its_images_outside_of_its_data_root(root: str, tmp_pa
     dataset.update(ann_file=f'{place}/ImageSets/Main/train.txt', data_prefix=dict(sub_data_root=place))
     found = scan_detection_config(dict(default_scope='mmdet', train_dataloader=dict(dataset=dataset))).annotations
     assert (found.missing, found.sizes_compared, found.size_mismatches) == (1, 1, [])
+
+
+@pytest.mark.parametrize('entity', ['a "b"', '% a "b"', 'a SYSTEM "file:///etc/hostname"'])
+@pytest.mark.parametrize('encoding', ['utf-8', 'utf-16'])
+def test_nothing_is_corrected_where_an_entity_is_declared(entity: str, encoding: str) -> None:
+    text = f'<!DOCTYPE x [<!ENTITY {entity}>]>{xml(obj("cat", (1, 1, 200, 200)))}'
+    with pytest.raises(NotCorrected):
+        correct_voc(text.encode(encoding), FixOptions())
