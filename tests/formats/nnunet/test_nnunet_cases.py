@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from nnunet_sets import write_json
 
 from mmguard.formats.nnunet.cases import Listing, list_cases
-from mmguard.formats.nnunet.source import raw_datasets
-from mmguard.formats.nnunet.spec import KEYS, read_spec
+from mmguard.formats.nnunet.spec import KEYS, raw_datasets, read_spec
 
 
 def listed(root: Path, images: List[str], labels: List[str], **changes: Any) -> Listing:
