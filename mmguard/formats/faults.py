@@ -98,8 +98,6 @@ class Examples:
         return f'Examples(count={self.count}, first={self.first})'
 
 
-__all__ = ['NAMED', 'Faults']
-
 #: Number of places that are named per kind of fault; further ones are only counted.
 NAMED = 20
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import os
+from collections import Counter
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
 
 from mmguard.config.classes import class_of, metainfo_of_class
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
+from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.coco.samples import Sample
@@ -19,10 +26,10 @@ from mmguard.formats.openimages.read import scan_openimages
 from mmguard.formats.options import SPLITS
 from mmguard.formats.table import merge_facts
 from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
-from mmguard.scanning.config_maps import TAKE_SAMPLES
-from mmguard.scanning.loader import ask_dataset
+from mmguard.scanning.config_maps import TAKE_SAMPLES, compare, up_to_the_loader
 from mmguard.storage.files import FILES, check_backend
 from mmguard.storage.urls import enter, is_url, join, mirror_folder
+from mmguard.text import describe_error
 
 #: ``YOLOv5CocoDataset`` reads the same as ``CocoDataset``, which replaces it if mmyolo cannot be imported.
 _OF_MMYOLO = 'YOLOv5'
@@ -277,3 +284,61 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
     if ask and lines and not (faults or changed or facts.values or facts.reasons):
         facts.loader = _ask(dataset, [Sample(line, f'{line}\n') for line in spread(lines)])
     return facts
+
+
+def ask_dataset(
+    dataset: DetDataset, samples: Sequence[Sample], scan: Callable[[DetDataset], LabelFacts]
+) -> LoaderFacts:
+    """Load each sample with the data set of the config and compare the labels with a scan of the same file.
+
+    The pipeline runs up to the loading of the annotations; masks are not loaded.
+    """
+    facts = LoaderFacts()
+    try:
+        steps = _up_to_the_loader(dataset)
+    except ImportError as error:
+        return LoaderFacts(unknown=describe_error(error, 160))
+    except Exception as error:  # a user-defined class may raise anything
+        steps, facts.unknown = [], f'its pipeline cannot be built ({describe_error(error, 160)})'
+    with temporary_folder() as folder:
+        for number, sample in enumerate(samples):
+            path = os.path.join(folder, f'{number}{os.path.splitext(dataset.ann_file)[1]}')
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(sample.text)
+            counts = scan(replace(dataset, ann_file=path)).histogram
+            compare(facts, sample.image, counts, partial(_labels, dataset, path, steps))
+    return facts
+
+
+def _up_to_the_loader(dataset: DetDataset) -> List[Any]:
+    from mmdet.registry import TRANSFORMS
+
+    without = dict(with_mask=False, with_seg=False)
+    steps = [
+        {**step, **{key: value for key, value in without.items() if key in step}}
+        for step in dataset.settings.get('pipeline') or ()
+    ]
+    return up_to_the_loader(steps, TRANSFORMS)
+
+
+def _labels(dataset: DetDataset, path: str, steps: Sequence[Any]) -> Dict[int, int]:
+    """Return label -> number of instances trained on, for the samples of an annotation file."""
+    from mmdet.registry import DATASETS
+    from mmengine.dataset import Compose
+
+    light = copy.deepcopy(dataset.settings)
+    light.update(type=dataset.cls, ann_file=path, pipeline=[], filter_cfg=None, serialize_data=False)
+    light.pop('backend_args', None)  # the sample is on this machine
+    light.pop('batch_shapes_cfg', None)  # mmyolo's order of images
+    counts: Counter = Counter()
+    with redirect_stdout(io.StringIO()):  # silence pycocotools
+        built = DATASETS.build(light)
+        built.full_init()
+    built.pipeline = Compose(steps)
+    for place in range(len(built)):
+        results = built[place]
+        if steps:
+            counts.update(np.asarray(results['gt_bboxes_labels'])[~results['gt_ignore_flags']].tolist())
+        else:
+            counts.update(one['bbox_label'] for one in results['instances'] if not one['ignore_flag'])
+    return counts

@@ -171,7 +171,7 @@ def _read_again(
         fresh.append(plan_again(plan, config, options))
         return fresh[0].source(result.name)
 
-    facts = known.scan_changed(plan_source, files, partial(correct_files, files, format_of(result.facts)))
+    facts = known.scan_changed(plan_source, files, lambda: correct_files(files, format_of(result.facts)))
     if facts is not None and fresh:
         _add_config(facts, known, fresh[0].config)
     return facts

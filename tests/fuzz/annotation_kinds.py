@@ -4,45 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import loaders
-from kinds import Files, Kind
+from format_cases import Contents, coco, openimages, voc, yolo
+from kinds import Files, Kind, Step
 from mutations import damaged_bytes, damaged_json, damaged_table, damaged_text, damaged_xml
-from pictures import picture
-
-NAMES = ('cat', 'dog', 'bird')
-
-
-def coco() -> Dict[str, Any]:
-    """Two images, three classes; outlines of each form."""
-    annotations: List[Dict[str, Any]] = []
-    outlines = (
-        [[5, 5, 25, 5, 25, 20, 5, 20]],
-        dict(size=[48, 64], counts=[245, 15, 33, 15, 2764]),
-        [[1, 1, 9, 1, 9, 9], [12.5, 3, 20, 3, 20, 8.5]],
-    )
-    for number in range(6):
-        box = [5, 5, 20, 15]
-        annotations.append(
-            dict(
-                id=number + 1,
-                image_id=number % 2 + 1,
-                category_id=number % 3,
-                bbox=box,
-                area=box[2] * box[3],
-                iscrowd=0,
-                segmentation=outlines[number % 3],
-            )
-        )
-    return dict(
-        info=dict(description='small'),
-        licenses=[],
-        images=[dict(id=number, file_name=f'{number}.jpg', width=64, height=48) for number in (1, 2)],
-        annotations=annotations,
-        categories=[dict(id=number, name=name, supercategory='a') for number, name in enumerate(NAMES)],
-    )
 
 
 def lvis() -> Dict[str, Any]:
@@ -105,69 +72,25 @@ def panoptic() -> Files:
     return {**_json_files(record), **files}
 
 
-def _xml(stem: str) -> bytes:
-    objects = ''.join(
-        f'<object><name>{name}</name><pose>Left</pose><truncated>0</truncated><difficult>0</difficult><bndbox>'
-        f'<xmin>{5 + place}</xmin><ymin>5</ymin><xmax>{25 + place}</xmax><ymax>20</ymax></bndbox></object>'
-        for place, name in enumerate(NAMES)
-    )
-    return (
-        f'<annotation><folder>VOC</folder><filename>{stem}.jpg</filename>'
-        f'<size><width>64</width><height>48</height><depth>3</depth></size>{objects}</annotation>'
-    ).encode()
+def damaged_by(contents: Contents, ways: Dict[str, Step]) -> Files:
+    """Each file with the way to damage it that its ending has."""
+    return {
+        name: (data, tuple(step for end, step in ways.items() if name.endswith(end))) for name, data in contents.items()
+    }
 
 
 def _voc() -> Files:
-    files: Files = {}
-    for stem in ('a', 'b'):
-        files[f'Annotations/{stem}.xml'] = (_xml(stem), (damaged_xml,))
-        files[f'JPEGImages/{stem}.jpg'] = (picture(), ())
-    files['ImageSets/Main/train.txt'] = (b'a\nb\n', ())
-    return files
+    return damaged_by(voc(), {'.xml': damaged_xml})
 
 
-def openimages() -> Files:
-    header = (
-        'ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside'
-    )
-    rows = [f'{image},xclick,/m/{label},1,0.1,0.5,0.2,0.6,0,0,0,0,0' for image in 'ab' for label in range(3)]
-    metas = [dict(filename=f'{name}.jpg', ori_shape=(48, 64, 3)) for name in 'ab']
-    tree = dict(LabelName='/m/root', Subcategory=[dict(LabelName=f'/m/{label}') for label in range(3)])
-    return {
-        'boxes.csv': ('\n'.join([header, *rows, '']).encode(), (damaged_table,)),
-        'classes.csv': (b'/m/0,Cat\n/m/1,Dog\n/m/2,Bird\n', (damaged_table,)),
-        'hierarchy.json': (json.dumps(tree).encode(), ()),
-        'metas.pkl': (pickle.dumps(metas), ()),
-        'images/a.jpg': (picture(), ()),
-        'images/b.jpg': (picture(), ()),
-        'config.py': (_OPENIMAGES.encode(), ()),
-    }
-
-
-_OPENIMAGES = """
-default_scope = 'mmdet'
-model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=3))
-dataset = dict(
-    type='OpenImagesDataset', data_root='', ann_file='boxes.csv', data_prefix=dict(img='images/'),
-    label_file='classes.csv', hierarchy_file='hierarchy.json', meta_file='metas.pkl',
-    pipeline=[])
-train_dataloader = dict(batch_size=1, dataset=dataset)
-val_dataloader = dict(batch_size=1, dataset=dict(dataset, test_mode=True))
-"""
+def openimages_files() -> Files:
+    return damaged_by(openimages(), {'.csv': damaged_table})
 
 
 def _yolo() -> Files:
-    rows = b'0 0.5 0.5 0.25 0.125\n1 0.25 0.25 0.125 0.125\n2 0.1 0.1 0.3 0.1 0.3 0.3\n'
-    files: Files = {
-        'data.yaml': (
-            b'path: .\ntrain: images\nval: [images]\nnc: 3\nnames:\n  0: cat\n  1: dog\n  2: bird\n',
-            (damaged_text,),
-        )
-    }
-    for stem in ('a', 'b'):
-        files[f'labels/{stem}.txt'] = (rows, (damaged_text,))
-        files[f'images/{stem}.jpg'] = (picture(), ())
-    return files
+    outline = b'2 0.1 0.1 0.3 0.1 0.3 0.3\n'
+    contents = {name: data + outline if name.endswith('.txt') else data for name, data in yolo().items()}
+    return damaged_by(contents, {'.txt': damaged_text, '.yaml': damaged_text})
 
 
 KINDS = (
@@ -212,7 +135,7 @@ KINDS = (
     ),
     Kind(
         'openimages',
-        openimages,
+        openimages_files,
         ('scan config.py --json {out}/scan.json', 'scan config.py --html {out}/page.html'),
         {'scan': ('--split train', '--num-classes 2')},
         needs=('mmdet', 'PIL'),

@@ -9,11 +9,12 @@ import re
 from typing import Any, Dict, List
 
 import numpy as np
-from annotation_kinds import NAMES, coco, picture
 from config_kinds import python_text, segmentation, segmentation_data
+from format_cases import NAMES, coco
 from kinds import Files, Kind
 from label_kinds import BLOCKS, image
 from mutations import NUMBERS, Random, damaged_json, damaged_text, odd_text
+from pictures import picture
 from run_kinds import flight_record
 
 #: Words that no process is ever given: an argument ends at a zero byte.

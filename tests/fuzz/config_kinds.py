@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any, Callable, Dict
 
 import numpy as np
-from annotation_kinds import coco, picture
+from format_cases import coco
 from kinds import Files, Kind
 from label_kinds import BLOCKS, image
 from mutations import DEEP, DIGITS, Random, damaged_tree, odd_value, with_tokens
+from pictures import picture
 
 #: What only a config in Python can hold.
 _EXPRESSIONS = (

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import struct
 from functools import partial
 from typing import Any
 
 import loaders
 import numpy as np
+from format_cases import BLOCKS, nnunet
 from kinds import Files, Kind
 from mutations import Random, damaged_bytes, damaged_json
-
-BLOCKS = np.repeat(np.repeat(np.arange(9, dtype=np.uint8).reshape(3, 3) % 3, 4, 0), 5, 1)
 
 
 def image(label: np.ndarray, form: str, mode: str = '', **options: Any) -> bytes:
@@ -101,22 +99,6 @@ def _geotiffs() -> Files:
     return files
 
 
-def nifti(array: np.ndarray, code: int) -> bytes:
-    """A NIfTI-1 file; ``code`` is that of its type."""
-    header = bytearray(352)
-    struct.pack_into('<i', header, 0, 348)
-    struct.pack_into('<8h', header, 40, 3, *array.shape, 1, 1, 1, 1)
-    struct.pack_into('<hh', header, 70, code, array.dtype.itemsize * 8)
-    struct.pack_into('<8f', header, 76, 1, 1, 1, 1, 0, 0, 0, 0)
-    struct.pack_into('<f', header, 108, 352)
-    struct.pack_into('<ff', header, 112, 1, 0)
-    struct.pack_into('<hh', header, 252, 1, 1)
-    for row in range(3):
-        struct.pack_into('<4f', header, 280 + 16 * row, *(float(row == column) for column in range(4)))
-    header[344:348] = b'n+1\0'
-    return bytes(header) + array.tobytes(order='F')
-
-
 #: Form and place of the fields of a NIfTI header: shape, type, bits, spacing, offset, scale, codes, affine, magic.
 _FIELDS = (
     *(('<h', 40 + 2 * place) for place in range(8)), ('<h', 70), ('<h', 72), ('<f', 76), ('<f', 80), ('<f', 108),
@@ -141,16 +123,14 @@ def _in_gzip(draw: Random, content: bytes) -> bytes:
 
 
 def nnunet_files(ending: str) -> Files:
-    label = np.zeros((6, 5, 4), np.uint8)
-    label[1:3, 1:3, 1], label[3:5, 3:5, 2] = 1, 2
-    scan = np.arange(120, dtype=np.float32).reshape(6, 5, 4)
-    names = {'channel_names': {'0': 'CT'}, 'labels': {'background': 0, 'liver': 1, 'tumor': 2}, 'numTraining': 2}
-    files: Files = {'dataset.json': (json.dumps({**names, 'file_ending': ending}).encode(), (damaged_json,))}
-    step = _in_gzip if ending.endswith('.gz') else _damaged_header
-    for case in 'ab':
-        for name, content in ((f'labelsTr/{case}', nifti(label, 2)), (f'imagesTr/{case}_0000', nifti(scan, 16))):
-            packed = gzip.compress(content, mtime=0) if ending.endswith('.gz') else content
-            files[f'{name}{ending}'] = (packed, (step,))
+    packs = ending.endswith('.gz')
+    files: Files = {}
+    for name, content in nnunet().items():
+        if name == 'dataset.json':
+            files[name] = (content.replace(b'".nii"', f'"{ending}"'.encode()), (damaged_json,))
+        else:
+            packed = gzip.compress(content, mtime=0) if packs else content
+            files[name.replace('.nii', ending)] = (packed, (_in_gzip if packs else _damaged_header,))
     return files
 
 

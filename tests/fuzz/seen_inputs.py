@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
-from annotation_kinds import coco, panoptic, picture
+from annotation_kinds import panoptic
 from argument_kinds import labelme
 from config_kinds import segmentation_data
+from format_cases import coco
 from label_kinds import BLOCKS, image, nnunet_files
+from pictures import picture
 
 
 class Seen(NamedTuple):

@@ -48,10 +48,10 @@ def list_cases(root: str, spec: DatasetSpec) -> Listing:
         spec.layout = MSD
     named = spec.content.get('dataset') if spec.layout not in (V1, MSD) else None
     if isinstance(named, Mapping):
-        return _list_from_json(root, named, spec)
+        return _list_in_json(root, named, spec)
     if named is not None:
         spec.add(KEYS, f'dataset must map cases to {{"images": [...], "label": ...}}, got a {type(named).__name__}')
-    return _list_folders(root, spec)
+    return _list_in_folders(root, spec)
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
@@ -65,7 +65,7 @@ def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
         return False
 
 
-def _list_from_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Listing:
+def _list_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Listing:
     listing = Listing(found=len(named))
     for case in sorted(named):
         entry = named[case]
@@ -121,7 +121,7 @@ def _names_in(root: str, folder: str, spec: DatasetSpec, listing: Listing) -> Li
     return [name for name, is_file, _ in listed if is_file]
 
 
-def _list_folders(root: str, spec: DatasetSpec) -> Listing:
+def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
     listing = Listing()
     images, labels = (_names_in(root, folder, spec, listing) for folder in ('imagesTr', 'labelsTr'))
     ending = spec.file_ending

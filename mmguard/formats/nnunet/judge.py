@@ -101,7 +101,7 @@ class Judge:
 
     def _judge_form(self, record: CaseRecord, label: FileRecord) -> Iterator[Fault]:
         if label.dimension > 3:
-            said = f'the label is {label.dimension}-D, {_group(label.shape)}: nnU-Net takes 3-D files only'
+            said = f'the label is {label.dimension}-D, {_join(label.shape)}: nnU-Net takes 3-D files only'
         elif label.shape[0] > 1:
             said = f'the label has {label.shape[0]} channels (colours): a label file holds one value per pixel'
         else:
@@ -111,9 +111,7 @@ class Judge:
     def _judge_channels(self, record: CaseRecord, images: Sequence[FileRecord]) -> Iterator[Fault]:
         for image in images:
             if image.dimension > 3 and not image.form and self.spec.layout != MSD:
-                said = (
-                    f'the image is {image.dimension}-D, {_group(image.shape)}: nnU-Net takes one 3-D file per channel'
-                )
+                said = f'the image is {image.dimension}-D, {_join(image.shape)}: nnU-Net takes one 3-D file per channel'
                 yield kinds.FORM, self._fault(record, image, said, image.voxels)
         if self.spec.channels is None or not images or len(images) < len(record.images):
             return
@@ -196,7 +194,7 @@ class Judge:
     def _compare(self, record: CaseRecord, file: FileRecord, other: FileRecord, name: str) -> Iterator[Fault]:
         voxels = file.voxels
         if file.shape[1:] != other.shape[1:]:
-            said = f'{_group(file.shape[1:])}, its {name} {_group(other.shape[1:])} (z, y, x)'
+            said = f'{_join(file.shape[1:])}, its {name} {_join(other.shape[1:])} (z, y, x)'
             yield kinds.SHAPE, self._fault(record, file, said, voxels)
         if not _alike(file.spacing, other.spacing):
             said = f'spacing {_numbers(file.spacing)}, its {name} {_numbers(other.spacing)} (z, y, x)'
@@ -252,7 +250,7 @@ def _describe_values(values: Dict[str, int], slices: Dict[str, str]) -> str:
     return '; '.join(texts) + rest
 
 
-def _group(shape: Sequence[int]) -> str:
+def _join(shape: Sequence[int]) -> str:
     return 'x'.join(map(str, shape))
 
 

@@ -66,7 +66,7 @@ def read_spec(path: str) -> DatasetSpec:
         if is_nested(content, _DEEPEST):
             raise ValueError(f'nested more than {_DEEPEST} levels deep')
     except (OSError, ValueError, RecursionError) as error:
-        spec.add(KEYS, f'it cannot be read: {_describe(error)}')
+        spec.add(KEYS, f'it cannot be read: {_describe_error(error)}')
         return spec
     if not isinstance(content, dict):
         spec.add(KEYS, f'it holds a {type(content).__name__}, not an object {{...}}')
@@ -86,7 +86,7 @@ def spec_of(content: Dict[str, Any]) -> DatasetSpec:
     return spec
 
 
-def _describe(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, OSError):
         return (error.strerror or str(error)).lower()
     return f'{type(error).__name__}: {error}'
@@ -145,7 +145,7 @@ def _read_labels(spec: DatasetSpec) -> None:
     if all(_as_int(name) is not None for name in labels) and all(isinstance(v, str) for v in labels.values()):
         if spec.layout == V2:
             spec.add(LABELS, 'labels are written value: name, as in nnU-Net v1; v2 wants name: value')
-        labels = _read_names(labels)
+        labels = _swap_names(labels)
     declared: Dict[str, Tuple[int, ...]] = {}
     for name, value in labels.items():
         members = value if isinstance(value, list) else [value]
@@ -164,7 +164,7 @@ def _read_labels(spec: DatasetSpec) -> None:
     _judge_regions(spec, labels, declared)
 
 
-def _read_names(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
+def _swap_names(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
     """Return name -> value of labels written value -> name; entries with duplicate names are all kept."""
     names: Dict[str, Optional[int]] = {}
     for value, name in labels.items():
@@ -181,7 +181,7 @@ def _judge_values(spec: DatasetSpec, declared: Mapping[str, Tuple[int, ...]]) ->
     elif declared.get('background', (0,)) != (0,):
         spec.add(LABELS, f'background must be 0, got {shorten(list(declared["background"]))}')
     if classes and classes != list(range(len(classes))):
-        spec.add(LABELS, f'labels must be 0, 1, 2, ... without a gap, got {_list_values(classes)}')
+        spec.add(LABELS, f'labels must be 0, 1, 2, ... without a gap, got {_join_values(classes)}')
     ignored = declared.get('ignore', ())
     if ignored:
         spec.ignore = ignored[0]
@@ -231,7 +231,7 @@ def _as_int(value: Any) -> Optional[int]:
         return None
 
 
-def _list_values(values: List[int]) -> str:
+def _join_values(values: List[int]) -> str:
     return ', '.join(map(str, values[:12])) + (', ...' if len(values) > 12 else '')
 
 

@@ -1,0 +1,303 @@
+"""A small sound data set of each format, what can be planted in it, and what is to be said of it.
+
+The fuzzer damages the same files (``tests/fuzz``).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import numpy as np
+from pictures import picture
+
+from mmguard.formats.options import ScanOptions
+
+NAMES = ('cat', 'dog', 'bird')
+BLOCKS = np.repeat(np.repeat(np.arange(9, dtype=np.uint8).reshape(3, 3) % 3, 4, 0), 5, 1)
+Contents = Dict[str, bytes]
+
+
+@dataclass
+class Planted:
+    """A fault: a file, its change, the words that name place and value, and options of ``fix`` that correct it."""
+
+    file: str
+    change: Callable[[bytes], bytes]
+    names: Tuple[str, ...]
+    fix: Optional[Dict[str, Any]] = None
+
+
+@dataclass
+class FormatCase:
+    """A format: its sound files, the target among them, its faults by name, and the packages that it needs."""
+
+    name: str
+    contents: Callable[[], Contents]
+    main: str  #: The file that is damaged.
+    planted: Dict[str, Planted]
+    target: str = '.'
+    options: ScanOptions = field(default_factory=ScanOptions)
+    needs: Tuple[str, ...] = ('PIL',)
+
+    def write(self, folder: Path) -> Path:
+        """Write the sound files."""
+        for name, content in self.contents().items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return folder / self.target
+
+
+def swap(old: str, new: str) -> Callable[[bytes], bytes]:
+    """Return a change of the first occurrence of a text."""
+
+    def change(content: bytes) -> bytes:
+        assert old.encode() in content
+        return content.replace(old.encode(), new.encode(), 1)
+
+    return change
+
+
+def coco() -> Dict[str, Any]:
+    """Return two images, three classes; outlines of each form."""
+    outlines = (
+        [[5, 5, 25, 5, 25, 20, 5, 20]],
+        dict(size=[48, 64], counts=[245, 15, 33, 15, 2764]),
+        [[1, 1, 9, 1, 9, 9], [12.5, 3, 20, 3, 20, 8.5]],
+    )
+    annotations = [
+        dict(
+            id=number + 1,
+            image_id=number % 2 + 1,
+            category_id=number % 3,
+            bbox=[5, 5, 20, 15],
+            area=300,
+            iscrowd=0,
+            segmentation=outlines[number % 3],
+        )
+        for number in range(6)
+    ]
+    return dict(
+        info=dict(description='small'),
+        licenses=[],
+        images=[dict(id=number, file_name=f'{number}.jpg', width=64, height=48) for number in (1, 2)],
+        annotations=annotations,
+        categories=[dict(id=number, name=name, supercategory='a') for number, name in enumerate(NAMES)],
+    )
+
+
+def voc_xml(stem: str) -> bytes:
+    objects = ''.join(
+        f'<object><name>{name}</name><pose>Left</pose><truncated>0</truncated><difficult>0</difficult><bndbox>'
+        f'<xmin>{5 + place}</xmin><ymin>5</ymin><xmax>{25 + place}</xmax><ymax>20</ymax></bndbox></object>'
+        for place, name in enumerate(NAMES)
+    )
+    return (
+        f'<annotation><folder>VOC</folder><filename>{stem}.jpg</filename>'
+        f'<size><width>64</width><height>48</height><depth>3</depth></size>{objects}</annotation>'
+    ).encode()
+
+
+def voc() -> Contents:
+    files: Contents = {'ImageSets/Main/train.txt': b'a\nb\n'}
+    for stem in ('a', 'b'):
+        files[f'Annotations/{stem}.xml'] = voc_xml(stem)
+        files[f'JPEGImages/{stem}.jpg'] = picture()
+    return files
+
+
+def yolo() -> Contents:
+    rows = b'0 0.5 0.5 0.25 0.125\n1 0.25 0.25 0.125 0.125\n2 0.2 0.2 0.2 0.2\n'
+    said = b'path: .\ntrain: images\nval: [images]\nnc: 3\nnames:\n  0: cat\n  1: dog\n  2: bird\n'
+    files: Contents = {'data.yaml': said}
+    for stem in ('a', 'b'):
+        files[f'labels/{stem}.txt'], files[f'images/{stem}.jpg'] = rows, picture()
+    return files
+
+
+def openimages() -> Contents:
+    header = (
+        'ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside'
+    )
+    rows = [f'{image},xclick,/m/{label},1,0.1,0.5,0.2,0.6,0,0,0,0,0' for image in 'ab' for label in range(3)]
+    metas = [dict(filename=f'{name}.jpg', ori_shape=(48, 64, 3)) for name in 'ab']
+    tree = dict(LabelName='/m/root', Subcategory=[dict(LabelName=f'/m/{label}') for label in range(3)])
+    return {
+        'boxes.csv': '\n'.join([header, *rows, '']).encode(),
+        'classes.csv': b'/m/0,Cat\n/m/1,Dog\n/m/2,Bird\n',
+        'hierarchy.json': json.dumps(tree).encode(),
+        'metas.pkl': pickle.dumps(metas),
+        'images/a.jpg': picture(),
+        'images/b.jpg': picture(),
+        'config.py': _OPENIMAGES.encode(),
+    }
+
+
+_OPENIMAGES = """
+default_scope = 'mmdet'
+model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=3))
+dataset = dict(
+    type='OpenImagesDataset', data_root='', ann_file='boxes.csv', data_prefix=dict(img='images/'),
+    label_file='classes.csv', hierarchy_file='hierarchy.json', meta_file='metas.pkl',
+    pipeline=[])
+train_dataloader = dict(batch_size=1, dataset=dataset)
+val_dataloader = dict(batch_size=1, dataset=dict(dataset, test_mode=True))
+"""
+
+
+def labelme() -> Contents:
+    files: Contents = {}
+    for number in range(3):
+        shapes = [
+            dict(label=name, points=[[5, 5], [25, 6], [15, 30]], group_id=None, shape_type='polygon', flags={})
+            for name in NAMES
+        ]
+        record = dict(version='5.4.1', flags={}, shapes=shapes, imagePath=f'{number}.jpg', imageData=None)
+        files[f'{number}.json'] = json.dumps({**record, 'imageHeight': 48, 'imageWidth': 64}).encode()
+        files[f'{number}.jpg'] = picture()
+    return files
+
+
+def class_folders() -> Contents:
+    draw = np.random.default_rng(0)
+    photos = [as_png(draw.integers(0, 256, (48, 64, 3), dtype=np.uint8)) for _ in range(3)]
+    return {
+        f'{split}/{name}/{n}.png': photo
+        for split in ('train', 'val')
+        for name in NAMES
+        for n, photo in enumerate(photos)
+    }
+
+
+def as_png(label: np.ndarray) -> bytes:
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(label).save(out, 'PNG')
+    return out.getvalue()
+
+
+def maps() -> Contents:
+    return {f'labels/{n}.png': as_png(BLOCKS) for n in range(3)}
+
+
+def nifti(array: np.ndarray, kind: int) -> bytes:
+    """Return a NIfTI-1 file; ``kind`` is the code of the array's type."""
+    header = bytearray(352)
+    struct.pack_into('<i', header, 0, 348)
+    struct.pack_into('<8h', header, 40, array.ndim, *array.shape, *[1] * (7 - array.ndim))
+    struct.pack_into('<hh', header, 70, kind, 8 * array.itemsize)
+    struct.pack_into('<8f', header, 76, 1, 1, 1, 1, 0, 0, 0, 0)
+    struct.pack_into('<f', header, 108, 352)
+    struct.pack_into('<ff', header, 112, 1, 0)
+    struct.pack_into('<hh', header, 252, 1, 1)
+    for row in range(3):
+        struct.pack_into('<4f', header, 280 + 16 * row, *(float(row == column) for column in range(4)))
+    header[344:348] = b'n+1\0'
+    return bytes(header) + array.tobytes(order='F')
+
+
+def nnunet() -> Contents:
+    label = np.zeros((6, 5, 4), np.uint8)
+    label[1:3, 1:3, 1], label[3:5, 3:5, 2] = 1, 2
+    image = np.arange(120, dtype=np.float32).reshape(6, 5, 4)
+    said = {'channel_names': {'0': 'CT'}, 'labels': {'background': 0, 'liver': 1, 'tumor': 2}, 'numTraining': 2}
+    files: Contents = {'dataset.json': json.dumps({**said, 'file_ending': '.nii'}).encode()}
+    for case in 'ab':
+        files[f'labelsTr/{case}.nii'], files[f'imagesTr/{case}_0000.nii'] = nifti(label, 2), nifti(image, 16)
+    return files
+
+
+def _other_map(content: bytes) -> bytes:
+    return as_png(np.where(BLOCKS == 1, np.uint8(7), BLOCKS))
+
+
+_COCO, _VOC, _YOLO, _LABELME = 'train.json', 'Annotations/b.xml', 'labels/b.txt', '1.json'
+CASES: List[FormatCase] = [
+    FormatCase(
+        'coco',
+        lambda: {_COCO: json.dumps(coco()).encode()},
+        _COCO,
+        {
+            'a box outside': Planted(_COCO, swap('[5, 5, 20, 15]', '[70, 5, 20, 15]'), ('1.jpg', '70, 5'), {}),
+            'no area': Planted(_COCO, swap('[5, 5, 20, 15]', '[5, 5, 0, 15]'), ('1.jpg', '5, 5, 0'), {}),
+            'no category': Planted(_COCO, swap('"category_id": 0', '"category_id": 9'), ('annotation 1',)),
+            'a text': Planted(_COCO, swap('"bbox": [5', '"bbox": ["x"'), ('annotations[0]', 'x')),
+        },
+        target=_COCO,
+        options=ScanOptions(framework='mmdet'),
+        needs=('msgspec',),
+    ),
+    FormatCase(
+        'voc',
+        voc,
+        _VOC,
+        {
+            'a box outside': Planted(_VOC, swap('<xmin>5</xmin>', '<xmin>70</xmin>'), ('b.xml', '69'), {}),
+            'no name': Planted(_VOC, swap('<name>dog</name>', ''), ('b.xml: object 2',)),
+            'a text': Planted(_VOC, swap('<xmax>26</xmax>', '<xmax>x1</xmax>'), ('b.xml: object 2', 'x1')),
+        },
+        options=ScanOptions(classes=NAMES),
+    ),
+    FormatCase(
+        'yolo',
+        yolo,
+        _YOLO,
+        {
+            'a class': Planted(_YOLO, swap('2 0.2', '7 0.2'), ('b.txt: line 3', '7'), dict(num_classes=3)),
+            'beyond': Planted(_YOLO, swap('1 0.25', '1 1.25'), ('b.txt: line 2', '1.1'), {}),
+            'a text': Planted(_YOLO, swap('0 0.5', 'x 0.5'), ('b.txt: line 1', 'x'), {}),
+        },
+        needs=('PIL', 'yaml'),
+    ),
+    FormatCase(
+        'labelme',
+        labelme,
+        _LABELME,
+        {
+            'beyond': Planted(_LABELME, swap('[25, 6]', '[90, 6]'), ('1.json', '90'), {}),
+            'a text': Planted(_LABELME, swap('[25, 6]', '"x1"'), ('1.json: shapes[0]', 'x1'), {}),
+            'no label': Planted(_LABELME, swap('"label": "dog"', '"label": ""'), ('1.json: shapes[1]',), {}),
+        },
+        options=ScanOptions(classes=NAMES),
+    ),
+    FormatCase(
+        'openimages',
+        openimages,
+        'boxes.csv',
+        {
+            'a box outside': Planted('boxes.csv', swap('0.1,0.5', '1.5,2.5'), ('a.jpg', '1.5')),
+            'a text': Planted('boxes.csv', swap('0.1,0.5', 'x1,0.5'), ('boxes.csv: row 2', 'x1')),
+            'no such label': Planted('boxes.csv', swap('/m/1,', '/m/9,'), ('boxes.csv', '/m/9')),
+        },
+        target='config.py',
+        options=ScanOptions(splits=('train',)),
+        needs=('PIL', 'mmdet'),
+    ),
+    FormatCase(
+        'folders',
+        class_folders,
+        'val/dog/0.png',
+        {'another class': Planted('val/fox/0.png', lambda _: picture(), ('val: has fox',))},
+    ),
+    FormatCase(
+        'maps',
+        maps,
+        'labels/1.png',
+        {'a value': Planted('labels/1.png', _other_map, ('1.png', '7'), dict(num_classes=3))},
+        options=ScanOptions(num_classes=3),
+    ),
+    FormatCase(
+        'nnunet',
+        nnunet,
+        'labelsTr/b.nii',
+        {'a value': Planted('labelsTr/b.nii', lambda data: data[:-1] + b'\x09', ('b.nii', '9'))},
+        needs=('nibabel',),
+    ),
+]

@@ -1,0 +1,130 @@
+"""What holds for every format: sound files are clean, faults are named with place and value, damage is no exception."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Iterator, List, NamedTuple, Tuple
+
+import pytest
+from format_cases import CASES, FormatCase, Planted
+
+from mmguard.errors import CannotRun
+from mmguard.formats.detection import format_of
+from mmguard.formats.options import FixOptions
+from mmguard.scanning.plans import plan_of
+from mmguard.scanning.run import SetResult, correct_files, run_plan
+from mmguard.storage.files import FILES
+from mmguard.text import REPORT_IT
+from mmguard.tools.fix.copies import write_copies
+
+#: Contents that no format has.
+JUNK = (b'', b'[' * (1 << 20), b'<a>' * (1 << 18), b'9 9,' * (1 << 18), bytes(range(256)) * (1 << 10))
+
+
+class Faulty(NamedTuple):
+    """A data set with a planted fault."""
+
+    case: FormatCase
+    planted: Planted
+    target: Path
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> FormatCase:
+    for package in request.param.needs:
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f'without {package}')
+    return request.param
+
+
+def scan(case: FormatCase, target: Path) -> Tuple[List[SetResult], List[str]]:
+    """Return the results and what could not be read."""
+    try:
+        plan = plan_of(str(target), case.options)
+        return run_plan(plan), plan.failed
+    except CannotRun as error:
+        return [], [str(error)]
+
+
+def reported(results: List[SetResult]) -> Iterator[str]:
+    """Yield the findings that are more than information, as text."""
+    for result in results:
+        yield from (json.dumps(asdict(one), default=str) for one in result.findings if one.severity != 'info')
+
+
+def test_sound_files_are_clean(case: FormatCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    results, failed = scan(case, case.write(tmp_path))
+    assert results
+    assert not failed
+    assert not list(reported(results))
+    assert format_of(results[0].facts)
+
+
+def plant(case: FormatCase, planted: Planted, folder: Path) -> Path:
+    target, path = case.write(folder), folder / planted.file
+    content = path.read_bytes() if path.exists() else b''
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(planted.change(content))
+    return target
+
+
+FAULTS = [(case, planted) for case in CASES for planted in case.planted.values()]
+NAMES = [f'{case.name}: {name}' for case in CASES for name in case.planted]
+
+
+@pytest.fixture
+def faulty(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Faulty:
+    case, planted = request.param
+    for package in case.needs:
+        pytest.importorskip(package)
+    (tmp_path / 'set').mkdir()
+    monkeypatch.chdir(tmp_path / 'set')
+    return Faulty(case, planted, plant(case, planted, tmp_path / 'set'))
+
+
+@pytest.mark.parametrize('faulty', FAULTS, ids=NAMES, indirect=True)
+def test_a_fault_is_named_with_place_and_value(faulty: Faulty) -> None:
+    results, failed = scan(faulty.case, faulty.target)
+    assert not failed
+    found = list(reported(results))
+    assert any(all(word in text for word in faulty.planted.names) for text in found), found
+
+
+CORRECTED = [(case, planted) for case, planted in FAULTS if planted.fix is not None]
+
+
+@pytest.mark.parametrize('faulty', CORRECTED, ids=lambda one: f'{one[0].name}: {one[1].names[-1]}', indirect=True)
+def test_a_corrected_fault_is_gone(faulty: Faulty, tmp_path: Path) -> None:
+    """What is written is what a trial reads in memory."""
+    options = FixOptions(**(faulty.planted.fix or {}))
+    of_format = plan_of(str(faulty.target), faulty.case.options).format
+    assert of_format is not None
+    assert not write_copies(faulty.target, tmp_path / 'out', options, of_format).left_out
+    copy = tmp_path / 'out' / faulty.target.name if faulty.target.is_file() else tmp_path / 'out'
+    results, failed = scan(faulty.case, copy)
+    assert results
+    assert not failed
+    assert not list(reported(results))
+    if not of_format.renames:
+        contents = correct_files(((str(faulty.target), tuple((faulty.planted.fix or {}).items())),), of_format)
+        assert contents
+        with FILES.replaced(contents):
+            again, _ = scan(faulty.case, faulty.target)
+        assert [one.facts.histogram for one in again] == [one.facts.histogram for one in results]
+
+
+def test_damage_is_reported_and_bounded(case: FormatCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = case.write(tmp_path)
+    path = tmp_path / case.main
+    sound = path.read_bytes()
+    for content in (sound[: len(sound) // 2], sound[:-1] + b'\0', *JUNK):
+        path.write_bytes(content)
+        results, failed = scan(case, target)
+        assert REPORT_IT not in ''.join(failed)
+        assert results or failed
+        assert sum(len(json.dumps(asdict(one.facts), default=str)) for one in results) < 1 << 16
