@@ -225,7 +225,7 @@ def _weigh_one(cause: Cause, text: Text, known: Known) -> Optional[Weighed]:
     is_in_context = bool(cause.context) and text.find(cause.context) is not None
     if found:
         return Weighed(cause, CONFIRMED, found, evidence, is_in_context)
-    if evidence is None and cause.codes and all(known.decides(code) for code in cause.codes):
+    if cause.codes and all(known.decides(code) for code in cause.codes):
         return None
     return Weighed(cause, POSSIBLE if evidence is None else SUPPORTED, (), evidence, is_in_context)
 
@@ -295,8 +295,8 @@ def _find_in_few_lines(lines: Sequence[str]) -> Optional[Trouble]:
     text = '\n'.join(line for line in lines if line.strip())
     if not text or len(lines) > _FEW_LINES:
         return None
-    numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
-    raised = Raised('', text[:_LONGEST], lines=numbers)
+    rows = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+    raised = Raised('', text[:_LONGEST], lines=rows)
     return Trouble(1, '', [raised]) if signature_of(raised) is not None else None
 
 

@@ -93,16 +93,17 @@ class Reader:
             self._take(b'\n')
         self._open.clear()
         if self.classes.always:
-            self._add_sign(f'No label of a class: {self.classes.summary}', self.lines)
+            self._add_sign(f'No label of a class: {self.classes.summary}', *self.classes.last)
         if self.scores.sign is not None:
-            self._add_sign(self.scores.sign.text, self.scores.sign.line)
+            self._add_sign(*self.scores.sign)
         ending = find_ending(self._last_lines())
         if ending is not None:
-            self._add_sign(f'{ending.searched} ({ending.text})', ending.line)
+            self._add_sign(f'{ending.searched} ({ending.text})', ending.line, ending.text)
         return self
 
-    def _add_sign(self, text: str, line: int) -> None:
-        self.signs.append(Trouble(line, '', [Raised('', text, lines=[line])]))
+    def _add_sign(self, text: str, line: int, quoted: str) -> None:
+        """Add a sign: its text, and the line of the log that it follows from."""
+        self.signs.append(Trouble(line, '', [Raised('', text, lines=[(line, quoted)])]))
 
     def _last_lines(self) -> List[Tuple[int, str]]:
         rows = self._tail.rstrip(b'\n').split(b'\n')[-_BEFORE:]
@@ -118,7 +119,7 @@ class Reader:
         text = text[:end]
         if not text:
             return
-        self.classes.take(text)
+        self.classes.take(text, self.lines + 1)
         self.scores.take(text, self.lines + 1)
         if self._read < HEAD or (b'guard' in text and not any(self.facts.find_kind('imported'))):
             self.facts.take(text.decode('utf-8', 'backslashreplace'), self.lines + 1)
@@ -232,14 +233,14 @@ class Reader:
                 self.first_rank = named.group(1)
         single = LONE.match(text)
         if single and not line.is_dated and len(self.troubles) < _TROUBLES:
-            raised = Raised(single.group('kind'), single.group('message'), lines=[self.lines])
+            raised = Raised(single.group('kind'), single.group('message'), lines=[(self.lines, text.strip())])
             trouble = Trouble(self.lines, line.rank, [raised])
             self._open[line.rank] = OpenTraceback(trouble, line, is_raised=True)
             self._add(trouble)
         elif bare_pattern(True).search(text):
             if len(self.signs) < _TROUBLES and all(_NUMBERS.sub('', text) != one for one in self._signs):
                 self._signs.append(_NUMBERS.sub('', text))
-                self._add_sign(text.strip(), self.lines)
+                self._add_sign(text.strip(), self.lines, text.strip())
         elif bare_pattern().search(text) and not _WARNED.search(text):
             # Every thread of a kernel says the same about itself.
             key = line.rank + _NUMBERS.sub('', text)
@@ -248,7 +249,7 @@ class Reader:
                 self._bare.times += 1
                 self._progress = self._since = 0
             else:
-                trouble = Trouble(self.lines, line.rank, [Raised('', text.strip(), lines=[self.lines])])
+                trouble = Trouble(self.lines, line.rank, [Raised('', text.strip(), lines=[(self.lines, text.strip())])])
                 if len(self._said) < _TROUBLES:
                     self._said[key] = self._bare = trouble
                 if text.startswith('Error'):  # nnU-Net gives the expected and found values in the next lines

@@ -13,6 +13,8 @@ WORDS = (b'ice', b'mAP', b'IoU', b'DSC', b' all ')
 NEAR_0 = 0.01
 #: Number of validations that make a trend, and of epochs after which one is enough.
 _ENOUGH, _EPOCHS = 3, 10
+#: Maximum number of characters of a line that is quoted.
+_QUOTED = 400
 #: Maximum number of scores that are kept per kind.
 _KEPT = 100_000
 _NUMBER = rb'(-?\d{1,9}(?:\.\d{1,20})?(?:e-?\d{1,3})?)(?![\d:])'
@@ -35,10 +37,11 @@ _EPOCH = re.compile(rb'[Ee]poch\W{0,3}(\d{1,6})|^\s{1,9}(\d{1,6})/\d{1,6}\s', re
 
 
 class Sign(NamedTuple):
-    """A line that a signature recognizes, and the line of the log that it follows from."""
+    """A text that a signature recognizes, and the line of the log that it follows from, with its number."""
 
     text: str
     line: int
+    quoted: str
 
 
 def find_lines(text: bytes, words: Sequence[bytes]) -> Iterator[Tuple[int, bytes]]:
@@ -55,6 +58,11 @@ def find_lines(text: bytes, words: Sequence[bytes]) -> Iterator[Tuple[int, bytes
         yield start, text[start : end if end >= 0 else len(text)]
 
 
+def _number_row(text: bytes, start: int, line: bytes, first: int) -> Tuple[int, str]:
+    """Return the number of a line of a piece of a log that begins in line ``first``, and the line."""
+    return first + text.count(b'\n', 0, start), line.decode('utf-8', 'replace').strip()[:_QUOTED]
+
+
 class Scores:
     """Values of each kind of score.
 
@@ -62,12 +70,12 @@ class Scores:
         >>> scores = Scores()
         >>> scores.take(b'mAP@0.5: 0.0\\nmAP@0.5: 0.0\\nmAP@0.5: 0.001\\n', 1)
         >>> scores.sign
-        Sign(text='Score near 0: mAP@0.5 is at most 0.001 in 3 validations', line=3)
+        Sign(text='Score near 0: mAP@0.5 is at most 0.001 in 3 validations', line=3, quoted='mAP@0.5: 0.001')
     """
 
     def __init__(self) -> None:
         self.values: Dict[str, List[float]] = {}
-        self._last: Dict[str, int] = {}
+        self._last: Dict[str, Tuple[int, str]] = {}
         self._epoch = 0
         self._box_lines = 0
         self._has_boxes = False
@@ -81,7 +89,7 @@ class Scores:
                 values = self.values.setdefault(name.strip(), [])
                 if len(values) < _KEPT:
                     values.append(float(number))
-                    self._last[name.strip()] = first + text.count(b'\n', 0, start)
+                    self._last[name.strip()] = _number_row(text, start, line, first)
                     for epoch in _EPOCH.finditer(text, max(start - _NEAR, 0), start + len(line)):
                         self._epoch = max(self._epoch, int(epoch.group(1) or epoch.group(2)))
 
@@ -89,28 +97,30 @@ class Scores:
             found_loss = _BOX_LOSS.search(line)
             self._box_lines += found_loss is not None
             self._has_boxes |= found_loss is not None and found_loss.group(1).strip(b'0.') != b''
-            self._last['box loss'] = first + text.count(b'\n', 0, start)
+            self._last['box loss'] = _number_row(text, start, line, first)
 
     @property
     def sign(self) -> Optional[Sign]:
         """The sign that the scores give, if any."""
         if self._box_lines >= _ENOUGH_LINES and not self._has_boxes:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._box_lines:,} lines'
-            return Sign(text, self._last['box loss'])
+            return Sign(text, *self._last['box loss'])
         signs = [sign for sign in map(self._sign_of, self.values) if sign is not None]
         # If one kind of score is fine, a bad value of another is not reliable.
         return signs[0] if signs and len(signs) == len(self.values) else None
 
     def _sign_of(self, name: str) -> Optional[Sign]:
-        values, line = self.values[name], self._last[name]
+        values, last = self.values[name], self._last[name]
         best = max(values)
         if best < NEAR_0:
             is_trend = len(values) >= _ENOUGH or self._epoch >= _EPOCHS or not self._epoch
             times = quantity(len(values), 'validation')
-            return Sign(f'Score near 0: {name} is at most {best:g} in {times}', line) if is_trend else None
+            return Sign(f'Score near 0: {name} is at most {best:g} in {times}', *last) if is_trend else None
         fallen = next((place for place, value in enumerate(reversed(values)) if value >= NEAR_0), 0)
         if fallen >= _ENOUGH and best >= 5 * NEAR_0:
-            return Sign(f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, for {fallen} validations', line)
+            return Sign(
+                f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, for {fallen} validations', *last
+            )
         return None
 
 
@@ -134,7 +144,7 @@ class ClassScores:
 
     Example:
         >>> scores = ClassScores()
-        >>> scores.take(b'Pseudo dice [nan, 0.91] \\nPseudo dice [0.8, np.float32(0.92)] \\n')
+        >>> scores.take(b'Pseudo dice [nan, 0.91] \\nPseudo dice [0.8, np.float32(0.92)] \\n', 1)
         >>> scores.summary
         'the Dice of class 1 is nan in 1 of 2 epochs'
     """
@@ -144,10 +154,12 @@ class ClassScores:
         self.epochs = self.validations = 0
         #: Class -> number of validations in which it is nan.
         self.nan: Dict[str, int] = {}
+        #: The last line with nan, with its number.
+        self.last = (0, '')
 
-    def take(self, text: bytes) -> None:
-        """Count the validations of a piece of a log."""
-        for _, line in find_lines(text, _CLASS_WORDS):
+    def take(self, text: bytes, first: int) -> None:
+        """Count the validations of a piece of a log that begins in a line."""
+        for start, line in find_lines(text, _CLASS_WORDS):
             found = _LINE.search(line)
             row = _ROW.search(line)
             self.epochs += found is not None
@@ -155,6 +167,8 @@ class ClassScores:
             nan = [row.group(1).decode('utf-8', 'replace')] if row else []
             if found:
                 nan = [str(place) for place, value in enumerate(found.group(1).split(b','), 1) if b'nan' in value]
+            if nan:
+                self.last = _number_row(text, start, line, first)
             for name in nan:
                 self.nan[name] = self.nan.get(name, 0) + 1
 

@@ -12,8 +12,8 @@ from mmguard.findings.signatures.signature import SIGN
 
 
 class Piece(NamedTuple):
-    """Part of a log: its line, the quoted text, and the text for patterns (which differs for a fact that follows from
-    it)."""
+    """Part of a log: the number of its line, what is quoted of that line as it is, and the text for patterns (which
+    differs for a fact that follows from it)."""
 
     line: int
     text: str
@@ -21,7 +21,7 @@ class Piece(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A line of a traceback, with its line and its text in the log."""
+    """A line of a traceback, with its line and its text in the log, and the line of its code."""
 
     file: str
     number: int
@@ -29,6 +29,7 @@ class Frame(NamedTuple):
     code: str = ''
     line: int = 0
     text: str = ''
+    code_line: int = 0
 
     def __str__(self) -> str:
         return f'{self.file}:{self.number} in {self.function}'
@@ -41,12 +42,13 @@ class Frame(NamedTuple):
 
 @dataclass
 class Raised:
-    """One exception: its type, message, traceback (the innermost frame last), and the lines of its message."""
+    """One exception: its type, message, traceback (the innermost frame last), and the lines of the log that its message
+    is taken from, with their numbers."""
 
     kind: str = ''
     message: str = ''
     frames: List[Frame] = field(default_factory=list)
-    lines: List[int] = field(default_factory=list)
+    lines: List[Tuple[int, str]] = field(default_factory=list)
 
     @property
     def said(self) -> str:
@@ -64,12 +66,12 @@ class Raised:
     def pieces(self) -> Iterator[Piece]:
         """Yield message and traceback, line by line."""
         for place, text in enumerate(self.said.split('\n')):
-            line = self.lines[min(place, len(self.lines) - 1)] if self.lines else 0
-            yield Piece(line, text if place or not self.kind else f'{self.kind}: {self.message}'.split('\n')[0], text)
+            line, quoted = self.lines[min(place, len(self.lines) - 1)] if self.lines else (0, '')
+            yield Piece(line, quoted, text)
         for frame in self.frames:
-            yield Piece(frame.line, frame.text or str(frame), str(frame))
+            yield Piece(frame.line, frame.text, str(frame))
             if frame.code:
-                yield Piece(frame.line + 1, frame.code, frame.code)
+                yield Piece(frame.code_line, frame.code, frame.code)
 
 
 @dataclass
@@ -226,18 +228,20 @@ class OpenTraceback:
             return True
         arrow = _ARROW.match(text)
         if arrow and frames:
-            frames[-1] = frames[-1]._replace(number=int(arrow.group(1)), code=arrow.group(2).strip())
+            frames[-1] = frames[-1]._replace(
+                number=int(arrow.group(1)), code=arrow.group(2).strip(), code_line=self.number
+            )
             return True
         if text[:1] in (' ', '\t', '', '|', '│', '╭', '╰', '-', '+', '^', '~'):
             code = text.strip(' \t|│')
             if frames and code and not frames[-1].code and code[0] not in '^~':
-                frames[-1] = frames[-1]._replace(code=code)
+                frames[-1] = frames[-1]._replace(code=code, code_line=self.number)
             self.lines += 1
             return self.lines < 4000
         found = _RAISED.match(text)
         if found and (found.group(1) == raised.kind or _is_type(found.group(1))):
             raised.kind, raised.message = found.group(1), (found.group(2) or '').strip()
-            raised.lines = [self.number]
+            raised.lines = [(self.number, text.strip())]
             self.is_raised = True
             self.lines = 0
         self.lines += 1
@@ -265,7 +269,7 @@ class OpenTraceback:
         if self.blank and not text[:1].isspace() and self.lines > 12:
             return False
         raised.message = f'{raised.message}\n{text}'[:8000]
-        raised.lines.append(self.number)
+        raised.lines.append((self.number, text.strip()))
         return True
 
 
