@@ -274,7 +274,10 @@ def _judge(log: Reader) -> List[_Judged]:
     ]
     if not troubles:
         pasted = None if log.classes.is_now_and_then or log.classes.always else _find_in_few_lines(log.beginning)
-        troubles = [pasted] if pasted is not None else log.signs
+        # A sign that the reader has found itself is at its own line.
+        signed = [signature_of(sign.chain[0]) for sign in log.signs]
+        is_new = pasted is not None and signature_of(pasted.chain[0]) not in signed
+        troubles = [pasted] if pasted is not None and is_new else log.signs
     judged = [(trouble, *_find_informative(trouble)) for trouble in troubles]
     return [one for one in judged if one[2] is not None or one[1].frames or len(judged) == 1]
 

@@ -32,6 +32,8 @@ _NEXT = 60
 _CLASSES = re.compile(
     r'(?:num_classes|n_classes|\bnc)["\']?\s?[:=]\s?(\d{1,6})\b|\b(\d{1,6}) (?:output channels|classes)\b'
 )
+#: A label as the index of a column.
+_SIZED = re.compile(r'index (\d{1,9}) is out of bounds for dimension \d+ with size (\d{1,9})\b')
 _VALUE = re.compile(r'\b(?:[Tt]arget|index|Label class|label class|values?) (-?\d{1,9})\b')
 #: Framework -> its pattern, for paths of a traceback and for the beginning of a log; particular ones come first.
 _FRAMEWORKS = {
@@ -87,6 +89,9 @@ _RANGE = re.compile(r'to be in the range .{1,20}, got (?:tensor\()?(-?\d+(?:\.\d
 #: Box loss, and the two next to it, in a table of YOLO.
 _TABLE = re.compile(r'\d\d?/\d+\s+\d[\d.]*G\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s')
 _LOSS = re.compile(r'\b(?:total_)?loss["\']?: (\d{1,9}(?:\.\d{1,9})?)\b')
+#: A gradient or a loss that no training recovers from, and names of identities (persons, vehicles) as labels.
+_EXPLODED = re.compile(r'\bgrad_norm["\']?: (?:\d{7,}|\d[\d.]*e\+(?:0[6-9]|[1-9]\d))|\b(?:total_)?loss["\']?: \d{6,}')
+_IDENTITIES = re.compile(r'\bpids?\b|\bre-?id\b|(?:torch|fast)reid\b|\bidentit(?:y|ies)\b')
 _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
 
 
@@ -176,6 +181,9 @@ def _facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Optional
         yield Piece(pieces[0].line, pieces[0].text, f'fact: value {kind}')
     if given is not None:
         counts.insert(0, (0, f'--num-classes {given}', given))
+    sized = _SIZED.search(pieces[0].searched)
+    if sized and int(sized.group(1)) > int(sized.group(2)) and number != 255:
+        yield Piece(pieces[0].line, pieces[0].text, 'fact: value above num_classes')
     for line, text, classes in counts[:1]:
         yield Piece(line, text, 'fact: two classes' if classes == 2 else 'fact: more than two classes')
         if number is not None and 0 <= number < 254:
@@ -196,6 +204,10 @@ def _facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
         if _LATE.search(text):
             yield Piece(line, text.strip(), 'fact: trained before')
             break
+    for line, text in before:
+        exploded = _EXPLODED.search(text)
+        if exploded:
+            yield Piece(line, text[max(exploded.start() - _NEXT, 0) :].strip(), 'fact: the loss exploded')
     losses = [(float(loss.group(1)), line, text) for line, text in before for loss in [_LOSS.search(text)] if loss]
     if len(losses) > 1 and losses[-1][0] < losses[0][0]:
         yield Piece(losses[-1][1], losses[-1][2].strip(), 'fact: the loss fell')
@@ -203,7 +215,7 @@ def _facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
 
 def _facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Piece]:
     shown = {'ultralytics': 'boxes', 'mmseg': 'segmentation', 'nnunet': 'segmentation'}.get(framework)
-    kinds = {'boxes': _BOXES, 'segmentation': _MAPS, 'in a loss': _LOSS_FILE}
+    kinds = {'boxes': _BOXES, 'segmentation': _MAPS, 'in a loss': _LOSS_FILE, 'identities': _IDENTITIES}
     found = {kind: next((one for one in pieces if words.search(one.searched)), None) for kind, words in kinds.items()}
     if shown is not None:
         found.update({'boxes': None, 'segmentation': None, shown: pieces[0]})

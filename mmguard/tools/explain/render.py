@@ -92,7 +92,7 @@ def _finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
 
 
 def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
-    return _label_rows({f'line {evidence.line:,}': visible(evidence.text.strip()[:_QUOTE])}, width, indent)
+    return _label_rows({f'line {evidence.line:,}': _show(evidence.text.strip()[:_QUOTE])}, width, indent)
 
 
 def _possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
@@ -179,7 +179,7 @@ def _error_as_json(trouble: Trouble, raised: Raised, signature: Optional[Signatu
 def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
     lines = found.raised.said.strip().split('\n')
     named = [line for line in lines[_MESSAGE:] if re.search('did not receive grad', line)]
-    shown = [visible(line)[:400] for line in lines[:_MESSAGE] + named]
+    shown = [_show(line)[:400] for line in lines[:_MESSAGE] + named]
     rows = [f'error: {shown[0]}', *(f'       {line}' for line in shown[1:])]
     if found.kernel:
         rows.append(f'kernel: {visible(found.kernel)}')
@@ -229,7 +229,7 @@ def _other_rows(found: Explanation, width: int) -> List[str]:
     rows: List[str] = []
     said = set()
     for trouble, raised, signature in found.others:
-        first = visible(raised.said.strip().split('\n')[0])[:160]
+        first = _show(raised.said.strip().split('\n')[0])[:160]
         rank = f'rank {trouble.rank}, ' if trouble.rank else ''
         if (rank, first) not in said:
             rows.append(f'  {rank}line {trouble.line:,}: {first}{f" ({signature.code})" if signature else ""}')
@@ -238,6 +238,11 @@ def _other_rows(found: Explanation, width: int) -> List[str]:
         return []
     more = [f'  and {len(rows) - _OTHERS:,} more'] if len(rows) > _OTHERS else []
     return ['', 'Also in the log (it follows, or came later):', *rows[:_OTHERS], *more]
+
+
+def _show(line: str) -> str:
+    """Return a line of a log as it is printed: tabs as blanks, other control characters escaped."""
+    return visible(line.replace('\t', '  '))
 
 
 def _command(command: str, config: Optional[str]) -> str:

@@ -165,7 +165,7 @@ _NOTEBOOK_HEADER = re.compile(r'^([A-Za-z_][\w.]*)\s{2,}Traceback \(most recent 
 _FRAME = re.compile(r'^\W{0,4}\s*File "(.+?)", line (\d+)(?:, in (.+))?$')
 _NOTEBOOK_FRAME = re.compile(
     r'^(?:File )?([~/\w.<][^:]*?\.py|<ipython[^>]*>|Cell In\s?\[\d+\]|In \[\d+\])'
-    r'(?:[:,] ?(?:line )?(\d+))?(?:,? in ([\w.<>]+).*)?$'
+    r'(?:[:,] ?(?:line )?(\d+))?(?:,? in (<[^>]{1,80}>|[\w.]+).*)?$'
 )
 _ARROW = re.compile(r'^-+> ?(\d+) (.*)$')
 _RAISED = re.compile(r'^\W{0,3}([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::(?:\s(.*))?)?$')

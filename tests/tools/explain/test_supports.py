@@ -1,0 +1,211 @@
+"""A line of the log is quoted as it is, and supports only what can be read in it."""
+
+# ruff: noqa: E501  quoted lines are not broken
+from __future__ import annotations
+
+from typing import List, Tuple
+
+import pytest
+from explained_logs import explain_log, format_traceback
+
+from mmguard.tools.explain.explained import POSSIBLE, SUPPORTED, Explanation, Known
+
+TABLE = '2025-03-02 08:00:00,000 - mmseg - INFO - \n+-------+------+-----+\n| Class | IoU  | Acc |\n+-------+------+-----+\n|  roof | 0.0  | nan |\n|  lawn | 71.2 | 80.1 |\n+-------+------+-----+\n'
+PSEUDO_DICE = ''.join(
+    f'2025-01-01 12:00:0{n}.5: Epoch {n}\n2025-01-01 12:00:0{n}.6: Pseudo dice [0.8{n}, nan]\n' for n in range(5)
+)
+YOLO_TABLE = ''.join(f'     all  40  90  0.0  0.0  0.00{n}  0.001\n' for n in range(4))
+STOPPED = 'epoch 3/50 loss 0.41\nepoch 4/50 loss 0.39\n'
+UNEXPECTED = 'Error: Unexpected labels found in file {}.\nExpected: {}\nFound: {}\n'
+NOTEBOOK = (
+    'IndexError                                Traceback (most recent call last)\n\n<ipython-input-7-0a> in <cell line: 3>()\n'
+    '      2 \n----> 3 loss = criterion(model(x), y)\n\n/opt/nn/functional.py in cross_entropy(input, target, ignore_index)\n'
+    '   3051 \n-> 3052     return _C.nll_loss(input, target)\n\nIndexError: Target -3 is out of bounds.\n'
+)
+
+
+def keys(found: Explanation) -> List[Tuple[str, str]]:
+    return [(one.cause.key, one.standing) for one in found.causes]
+
+
+def supported(found: Explanation) -> List[str]:
+    return [key for key, standing in keys(found) if standing == SUPPORTED]
+
+
+def corrupt(message: str, version: str = 'train: WARNING ⚠️ ') -> str:
+    return f'{version}/d/images/a7.jpg: ignoring corrupt image/label: {message}\n'
+
+
+@pytest.mark.parametrize(
+    'log',
+    [
+        TABLE,
+        PSEUDO_DICE,
+        YOLO_TABLE,
+        STOPPED,
+        NOTEBOOK,
+        format_traceback(
+            'IndexError: index 3 is out of bounds for dimension 1 with size 1', ('/w/ohem.py', 'p.gather(1, y)')
+        ),
+        '[rank1]: '
+        + format_traceback(
+            'ValueError: boxes to be 2-d tensor, expected target boxes to be a tensor of shape [N, 4]',
+            ('/w/rcnn.py', 'check(boxes)'),
+        ).replace('\n', '\n[rank1]: '),
+        format_traceback('AssertionError', ('/w/mmseg/accuracy.py', 'assert label.max() <= 1')),
+        UNEXPECTED.format('b.nrrd', '[0, 1, 2]', '[0. 1. 2. 4.]'),
+        'Epoch [2][20/90]\tlr: 0.02, loss: 3.1e+02, grad_norm: 51234567.0\nEpoch [2][40/90]\tlr: 0.02, loss: nan, grad_norm: nan\n',
+    ],
+)
+def test_the_quoted_text_is_in_the_line_of_the_log_with_its_number(log: str) -> None:
+    lines = log.split('\n')
+    evidence = [one.evidence for one in explain_log(log).causes if one.evidence is not None]
+    for piece in evidence:
+        assert piece.text
+        assert piece.text in lines[piece.line - 1]
+
+
+@pytest.mark.parametrize('log', [TABLE, PSEUDO_DICE.replace(', nan', ', 0.9, nan')])
+def test_a_cause_whose_findings_were_looked_for_in_vain_is_out(log: str) -> None:
+    assert 'no-file-has-it' in supported(explain_log(log))
+    found = explain_log(log, Known((), config=True, labels=True))
+    assert 'no-file-has-it' in [cause.key for cause in found.refuted]
+    assert 'no-file-has-it' not in dict(keys(found))
+
+
+@pytest.mark.parametrize(
+    ('declared', 'values', 'first'),
+    [
+        ('[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]', '[ 0. 12. 13. 14. 15. 18.]', 'gap'),
+        (
+            '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]',
+            '[ 0.  1.  2.  3.  4.  5.  6.  7.  8.  9. 10. 11. 12. 14.]',
+            '',
+        ),
+        ('[0, 1]', '[   0.    1.    2. ... 1407. 1408. 1411.]', 'images'),
+        ('[0, 1, 2]', '[-3024.  -998.   411.]', 'images'),
+        ('[0, 1]', '[0, 3, 8, 17, 40, 66, 81, 102, 133, 160, 201, 240, 255]', 'gray'),
+        ('[0, 1, 2]', '[0 1 2 7]', 'gap'),
+    ],
+)
+def test_what_the_values_are_is_counted_in_the_values(declared: str, values: str, first: str) -> None:
+    found = explain_log(UNEXPECTED.format('c.nii.gz', declared, values))
+    assert supported(found) == ([first] if first else [])
+    if first:
+        assert found.causes[0].evidence is not None
+        assert found.causes[0].evidence.text.startswith('Found: ')
+
+
+@pytest.mark.parametrize(
+    ('log', 'code', 'first'),
+    [
+        (
+            corrupt('Label class 8 exceeds dataset class count 3. Possible class labels are 0-2'),
+            'MG356',
+            'class-unlisted',
+        ),
+        (
+            'Overriding model.yaml nc=80 with nc=4\n'
+            + corrupt('label class 31 exceeds nc=4 in birds.yaml. Possible class labels are 0-3', 'val: WARNING: '),
+            'MG356',
+            'class-unlisted',
+        ),
+        (
+            corrupt('Label class 2 exceeds dataset class count 2')
+            + format_traceback(
+                'ValueError: not enough values to unpack (expected 4, got 0)',
+                ('/opt/ultralytics/data.py', 'a, b, c, d = zip(*x)'),
+            ),
+            'MG433',
+            'class-unlisted',
+        ),
+        (
+            format_traceback(
+                'AssertionError: negative labels: /d/labels/q.txt',
+                ('/w/yolov3/datasets.py', "assert (l >= 0).all(), 'negative labels: %s' % file"),
+            ),
+            'MG356',
+            'negative',
+        ),
+        (corrupt('negative label values [-2]', 'WARNING: Ignoring corrupted image and/or label '), 'MG356', 'negative'),
+        (
+            format_traceback(
+                'AssertionError: non-normalized or out of bounds coordinate labels: /d/k.txt',
+                ('/w/yolor/datasets.py', 'assert (l[:, 1:] <= 1).all()'),
+            ),
+            'MG356',
+            'not-normalised',
+        ),
+        (
+            format_traceback(
+                'AssertionError: > 5 label columns: /d/k.txt', ('/w/yolov5/datasets.py', 'assert l.shape[1] == 5')
+            ),
+            'MG356',
+            'columns',
+        ),
+    ],
+)
+def test_yolo_says_why_it_refuses_a_row(log: str, code: str, first: str) -> None:
+    found = explain_log(log)
+    assert found.signature is not None
+    assert (found.signature.code, supported(found)[:1]) == (code, [first])
+
+
+def index(value: int, size: int, file: str, code: str) -> str:
+    return format_traceback(
+        f'RuntimeError: index {value} is out of bounds for dimension 1 with size {size}', (file, code)
+    )
+
+
+@pytest.mark.parametrize(
+    ('log', 'first', 'standing', 'never'),
+    [
+        (index(1501, 751, '/w/fast-reid/loss.py', 'y.scatter_(1, pids, 1)'), 'identities', SUPPORTED, 'value-one-more'),
+        (
+            index(640, 576, '/w/veri/train.py', 'one_hot.scatter_(1, pid.view(-1, 1), 1)'),
+            'identities',
+            SUPPORTED,
+            'value-one-more',
+        ),
+        (index(19, 7, '/w/unet/dice.py', 'y.scatter_(1, mask, 1)'), 'value-raw', POSSIBLE, 'identities'),
+        (
+            index(255, 3, '/w/transformers/models/mask2former/modeling.py', 'cost_class = -p[:, labels]'),
+            'masks-0-255',
+            POSSIBLE,
+            'ids-as-labels',
+        ),
+        (index(255, 2, '/w/smp/train.py', 'y.scatter_(1, mask, 1)'), 'masks-0-255', POSSIBLE, 'ids-as-labels'),
+        (
+            'Epoch [1][10/80] loss: 812.5, grad_norm: 90123456.5\nEpoch [1][20/80] loss: nan, grad_norm: nan\n',
+            'diverged',
+            SUPPORTED,
+            '',
+        ),
+        ('step 10 total_loss: 7300412.0\nstep 20 total_loss: nan\n', 'diverged', SUPPORTED, ''),
+        (
+            'step 1 loss: 41230991\n'
+            + format_traceback(
+                'FloatingPointError: Loss became infinite or NaN at iteration=2!', ('/w/d2/train_loop.py', 'raise')
+            ),
+            'diverged',
+            SUPPORTED,
+            '',
+        ),
+        (
+            'index created!\n'
+            + format_traceback(
+                'ValueError: num_samples should be a positive integer value, but got num_samples=0',
+                ('/w/birds/coco.py', 'RandomSampler(d)'),
+            ),
+            'key-missing',
+            POSSIBLE,
+            '',
+        ),
+    ],
+)
+def test_the_log_puts_the_cause_first(log: str, first: str, standing: str, never: str) -> None:
+    found = explain_log(log)
+    names = dict(keys(found))
+    assert names[first] == standing
+    assert never not in names
+    assert list(names).index(first) == 0 or (standing == POSSIBLE and list(names).index(first) < 3)
