@@ -29,6 +29,19 @@ RETIRED = tuple(f'MG{number}' for number in (
     490, 493, 494, 495, 496, 497, 501, 510, 511, 513, 514,
 ))  # fmt: skip
 
+#: Meaning of the words in capitals of an advice whose name does not say it.
+_PLACEHOLDERS = {
+    'enough': 'the highest label + 1',
+    'first': 'the lowest id that is meant',
+    'last': 'num_classes - 1',
+    'least': 'the lowest id of the categories',
+    'next': 'the first number above the declared labels',
+    'pairs': 'the table from each id to its class',
+    'shifted': 'the same table with 1 subtracted from each key',
+    'valid': 'the declared values',
+    'void': 'the ignored label',
+}
+
 
 def find_rule(code: str) -> Type[Rule]:
     """Return the rule with a code, or that was joined with it.
@@ -50,6 +63,7 @@ def describe(rule: Type[Rule]) -> str:
         f'Wrong:\n{_indent(rule.example.wrong)}\nRight:\n{_indent(rule.example.right)}',
         f'Known limits: {rule.limits}' if rule.limits else '',
         f'What to do: {name_placeholders(rule.advice)}',
+        _explain_placeholders(rule.advice),
     ]
     return '\n\n'.join(filter(None, parts))
 
@@ -64,6 +78,13 @@ def name_placeholders(template: str) -> str:
     return ''.join(text + (name or '').upper() for text, name, _, _ in Formatter().parse(template))
 
 
+def _explain_placeholders(template: str) -> str:
+    """Return the meaning of the words in capitals of a template."""
+    names = dict.fromkeys(name for _, name, _, _ in Formatter().parse(template) if name)
+    texts = [f'{name.upper()} is {_PLACEHOLDERS[name]}' for name in names if name in _PLACEHOLDERS]
+    return f'({"; ".join(texts)}.)' if texts else ''
+
+
 def page() -> str:
     """Return docs/findings.md."""
     rules = sorted(RULES, key=lambda rule: rule.code)
@@ -76,7 +97,7 @@ def page() -> str:
         lines += ['', f'## {rule.code}', '', f'**{rule.summary}**', '', rule.why, '']
         lines += ['```text', f'wrong:  {rule.example.wrong}', f'right:  {rule.example.right}', '```', '']
         lines += [f'- Known limits: {rule.limits}'] if rule.limits else []
-        lines += [f'- What to do: {name_placeholders(rule.advice)}']
+        lines += [f'- What to do: {name_placeholders(rule.advice)} {_explain_placeholders(rule.advice)}'.rstrip()]
         lines += [f'- Formerly also {", ".join(rule.aliases)}.'] if rule.aliases else []
     return '\n'.join(lines) + '\n'
 

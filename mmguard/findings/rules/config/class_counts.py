@@ -36,7 +36,7 @@ class HeadNumClasses(ConfigRule):
         'decode, auxiliary, bbox, mask, semantic, panoptic and fusion heads, and each stage of a cascade.'
     )
     example = Example(wrong='num_classes=19 in the head, for 11 classes', right='num_classes=11 in the head')
-    limits = 'It compares the heads with the class list; whether the list is that of the files, `mmguard scan` says.'
+    limits = 'It compares the heads with the class list; `mmguard scan` compares the list with the files.'
     advice = (
         'See with `mmguard scan CONFIG` which classes the files hold. Write them as metainfo=dict(classes=...) in the '
         'data sets of all splits (inside of wrappers), and their number in every head and in its class_weight.'

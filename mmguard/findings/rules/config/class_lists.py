@@ -41,9 +41,9 @@ class ClassList(ConfigRule):
     example = Example(wrong="metainfo=dict(classes=('person'))", right="metainfo=dict(classes=('person',))")
     limits = 'Names that are merely misspelt are not seen here, but by `mmguard scan CONFIG`.'
     advice = (
-        "Write metainfo=dict(classes=('person',)) in small letters: the comma makes the tuple. Name every class once; "
-        'a palette has one colour per class, or is left out. Of a panoptic set list the things, then the stuff, in '
-        '"categories" of the files, too; only then count them in the heads.'
+        "Write metainfo=dict(classes=('person',)) in small letters: the comma makes the tuple. Name every class once."
+        ' A palette has one colour per class, or is left out. In a panoptic set list the things first, then the '
+        'stuff, also in "categories" of the files; only then count them in the heads.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -131,17 +131,18 @@ class ForeignClasses(ConfigRule):
     summary = 'metainfo.classes names classes that the data set class of MMSegmentation does not have.'
     title = '{kind} does not have the classes {names}: it cannot be built.'
     why = (
-        'A data set class with classes of its own (CityscapesDataset, ADE20KDataset, ...) only takes a choice of them, '
-        'and maps the rest to 255. With other names building it fails: new classes are not a subset.'
+        'A data set class with a class list of its own (CityscapesDataset, ADE20KDataset, ...) accepts names of that '
+        'list only, and maps the classes that are not named to 255. Any other name ends the run: "new classes are not'
+        ' a subset".'
     )
     example = Example(
         wrong="dict(type='CityscapesDataset', metainfo=dict(classes=('field', 'forest')))",
         right="dict(type='BaseSegDataset', img_suffix='.jpg', metainfo=dict(classes=('field', 'forest')))",
     )
-    limits = 'Names that the class has, but that mean something else in your files, are not seen.'
+    limits = 'A name that means something else in your files is not reported.'
     advice = (
-        "If the data is your own, write type='BaseSegDataset' with its img_suffix, seg_map_suffix and, where 0 is "
-        'unlabelled, reduce_zero_label. If it is the data set of this class, list a choice of its names.'
+        "If the data are your own, write type='BaseSegDataset' with its img_suffix, seg_map_suffix and, where 0 is "
+        'unlabelled, reduce_zero_label. If it is the data set of this class, use names of its list.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from mmguard.config.types import kind_of
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
+from mmguard.text import quantity
 
 
 class OldStyle(ConfigRule):
@@ -28,9 +29,10 @@ class OldStyle(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        data = config.part('data')
-        if isinstance(data.get('train'), (dict, list, tuple)):
-            yield self.report_at('data.train', data['train'])
+        train = config.part('data').get('train')
+        if isinstance(train, (dict, list, tuple)):
+            names = ', '.join(map(str, train)) if isinstance(train, dict) else quantity(len(train), 'data set')
+            yield self.report(f'data.train holds {names}', places=('data.train',), value=train)
 
 
 class WrongType(ConfigRule):

@@ -98,7 +98,7 @@ class GuardReportMissing(ConfigRule):
     title = 'The counts of {guard} at {place} do not get through {pack}.'
     why = 'The guard sanitizes the labels, but its counts do not get through the Pack transform: the log says 0.'
     example = Example(wrong="meta_keys=('img_path',)", right="meta_keys=('img_path', 'label_guard')")
-    limits = 'A Pack transform of your own that keeps what it likes is judged by its meta_keys.'
+    limits = 'A Pack transform of your own is judged by its meta_keys only.'
     advice = "Add 'label_guard' to meta_keys of the Pack transform, or put the guard right after it."
     severity = WARNING
 
@@ -123,12 +123,12 @@ class GuardNumClasses(ConfigRule):
     summary = 'num_classes of a guard is not that of the head.'
     title = 'The guard has num_classes={given}, but the head has {numbers} {noun} ({place}).'
     why = (
-        'With too many classes the guard lets labels through that end the run; with too few it takes classes out of '
-        'training that the head has.'
+        'With a larger number the guard passes labels that end the run; with a smaller one it leaves out classes that'
+        ' the head has.'
     )
     example = Example(wrong='num_classes=19 in the head, 20 in GuardSegLabels', right='num_classes=19 in both')
-    limits = 'If the number of the head is wrong, too, MG201 says so.'
-    advice = 'Write the num_classes of the head in the guard.'
+    limits = 'It does not judge the number of the head: MG201 does.'
+    advice = 'Write num_classes of the head in the guard.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for guard, number, (space, *heads) in misfits(config):

@@ -31,15 +31,16 @@ class IgnoredLabelsAgree(ConfigRule):
     title_fill = 'Pixels are filled with {value}, but the head ignores {first} ({place}): no class has that label.'
     title_fill_class = 'Pixels are filled with {value}, a class: the head ignores {first} ({place}).'
     why = (
-        'What one part fills in to be ignored, another trains on: as a class, or, beyond the classes, until an index '
-        'error or CUDA assert ends the run. A metric that ignores another label counts unlabelled pixels. In '
-        "MMDetection it is the semantic head of panoptic models, whose default does not ignore the loader's 255."
+        'A label that one part fills in for ignored pixels is a class for another part, or is beyond the classes: an '
+        'index error or CUDA assert ends the run. A metric that ignores another label counts unlabelled pixels. In '
+        'MMDetection this concerns the semantic head of panoptic models, whose default does not ignore the 255 of the'
+        ' loader.'
     )
     example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
     limits = 'Fill values of transforms of your own are not known.'
     advice = (
-        'Find out which label is unlabelled in the files (`mmguard scan CONFIG` counts them; 255 is usual), and write '
-        'it as ignore_index in heads, losses and metric, and as the value that transforms fill in.'
+        'Find out which label is unlabelled in the files (`mmguard scan CONFIG` counts them; 255 is usual). Write it '
+        'as ignore_index in heads, losses and metric, and as the fill value of the transforms.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -94,7 +95,7 @@ class IgnoredClass(ConfigRule):
         'score stays in every softmax, and at test time it may be predicted anywhere.'
     )
     example = Example(wrong='num_classes=3, ignore_index=0', right='num_classes=3, ignore_index=255')
-    limits = 'It cannot tell whether the class is ignored on purpose: that is the question of its edits.'
+    limits = 'It cannot tell whether the class is ignored on purpose: its edits ask.'
     advice = (
         'If the class is to be trained, ignore a label outside the classes (255). If it is what is unlabelled, take it '
         'out of num_classes and of the class list.'

@@ -94,8 +94,8 @@ class SamplerOneChannel(ConfigRule):
     summary = 'OHEMPixelSampler with a thresh, in a head of one output channel.'
     title = 'OHEMPixelSampler at {place} gathers by label from the single channel of {head}: label 1 is out of range.'
     why = (
-        'With `thresh` the sampler takes a softmax over the channels, whatever the loss is, and gathers by label: of '
-        'one channel label 1 is an index error (CUDA assert), also with a sigmoid loss.'
+        'With `thresh` the sampler takes a softmax over the channels, whatever the loss is, and gathers by label: '
+        'with one channel, label 1 is an index error (CUDA assert), also with a sigmoid loss.'
     )
     example = Example(
         wrong="num_classes=2, out_channels=1, sampler=dict(type='OHEMPixelSampler', thresh=0.7)",

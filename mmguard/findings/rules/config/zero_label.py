@@ -28,7 +28,7 @@ class ReduceZeroLabelTwice(ConfigRule):
         'Where the splits differ, the model is tested against labels that are one off.'
     )
     example = Example(wrong='train: reduce_zero_label=True; val: False', right='train and val: reduce_zero_label=True')
-    limits = 'Splits whose files are numbered differently need different values: that is asked by its edits.'
+    limits = 'Splits whose files are numbered differently need different values: its edits ask.'
     advice = (
         'Look whether 0 is unlabelled in the files and classes count from 1 (`mmguard scan CONFIG` counts the values). '
         'If so, write reduce_zero_label=True in the data sets of all splits, if not False; leave it out of the loaders.'
@@ -127,14 +127,15 @@ class ShiftAndMap(ConfigRule):
     summary = 'reduce_zero_label and a label_map at once: which comes first depends on the version of mmseg.'
     title = '{kind} has a label_map and reduce_zero_label: mmseg subtracts 1 first since 1.0.0, older ones map first.'
     why = (
-        'A data set that is given some of its classes maps the labels of its own list to theirs. That list counts '
-        'without 0, so 1 must be subtracted first. mmseg before 1.0.0 mapped first: every class was its neighbour.'
+        'MMSegmentation makes a label_map when a data set names a part of its classes. Since 1.0.0 reduce_zero_label '
+        'subtracts 1 before the map is applied, as it should be; older versions apply the map first, so every pixel '
+        'gets the label of the class before.'
     )
     example = Example(wrong="mmseg 0.30: metainfo=dict(classes=('sky', 'wall'))", right='the same with mmseg 1.0.0')
-    limits = 'It does not know the mmseg of the machine that trains.'
+    limits = 'It does not know which version of mmseg trains.'
     advice = (
-        'Upgrade an mmseg that maps first: `pip install -U mmsegmentation`. One that subtracts first is right, and '
-        'nothing is to be done; `mmguard trace CONFIG` shows what becomes of each value.'
+        'Upgrade a version before 1.0.0: `pip install -U mmsegmentation`. With a later one nothing needs to change. '
+        '`mmguard trace CONFIG` shows the label that each value becomes.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:

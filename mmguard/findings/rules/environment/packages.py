@@ -18,9 +18,9 @@ class MixedStacks(EnvironmentRule):
     code = 'MG502'
     summary = 'Packages of OpenMMLab are installed together with their onedl forks.'
     why = (
-        'mmengine and onedl-mmengine (mmcv, mmseg, mmdet alike) write the same folder, and pip does not notice: of '
-        'each file, the one installed last is there. Where no folder is shared, the stacks were never tested with '
-        'each other.'
+        'mmengine and onedl-mmengine (mmcv, mmseg, mmdet alike) write the same folder: the one installed last '
+        'overwrites files of the other, and pip does not notice. Where no folder is shared, the stacks were never '
+        'tested with each other.'
     )
     example = Example(wrong='mmengine and onedl-mmsegmentation', right='onedl-mmengine and onedl-mmsegmentation')
     limits = 'A fork that was installed under the name of the original is not seen.'
@@ -66,7 +66,7 @@ class SeveralDistributions(EnvironmentRule):
     code = 'MG503'
     summary = 'Several packages provide the same module.'
     title = '{names} write the same folder: the last installed wins.'
-    why = 'They write the same folder: of each file, the one installed last is there, and uninstalling one breaks all.'
+    why = 'They write the same folder: the one installed last overwrites the other, and uninstalling one breaks all.'
     example = Example(wrong='opencv-python 4.9 and opencv-python-headless 4.8', right='only one of them')
     limits = 'It cannot tell which of them wrote the files that are there.'
     advice = (
@@ -109,7 +109,9 @@ class PackageMissing(EnvironmentRule):
         'files are missing, pip install says "Requirement already satisfied".'
     )
     example = Example(wrong='pip install mmsegmentation', right='pip install mmsegmentation mmengine; mim install mmcv')
-    limits = 'Which other packages a framework needs, and files that are missing in part, its import shows (MG506).'
+    limits = (
+        'It does not see other packages that a framework needs, nor files missing in part: the import does (MG506).'
+    )
     advice = (
         'Install it from the stack that is installed, with --force-reinstall where pip lists it. If no version fits, '
         'make a new environment with versions that docs/stacks.md lists.'

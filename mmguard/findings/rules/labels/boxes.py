@@ -32,7 +32,7 @@ class UnusableBoxes(DataRule):
         wrong='"bbox": [10, 20, 0, 5]',
         right='"bbox": [10, 20, 4, 5]',
     )
-    limits = 'Of many such boxes it does not know the format that was meant; draw one image with its boxes.'
+    limits = 'If there are many such boxes, it cannot tell which format was meant: draw one image with its boxes.'
     advice = (
         'Draw one image with its boxes. Correct or delete a few slips. If there are many, the format is another: COCO '
         'stores x, y (upper left corner), width, height; VOC and OpenImages two corners; YOLO the centre, divided by '
@@ -151,18 +151,20 @@ class BoxesInAnotherForm(AnnotationRule):
     title = 'bbox seems to hold two corners ({corners}); COCO wants x, y, width, height.'
     title_fractions = 'The boxes are fractions of the image, in [0, 1], but {format} stores pixels.'
     why = (
-        'Corners make every box too large: training runs, and learns boxes that are all wrong. Fractions make each '
-        'smaller than a pixel: mmdet leaves them out silently, elsewhere the loss is inf or nan.'
+        'Corners read as width and height make every box too large: training runs, and learns the wrong boxes. '
+        'Fractions make every box smaller than a pixel: mmdet leaves them out silently, other frameworks get a loss '
+        'of inf or nan.'
     )
     example = Example(wrong='"bbox": [100, 80, 300, 240]', right='"bbox": [100, 80, 200, 160]')
     limits = (
-        'Fewer than 8 boxes are not judged as corners. On square images it cannot tell x1, y1, x2, y2 from y1, x1, y2, '
-        'x2, and of fractions not whether the first two numbers are a corner or the centre.'
+        'Corners are recognised from 8 boxes on. In square images x1, y1, x2, y2 and y1, x1, y2, x2 look the same, '
+        'and fractions do not show whether the first two are a corner or the centre.'
     )
     advice = (
-        'Draw one image with its boxes before you change any. Corners: `{corners} = ann["bbox"]; ann["bbox"] = [x1, '
-        'y1, x2 - x1, y2 - y1]`, and `ann["area"]` with them. Fractions: multiply by width and height of the image; of '
-        'a centre, as in YOLO, take half the size off first. Do not clip boxes at the edge of the image: that hides it.'
+        'Draw one image with its boxes before you change any. If they are corners: `{corners} = ann["bbox"]; '
+        'ann["bbox"] = [x1, y1, x2 - x1, y2 - y1]`, and set `ann["area"]` to the new width times height. If they are '
+        'fractions: multiply by width and height of the image; if the first two are the centre (YOLO), subtract half '
+        'the size from them before that. Do not clip boxes at the edge of the image: that hides the fault.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

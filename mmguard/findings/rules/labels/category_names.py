@@ -48,9 +48,9 @@ class NamesNotInFile(AnnotationRule):
         'reported.'
     )
     advice = (
-        'Compare the class list with the names in the annotations: {known}. Write a misspelt name as there, and a list '
-        "of one with its comma: `classes=('a',)`. Without metainfo the names of the data set type are used: write "
-        'yours, and count them in num_classes. Add a class that one file lacks to its "categories", or drop it '
+        'Compare the class list with the names in the annotations: {known}. Correct a misspelt name, and write a list'
+        " of one name with its comma: `classes=('a',)`. Without metainfo the names of the data set type are used: "
+        'write yours, and count them in num_classes. Add a class that one file lacks to its "categories", or drop it '
         'everywhere.'
     )
 

@@ -98,12 +98,12 @@ class OnlyOneClass(DataRule):
         wrong='ToTensor() on a mask: k / 255 becomes 0',
         right='torch.as_tensor(np.array(mask), dtype=torch.int64)',
     )
-    limits = 'A set of few classes on purpose, next to classes that it lacks, is reported too.'
+    limits = 'It also reports a set that lacks some of the listed classes on purpose.'
     advice = (
         'Compare the count of each class with that in the source of the labels, and with that after each step of the '
-        'pipeline, `mmguard trace CONFIG`. Usual reasons: ToTensor on a mask, 16 bits read as 8, the foreground stored '
-        'as the ignored value, ids renumbered by a converter, cases that were not copied. If the classes really have '
-        'no label, nothing is learnt of them: take them from the list.'
+        'pipeline, `mmguard trace CONFIG`. Usual reasons in label maps: ToTensor on a mask, 16 bits read as 8, the '
+        'foreground stored as the ignored value. In all files: ids that a converter renumbered, or files that were '
+        'not copied. If a class really has no label, the model cannot learn it: remove it from the class list.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

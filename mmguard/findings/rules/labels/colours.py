@@ -47,7 +47,7 @@ class StoredAsColours(DataRule):
         wrong='(128, 0, 0) for class 1 in an RGB file',
         right='1 in a PNG of one channel',
     )
-    limits = 'Which class a colour is, only a palette that it knows, the config or a labelmap.txt can say.'
+    limits = 'It knows the class of a colour only from a known palette, the config or a labelmap.txt.'
     advice = (
         'Look up which class each colour is, in the class list of the tool that drew the files, and save one channel '
         'as PNG, with one table for all splits: `label[(rgb == colour).all(-1)] = index`. If all channels are equal, '

@@ -42,7 +42,7 @@ class FoldersSwapped(DataRule):
     summary = 'The label files are photographs.'
     title_swapped = 'The label files are photographs; image and label folders seem to be swapped.'
     title_mixed = 'There are images among the label files.'
-    why = 'The brightness of the photographs is trained on as if it were classes.'
+    why = 'Training takes the brightness of a photograph for its classes.'
     example = Example(wrong="seg_map_path='images'", right="seg_map_path='labels'")
     limits = 'Gray photographs of 8 bits among label maps are not seen.'
     advice = (
@@ -126,8 +126,9 @@ class NotEightBits(DataRule):
     title = 'Label files have 16 bits or more; a reader of 8 bits sees other labels.'
     title_few = 'Label files have fewer than 8 bits: the loader stretches their values over 0 to 255.'
     why = (
-        "Of 16 bits mmseg's loader keeps the value modulo 256 (261 becomes 5), OpenCV's default divides by 256 (1 "
-        'becomes 0). Of 4 bits class 1 becomes 17, of 2 bits 85, of 1 bit 255, which is ignored.'
+        "mmseg's loader keeps the value of a 16-bit file modulo 256 (261 becomes 5); OpenCV's default divides it by "
+        '256 (1 becomes 0). Fewer bits are stretched to 0..255: class 1 becomes 17 in a 4-bit file, 85 with 2 bits, '
+        'and 255, which is ignored, with 1 bit.'
     )
     example = Example(
         wrong='Image.fromarray(label.astype(np.uint16)).save(path)',
@@ -135,10 +136,11 @@ class NotEightBits(DataRule):
     )
     limits = 'It knows how mmseg and OpenCV load such files; other loaders are not known.'
     advice = (
-        'Look up what the values count, and save class indices 0..{last} with 8 bits: '
-        '`Image.fromarray(label.astype(np.uint8)).save(path)`. Values below 0 ("no data" of a GIS) become {void}, the '
-        '{white} of a drawn mask 1. In instance files a value is 1000 (Cityscapes) or 256 (KITTI) times the class plus '
-        'a number: use the semantic files. More than 255 classes need a loader of your own.'
+        'Find out what a value means (the program that wrote the files says it), and save class indices 0..{last} '
+        'with 8 bits: `Image.fromarray(label.astype(np.uint8)).save(path)`. Map values below 0 ("no data" of a GIS) '
+        'to {void}, and the white (65535) of a drawn mask to 1. Instance files hold the class times 1000 (Cityscapes)'
+        ' or 256 (KITTI), plus the number of the object: use the semantic files instead. More than 255 classes need a'
+        ' loader of your own.'
     )
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
@@ -191,9 +193,6 @@ class NotEightBits(DataRule):
             question = f'Are the classes, in the order of your list, {listing(values)}?'
             table = {value: label for label, value in enumerate(values)}
             yield from convert_files(facts, title, ASKS, question, label_map=table)
-
-    def describe(self, facts: LabelFacts) -> Dict[str, int]:
-        return {'white': WHITE}
 
     def _factor(self, facts: LabelFacts) -> int:
         """Find what the class is multiplied by: 1000 in Cityscapes, 256 in KITTI; 0: nothing known."""

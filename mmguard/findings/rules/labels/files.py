@@ -207,10 +207,11 @@ class UnreadableFiles(DataRule):
     )
     limits = 'A file that can be read may still be cut short in a way that its format does not show.'
     advice = (
-        'Copy or export these files again (check free space, and that Git LFS pointers were replaced: `git lfs pull`), '
-        'or leave them out of the split; of volumes write the new numTraining. If a package is needed, install it. Of '
-        'a 4-D label keep the volume that is meant, `seg[..., 0]`; write axes that are not orthonormal again: '
-        '`image.set_sform(image.get_qform()); nib.save(image, path)`.'
+        'Copy or export these files again (check the free space, and replace Git LFS pointers with `git lfs pull`), '
+        'or leave them out of the split, in a nnU-Net data set with a smaller numTraining. If a package is needed, '
+        'install it. If a label has four dimensions, save the volume that is meant, `seg[..., 0]`. If the axes of a '
+        'header are not orthonormal, save the file again: `image.set_sform(image.get_qform()); nib.save(image, '
+        'path)`.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

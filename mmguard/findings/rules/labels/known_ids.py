@@ -150,7 +150,7 @@ class RawCocoIds(DataRule):
         wrong='label = ann["category_id"]',
         right='label = cat2label[ann["category_id"]]',
     )
-    limits = 'Of a few ids it cannot tell COCO from another data set of as many classes.'
+    limits = 'With few ids it cannot tell COCO from another data set with as many classes.'
     advice = (
         "Things: load the annotations with `dataset_type='CocoDataset'` (it numbers the names), or renumber: "
         '`cat2label = {{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. COCO-Stuff maps: `python '

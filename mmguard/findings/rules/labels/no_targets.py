@@ -124,12 +124,13 @@ class ImagesWithoutTarget(AnnotationRule):
         wrong='if not len(targets): return {}',
         right="losses = align_losses(losses, model)  # or custom_hooks=[dict(type='RankGuardHook')]",
     )
-    limits = 'It does not know heads of your own, and training on one GPU is not affected.'
+    limits = 'It cannot judge a head that it does not know. Training on one GPU is not affected.'
     advice = (
-        'Keep such images: they teach the background. See whether a batch of them gives the losses, and reaches the '
-        'parameters, that others do. If not, add zero times the output of the branch to the loss, or write `losses = '
-        'mmguard.distributed.align_losses(losses, model)` in the loop, RankGuardHook in custom_hooks of an mmengine '
-        'config. If only parameters differ between the ranks, find_unused_parameters=True is enough.'
+        'Keep such images: they teach the background. Run the model on a batch of them, and compare the names of the '
+        'losses, and the parameters with a gradient, with those of another batch. If some are missing, add zero times'
+        ' the output of the branch to the loss, or write `losses = mmguard.distributed.align_losses(losses, model)` '
+        'in the loop (with mmengine: RankGuardHook in custom_hooks). If only parameters differ between the ranks, '
+        'find_unused_parameters=True is enough.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

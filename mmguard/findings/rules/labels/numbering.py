@@ -128,10 +128,10 @@ class GapsInIds(DataRule):
     example = Example(wrong='labels 0, 1, 4 with num_classes=3', right='label_map={4: 2}')
     limits = 'An id after the gap may also be void or a slip; its edit asks.'
     advice = (
-        'Find out which class each id is. If all are classes, one table for all splits renumbers them in the order of '
-        'the class list: of these `label_map={pairs}`, in GuardSegLabels or where the files are written (of '
-        'annotations: the category ids). If one is void or a slip, ignore or correct it. Do not raise num_classes to '
-        'the highest id.'
+        'Find out which class each id is. If all are classes, renumber them in the order of the class list, with one '
+        'table for all splits: `label_map={pairs}` in GuardSegLabels, or when the files are written; in annotations '
+        'change the category ids. If one is void or a slip, ignore or correct it. Do not raise num_classes to the '
+        'highest id.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -183,16 +183,16 @@ class HugeIds(DataRule):
     summary = 'Ids of a database, of instances or of segments are used as class labels.'
     title = 'Ids such as {values} are not class labels.'
     why = (
-        'They were never renumbered to 0..N-1. On a GPU the failed lookup shows later and elsewhere, for instance as '
-        'an assertion about boxes that are right.'
+        'They were not renumbered to 0..N-1, so a lookup by label fails. On a GPU the error appears later and '
+        'elsewhere, for instance as an assertion about boxes that are right.'
     )
     example = Example(wrong='"category_id": 90000417', right='"category_id": 3')
     limits = 'Ids below 5,000 are left to other rules.'
     advice = (
-        'Renumber the ids to 0..{last}. Of categories: `label = sorted(cat_ids).index(cat_id)`, or a data set class '
-        'that does so (CocoDataset of mmdet); leave the boxes. Label maps of instance or panoptic ids are the wrong '
-        'files: in Cityscapes use *_gtFine_labelTrainIds.png, in COCO panoptic the category is in segments_info of the '
-        'JSON.'
+        'Renumber the ids to 0..{last}. For category ids write `label = sorted(cat_ids).index(cat_id)`, or use a data'
+        ' set class that does so (CocoDataset of mmdet); the boxes stay as they are. Label maps that hold instance or'
+        ' panoptic ids are the wrong files: use *_gtFine_labelTrainIds.png of Cityscapes; COCO panoptic stores the '
+        'category in segments_info of its JSON.'
     )
     pytorch = (
         'Renumber the ids to 0..{last} when the data set is read (torchvision detectors count from 1): label = '

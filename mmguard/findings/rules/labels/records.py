@@ -20,14 +20,14 @@ class DuplicateIds(AnnotationRule):
     code = 'MG147'
     summary = 'Images, annotations or categories are listed twice.'
     title_names = 'Categories with different ids share a name.'
-    why = 'COCO looks up by id: the later one wins, the other is never read, and the evaluation counts wrongly.'
+    why = 'Records are looked up by id: of two with the same id only the later is read, and the evaluation is wrong.'
     example = Example(wrong='"images": [{"id": 1}, {"id": 1}]', right='"images": [{"id": 1}, {"id": 2}]')
-    limits = 'A merged file does not say to which of two images with one id an annotation belongs.'
+    limits = 'If two images share an id, the file does not say to which of them an annotation belongs.'
     advice = (
-        'Merge the files again, and number images, annotations and categories while they are apart, together with '
-        'image_id and category_id. If two categories share a name, give all annotations the id of one and remove the '
-        'other from "categories" (num_classes stays), or rename it. Of Labelme, write its own image into `imagePath` '
-        'of each JSON, or join their shapes.'
+        'Go back to the files that were merged: give every image, annotation and category a new id first, with '
+        'image_id and category_id changed accordingly, and then merge them. If two categories share a name, give all '
+        'annotations the id of one and remove the other from "categories" (num_classes stays), or rename it. If '
+        'Labelme files share an image, write the right name into `imagePath` of each, or join their shapes.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -141,10 +141,10 @@ class WrongRecords(AnnotationRule):
     )
     limits = 'It knows what the readers of each format need, not what your own reader allows.'
     advice = (
-        'Correct the places listed (delete hidden folders), or export the file again. In COCO "images", "annotations" '
-        'and "categories" are lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers, names are texts. '
-        'XML has no namespace, and a size. Labelme shapes have a label, and imagePath is relative to the JSON. Where '
-        'folders are the classes, each split has the same.'
+        'Correct the places listed, or export the file again. COCO: "images", "annotations" and "categories" are '
+        'lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers; names are texts. VOC XML: no '
+        'namespace, and a size. Labelme: every shape has a label, and imagePath is relative to the JSON. Folders as '
+        'classes: the same folders in each split, without hidden ones.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -209,7 +209,7 @@ class UnnamedCategories(DataRule):
         wrong='"category_id": 9, "categories": [{"id": 1, "name": "cat"}]',
         right='"categories": [{"id": 1, "name": "cat"}, {"id": 9, "name": "dog"}]',
     )
-    limits = 'Whether the list or the annotations are wrong, the file does not say.'
+    limits = 'The file does not say whether the list or the annotations are wrong.'
     advice = (
         'Look up in the tool that wrote the file what these ids are, and add them to "categories", `{{"id": {first}, '
         '"name": "..."}}`, or correct the category_id. If all annotations count from 0 where the categories count from '

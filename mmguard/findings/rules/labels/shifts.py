@@ -39,12 +39,12 @@ class ReduceZeroHidesClass(DataRule):
     needs = ('config',)
     summary = 'reduce_zero_label=True where 0 is a class.'
     title = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'
-    why = 'Nothing crashes: class 0 is never trained on, all others are displaced, and the last one never occurs (nan).'
+    why = 'Nothing crashes: class 0 is ignored, all others are trained one too low, and the last never occurs (nan).'
     example = Example(
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
         right='reduce_zero_label=False',
     )
-    limits = 'A large share of 0 may be unlabelled on purpose: that is the question of its edit.'
+    limits = 'It cannot tell a class from a large unlabelled area: its edit asks.'
     advice = (
         'Look at one of the files, and at the class list. If 0 is a class, write `reduce_zero_label=False` in the data '
         'sets and loaders of all splits, and count it: `num_classes={enough}`. If 0 is unlabelled, keep the shift, and '
@@ -138,13 +138,13 @@ class LabelMapBeforeShift(DataRule):
     code = 'MG126'
     needs = ('config',)
     summary = 'label_map names raw values, but reduce_zero_label subtracts 1 before the map is applied.'
-    why = 'Every entry of the map meets the neighbour of the value that it was written for.'
+    why = 'The map is applied to shifted values: an entry written for 7 is then applied to the pixels that were 8.'
     example = Example(wrong='reduce_zero_label=True, label_map={7: 0}', right='label_map={6: 0}  # 7 is 6 then')
     limits = 'A map whose keys also fit the shifted values is not seen.'
     advice = (
-        'Write the map for the shifted values, `label_map={shifted}`, or `reduce_zero_label=False` and map 0 to the '
-        'ignored label, too. If the config has no map, the data set class makes one from its class list: leave '
-        'out that list, or the shift.'
+        'Subtract 1 from the keys of the map, `label_map={shifted}`, or write `reduce_zero_label=False` and map 0 to '
+        'the ignored label as well. If the config has no map, the data set class makes one from its class list: leave'
+        ' out that list, or the shift.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

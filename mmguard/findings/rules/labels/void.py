@@ -98,8 +98,8 @@ class ShiftedVoid(DataRule):
     limits = '254 next to 255 may be void of another kind; a frequent 255 may be unlabelled on purpose.'
     advice = (
         'Find where 1 is subtracted, by hand when the files were saved or by a transform, and remove it: mmseg '
-        'subtracts by itself and keeps 255, `reduce_zero_label=True` where 0 is unlabelled, `reduce_zero_label=False` '
-        'where it is a class. Of files that were saved with the shift map what it moved back: `label_map={{254: '
+        'subtracts by itself and keeps 255, `reduce_zero_label=True` where 0 is unlabelled, `reduce_zero_label=False`'
+        ' where it is a class. If the files were saved with the shift, map the moved value back: `label_map={{254: '
         '{void}}}`.'
     )
     pytorch = (

@@ -56,7 +56,7 @@ class RefusedRows(YoloRule):
         'points of an oriented box, and of keypoints a box and as many numbers as `kpt_shape` in data.yaml says.'
     )
     example = Example(wrong='0 0.5 0.5 0.1', right='0 0.5 0.5 0.1 0.1')
-    limits = 'Of other orders of the columns it knows only pixels with the class last.'
+    limits = 'It knows one other order of the columns: pixels with the class last.'
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if share(self.count(labels), yolo_of(labels).rows) > MOST:
@@ -126,7 +126,7 @@ class RowsOfAnotherTask(YoloRule):
         'the set ("only boxes will be used and all segments will be removed"): segmentation has no mask to learn.'
     )
     example = Example(wrong='0 0.5 0.5 0.1 0.1 among outlines', right='0 0.45 0.45 0.55 0.45 0.55 0.55 0.45 0.55')
-    limits = 'Sets of keypoints are not judged. Which task is trained is not known: most rows do not decide it.'
+    limits = 'It does not judge keypoints, nor know which task is trained: most rows do not decide it.'
     advice = (
         'Which task do you train? Segmentation, or oriented boxes: draw the objects that are boxes as outlines, too, '
         'in every file. Detection: write the box around each outline (`(min(xs) + max(xs)) / 2`, `(min(ys) + max(ys)) '
@@ -196,7 +196,7 @@ class ImagesWithoutLabelFile(YoloRule):
     summary = 'Images have no label file: they are trained as background.'
     why = 'That is right if nothing is in them. Objects of a missing label file are learnt as background.'
     example = Example(wrong='images/train/7.jpg without labels/train/7.txt', right='labels/train/7.txt, perhaps empty')
-    limits = 'Whether an image shows an object is not looked at.'
+    limits = 'It does not look whether an image shows an object.'
     advice = (
         'Look at a few of them. If an object is in them, label it; if not, an empty label file says so: `touch '
         'labels/7.txt`. If label files have no image, rename them: names agree letter by letter (case, leading zeros, '

@@ -69,7 +69,7 @@ class SkippedCollective(RunRule):
     summary = 'A rank skipped a collective in which others wait, or called another one.'
     why = 'Every rank must come to the same collectives in the same order; else the others wait until a timeout.'
     example = Example(wrong='if rank == 0: dist.all_reduce(loss)', right='dist.all_reduce(loss)')
-    limits = 'It reads what the first rank raised; which line skipped the collective it does not know.'
+    limits = 'It reads what the first rank raised, and does not know which line skipped the collective.'
     advice = (
         'Look for a branch that only one rank takes: `if rank == 0`, a batch without targets, an early return, a '
         'metric or a checkpoint. RankGuardHook names the losses that a rank lacks, and their samples.'

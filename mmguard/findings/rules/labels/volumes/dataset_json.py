@@ -67,7 +67,7 @@ class LabelList(DeclaredCause):
         wrong='"labels": {"background": 0, "liver": 1, "tumor": 4}',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
     )
-    limits = 'Whether a name belongs to its number, it cannot tell.'
+    limits = 'It cannot tell whether a name belongs to its number.'
     advice = (
         'Write name: integer, each name once, `"background": 0` first and "ignore" last: `"labels": {{"background": 0, '
         '"liver": 1, "tumor": 2, "ignore": 3}}`. Renumber label files only where their own values have a gap: '
@@ -131,15 +131,15 @@ class RegionList(DeclaredCause):
     code = 'MG182'
     declared = ('regions',)
     summary = 'Regions are declared, but regions_class_order does not fit them.'
-    why = 'Region-based training predicts overlapping regions; the order says which label each writes, largest first.'
+    why = 'Regions overlap, and one mask is predicted for each: the order says which label each writes, largest first.'
     example = Example(
         wrong='"labels": {"background": 0, "whole": [1, 2], "core": [2]}',
         right='"regions_class_order": [1, 2] next to these labels',
     )
-    limits = 'Which region holds which, it takes from their order.'
+    limits = 'It assumes that the regions are listed from the largest to the smallest.'
     advice = (
-        'One entry per region but background, in the order of labels: `"labels": {{"background": 0, "whole": [1, 2], '
-        '"core": [2]}}, "regions_class_order": [1, 2]`.'
+        'Write one label per region, without background, in the order of `labels`: `"labels": {{"background": 0, '
+        '"whole": [1, 2], "core": [2]}}, "regions_class_order": [1, 2]`.'
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:

@@ -41,10 +41,10 @@ class UnexpectedValues(VolumeCause):
     )
     limits = 'It cannot tell a slip, a forgotten class and "not annotated" apart: look at the slices.'
     advice = (
-        'Valid are {valid}: look at the slices named. Correct a slip there; declare a class in `"labels"`, or renumber '
-        'files that use other numbers, by names, not by order. If a value (255, -1) marks what was not annotated, '
-        'write {next} and declare `"ignore": {next}`. Threshold gray levels around 0 and 255. Do not make background '
-        'of what you did not look at.'
+        'Look at the slices named; valid are {valid}. Correct a slip there; declare a class in `"labels"`, or '
+        'renumber files that use other numbers, by the names of the classes, not by their order. If a value (255, -1)'
+        ' marks what was not annotated, write {next} and declare `"ignore": {next}`. Threshold gray levels around 0 '
+        'and 255. Do not turn values into background before you have looked at them.'
     )
 
     needs = ()

@@ -39,7 +39,7 @@ class GridsDiffer(VolumeCause):
         wrong='label 112x160x128, image 112x160x127',
         right='sitk.Resample(label, image, sitk.Transform(), sitk.sitkNearestNeighbor)',
     )
-    limits = 'Which of two headers is wrong, it does not know. Equal grids may still be of two different volumes.'
+    limits = 'It does not know which of two headers is wrong. Equal grids may still be of two different volumes.'
     advice = (
         'Look at them one over the other: `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If the voxels fit, '
         'copy the header, `label.CopyInformation(image)`; if not, resample the label onto the image with '
@@ -161,7 +161,7 @@ class NothingLabelled(VolumeCause):
     usual_certainty = LIKELY
     severity = 'warning'
     summary = 'Label files without a single voxel of a class.'
-    why = 'Right for cases without a finding; else an export without its labels, and a case that teaches "nothing".'
+    why = 'Right for a case without a finding; if not, the export dropped labels, and the case teaches "nothing".'
     example = Example(
         wrong='a case that was not annotated, its label file all 0',
         right='its label file all "ignore", or the case left out',
@@ -169,8 +169,8 @@ class NothingLabelled(VolumeCause):
     limits = 'It cannot tell a healthy case from one that was not annotated.'
     advice = (
         'Look at the cases named, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If they are healthy, keep '
-        'them. What was not annotated is not background: leave such cases out, or declare `"ignore": {next}` and write '
-        'it into them.'
+        'them. A case that was not annotated is not background: leave it out, or declare `"ignore": {next}` and write'
+        ' that value into it.'
     )
 
     def describe(self, facts: LabelFacts) -> Dict[str, int]:
@@ -185,17 +185,17 @@ class VolumesFine(Verdict):
     kinds = ('voxels',)
     needs = ('volumes',)
     summary = 'Your nnU-Net data set is fine.'
-    why = 'Whatever is wrong in training, changing labels would only hide it.'
+    why = 'A training that fails with these labels fails for another reason; changing labels would hide it.'
     example = Example(
         wrong='a training that dies on data preprocessed before the labels were corrected',
         right='nnUNetv2_plan_and_preprocess -d DATASET_ID',
     )
     limits = 'It cannot tell whether a declared label is the right one for its voxels.'
     advice = (
-        'Go on with `nnUNetv2_plan_and_preprocess -d DATASET_ID`; preprocess again what was preprocessed from older '
-        'labels. If the data set is of nnU-Net v1, it is as v1 wants it; for v2 convert it first: '
-        '`nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`, one of the Decathlon '
-        '`nnUNetv2_convert_MSD_dataset -i FOLDER`.'
+        'Continue with `nnUNetv2_plan_and_preprocess -d DATASET_ID`, also if an older version of the labels was '
+        'preprocessed before. A data set in the format of nnU-Net v1 has to be converted for v2: '
+        '`nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`, or `nnUNetv2_convert_MSD_dataset -i '
+        'FOLDER` for the Decathlon.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
