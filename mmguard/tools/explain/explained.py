@@ -26,6 +26,8 @@ _RANKS = 256
 _SEARCHED = 1 << 17
 #: Findings that need the images next to the labels.
 _OF_IMAGES = ('MG129', 'MG130')
+#: Findings about other versions of a framework than the log is of.
+_OF_VERSIONS = ('MG227',)
 
 #: Cause for an error of the scan or the config whose code no cause lists.
 _UNFORESEEN = Cause('unforeseen', 'An error in labels or config that no known cause of this message foresees.')
@@ -165,8 +167,10 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
         found.causes, found.refuted = weigh(signature, pieces, facts, known)
     taken = {finding.code for weighed in found.causes for finding in weighed.findings}
     found.more = [f for f in known.findings if f.code not in taken and f.severity == ERROR]
-    if signature is not None and found.more and _is_about_data(signature, found.causes):
-        found.causes.insert(0, Weighed(_UNFORESEEN, CONFIRMED, (found.more.pop(0),)))
+    unforeseen = [finding for finding in found.more if finding.code not in _OF_VERSIONS]
+    if signature is not None and unforeseen and _is_about_data(signature, found.causes):
+        found.more.remove(unforeseen[0])
+        found.causes.insert(0, Weighed(_UNFORESEEN, CONFIRMED, (unforeseen[0],)))
     return found
 
 

@@ -15,6 +15,8 @@ from mmguard.labels.numbering import FRAMEWORKS, IDS
 from mmguard.text import describe_error
 from mmguard.tools.explain.explained import Explanation, Known
 
+#: Finding that a config is of a generation whose keys no other rule reads.
+_OLD_CONFIG = 'MG227'
 #: Finding that ids may be labels, for an unknown framework.
 _PERHAPS_IDS = 'MG138'
 
@@ -50,7 +52,8 @@ def look(
     reported = [finding for finding in findings if finding.severity != INFO or finding.code == _PERHAPS_IDS]
     unique = {(finding.code, finding.title): finding for finding in reported}
     ranked = sorted(unique.values(), key=lambda finding: (SEVERITIES.index(finding.severity), sort_key(finding)))
-    return Known(tuple(ranked), checked, scanned, options.num_classes), problems
+    is_read = checked and all(finding.code != _OLD_CONFIG for finding in ranked)
+    return Known(tuple(ranked), is_read, scanned, options.num_classes), problems
 
 
 def _check(config: str, run_code: bool) -> List[Finding]:

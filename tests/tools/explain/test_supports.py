@@ -8,6 +8,8 @@ from typing import List, Tuple
 import pytest
 from explained_logs import explain_log, format_traceback
 
+from mmguard.config.read import ReadConfig
+from mmguard.findings import diagnose
 from mmguard.tools.explain.explained import POSSIBLE, SUPPORTED, Explanation, Known
 
 TABLE = '2025-03-02 08:00:00,000 - mmseg - INFO - \n+-------+------+-----+\n| Class | IoU  | Acc |\n+-------+------+-----+\n|  roof | 0.0  | nan |\n|  lawn | 71.2 | 80.1 |\n+-------+------+-----+\n'
@@ -209,3 +211,21 @@ def test_the_log_puts_the_cause_first(log: str, first: str, standing: str, never
     assert names[first] == standing
     assert never not in names
     assert list(names).index(first) == 0 or (standing == POSSIBLE and list(names).index(first) < 3)
+
+
+@pytest.mark.parametrize(
+    'log',
+    [
+        TABLE,
+        format_traceback('IndexError: Target 9 is out of bounds.', ('/w/mmseg/losses.py', 'F.cross_entropy(x, y)')),
+        format_traceback(
+            'ValueError: need at least one array to concatenate', ('/w/mmdet/samplers.py', 'np.concatenate(x)')
+        ),
+    ],
+)
+def test_a_config_of_another_version_did_not_end_a_training_of_that_version(log: str) -> None:
+    old = diagnose(config=ReadConfig(dict(data=dict(train=dict(img_dir='a', ann_dir='b')))))
+    assert 'MG227' in [finding.code for finding in old]
+    found = explain_log(log, Known((*old,)))
+    assert 'unforeseen' not in dict(keys(found))
+    assert 'MG227' in [finding.code for finding in found.more]
