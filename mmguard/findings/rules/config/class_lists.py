@@ -157,7 +157,7 @@ class ForeignClasses(ConfigRule):
                     'Use BaseSegDataset, with the file names and the shift of this class.',
                     *use_base_dataset(dataset),
                     question=f'Is this data of your own, with files named as those of {dataset.name}?',
-                    if_not=f'List a choice of the names of {dataset.name}, or set the file names by hand.',
+                    if_not=f'Use names of the list of {dataset.name}, or set the file names by hand.',
                 )
                 words = dict(kind=dataset.name, names=listing(foreign, 5))
                 yield self.report_at(dataset.place('metainfo.classes'), names, words, edits=[edit])

@@ -139,7 +139,9 @@ class LabelMapBeforeShift(DataRule):
     needs = ('config',)
     summary = 'label_map names raw values, but reduce_zero_label subtracts 1 before the map is applied.'
     why = 'The map is applied to shifted values: an entry written for 7 is then applied to the pixels that were 8.'
-    example = Example(wrong='reduce_zero_label=True, label_map={7: 0}', right='label_map={6: 0}  # 7 is 6 then')
+    example = Example(
+        wrong='reduce_zero_label=True, label_map={7: 0}', right='label_map={6: 0}  # reduce_zero_label made 6 of 7'
+    )
     limits = 'A map whose keys also fit the shifted values is not seen.'
     advice = (
         'Subtract 1 from the keys of the map, `label_map={shifted}`, or write `reduce_zero_label=False` and map 0 to '
