@@ -34,11 +34,9 @@ _PLACEHOLDERS = {
     'enough': 'the highest label + 1',
     'first': 'the lowest id that is meant',
     'last': 'num_classes - 1',
-    'least': 'the lowest id of the categories',
     'next': 'the first number above the declared labels',
     'pairs': 'the table from each id to its class',
     'shifted': 'the same table with 1 subtracted from each key',
-    'valid': 'the declared values',
     'void': 'the ignored label',
 }
 
