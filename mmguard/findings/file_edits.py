@@ -26,9 +26,10 @@ def rewrite(
 
 
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
-    """Yield an edit that leaves out the rows of a class that does not exist, of YOLO label files."""
+    """Yield an edit that leaves out the rows of a class that does not exist and no ``nc`` counts, of YOLO labels."""
     labels = facts.labels
-    if labels is not None and annotations_of(labels).yolo is not None:
+    found = None if labels is None else annotations_of(labels).yolo
+    if labels is not None and found is not None and not any(0 <= value < found.nc for value in labels.values):
         question = question or f'May the objects of class {listing(sorted(labels.values))} go?'
         yield from rewrite(rule, facts, 'Leave these rows out.', ASKS, question, num_classes=labels.num_classes)
 
