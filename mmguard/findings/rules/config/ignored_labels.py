@@ -23,6 +23,7 @@ class IgnoredLabelsAgree(ConfigRule):
     """Parts of a config that ignore different labels."""
 
     code = 'MG208'
+    blames_labels = True
     aliases = ('MG114',)
     summary = 'Head, losses, metric and fill values do not ignore the same label.'
     title = '{value} is ignored here, but {first} in the head ({place}).'
@@ -41,6 +42,12 @@ class IgnoredLabelsAgree(ConfigRule):
         'Find out which label is unlabelled in the files (`mmguard scan CONFIG` counts them; 255 is usual), and write '
         'it as ignore_index in heads, losses and metric, and as the value that transforms fill in.'
     )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        labels = facts.labels
+        for found in super().find(facts):
+            part = 0.0 if labels is None else share(labels.histogram.get(found.value, 0), labels.total)
+            yield replace(found, evidence=f'{found.evidence}; {100 * part:.3g} % of the pixels') if part else found
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         places = find_ignored_labels(config)
@@ -85,6 +92,7 @@ class IgnoredClass(ConfigRule):
     """An ignore_index that is one of the classes."""
 
     code = 'MG209'
+    blames_labels = True
     looks_at = ('config', 'labels')
     aliases = ('MG113',)
     summary = 'ignore_index is a valid class.'
