@@ -13,7 +13,7 @@ from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit, FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, POSSIBLE, WARNING, Finding
 from mmguard.findings.order import sort_key
-from mmguard.findings.rule import DataRule, Facts, Reread, Rule, Verdict, common_placeholders
+from mmguard.findings.rule import Facts, Reread, Rule, Verdict
 from mmguard.findings.rules import RULES
 from mmguard.findings.usual_edits import guard_evaluation
 from mmguard.findings.views import share
@@ -220,25 +220,23 @@ SLIPS = 0.05
 
 def ask_for_losses(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
     """Return an edit with the number of objects that it leaves out in its question; nothing if they are too many."""
-    counts = [0, 0, 0, 0]
-    for facts, _ in splits if edit.files else ():
-        numbers = (*_count_objects(facts.labels), *_count_objects((apply_edit(edit, facts) or facts).labels))
-        counts = [sum(pair) for pair in zip(counts, numbers)]
-    objects, taught, objects_after, taught_after = counts
-    if objects_after >= objects:
+    before = [_count_objects(facts.labels) for facts, _ in splits]
+    after = [_count_objects((apply_edit(edit, facts) or facts).labels) for facts, _ in splits if edit.files] or before
+    (objects, taught), (left, taught_after) = (map(sum, zip(*counts)) for counts in (before, after))
+    if left >= objects:
         return [edit]
     if share(taught - taught_after, taught) > SLIPS:
         return []
-    count = f'{objects - objects_after:,} of {quantity(objects, "object")}'
+    count = f'{objects - left:,} of {quantity(objects, "object")}'
     question = f'{edit.question.rstrip("?")} ({count})?' if edit.question else f'May {count} go?'
     return [replace(edit, applicability=ASKS if edit.applicability == SAFE else edit.applicability, question=question)]
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int]:
     """Count the objects in annotation files, readable or not, and those without crowds and boxes without area."""
-    if labels is None or labels.annotations is None:
+    found = None if labels is None else labels.annotations
+    if labels is None or found is None:
         return 0, 0
-    found = labels.annotations
     refused = found.yolo.rows - found.annotations if found.yolo is not None else 0
     invalid = max(sum(labels.values.values()), sum(found.unnamed.values()))
     return found.annotations + refused, sum(found.usable.values()) + invalid + refused
@@ -320,13 +318,7 @@ def diagnose_for(framework: str, facts: LabelFacts, roots: Sequence[str] = ()) -
 
 def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
     """Return the findings that have an advice for plain PyTorch, with it."""
-    rules = {rule.code: rule() for rule in RULES if rule.pytorch}
-    found = []
-    for finding in diagnose(facts, rules=list(map(type, rules.values()))):
-        rule = rules[finding.code]
-        words = {**common_placeholders(facts), **(rule.describe(facts) if isinstance(rule, DataRule) else {})}
-        found.append(replace(finding, advice=rule.pytorch.format(**words)))
-    return found
+    return diagnose(facts, rules=[rule for rule in RULES if rule.pytorch], options={'framework': PYTORCH})
 
 
 def advise_nnunet(raw_folder: str) -> Sequence[str]:
