@@ -39,7 +39,6 @@ class Declared:
     #: Split -> folders and lists of images as written.
     splits: Dict[str, List[str]] = field(default_factory=dict)
     faults: List[str] = field(default_factory=list)  #: Faults that stop ultralytics.
-    nc: int = 0  #: As written; 0: it is not.
 
 
 def is_data_yaml(path: str) -> bool:
@@ -98,7 +97,7 @@ def read_data_yaml(path: str) -> Declared:
         count = None
     if names and count is not None and count != len(names):
         said.faults.append(f'nc is {count}, names has {len(names)}: ultralytics stops')
-    said.num_classes, said.nc = len(names) or count, count or 0
+    said.num_classes = len(names) or count
     twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
     said.faults += [f'the name {shorten(name)} is that of several classes' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]

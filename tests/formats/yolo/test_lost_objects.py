@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List
 
+import numpy as np
 import pytest
-from texts import add, make, scanned
+from PIL import Image
+from texts import add, make
 
 from mmguard.cli import main
 
@@ -84,10 +86,51 @@ def test_a_share_that_is_no_slip_is_not_left_out(names: int, label: int, rows: i
 def test_names_are_completed_where_nc_counts_the_classes(count: int, labels: List[int], tmp_path: Path) -> None:
     root = make(tmp_path / 'set', nc=count)
     add(root, 9, *(f'{label} .5 .5 .1 .1' for label in labels))
-    found = findings_of(root)
+    found = findings_of(root / 'data.yaml')
     assert 'MG168' in found
     assert not any(edit['files'] for one in found.values() for edit in one['edits'])
-    assert set(scanned(root, tmp_path / 'scan.json')) == {'', 'MG168'}
+
+
+def write_maps(root: Path) -> Path:
+    root.mkdir()
+    for number in range(6):
+        Image.fromarray(np.arange(100, dtype=np.uint8).reshape(10, 10) % 9).save(root / f'{number}.png')
+    return root
+
+
+def write_rows(root: Path) -> Path:
+    add(make(root), 5, *['31 .5 .5 .1 .1'] * 7)
+    return root
+
+
+@pytest.mark.parametrize(
+    ('target', 'options', 'is_openmmlab'),
+    [
+        (write_rows, (), False),
+        (write_maps, ('--num-classes', '4'), False),
+        (lambda path: write_coco(path.with_suffix('.json'), {}), ('--framework', 'mmdet', '--num-classes', '1'), True),
+        (
+            lambda path: write_coco(path.with_suffix('.json'), {}),
+            ('--framework', 'torchvision', '--num-classes', '2'),
+            False,
+        ),
+    ],
+)
+def test_the_advice_is_that_of_the_framework(target: Any, options: Any, is_openmmlab: bool, tmp_path: Path) -> None:
+    found = [one for one in findings_of(target(tmp_path / 'set'), *options).values() if one['severity'] == 'error']
+    assert found
+    assert any('metainfo' in one['advice'] for one in found) is is_openmmlab
+
+
+@pytest.mark.parametrize(('size', 'share'), [(8, 2), (5, 3), (11, 7)])
+def test_two_values_and_one_class_may_be_a_sigmoid(size: int, share: int, tmp_path: Path) -> None:
+    (tmp_path / 'set').mkdir()
+    for number in range(3):
+        label = np.arange(size * size).reshape(size, size) % share == 0
+        Image.fromarray(label.astype(np.uint8)).save(tmp_path / f'set/{number}.png')
+    (edit,) = findings_of(tmp_path / 'set', '--num-classes', '1')['MG215']['edits']
+    assert (edit['options'], edit['applicability']) == ({'num_classes': 2}, 'asks')
+    assert '--num-classes 2' in edit['if_not']
 
 
 @pytest.mark.parametrize(

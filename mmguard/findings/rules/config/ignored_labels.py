@@ -43,12 +43,6 @@ class IgnoredLabelsAgree(ConfigRule):
         'it as ignore_index in heads, losses and metric, and as the value that transforms fill in.'
     )
 
-    def find(self, facts: Facts) -> Iterator[Finding]:
-        labels = facts.labels
-        for found in super().find(facts):
-            part = 0.0 if labels is None else share(labels.histogram.get(found.value, 0), labels.total)
-            yield replace(found, evidence=f'{found.evidence}; {100 * part:.3g} % of the pixels') if part else found
-
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         places = find_ignored_labels(config)
         first = leading(config, places)

@@ -85,7 +85,7 @@ class NoFractions(YoloRule):
     code = 'MG164'
     fault = BEYOND
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
-    title_turned = 'Rows have a negative width or height, as of boxes whose corners were swapped.'
+    title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
     title_pixels = 'The coordinates are pixels; YOLO wants fractions of the image, all in [0, 1].'
     why = 'Ultralytics allows 0.01 on either side; with one number beyond that it leaves out the whole image.'
     example = Example(wrong='0 320 240 64 48', right='0 0.5 0.5 0.1 0.1')
@@ -108,12 +108,10 @@ class NoFractions(YoloRule):
     def choose_title(self, facts: LabelFacts) -> str:
         if self._are_pixels(facts):
             return self.title_pixels
-        return self.title_turned if yolo_of(facts).turned == self.count(facts) else self.summary
+        return self.title_turned if yolo_of(facts).turned else self.summary
 
     def evidence(self, facts: LabelFacts) -> str:
-        turned = yolo_of(facts).turned
-        negative = f'; {quantity(turned, "row")} with a negative width or height' if turned else ''
-        return f'{super().evidence(facts)}{negative}; {quantity(yolo_of(facts).left_out, "image")} left out'
+        return f'{super().evidence(facts)}; {quantity(yolo_of(facts).left_out, "image")} left out'
 
     def _are_pixels(self, facts: LabelFacts) -> bool:
         found = yolo_of(facts)
@@ -161,11 +159,8 @@ class DataYaml(YoloRule):
         'kpt_shape|flip_idx': 'Write `kpt_shape: [17, 3]`, with every keypoint once in `flip_idx`.',
         'names no|no path': 'Name the folders of `train` and `val`.',
         'nc|names?': 'Complete `names`, one for each class, as a table from 0 on (0: cat, 1: dog), and delete `nc`.',
-        'folders': (
-            'Label files belong in the folder of the images with its last `images` replaced by `labels` '
-            '(data/images/a.jpg, data/labels/a.txt), or next to the images where no folder is called `images`: rename '
-            'the folder, or move the files.'
-        ),
+        'folders': 'Move the label files to the folder of the images with its last `images` replaced by `labels` '
+        '(data/images/a.jpg, data/labels/a.txt), or next to the images where no folder is called `images`.',
     }
     advice = ' '.join(ways.values())
 
@@ -176,18 +171,19 @@ class DataYaml(YoloRule):
         return self.summary if super().count(facts) else self.title_elsewhere
 
     def find(self, facts: Facts) -> Iterator[Finding]:
-        assert facts.labels is not None
-        elsewhere = yolo_of(facts.labels).elsewhere
+        elsewhere = yolo_of(facts.labels).elsewhere if facts.labels is not None else ()
         for found in super().find(facts):
-            faults = [fault.partition(': ')[2] for fault in self.files(facts.labels)] + ['folders'] * bool(elsewhere)
-            keys = [next((key for key in self.ways if re.search(rf'\b({key})\b', fault)), '') for fault in faults]
-            advice = ' '.join(way for key, way in self.ways.items() if key in keys)
-            yield replace(found, places=tuple(elsewhere), advice=advice)
+            yield replace(found, places=tuple(elsewhere))
+
+    def choose_advice(self, facts: Facts) -> str:
+        assert facts.labels is not None
+        faults = [fault.partition(': ')[2] for fault in self.files(facts.labels)]
+        faults += ['folders'] * bool(yolo_of(facts.labels).elsewhere)
+        keys = [next((key for key in self.ways if re.search(rf'\b({key})\b', fault)), '') for fault in faults]
+        return ' '.join(way for key, way in self.ways.items() if key in keys)
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         found = yolo_of(facts)
-        if facts.num_classes < found.nc and all(0 <= value < found.nc for value in facts.values):
-            return ('MG102', 'MG107', 'MG127')
         moved = sum(number for _, _, number in found.elsewhere.values())
         return ('MG169', 'MG174') if moved and moved == found.counts.get(NO_LABEL) else ()
 
