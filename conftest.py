@@ -56,6 +56,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'properties/hostile.py',
         'properties/own_datasets.py',
         'properties/planted.py',
+        'properties/planted_models.py',
         'properties/programs.py',
         'properties/test_builder.py',
         'properties/test_dry_run.py',

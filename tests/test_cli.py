@@ -39,7 +39,7 @@ def test_misuse(words, capsys):
         (['fix', 'DIR', '--out', 'NEW', '--num=11'], ['--num', '--num-classes']),
         (['scan', 'DIR', '--num-clases', '11'], ['--num-clases', '--num-classes']),
         (['check', 'CONFIG', '--xyz', '--al'], ['--xyz', '--al', '--all']),
-        (['check', 'CONFIG', 'extra'], []),
+        (['dry-run', 'CONFIG', 'extra'], []),
         (['--vers'], ['--vers', '--version']),
     ],
 )

@@ -12,8 +12,6 @@ from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.text import visible
 from mmguard.version import __version__
 
-#: Values of ``--format``; ``'text'`` is for people, ``'json'`` is what ``--json -`` writes.
-FORMATS = ('text', 'json', 'github', 'sarif', 'junit')
 _LEVELS = {ERROR: 'error', WARNING: 'warning', INFO: 'notice'}
 #: Maximum number of files that one finding is reported at.
 _PLACES = 20
@@ -55,7 +53,7 @@ def _locate(name: str, target: str, roots: Sequence[str]) -> str:
 
 
 def write_entries(name: str, command: str, target: str, entries: Sequence[Entry], failed: Sequence[str] = ()) -> str:
-    """Return entries in one of ``FORMATS``.
+    """Return entries in one of the forms.
 
     Args:
         name (str): ``'github'``, ``'sarif'`` or ``'junit'``.

@@ -8,14 +8,19 @@ import sys
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 from mmguard.errors import CannotRun
-from mmguard.files.regular import read_regular
-from mmguard.findings.finding import SEVERITIES, WARNING, Finding
 from mmguard.text import shorten
 from mmguard.tools.exit_codes import CLEAN, FOUND
-from mmguard.tools.machine_formats import FORMATS, Entry, write_entries
 
 if TYPE_CHECKING:
+    from mmguard.findings.finding import Finding
     from mmguard.findings.rule import Rule
+    from mmguard.tools.machine_formats import Entry
+
+#: Values of ``--format``; ``'text'`` is for people, ``'json'`` is what ``--json -`` writes.
+FORMATS = ('text', 'json', 'github', 'sarif', 'junit')
+#: Those of :mod:`mmguard.findings.finding`, which ``--help`` does not import.
+SEVERITIES = ('error', 'warning', 'info')
+WARNING = 'warning'
 
 #: Largest pyproject.toml, in bytes.
 _LARGEST = 1 << 20
@@ -28,7 +33,7 @@ class Selection(NamedTuple):
     select: Tuple[str, ...] = ()  #: Codes, or beginnings of codes; empty: all.
     ignore: Tuple[str, ...] = ()  #: The same, to leave out.
     fail_on: str = WARNING  #: Least severity that gives exit code 1.
-    format: str = 'text'  #: One of :data:`~mmguard.tools.machine_formats.FORMATS`.
+    format: str = 'text'  #: One of ``FORMATS``.
 
     @property
     def for_people(self) -> bool:
@@ -51,6 +56,8 @@ class Selection(NamedTuple):
 
     def write(self, command: str, target: str, entries: Sequence[Entry], failed: Sequence[str] = ()) -> None:
         """Write annotations, SARIF or JUnit to standard output, if one of them was chosen."""
+        from mmguard.tools.machine_formats import write_entries
+
         if self.format not in ('text', 'json'):
             sys.stdout.write(write_entries(self.format, command, target, entries, failed))
             sys.stdout.flush()
@@ -109,6 +116,8 @@ def selection_of(args: argparse.Namespace) -> Selection:
 
 def _read_settings(folder: str) -> Dict[str, Any]:
     """Return the settings of ``[tool.mmguard]`` in the nearest pyproject.toml at or above a folder."""
+    from mmguard.files.regular import read_regular
+
     path = _find_project(folder)
     if path is None:
         return {}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from mmguard.cli import main
 from mmguard.findings.finding import SEVERITIES, Finding
+from mmguard.tools import selection
 from mmguard.tools.machine_formats import Entry, entry_of, write_entries
 from mmguard.tools.selection import Selection
 
@@ -44,6 +45,10 @@ def own_folder(tmp_path, monkeypatch):
 
 def scan(folder: Path, *options: str) -> int:
     return main(['scan', str(folder), '--num-classes', '3', '--processes', '1', *options])
+
+
+def test_severities_are_those_of_findings():
+    assert selection.SEVERITIES == SEVERITIES
 
 
 @pytest.mark.parametrize('fail_on', SEVERITIES)

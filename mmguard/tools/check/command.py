@@ -11,7 +11,6 @@ from mmguard.errors import CannotRun
 from mmguard.text import quantity, visible
 from mmguard.tools.arguments import add_no_verify, add_run_code, add_verbose
 from mmguard.tools.exit_codes import COULD_NOT_RUN
-from mmguard.tools.machine_formats import entry_of
 from mmguard.tools.selection import add_selection, selection_of
 from mmguard.version import __version__
 
@@ -53,6 +52,7 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
+    from mmguard.tools.machine_formats import entry_of
     from mmguard.tools.outputs import write_json
 
     selection = selection_of(args)

@@ -8,7 +8,6 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Iterator, List, Sequence
 
 from mmguard.tools.arguments import add_run_code, positive
-from mmguard.tools.machine_formats import entry_of
 from mmguard.tools.selection import add_outcome, selection_of
 
 if TYPE_CHECKING:
@@ -52,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.properties.suite import PROPERTIES
     from mmguard.tools.console import Console
     from mmguard.tools.dry_run.render import as_json, as_page, findings_of, show, show_total
+    from mmguard.tools.machine_formats import entry_of
     from mmguard.tools.outputs import write_json, write_output
 
     selection = selection_of(args)

@@ -20,7 +20,6 @@ from mmguard.tools.arguments import (
     processes,
 )
 from mmguard.tools.exit_codes import COULD_NOT_RUN
-from mmguard.tools.machine_formats import entry_of
 from mmguard.tools.selection import add_selection, selection_of
 
 if TYPE_CHECKING:
@@ -151,6 +150,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.scanning.run import run_plan, verify_results
     from mmguard.storage.urls import enter
     from mmguard.tools.console import Console
+    from mmguard.tools.machine_formats import entry_of
     from mmguard.tools.outputs import write_json, write_output
     from mmguard.tools.scan.output import ScanProgress, as_json, as_page, show, show_failed
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,6 @@ AT = 'model.decode_head.loss_decode.class_weight'
 def write(path: Path, weights: Any) -> str:
     if path.suffix == '.npy':
         np.save(path, np.asarray(weights))
-    elif path.suffix == '.pkl':
-        path.write_bytes(pickle.dumps(weights))
     else:
         path.write_text(json.dumps(weights))  # JSON is YAML
     return str(path)
@@ -36,7 +33,7 @@ def loss(weights: Any, scope: str = 'mmseg') -> Part:
     return Part('model.loss', dict(type='CrossEntropyLoss', class_weight=weights), scope)
 
 
-@pytest.mark.parametrize('ending', ['.npy', '.json', '.yaml', '.pkl'])
+@pytest.mark.parametrize('ending', ['.npy', '.json', '.yaml'])
 def test_it_reads_what_mmseg_reads(tmp_path: Path, ending: str) -> None:
     from mmseg.models.losses.utils import get_class_weight
 
@@ -68,7 +65,6 @@ def test_whether_an_ignored_pixel_has_a_weight(tmp_path: Path, count: int, findi
         ('names.json', b'["a"]'),
         ('nan.json', b'[NaN]'),
         ('weights.txt', b'1 2'),
-        ('torn.pkl', b'\x80\x04]'),
     ],
 )
 def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path, name: str, content: Any) -> None:
