@@ -42,7 +42,7 @@ class MoreClassesThanHead(DataRule):
     limits = 'It does not know which of the two is meant, nor whether label maps are numbered by this list.'
     advice = (
         'If all {classes} are to be learnt, write `num_classes={classes}` wherever the model counts them. If not, list '
-        "only the model's classes, in its order (mmdet, mmseg: `metainfo=dict(classes=(...))`); labels of others are "
+        "only the model's classes, in its order (mmdet, mmseg: `metainfo=dict(classes=(...))`); other labels are "
         'left out or ignored then. If label maps are numbered by another list, write that one. Where folders are the '
         'classes, move those out that are not.'
     )

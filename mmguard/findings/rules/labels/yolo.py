@@ -95,7 +95,7 @@ class NoFractions(YoloRule):
         'by its height; make `(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1` of two corners first. If they are '
         'fractions, clip what is outside, and correct a row with no part inside. If many are outside, they were '
         'divided by a wrong size (turned by EXIF, swapped). If a width or height is negative, look whether the box '
-        'fits its object with `abs()` of it, and whether the converter swapped the corners of others, too.'
+        'fits its object with `abs()` of it, and whether the converter swapped more corners.'
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
