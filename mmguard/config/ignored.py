@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tup
 
 from mmguard.config.changes import Path, argument, join_path, key_of, scope_at, walk
 from mmguard.config.classes import MISSING, class_of, default_of, name_of
-from mmguard.config.parts import Part, heads, losses, metrics, preprocessors, stock_loss, transforms
+from mmguard.config.parts import Part, datasets, heads, losses, metrics, preprocessors, stock_loss, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.labels.heads import MULTI_LABEL
 
@@ -65,6 +65,9 @@ def find_ignored_labels(config: ReadConfig) -> List[Ignored]:
     for metric in metrics(config):
         if metric.name in METRICS:
             _add(found, metric, METRICS[metric.name], 'metric')
+    for dataset in datasets(config):
+        if dataset.is_old:  # mmseg 0.x evaluates with the label that the data set ignores
+            _add(found, dataset, 'ignore_index', 'metric')
     return found
 
 

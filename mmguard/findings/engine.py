@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Type
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
 from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings.config_facts import facts_of_config
-from mmguard.findings.edits import MANUAL, Edit, FileChanges
+from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit, FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, POSSIBLE, WARNING, Finding
 from mmguard.findings.order import sort_key
-from mmguard.findings.rule import DataRule, Facts, Reread, Rule, Verdict, common_placeholders
+from mmguard.findings.rule import Facts, Reread, Rule, Verdict
 from mmguard.findings.rules import RULES
 from mmguard.findings.usual_edits import guard_evaluation
+from mmguard.findings.views import share
+from mmguard.text import quantity
 
 #: Compares a program before and after an edit: has ``state`` (``'verified'``, ``'broken'``, ...) and ``reason``.
 Verifier = Callable[[ReadConfig, ReadConfig], Any]
@@ -63,7 +65,7 @@ def _try_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Seq
         same = not finding.places and any(edit.question == known.question for known in edits)
         if not same and holds(edit, finding, splits, rules):
             was_read = bool(edit.files or (edit.options and not edit.config))
-            edits.append(replace(edit, verified=was_read or None))
+            edits += ask_for_losses(replace(edit, verified=was_read or None), splits)
     return _offer(finding, edits)
 
 
@@ -212,6 +214,34 @@ def _holds_in(
     return _keeps(edit, facts.labels, after.labels, is_here)
 
 
+#: Share of the objects that teach something: if an edit leaves out more, they are not slips.
+SLIPS = 0.05
+
+
+def ask_for_losses(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
+    """Return an edit with the number of objects that it leaves out in its question; nothing if they are too many."""
+    before = [_count_objects(facts.labels) for facts, _ in splits]
+    after = [_count_objects((apply_edit(edit, facts) or facts).labels) for facts, _ in splits if edit.files] or before
+    (objects, taught), (left, taught_after) = (map(sum, zip(*counts)) for counts in (before, after))
+    if left >= objects:
+        return [edit]
+    if share(taught - taught_after, taught) > SLIPS:
+        return []
+    count = f'{objects - left:,} of {quantity(objects, "object")}'
+    question = f'{edit.question.rstrip("?")} ({count})?' if edit.question else f'May {count} go?'
+    return [replace(edit, applicability=ASKS if edit.applicability == SAFE else edit.applicability, question=question)]
+
+
+def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int]:
+    """Count the objects in annotation files, readable or not, and those without crowds and boxes without area."""
+    found = None if labels is None else labels.annotations
+    if labels is None or found is None:
+        return 0, 0
+    refused = found.yolo.rows - found.annotations if found.yolo is not None else 0
+    invalid = max(sum(labels.values.values()), sum(found.unnamed.values()))
+    return found.annotations + refused, sum(found.usable.values()) + invalid + refused
+
+
 def remember(reread: Reread) -> Reread:
     """Remember what ``reread`` returned for a config, options and files: several findings try one edit."""
     known: Dict[str, Optional[LabelFacts]] = {}
@@ -288,13 +318,7 @@ def diagnose_for(framework: str, facts: LabelFacts, roots: Sequence[str] = ()) -
 
 def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
     """Return the findings that have an advice for plain PyTorch, with it."""
-    rules = {rule.code: rule() for rule in RULES if rule.pytorch}
-    found = []
-    for finding in diagnose(facts, rules=list(map(type, rules.values()))):
-        rule = rules[finding.code]
-        words = {**common_placeholders(facts), **(rule.describe(facts) if isinstance(rule, DataRule) else {})}
-        found.append(replace(finding, advice=rule.pytorch.format(**words)))
-    return found
+    return diagnose(facts, rules=[rule for rule in RULES if rule.pytorch], options={'framework': PYTORCH})
 
 
 def advise_nnunet(raw_folder: str) -> Sequence[str]:

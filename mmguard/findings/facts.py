@@ -105,6 +105,8 @@ class AnnotationFacts:
             among COCO's own ids; -1: none), ``'unknown'`` (not known for
             a JSON without a config; counted as in ``'file order'``).
         classes_counted (bool): The model's number of classes is not known: ``num_classes`` is what the file needs.
+        framework (str): That of the option ``--framework``; empty: it was not given.
+        ungrouped (int): Categories whose supercategory is ``"none"``.
         min_label (int): The first class; torchvision trains a label below it, 0, as background.
         images_of (dict[str, int]): Category, as in ``instances_of`` -> images that hold it.
         files_with_class (dict[int, int]): Label as trained -> images (VOC: files) that hold it.
@@ -165,6 +167,8 @@ class AnnotationFacts:
     box_examples: Dict[str, List[str]] = field(default_factory=dict)
     unreadable: Dict[str, List[str]] = field(default_factory=dict)
     labelled_by: str = 'file order'
+    framework: str = ''
+    ungrouped: int = 0
     classes_counted: bool = False
     min_label: int = 0
     images_of: Dict[str, int] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.findings.rule import Facts, Rule
 from mmguard.findings.views import annotations_of, listing, share
+from mmguard.findings.yolo import DECLARED
 
 
 def rewrite(
@@ -26,9 +27,10 @@ def rewrite(
 
 
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
-    """Yield an edit that leaves out the rows of a class that does not exist, of YOLO label files."""
+    """Yield an edit that leaves out the rows of a class that does not exist, if a data.yaml does not contradict."""
     labels = facts.labels
-    if labels is not None and annotations_of(labels).yolo is not None:
+    found = None if labels is None else annotations_of(labels).yolo
+    if labels is not None and found is not None and not found.counts.get(DECLARED):
         question = question or f'May the objects of class {listing(sorted(labels.values))} go?'
         yield from rewrite(rule, facts, 'Leave these rows out.', ASKS, question, num_classes=labels.num_classes)
 

@@ -229,7 +229,7 @@ class DataRule(Rule):
             code=self.code,
             title=self.choose_title(labels).format(**words),
             evidence=self.evidence(labels),
-            advice=self.advice.format(**words),
+            advice=self.choose_advice(facts).format(**words),
             certainty=certainty,
             severity=self.severity_of(labels),
             files=tuple(self.files(labels)[:NAMED]),
@@ -253,6 +253,11 @@ class DataRule(Rule):
     def choose_title(self, facts: LabelFacts) -> str:
         """Return the template of the title."""
         return self.title or self.summary
+
+    def choose_advice(self, facts: Facts) -> str:
+        """Return the template of the advice; a scan that shows neither config nor mmdet has that for plain PyTorch."""
+        framework = facts.options.get('framework') or ('pytorch' if facts.reread is not None else 'mmdet')
+        return self.advice if facts.config is not None or framework == 'mmdet' else self.pytorch or self.advice
 
     def describe(self, facts: LabelFacts) -> Dict[str, Any]:
         """Return more words for the templates."""

@@ -41,6 +41,7 @@ class YoloFacts:
         counts (dict[str, int]): Kind -> number.
         reasons (dict[str, int]): Why rows cannot be read -> number.
         in_pixels (int): Rows with a coordinate above 2, which rounding does not explain.
+        turned (int): Boxes outside of [0, 1] with a negative width or height.
         left_out (int): Images that ultralytics leaves out of the training because of a row, with all of their rows.
         files (dict[str, list[str]]): Kind, as above, ``'class'`` and ``'unreadable'`` -> every file that shows it.
         images (int): Images that were found; 0: their folder is not known.
@@ -56,6 +57,7 @@ class YoloFacts:
     counts: Dict[str, int] = field(default_factory=dict)
     reasons: Dict[str, int] = field(default_factory=dict)
     in_pixels: int = 0
+    turned: int = 0
     left_out: int = 0
     files: Dict[str, List[str]] = field(default_factory=dict)
     images: int = 0

@@ -44,7 +44,8 @@ FRAMEWORKS: Dict[str, Framework] = {
     'd-fine': Framework('D-FINE', IDS),
     # Intellindust-AI-Lab/DEIM and DEIMv2, engine/data/dataset/coco_dataset.py: D-FINE's.
     'deim': Framework('DEIM', IDS),
-    # roboflow/rf-detr, rfdetr/datasets/coco.py: DETR's; newer releases renumber Roboflow's own exports.
+    # roboflow/rf-detr, rfdetr/datasets/coco.py: DETR's; newer releases renumber Roboflow's own exports. It counts the
+    # classes itself (rfdetr/detr.py up to 1.4): len([c for c in categories if c["supercategory"] != "none"]) + 1.
     'rf-detr': Framework('RF-DETR', IDS),
     # transformers/models/detr/image_processing_detr.py, and the processors of its like: DETR's.
     'transformers': Framework('Hugging Face transformers', IDS),

@@ -114,8 +114,8 @@ EMPTY = GOOD + [[]] * 6
 
 #: Code, situation, applicability of the first edit, and what it writes. More of them are in situations/.
 OFFERED: List[Tuple[str, Build, str, Dict[str, Any]]] = [
-    ('MG109', slips(2), 'safe', {}),
-    ('MG109', voc([[('cat', [10, 20, 10, 80]), ('dog', [5, 5, 60, 60])], *VOC_GOOD]), 'safe', {}),
+    ('MG109', slips(2), 'asks', {}),
+    ('MG109', voc([[('cat', [10, 20, 10, 80]), ('dog', [5, 5, 60, 60])], *VOC_GOOD]), 'asks', {}),
     ('MG109', rewritten(with_key('bbox', [0, 0, 0, 0], 5)), 'asks', {}),
     ('MG137', with_options(json_alone({8823411: 'cat', 8823412: 'dog'}, 2), labels='ids'), 'safe', dict(renumber=0)),
     ('MG140', coco_config(PETS, None, retina(3)), 'safe', dict(classes=NAMES)),

@@ -147,3 +147,30 @@ def test_ids_from_0_are_called_fine_where_it_is_known_who_trains(tmp_path: Path,
 def test_it_is_said_of_a_coco_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(['scan', str(tmp_path), '--framework', 'detr']) == 2
     assert '--framework' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('ids', 'groups', 'fits'),
+    [
+        ([1, 2, 3], ['tool', 'tool', 'car part'], True),
+        ([0, 1, 2, 3, 4], ['none', *['fish'] * 4], True),
+        ([1, 2], ['none', 'none'], False),
+        ([1, 2, 3, 4, 5, 6], ['none'] * 5 + ['leaf'], False),
+        ([2, 5], ['nut', 'nut'], False),
+    ],
+)
+def test_rf_detr_counts_the_categories_of_a_group_and_one_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture, ids: List[int], groups: List[str], fits: bool
+) -> None:
+    path = write(tmp_path / 'a.json', ids)
+    data = json.loads(path.read_text())
+    for category, group in zip(data['categories'], groups):
+        category['supercategory'] = group
+    path.write_text(json.dumps(data))
+    reported = scan(capsys, path, '--framework', 'rf-detr')
+    assert ('MG138' in codes(reported)) is not fits
+    found = [finding for finding in reported['findings'] if finding['code'] == 'MG138']
+    for finding in found:
+        assert '--labels' not in finding['advice']
+        assert ('num_classes' in finding['advice']) is ('none' not in groups)
+        assert finding['edits'] == []

@@ -103,6 +103,36 @@ def test_label_maps_of_mmseg_0(tmp_path: Path) -> None:
     assert leaves[0].config['reduce_zero_label'] is True
 
 
+@pytest.mark.skipif(IS_ONEDL, reason='needs mmseg')
+@pytest.mark.parametrize(
+    ('style', 'classes', 'ignored', 'written'), [('old', 4, 0, 255), ('old', 6, 2, 255), ('new', 5, 1, 255)]
+)
+def test_a_class_that_only_the_metric_ignores_is_no_all_clear(
+    style: str, classes: int, ignored: int, written: int, tmp_path: Path
+) -> None:
+    for number in range(4):
+        write(tmp_path / f'img/{number}.jpg', np.zeros((12, 12, 3), np.uint8))
+        write(tmp_path / f'ann/{number}.png', np.arange(144).reshape(12, 12).astype(np.uint8) % classes)
+    names, pipeline = tuple('abcdef'[:classes]), [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
+    model = dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=classes))
+    if style == 'old':
+        leaf = dict(type='CustomDataset', data_root=str(tmp_path), img_dir='img', ann_dir='ann', classes=names)
+        leaf.update(pipeline=pipeline, ignore_index=ignored)
+        path, place = old_config(tmp_path, model, train=leaf, val=leaf), 'data.val.ignore_index'
+    else:
+        found = dict(type='BaseSegDataset', data_root=str(tmp_path), metainfo=dict(classes=names), pipeline=pipeline)
+        found.update(data_prefix=dict(img_path='img', seg_map_path='ann'))
+        loader, metric = dict(batch_size=1, dataset=found), dict(type='IoUMetric', ignore_index=ignored)
+        said = dict(default_scope='mmseg', model=model, train_dataloader=loader, val_dataloader=loader)
+        path, place = str(tmp_path / 'new.py'), 'val_evaluator.ignore_index'
+        lines = [f'{key} = {value!r}\n' for key, value in dict(said, val_evaluator=metric).items()]
+        Path(path).write_text(''.join(lines), encoding='utf-8')
+    findings = {finding.code: finding for result in scanned(path) for finding in result.findings}
+    assert 'MG100' not in findings
+    assert place in findings['MG208'].places
+    assert [dict(edit.config)[place] for edit in findings['MG208'].edits] == [written]
+
+
 @pytest.mark.skipif(IS_ONEDL, reason='needs mmdet')
 def test_every_file_of_a_list_is_read() -> None:
     leaf = dict(

@@ -133,6 +133,7 @@ class CocoFile:
     ids: Ids = field(default_factory=Ids)  #: Codes of ids that are not integers.
     #: Index -> annotation of COCO panoptic, whose segments are ``annotations``; their ids may repeat.
     panoptic: Dict[int, Any] = field(default_factory=dict)
+    ungrouped: int = 0  #: Number of categories whose supercategory is "none".
     without_isthing: int = 0  #: Number of categories without ``isthing``, which is required in panoptic files.
 
 
@@ -213,7 +214,7 @@ class _Reader:
                 self.coco.images = ImageColumns([], [], [], [])
             else:
                 self.coco.categories.clear()
-                self.coco.without_isthing = 0
+                self.coco.without_isthing = self.coco.ungrouped = 0
         self.seen.add(key)
 
     def _add_categories(self, records: List[Any], first: int) -> None:
@@ -228,6 +229,7 @@ class _Reader:
             elif not is_writable(name):
                 self.faults.add('the name of a category holds half of a character', f'{where}: {shorten(name)}')
             self.coco.without_isthing += 'isthing' not in record
+            self.coco.ungrouped += record.get('supercategory') == 'none'
             # A category without an id cannot be referenced by an annotation.
             code = self.coco.ids.code(record.get('id'))
             self.coco.categories.append((code, name if isinstance(name, str) else str(name)))

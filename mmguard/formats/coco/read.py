@@ -94,7 +94,8 @@ def scan_coco(
     coco = read_coco(path, source, faults, bool(by_url), masks)
     annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
     numbering = _number(coco, class_names, lvis, labels, framework)
-    annotations.labelled_by = numbering.by
+    annotations.labelled_by, annotations.framework = numbering.by, framework or ''
+    annotations.ungrouped = coco.ungrouped
     annotations.classes_counted = num_classes is None and class_names is None
     if numbering.by == 'category id' and framework is not None:
         annotations.min_label = FRAMEWORKS[framework].min_label

@@ -218,6 +218,8 @@ def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: L
     refused = sum(one.count for one in found.refused.values())
     about = YoloFacts(_task_of(widths, declared), len(columns) + refused, declared.kpt_shape)
     about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
+    left, top, right, bottom = columns[:, 3:7].T
+    about.turned = int((((flags & IS_BEYOND) > 0) & ((right < left) | (bottom < top))).sum())
     about.reasons = {
         why: one.count for why, one in sorted(found.refused.items(), key=lambda item: (-item[1].count, item[0]))
     }

@@ -58,7 +58,6 @@ SETS = {
     'keypoints': ('keypoints', ['0 0.5 0.5 0.1 0.1', '0 0.5 0.5 0.1 0.1 .5 .5 2 .5 .5 2'], 'MG163'),
     'outlines beyond': ('outlines', ['0 .9 .9 1.3 .9 1.3 1.2'], 'MG164'),
     'a slip': ('boxes', ['3 .5 .5 .1 .1'], 'MG127'),
-    'one class too many': ('boxes', ['3 .5 .5 .1 .1'] * 5, 'MG102'),
     'over the edge': ('boxes', ['0 .98 .5 .2 .1'], 'MG152'),
     'no size': ('boxes', ['0 .5 .5 0 0'], 'MG109'),
     'byte order mark': ('boxes', ['\ufeff0 .5 .5 .1 .1'], 'MG163'),

@@ -11,7 +11,7 @@ from mmguard.config.losses import is_softmax, one_channel_softmax, output_channe
 from mmguard.config.parts import Part, classes_of, datasets, heads, losses_of
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import name_classes
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import add_followers, propose
@@ -56,7 +56,10 @@ class OneChannelSoftmax(ConfigRule):
             return
         if labels.num_classes == 1 and set(labels.values) == {1}:
             options = (('num_classes', 2),)
-            two = Edit('Train two classes: the background is one.', SAFE, options=options, lines=('num_classes=2',))
+            question = 'Does the model take a softmax over the classes (cross entropy)?'
+            one = 'With a sigmoid over one output 0 and 1 are right: change nothing, and scan with `--num-classes 2`.'
+            title, line = 'Train two classes: the background is one.', ('num_classes=2',)
+            two = Edit(title, ASKS, question, options=options, lines=line, if_not=one)
             yield self.report_at('num_classes', 1, title=self.title_labels, edits=[two])
 
 

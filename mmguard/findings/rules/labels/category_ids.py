@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from mmguard.config.detr_yaml import fits_table, is_remapped
 from mmguard.findings.class_edits import set_classes
 from mmguard.findings.edits import ASKS, SAFE, Edit
-from mmguard.findings.facts import LabelFacts
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
@@ -44,6 +44,9 @@ class IdsAsLabels(DataRule):
     title = 'Category ids are used as labels: they are {ids}, but num_classes={num_classes} means {first}..{last}.'
     title_no_class = 'num_classes={num_classes} leaves no class for an object: the background counts as class 0 here.'
     title_needed = 'Labels are the category ids, {ids}: the outputs must reach to {highest}; the file has {number}.'
+    title_ungrouped = (
+        'RF-DETR up to 1.4 has no output for categories of the supercategory "none": {ungrouped} of {number}.'
+    )
     title_background = 'Category id 0 is trained as background: torchvision keeps label 0 for it.'
     title_unknown = (
         'Category ids may be used as labels: with num_classes={num_classes}, {beyond} would be out of range. They '
@@ -59,10 +62,15 @@ class IdsAsLabels(DataRule):
     limits = 'A loop of your own may renumber the ids: say so with `--labels positions`.'
     advice = (
         'Say what the training takes as labels: `--labels positions` (nothing needs to change then), `--labels ids` or '
-        '`--framework NAME`. With ids, write the highest id + 1, `num_classes={enough}`, or renumber the ids from '
-        '{first} without gaps. Torchvision trains id 0 as background (RetinaNet and FCOS do not): number from 1, and '
-        'count the background.'
+        '`--framework NAME`. '
     )
+    advice_ids = (
+        'Where ids are labels, write the highest id + 1, `num_classes={enough}`, or renumber the ids from {first} '
+        'without gaps. Torchvision trains id 0 as background (RetinaNet and FCOS do not): number from 1, and count the '
+        'background. '
+    )
+    advice_ungrouped = 'For RF-DETR, upgrade it, or write another supercategory than "none" in the JSONs of all splits.'
+    advice += advice_ids + advice_ungrouped
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
@@ -78,7 +86,19 @@ class IdsAsLabels(DataRule):
         if facts.values:
             known = set() < set(facts.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
             return certainty_of_share(label_share(facts)) if known and ids != list(range(len(ids))) else None
-        return PROVEN if found.classes_counted and facts.num_classes > len(ids) + found.min_label else None
+        # RF-DETR counts the classes itself, and one more.
+        counted = len(ids) + 1 - found.ungrouped if found.framework == 'rf-detr' else len(ids) + found.min_label
+        return PROVEN if found.classes_counted and facts.num_classes > counted else None
+
+    def choose_advice(self, facts: Facts) -> str:
+        found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
+        if not found.framework:
+            return self.advice
+        return self.advice_ungrouped if self._are_left_out(found) else self.advice_ids.rstrip()
+
+    def _are_left_out(self, found: AnnotationFacts) -> bool:
+        """Return True if RF-DETR leaves out categories; one without a group is the root of Roboflow's exports."""
+        return found.framework == 'rf-detr' and found.classes_counted and found.ungrouped > 1
 
     def severity_of(self, facts: LabelFacts) -> str:
         """Return no error where it depends on the framework, which is not known."""
@@ -89,6 +109,8 @@ class IdsAsLabels(DataRule):
             return self.title_unknown
         if self._is_background(facts):
             return self.title_background
+        if self._are_left_out(annotations_of(facts)):
+            return self.title_ungrouped
         if facts.values and facts.num_classes <= annotations_of(facts).min_label:
             return self.title_no_class
         return self.title if facts.values else self.title_needed
@@ -133,6 +155,7 @@ class IdsAsLabels(DataRule):
             'beyond': listing(self._beyond(facts)),
             'number': quantity(len(ids), 'category'),
             'first': annotations_of(facts).min_label,
+            'ungrouped': annotations_of(facts).ungrouped,
             'highest': ids[-1],
             'enough': ids[-1] + 1,
         }

@@ -41,10 +41,10 @@ class MoreClassesThanHead(DataRule):
     )
     limits = 'It does not know which of the two is meant, nor whether label maps are numbered by this list.'
     advice = (
-        'If all {classes} are to be learnt, write `num_classes={classes}` in every head and guard. If not, list only '
-        "the head's classes, in its order: `metainfo=dict(classes=(...))`; labels of other classes are left out or "
-        'ignored then. If label maps are numbered by another list, write that one. Where folders are the classes, move '
-        'those out that are not.'
+        'If all {classes} are to be learnt, write `num_classes={classes}` wherever the model counts them. If not, list '
+        "only the model's classes, in its order (mmdet, mmseg: `metainfo=dict(classes=(...))`); other labels are "
+        'left out or ignored then. If label maps are numbered by another list, write that one. Where folders are the '
+        'classes, move those out that are not.'
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:

@@ -11,7 +11,7 @@ from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.known_sets import set_of_numbers
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import both, reduce_zero_label, set_num_classes
+from mmguard.findings.usual_edits import both, reduce_zero_label
 from mmguard.findings.views import (
     VOID,
     config_of,
@@ -86,17 +86,13 @@ class BinaryMask(DataRule):
 def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
     """Yield edits of masks of 0 and 255: one is the object."""
     counts = count_stored(labels)
-    # One class, and the background was not counted: where there is a config, who says so changes its heads, too.
-    uncounted = labels.num_classes == 1 and facts.config is None
-    two = facts._replace(labels=replace(labels, num_classes=2)) if uncounted or not has_num_classes(labels) else facts
+    two = facts if has_num_classes(labels) else facts._replace(labels=replace(labels, num_classes=2))
     # Unlabelled pixels are 255, too, and where they are many, or other classes are known, only a look decides.
     few = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
     clear = few and (facts.config is not None or subtracts_one(labels))  # the loader is known
     ways = [({0: 1, VOID: 0}, _SUBTRACTED)] * may_be_subtracted(labels)
     for table, question in [*ways, ({VOID: 1}, '' if clear else 'Is 255 the object in these files?')]:
         for edit in renumber(two, table, ASKS if question else SAFE, question):
-            if uncounted:
-                edit = both(edit, set_num_classes(facts, 2), f'{edit.title} Count two classes.')
             if subtracts_one(labels):
                 edit = both(edit, reduce_zero_label(facts, False), f'{edit.title} Unset reduce_zero_label.')
             yield replace(edit, notes=(*edit.notes, 'Do not ignore 255.'))

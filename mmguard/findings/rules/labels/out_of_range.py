@@ -57,9 +57,9 @@ class OutOfRange(DataRule):
         'numbers that look valid mean other classes then.'
     )
     pytorch = (
-        'Valid labels are 0..{last}. Find what the others mean: a slip, a class that the model does not count '
-        '({beyond} outputs if all are classes), or another numbering, as that of COCO-Stuff with its gaps, which needs '
-        'a table from id to class.'
+        'Valid labels are 0..{last}. Find what the others mean: a slip, a class that is not counted (list it, in YOLO '
+        'in `names` of data.yaml), or another numbering, as that of COCO-Stuff with its gaps, or of a labeling tool '
+        'with classes of its own before yours: it needs a table from id to class.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -196,9 +196,9 @@ class OneTooMany(DataRule):
     )
     pytorch = (
         'Look at {num_classes} in the data. If it is a class (often the background was not counted), the model needs '
-        '{more} outputs. If the ids count from 1, subtract 1. If it is void, pass ignore_index={num_classes}, or map '
-        'it to the label that is ignored already. Correct a slip; until then mmguard.nn or guard_targets leaves it '
-        'out.'
+        '{more} outputs; one output with a sigmoid takes 0 and 1 (scan with `--num-classes 2`). If the ids count from '
+        '1, subtract 1. If it is void, pass ignore_index={num_classes}, or map it to the label that is ignored '
+        'already. Correct a slip; until then mmguard.nn or guard_targets leaves it out.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

@@ -212,8 +212,8 @@ class UnnamedCategories(DataRule):
     limits = 'The file does not say whether the list or the annotations are wrong.'
     advice = (
         'Look up in the tool that wrote the file what these ids are, and add them to "categories", `{{"id": {first}, '
-        '"name": "..."}}`, or correct the category_id. If all annotations count from 0 where the categories count from '
-        '{least}: `ann["category_id"] += {least}`.'
+        '"name": "..."}}`, or correct the category_id. If all annotations count from one less, or one more, than the '
+        'categories, shift them all: `ann["category_id"] += 1`, or `-= 1`.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -230,25 +230,32 @@ class UnnamedCategories(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = annotations_of(labels)
         unnamed, ids = sum(found.unnamed.values()), sorted(found.categories)
-        if self._is_shifted(found) and ids == list(range(1, len(ids) + 1)):
-            question = (
-                f'Do category_ids count from 0 where "categories" count from 1 (is 0 {shorten(found.categories[1])})?'
-            )
-            shift = {number - 1: number for number in ids}
-            yield from rewrite(self, facts, 'Add 1 to every category_id.', ASKS, question, label_map=shift)
+        step = self._find_shift(found)
+        if step:
+            first = shorten(found.categories[ids[0]])
+            counts = f'count from {ids[0] - step} where "categories" count from {ids[0]}'
+            question = f'Do category_ids {counts} (is {ids[0] - step} {first})?'
+            title = f'{"Add 1 to" if step > 0 else "Subtract 1 from"} every category_id.'
+            shift = {number - step: number for number in ids}
+            yield from rewrite(self, facts, title, ASKS, question, label_map=shift)
         elif share(unnamed, found.annotations) < MANY:
             question = 'Are these annotations of objects that are not to be learnt?'
             yield from rewrite(self, facts, 'Leave these annotations out.', ASKS, question)
 
-    def _is_shifted(self, found: AnnotationFacts) -> bool:
-        """True if all annotations count from 0: then no annotation has the highest id of the categories."""
+    def _find_shift(self, found: AnnotationFacts) -> int:
+        """Return 1 or -1 if all annotations fit the categories after this shift and need it."""
         ids = sorted(found.categories)
-        return set(found.unnamed) == {0} and min(ids, default=0) == 1 and not found.instances_of.get(str(ids[-1]))
+        if not ids or ids[-1] - ids[0] >= len(ids):
+            return 0
+        unnamed, used = set(found.unnamed), found.instances_of
+        if unnamed == {ids[0] - 1} and not used.get(str(ids[-1])):
+            return 1
+        return -1 if unnamed == {ids[-1] + 1} and not used.get(str(ids[0])) else 0
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:
         found = annotations_of(facts)
         ids = sorted(found.unnamed)
-        return {'ids': listing(ids), 'first': ids[0] if ids else 0, 'least': min(found.categories, default=1)}
+        return {'ids': listing(ids), 'first': ids[0] if ids else 0}
 
     def files(self, facts: LabelFacts) -> List[str]:
         return annotations_of(facts).unnamed_examples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import ClassVar, Dict, Iterator, List, Optional, Sequence
 
@@ -84,6 +85,7 @@ class NoFractions(YoloRule):
     code = 'MG164'
     fault = BEYOND
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
+    title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
     title_pixels = 'The coordinates are pixels; YOLO wants fractions of the image, all in [0, 1].'
     why = 'Ultralytics allows 0.01 on either side; with one number beyond that it leaves out the whole image.'
     example = Example(wrong='0 320 240 64 48', right='0 0.5 0.5 0.1 0.1')
@@ -91,19 +93,22 @@ class NoFractions(YoloRule):
     advice = (
         'Draw one image with its rows. If they are pixels, divide x and width by the width of the image, y and height '
         'by its height; make `(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1` of two corners first. If they are '
-        'fractions, clip what is outside, and delete what has no part inside. If many are outside, they were divided '
-        'by a wrong size (turned by EXIF, swapped).'
+        'fractions, clip what is outside, and correct a row with no part inside. If many are outside, they were '
+        'divided by a wrong size (turned by EXIF, swapped). If a width or height is negative, look whether the box '
+        'fits its object with `abs()` of it, and whether the converter swapped more corners.'
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if not self._are_pixels(labels):
+        if not self._are_pixels(labels) and not yolo_of(labels).turned:
             yield from rewrite(self, facts, 'Clip the boxes to the image.', SAFE)
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         return super().find_superseded(facts) if self._are_pixels(facts) else ()
 
     def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_pixels if self._are_pixels(facts) else self.summary
+        if self._are_pixels(facts):
+            return self.title_pixels
+        return self.title_turned if yolo_of(facts).turned else self.summary
 
     def evidence(self, facts: LabelFacts) -> str:
         return f'{super().evidence(facts)}; {quantity(yolo_of(facts).left_out, "image")} left out'
@@ -149,13 +154,15 @@ class DataYaml(YoloRule):
     why = 'It stops before the first image, counts other classes than the labels have, or trains without labels.'
     example = Example(wrong='nc: 3, names: [cat, dog]', right='names: {0: cat, 1: dog}')
     limits = 'It judges only what the file says, and the folders next to those that it names.'
-    advice = (
-        'Label files belong in the folder of the images with its last `images` replaced by `labels` '
-        '(data/images/a.jpg, data/labels/a.txt), or next to the images where no folder is called `images`: rename the '
-        'folder, or move the files. In the data.yaml name `train` and `val`, write `names` as a table from 0 on (0: '
-        'cat, 1: dog), without `nc`, and for keypoints `kpt_shape: [17, 3]`, with every keypoint once in `flip_idx`; '
-        'other keys are not read.'
-    )
+    #: What to do, by what a fault names; the first that fits.
+    ways: ClassVar[Dict[str, str]] = {
+        'kpt_shape|flip_idx': 'Write `kpt_shape: [17, 3]`, with every keypoint once in `flip_idx`.',
+        'names no|no path': 'Name the folders of `train` and `val`.',
+        'nc|names?': 'Complete `names`, one for each class, as a table from 0 on (0: cat, 1: dog), and delete `nc`.',
+        'folders': 'Move the label files to the folder of the images with its last `images` replaced by `labels` '
+        '(data/images/a.jpg, data/labels/a.txt), or next to the images where no folder is called `images`.',
+    }
+    advice = ' '.join(ways.values())
 
     def count(self, facts: LabelFacts) -> int:
         return super().count(facts) + len(yolo_of(facts).elsewhere)
@@ -167,6 +174,13 @@ class DataYaml(YoloRule):
         elsewhere = yolo_of(facts.labels).elsewhere if facts.labels is not None else ()
         for found in super().find(facts):
             yield replace(found, places=tuple(elsewhere))
+
+    def choose_advice(self, facts: Facts) -> str:
+        assert facts.labels is not None
+        faults = [fault.partition(': ')[2] for fault in self.files(facts.labels)]
+        faults += ['folders'] * bool(yolo_of(facts.labels).elsewhere)
+        keys = [next((key for key in self.ways if re.search(rf'\b({key})\b', fault)), '') for fault in faults]
+        return ' '.join(way for key, way in self.ways.items() if key in keys)
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         found = yolo_of(facts)

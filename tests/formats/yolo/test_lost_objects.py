@@ -1,0 +1,151 @@
+"""Edits that leave out objects: the question says how many, and what is more than slips stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List
+
+import numpy as np
+import pytest
+from PIL import Image
+from texts import add, make
+
+from mmguard.cli import main
+
+
+def findings_of(target: Path, *options: str) -> Dict[str, Dict[str, Any]]:
+    """Code -> finding of the first data set."""
+    out = target.parent / 'scan.json'
+    main(['scan', str(target), '--processes', '1', '--json', str(out), *options])
+    return {one['code']: one for one in json.loads(out.read_text())['datasets'][0]['findings']}
+
+
+def write_coco(path: Path, slips: Dict[int, Dict[str, Any]], number: int = 60) -> Path:
+    """A COCO file of boxes of two categories; ``slips``: what some annotations say instead."""
+    box = dict(bbox=[8, 9, 30, 20], area=600, iscrowd=0)
+    said = dict(
+        images=[dict(id=n, file_name=f'{n}.png', width=90, height=70) for n in range(number)],
+        annotations=[
+            {**box, 'id': n, 'image_id': n, 'category_id': 3 + n % 2, **slips.get(n, {})} for n in range(number)
+        ],
+        categories=[dict(id=3, name='van'), dict(id=4, name='bus')],
+    )
+    path.write_text(json.dumps(said))
+    return path
+
+
+#: Rows with corners swapped: the sign of a side is wrong, no coordinate is outside.
+TURNED = [['1 .4 .5 -.2 .3'], ['0 .61 .3 .2 -.15', '2 .5 .5 -.1 -.1'], ['2 .7 .25 -.4 .02'] * 9]
+
+
+@pytest.mark.parametrize('rows', TURNED)
+def test_rows_with_a_negative_side_get_no_edit(rows: List[str], tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    add(root, 4, *rows)
+    found = findings_of(root)['MG164']
+    assert found['edits'] == []
+    facts = json.loads((tmp_path / 'scan.json').read_text())['datasets'][0]['facts']
+    assert facts['annotations']['yolo']['turned'] == len(rows)
+
+
+LOSSES = {
+    'a row without area': ('yolo', {2: ['1 .5 .5 0 .2']}, 'MG109', '1 of 43'),
+    'rows of an unknown class': ('yolo', {1: ['9 .5 .5 .1 .1'], 6: ['9 .4 .4 .1 .1']}, 'MG107', '2 of 44'),
+    'a row outside': ('yolo', {8: ['0 1.4 .5 .1 .1']}, 'MG164', '1 of 43'),
+    'a box without area in COCO': ('coco', {7: {'bbox': [4, 4, 0, 9]}}, 'MG109', '1 of 60'),
+    'ids without a category': ('coco', {n: {'category_id': 8} for n in (5, 6, 20)}, 'MG149', '3 of 60'),
+}
+
+
+@pytest.mark.parametrize('name', LOSSES)
+def test_an_edit_that_leaves_out_objects_asks_and_counts_them(name: str, tmp_path: Path) -> None:
+    kind, slips, code, count = LOSSES[name]
+    if kind == 'yolo':
+        root = make(tmp_path / 'set')
+        for number, rows in slips.items():
+            add(root, number, *rows)
+    else:
+        root = write_coco(tmp_path / 'train.json', slips)
+    edits = [edit for edit in findings_of(root)[code]['edits'] if edit['files']]
+    assert [(edit['applicability'], count in edit['question']) for edit in edits] == [('asks', True)]
+
+
+@pytest.mark.parametrize(('names', 'label', 'rows'), [(3, 3, 5), (3, 8, 20), (2, 2, 0)])
+def test_a_share_that_is_no_slip_is_not_left_out(names: int, label: int, rows: int, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    add(root, 5, *[f'{label} .5 .5 .1 .1'] * rows)
+    said = json.loads((root / 'data.yaml').read_text())
+    (root / 'data.yaml').write_text(json.dumps(dict(said, names=said['names'][:names])))
+    found = findings_of(root)
+    assert {'MG102', 'MG107'} & set(found)
+    assert not any(edit['files'] for one in found.values() for edit in one['edits'])
+
+
+@pytest.mark.parametrize(('count', 'labels'), [(4, [3]), (6, [3, 5]), (20, [17])])
+def test_names_are_completed_where_nc_counts_the_classes(count: int, labels: List[int], tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', nc=count)
+    add(root, 9, *(f'{label} .5 .5 .1 .1' for label in labels))
+    found = findings_of(root / 'data.yaml')
+    assert 'MG168' in found
+    assert not any(edit['files'] for one in found.values() for edit in one['edits'])
+
+
+def write_maps(root: Path) -> Path:
+    root.mkdir()
+    for number in range(6):
+        Image.fromarray(np.arange(100, dtype=np.uint8).reshape(10, 10) % 9).save(root / f'{number}.png')
+    return root
+
+
+def write_rows(root: Path) -> Path:
+    add(make(root), 5, *['31 .5 .5 .1 .1'] * 7)
+    return root
+
+
+@pytest.mark.parametrize(
+    ('target', 'options', 'is_openmmlab'),
+    [
+        (write_rows, (), False),
+        (write_maps, ('--num-classes', '4'), False),
+        (lambda path: write_coco(path.with_suffix('.json'), {}), ('--framework', 'mmdet', '--num-classes', '1'), True),
+        (
+            lambda path: write_coco(path.with_suffix('.json'), {}),
+            ('--framework', 'torchvision', '--num-classes', '2'),
+            False,
+        ),
+    ],
+)
+def test_the_advice_is_that_of_the_framework(target: Any, options: Any, is_openmmlab: bool, tmp_path: Path) -> None:
+    found = [one for one in findings_of(target(tmp_path / 'set'), *options).values() if one['severity'] == 'error']
+    assert found
+    assert any('metainfo' in one['advice'] for one in found) is is_openmmlab
+
+
+@pytest.mark.parametrize(('size', 'share'), [(8, 2), (5, 3), (11, 7)])
+def test_two_values_and_one_class_may_be_a_sigmoid(size: int, share: int, tmp_path: Path) -> None:
+    (tmp_path / 'set').mkdir()
+    for number in range(3):
+        label = np.arange(size * size).reshape(size, size) % share == 0
+        Image.fromarray(label.astype(np.uint8)).save(tmp_path / f'set/{number}.png')
+    (edit,) = findings_of(tmp_path / 'set', '--num-classes', '1')['MG215']['edits']
+    assert (edit['options'], edit['applicability']) == ({'num_classes': 2}, 'asks')
+    assert '--num-classes 2' in edit['if_not']
+
+
+@pytest.mark.parametrize(
+    ('said', 'named', 'others'),
+    [
+        (dict(nc=7), ['`names`'], ['`train`', 'kpt_shape', 'images']),
+        (dict(val=None), ['`train`'], ['`names`', 'kpt_shape', 'images']),
+        (dict(kpt_shape=[4]), ['kpt_shape'], ['`train`', '`names`', 'images']),
+        (dict(kpt_shape=[4], names=['a', 'a', 'b']), ['kpt_shape', '`names`'], ['`train`', 'images']),
+    ],
+)
+def test_only_what_applies_to_a_data_yaml_is_advised(
+    said: Dict[str, Any], named: List[str], others: List[str], tmp_path: Path
+) -> None:
+    root = make(tmp_path / 'set')
+    (root / 'data.yaml').write_text(json.dumps({**json.loads((root / 'data.yaml').read_text()), **said}))
+    advice = findings_of(root / 'data.yaml')['MG168']['advice']
+    assert [word in advice for word in (*named, *others)] == [True] * len(named) + [False] * len(others)
