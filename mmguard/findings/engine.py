@@ -16,7 +16,6 @@ from mmguard.findings.order import sort_key
 from mmguard.findings.rule import Facts, Reread, Rule, Verdict
 from mmguard.findings.rules import RULES
 from mmguard.findings.usual_edits import guard_evaluation
-from mmguard.findings.views import share
 from mmguard.text import quantity
 
 #: Compares a program before and after an edit: has ``state`` (``'verified'``, ``'broken'``, ...) and ``reason``.
@@ -214,8 +213,8 @@ def _holds_in(
     return _keeps(edit, facts.labels, after.labels, is_here)
 
 
-#: Share of the objects that teach something: if an edit leaves out more, they are not slips.
-SLIPS = 0.05
+#: Share of the objects that teach something, and their number: if an edit leaves out more, they are not slips.
+SLIPS, FEW = 0.05, 3
 
 
 def ask_for_losses(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
@@ -225,7 +224,7 @@ def ask_for_losses(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
     (objects, taught), (left, taught_after) = (map(sum, zip(*counts)) for counts in (before, after))
     if left >= objects:
         return [edit]
-    if share(taught - taught_after, taught) > SLIPS:
+    if taught - taught_after > max(FEW, SLIPS * taught):
         return []
     count = f'{objects - left:,} of {quantity(objects, "object")}'
     question = f'{edit.question.rstrip("?")} ({count})?' if edit.question else f'May {count} go?'

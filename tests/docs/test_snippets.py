@@ -233,6 +233,16 @@ def write_log(folder: Path) -> None:
     (folder / 'label_guard.jsonl').write_text('\n'.join(map(json.dumps, lines)))
 
 
+def write_maps(folder: Path) -> None:
+    """Label maps of twelve classes, one of them with a value beyond."""
+    Image = pytest.importorskip('PIL.Image')
+    folder.mkdir(parents=True)
+    for number in range(4):
+        label = Image.new('L', (16, 16), number)
+        label.paste(40 if number == 3 else 11, (0, 0, 4, 4))
+        label.save(folder / f'{number}.png')
+
+
 @pytest.mark.parametrize('block', PROGRAMS, ids=lambda block: block.name)
 def test_a_program_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -246,6 +256,9 @@ def test_a_program_runs(block: Block, tmp_path: Path, monkeypatch: pytest.Monkey
         pytest.importorskip('mmdet')
     if 'from PIL' in block.code:
         pytest.importorskip('PIL')
+    if 'mmguard.scan(' in block.code:
+        pytest.importorskip('pandas')
+        write_maps(tmp_path / 'data' / 'camvid' / 'trainannot')
     if 'from mmguard.losses' in block.code:  # an example registers its guard: not for the tests behind this one
         pytest.importorskip('mmseg')
         guards = importlib.import_module('mmguard.losses.guards')
@@ -350,6 +363,8 @@ def test_every_line_is_run_or_known() -> None:
 @pytest.mark.parametrize('block', blocks('yaml'), ids=lambda block: block.name)
 def test_commands_of_a_workflow_are_understood(block: Block) -> None:
     lines = re.findall(r'(?:run|entry): mmguard (.*)$', block.code, re.MULTILINE)
+    hooks = re.findall(r'- id: mmguard-(\w+)\n(?: +args: \[(.*)\])?', block.code)
+    lines += [f'{command} {arguments.replace(",", "") or "a_file.py"}' for command, arguments in hooks]
     assert lines
     assert {_parser().parse_args(shlex.split(line)).command for line in lines} <= {'scan', 'check'}
 
