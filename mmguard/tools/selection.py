@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type
@@ -153,10 +154,8 @@ def _parse(data: bytes) -> Dict[str, Any]:
     if b'tool.mmguard' not in data:
         return {}
     try:
-        import tomllib as toml
-    except ImportError:  # before Python 3.11
-        try:
-            import tomli as toml  # type: ignore[no-redef]
-        except ImportError as error:
-            raise ValueError('[tool.mmguard] needs tomli before Python 3.11: pip install tomli') from error
-    return toml.loads(data.decode('utf-8'))
+        toml: Any = importlib.import_module('tomllib' if sys.version_info >= (3, 11) else 'tomli')
+    except ImportError as error:
+        raise ValueError('[tool.mmguard] needs tomli before Python 3.11: pip install tomli') from error
+    settings: Dict[str, Any] = toml.loads(data.decode('utf-8'))
+    return settings

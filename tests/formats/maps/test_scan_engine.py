@@ -273,9 +273,10 @@ def test_processes_that_nobody_waits_for_are_ended(folder: str, monkeypatch: pyt
         raise Enough
 
     monkeypatch.setattr(engine, 'read_map', slow)
+    before = set(multiprocessing.active_children())  # pools of other tests in this process
     with pytest.raises(Enough):
         scan_maps(iter(items), LABELS, LocalProcesses(2), on_files=stop)
-    assert not multiprocessing.active_children()
+    assert set(multiprocessing.active_children()) <= before
 
 
 def test_a_file_that_kills_its_process_is_reported(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
