@@ -130,14 +130,7 @@ def test_what_the_values_are_is_counted_in_the_values(declared: str, values: str
             'negative',
         ),
         (corrupt('negative label values [-2]', 'WARNING: Ignoring corrupted image and/or label '), 'MG356', 'negative'),
-        (
-            format_traceback(
-                'AssertionError: non-normalized or out of bounds coordinate labels: /d/k.txt',
-                ('/w/yolor/datasets.py', 'assert (l[:, 1:] <= 1).all()'),
-            ),
-            'MG356',
-            'not-normalised',
-        ),
+        (corrupt('non-normalized or out of bounds coordinates [     411.5        230]'), 'MG356', 'not-normalised'),
         (
             format_traceback(
                 'AssertionError: > 5 label columns: /d/k.txt', ('/w/yolov5/datasets.py', 'assert l.shape[1] == 5')
@@ -151,6 +144,23 @@ def test_yolo_says_why_it_refuses_a_row(log: str, code: str, first: str) -> None
     found = explain_log(log)
     assert found.signature is not None
     assert (found.signature.code, supported(found)[:1]) == (code, [first])
+
+
+@pytest.mark.parametrize(
+    'log',
+    [
+        corrupt('non-normalized or out of bounds coordinates [     1.2081      1.6417]'),
+        corrupt('non-normalized or out of bounds coordinates [1.98]', 'val: WARNING: '),
+        format_traceback(
+            'AssertionError: non-normalized or out of bounds coordinate labels: /d/k.txt',
+            ('/w/yolor/datasets.py', 'assert (l[:, 1:] <= 1).all()'),
+        ),
+    ],
+)
+def test_numbers_near_one_may_also_be_columns_of_another_task(log: str) -> None:
+    found = explain_log(log)
+    assert found.signature is not None
+    assert (found.signature.code, supported(found), found.causes[0].cause.key) == ('MG356', [], 'columns')
 
 
 def index(value: int, size: int, file: str, code: str) -> str:
