@@ -57,9 +57,9 @@ class OutOfRange(DataRule):
         'numbers that look valid mean other classes then.'
     )
     pytorch = (
-        'Valid labels are 0..{last}. Find what the others mean: a slip, a class that is not counted (list it, in YOLO '
-        'in `names` of data.yaml), or another numbering, as that of COCO-Stuff with its gaps, or of a labeling tool '
-        'with classes of its own before yours: it needs a table from id to class.'
+        'Valid labels are 0..{last}. Find what the others mean: a slip, a class that is not counted (it needs an '
+        'output of the model, and in YOLO a name in data.yaml), or another numbering, as that of COCO-Stuff with its '
+        'gaps, or of a labeling tool with classes of its own before yours: it needs a table from id to class.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
