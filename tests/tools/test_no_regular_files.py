@@ -149,7 +149,7 @@ def test_one_that_would_hold_names_is_a_finding(name: str, beside: Dict[str, str
         (['scan', '{}'], 'a.txt'),
         (['check', '{}'], 'a.yaml'),
         (['check', '{}'], 'a.py'),
-        (['fix', '{}', '-o', 'out'], 'a.json'),
+        (['fix', '{}', '-o', '{1}/out'], 'a.json'),
         (['report', '{}'], 'label_guard.jsonl'),
         (['report', '{}'], 'label_guard_flight.jsonl'),
         (['report', '{1}'], 'label_guard.jsonl'),
