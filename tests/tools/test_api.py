@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -91,19 +92,21 @@ def test_a_misspelt_option_is_a_type_error(maps):
 
 def test_check_is_the_command(tmp_path):
     pytest.importorskip('mmseg')
+    base = Path(find_spec('mmseg').origin).parent / '.mim' / 'configs' / PSPNET  # the onedl fork knows no mmseg::
     file = tmp_path / 'mine.py'
-    file.write_text(f"_base_ = ['mmseg::{PSPNET}']\nmodel = dict(auxiliary_head=dict(num_classes=11))\n")
+    file.write_text(f'_base_ = [{str(base)!r}]\nmodel = dict(auxiliary_head=dict(num_classes=11))\n')
     found = mmguard.check(file, verify=False)
     assert (bool(found), [one.code for one in found.findings]) == (False, ['MG201'])
     assert found.findings[0].edits
     assert 'MG201' in str(found)
-    assert mmguard.check(f'mmseg::{PSPNET}')
+    assert mmguard.check(base)
 
 
 def test_dry_run_is_the_command(tmp_path):
     pytest.importorskip('mmdet')
+    base = Path(find_spec('mmdet').origin).parent / '.mim' / 'configs/retinanet/retinanet_r50_fpn_1x_coco.py'
     file = tmp_path / 'mine.py'
-    file.write_text("_base_ = ['mmdet::retinanet/retinanet_r50_fpn_1x_coco.py']\n")
+    file.write_text(f'_base_ = [{str(base)!r}]\n')
     found = mmguard.dry_run(file, only=['empty-batch'], samples=2)
     assert [one['name'] for one in found.record['properties']] == ['empty-batch']
     assert bool(found) is all(one['outcome'] != 'broken' for one in found.record['properties'])
