@@ -13,8 +13,8 @@ from mmguard.text import shorten
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
 if TYPE_CHECKING:
-    from mmguard.findings.finding import Finding
     from mmguard.findings.rule import Rule
+    from mmguard.scanning.run import SetResult
     from mmguard.tools.machine_formats import Entry
 
 #: Values of ``--format``; ``'text'`` is for people, ``'json'`` is what ``--json -`` writes.
@@ -50,10 +50,13 @@ class Selection(NamedTuple):
         except ValueError as error:
             raise CannotRun(str(error)) from error
 
-    def keep(self, findings: Sequence[Finding]) -> List[Finding]:
-        """Return the findings that are shown."""
+    def hide(self, result: SetResult) -> None:
+        """Leave the findings of a data set out that were not chosen, and note their codes: the rest is no all-clear."""
         codes = {rule.code for rule in self.rules()}
-        return [finding for finding in findings if finding.code in codes]
+        result.hidden = list(dict.fromkeys(one.code for one in result.findings if one.code not in codes))
+        result.findings = [one for one in result.findings if one.code in codes]
+        if result.hidden:
+            result.notes.append(f'not shown (--select, --ignore): {", ".join(result.hidden)}')
 
     def write(self, command: str, target: str, entries: Sequence[Entry], failed: Sequence[str] = ()) -> None:
         """Write annotations, SARIF or JUnit to standard output, if one of them was chosen."""
@@ -74,13 +77,10 @@ def codes(text: str) -> List[str]:
     return [code.strip().upper() for code in text.split(',') if code.strip()]
 
 
-def add_selection(parser: Any, with_codes: bool = True) -> None:
+def add_selection(parser: Any) -> None:
     """Add the options; a default of ``None`` leaves the choice to pyproject.toml."""
-    if with_codes:
-        parser.add_argument(
-            '--select', type=codes, metavar='CODES', help='only these findings, e.g. MG201,MG214 (or MG21)'
-        )
-        parser.add_argument('--ignore', type=codes, metavar='CODES', help='all but these findings')
+    parser.add_argument('--select', type=codes, metavar='CODES', help='only these findings, e.g. MG201,MG214 (or MG21)')
+    parser.add_argument('--ignore', type=codes, metavar='CODES', help='all but these findings')
     add_outcome(parser)
 
 
@@ -105,13 +105,15 @@ def selection_of(args: argparse.Namespace) -> Selection:
     settings = _read_settings(os.getcwd())
     given = {name: getattr(args, name, None) for name in Selection._fields}
     chosen = {name: value for name, value in given.items() if value is not None}
+    if args.json == '-':  # goes before the setting of a project, and excludes another option
+        if chosen.get('format', 'json') != 'json':
+            raise CannotRun(
+                f'--json - and --format {args.format} both write to standard output: name a file for --json'
+            )
+        chosen['format'] = 'json'
     found = Selection()._replace(**{**settings, **chosen})
-    if args.json == '-' and found.format not in ('text', 'json'):
-        raise CannotRun(f'--json - and --format {found.format} both write to standard output: name a file for --json')
-    if args.json == '-':
-        found = found._replace(format='json')
-    elif found.format == 'json':
-        args.json = '-' if args.json is None else args.json
+    if found.format == 'json' and args.json is None:
+        args.json = '-'
     return found._replace(select=tuple(found.select), ignore=tuple(found.ignore))
 
 
@@ -123,8 +125,8 @@ def _read_settings(folder: str) -> Dict[str, Any]:
     if path is None:
         return {}
     try:
-        table = _parse(read_regular(path, _LARGEST)).get('tool', {}).get('mmguard', {})
-    except (OSError, ValueError, AttributeError) as error:
+        table = dict(_parse(read_regular(path, _LARGEST)).get('tool', {}).get('mmguard', {}))
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise CannotRun(f'{path} cannot be read: {error}') from error
     settings: Dict[str, Any] = {}
     for name, value in table.items():

@@ -73,8 +73,14 @@ def test_scan_shows_only_the_chosen_codes(tmp_path, capsys):
     (codes,) = [[one['code'] for one in data['findings']] for data in json.loads(capsys.readouterr().out)['datasets']]
     assert codes
     assert 'MG100' not in codes
-    assert scan(folder, '--ignore', ','.join(codes)) == 0
-    capsys.readouterr()
+    page = tmp_path / 'page.html'
+    assert scan(folder, '--ignore', ','.join(codes), '--html', str(page), '--json', str(tmp_path / 'found.json')) == 0
+    (data,) = json.loads((tmp_path / 'found.json').read_text())['datasets']
+    assert (data['findings'], data['hidden']) == ([], codes)
+    # What is hidden is no all-clear: each code is named, and nothing looks as if it were fine.
+    for shown in (capsys.readouterr().out, page.read_text()):
+        assert all(code in shown for code in codes)
+    assert 'class="card verdict fine"' not in page.read_text()
     assert scan(folder, '--select', codes[0], '--json', '-') == 1
     (data,) = json.loads(capsys.readouterr().out)['datasets']
     assert [one['code'] for one in data['findings']] == codes[:1]
@@ -88,6 +94,7 @@ def test_scan_shows_only_the_chosen_codes(tmp_path, capsys):
         ('fail-on = "info"', [], 1),
         ('fail-on = "info"', ['--fail-on', 'error'], 0),
         ('ignore = ["MG100"]\nfail-on = "info"', [], 0),
+        ('format = "sarif"\nfail-on = "info"', ['--json', '-'], 1),
         ('fail_on = "info"', [], 2),
         ('fail-on = "never"', [], 2),
         ('ignore = "MG100"', [], 2),

@@ -119,9 +119,11 @@ def verdict_of(section: Section) -> Tuple[str, str, str]:
     findings, facts = section.findings, section.facts
     others = [finding for finding in findings if finding.code not in FINE]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
-    if len(others) < len(findings) or not (findings or is_invalid):
+    if len(others) < len(findings):
         more = f'{quantity(len(others), "other finding")}.' if others else 'Nothing invalid was found in them.'
         return 'fine', 'Your labels are fine.', f' {more}'
+    if not (findings or is_invalid):  # not an all-clear: findings may be hidden, or in another data set
+        return 'info', 'No invalid label was counted.', ''
     if not findings:
         return 'error', 'Something is invalid', ', but nothing says why: see the values below.'
     begin = f' Begin with {findings[0].code}.' if len(findings) > 1 else ''

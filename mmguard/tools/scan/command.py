@@ -170,7 +170,7 @@ def run(args: argparse.Namespace) -> int:
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
         for result in results:
-            result.findings = selection.keep(result.findings)
+            selection.hide(result)
         verify_results(results, plan, not args.no_verify)
     if args.json:
         write_json(args.json, as_json(args.target, results, plan.failed))

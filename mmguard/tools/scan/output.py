@@ -145,7 +145,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
         console.print()
     elif result.said_before:
         console.print(Text(f'Nothing more: {", ".join(dict.fromkeys(result.said_before))} above.'))
-    else:
+    elif not result.hidden:
         console.print(Text('Nothing found.', style='bold green'))
     if facts.maps is not None:
         for fault, files in facts.maps.unreadable.items():
@@ -257,6 +257,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
             'facts': _plain(asdict(result.facts)),
             'worst': result.worst,
             'notes': result.notes,
+            'hidden': result.hidden,
             'decoded': result.decoded,
             'reused': result.reused,
         }
