@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
 from mmguard.text import visible
-
-if TYPE_CHECKING:
-    from mmguard.tools.explain.explained import Known
 
 
 @dataclass(frozen=True)
@@ -138,10 +135,10 @@ def check(config: str, *, everything: bool = False, run_code: bool = False, veri
     Raises:
         mmguard.errors.CannotRun: It is not a config, or cannot be read.
     """
-    from mmguard.findings.engine import chosen_rules
-    from mmguard.tools.check.command import as_json, as_text, check_config
+    from mmguard.tools.check.command import as_json, as_text, check_config, rules_of_configs
+    from mmguard.tools.selection import Selection
 
-    rules = [rule for rule in chosen_rules(everything=everything) if 'config' in rule.looks_at]
+    rules = rules_of_configs(Selection(), everything)
     read, findings = check_config(os.fspath(config), rules, run_code, verify)
     return Diagnosis(
         read.file,
@@ -207,32 +204,26 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
         mmguard.errors.CannotRun: The file does not exist.
     """
     from mmguard.formats.options import ScanOptions
-    from mmguard.tools.explain.command import read_log
-    from mmguard.tools.explain.explained import explain as explain_log
-    from mmguard.tools.explain.facts import look
-    from mmguard.tools.explain.render import as_json, as_text
+    from mmguard.tools.explain.command import describe_no_error, explain_pieces, open_log_or_text
+    from mmguard.tools.explain.render import advise, as_json, as_text
 
-    read, name = read_log(os.fspath(log))
-    names = [text for text in (name, config, data) if text]
-    known: Optional[Known] = None
-    failed: List[str] = []
-    if config or data:
-        known, failed = look(config, data, ScanOptions(**options), explain_log(read, names=names))
-    found = explain_log(read, known, names)
+    pieces, name = open_log_or_text(os.fspath(log))
+    read, found, failed = explain_pieces(pieces, name, config, data, ScanOptions(**options))
     if found is None:
-        return Diagnosis(
-            name, failed=tuple(failed), record=as_json(None, name), text=f'{name}: no error that ended a training'
-        )
-    title = found.signature.title if found.signature else found.raised.said
+        return Diagnosis(name, failed=tuple(failed), record=as_json(None, name), text=describe_no_error(read, name))
     error = Finding(
         code=found.signature.code if found.signature else '',
-        title=title,
+        title=found.signature.title if found.signature else found.raised.said,
         evidence=found.raised.said,
-        advice=' '.join(f'{one.cause.text} {one.advice}'.strip() for one in found.causes[:1]),
+        advice=advise(found),
         certainty=PROVEN,
         severity=INFO if found.is_open else ERROR,
     )
     more = dict.fromkeys([*(one for weighed in found.causes for one in weighed.findings), *found.more])
     return Diagnosis(
-        name, (error, *more), failed=tuple(failed), record=as_json(found, name), text=as_text(found, name, config)
+        name,
+        (error, *more),
+        failed=tuple(failed),
+        record=as_json(found, name),
+        text=as_text(found, name, config, verbose=False),
     )

@@ -120,6 +120,11 @@ def test_explain_takes_a_text_or_a_path(tmp_path, maps, as_file):
         log.write_text(LOG)
     found = mmguard.explain(log)
     assert (bool(found), found.findings[0].code) == (False, 'MG413')
+    causes = found.record['causes']
+    assert {one['standing'] for one in causes} == {'possible'}
+    # Nothing separates them: each is named with the look that decides, and none comes first.
+    assert all(one['look'] in found.findings[0].advice for one in causes)
+    assert not found.findings[0].advice.startswith(causes[0]['cause'])
     with_labels = mmguard.explain(log, data=str(maps), num_classes=3)
     assert [one.code for one in with_labels.findings][:2] == [
         'MG413',
@@ -127,9 +132,12 @@ def test_explain_takes_a_text_or_a_path(tmp_path, maps, as_file):
     ]
 
 
-def test_explain_of_a_log_without_error_is_true(tmp_path):
+def test_explain_of_a_log_without_error_is_true(tmp_path, capsys):
     (tmp_path / 'train.log').write_text('epoch 1 loss 0.5\nepoch 2 loss 0.4\ntraining finished\n')
-    assert mmguard.explain(tmp_path / 'train.log')
+    found = mmguard.explain(tmp_path / 'train.log')
+    assert found
+    main(['explain', str(tmp_path / 'train.log')])
+    assert str(found) == capsys.readouterr().out.rstrip('\n')
     with pytest.raises(CannotRun):
         mmguard.explain(tmp_path / 'missing.log')
 

@@ -11,7 +11,7 @@ from mmguard.errors import CannotRun
 from mmguard.text import quantity, visible
 from mmguard.tools.arguments import add_no_verify, add_run_code, add_verbose
 from mmguard.tools.exit_codes import COULD_NOT_RUN
-from mmguard.tools.selection import add_selection, selection_of
+from mmguard.tools.selection import Selection, add_selection, selection_of
 from mmguard.version import __version__
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.outputs import write_json
 
     selection = selection_of(args)
-    rules = [rule for rule in selection.rules(args.everything) if 'config' in rule.looks_at]
+    rules = rules_of_configs(selection, args.everything)
     if args.json is not None and len(args.configs) > 1:
         raise CannotRun(
             f'JSON is written for one config, got {len(args.configs)}: name one, or choose another --format'
@@ -80,6 +80,11 @@ def run(args: argparse.Namespace) -> int:
     entries = [entry_of(finding, config.file) for config, findings in found for finding in findings]
     selection.write('check', ' '.join(args.configs), entries, failed)
     return COULD_NOT_RUN if failed else selection.exit_code([entry.severity for entry in entries])
+
+
+def rules_of_configs(selection: Selection, everything: bool) -> List[Type[Rule]]:
+    """Return the chosen rules that look at configs."""
+    return [rule for rule in selection.rules(everything) if 'config' in rule.looks_at]
 
 
 def check_config(

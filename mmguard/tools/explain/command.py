@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from mmguard.errors import CannotRun
 from mmguard.labels.numbering import FRAMEWORKS
@@ -18,6 +18,8 @@ from mmguard.tools.arguments import add_run_code, add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
 if TYPE_CHECKING:
+    from mmguard.formats.options import ScanOptions
+    from mmguard.tools.explain.explained import Explanation
     from mmguard.tools.explain.reader import Reader
 
 #: Maximum number of characters of a quoted line.
@@ -103,40 +105,24 @@ def _explain_code(what: str) -> int:
 
 
 def _explain_log(args: argparse.Namespace, what: str) -> int:
+    from mmguard.formats.options import ScanOptions
     from mmguard.text import visible
-    from mmguard.tools.explain.explained import explain
-    from mmguard.tools.explain.reader import Reader
     from mmguard.tools.explain.render import as_json, as_text
-    from mmguard.tools.explain.scores import HARMLESS
     from mmguard.tools.outputs import write_json
 
     out = sys.stderr if args.json == '-' else sys.stdout
     pieces, name, config = _open_log(what)
-    log = Reader().read(pieces)
-    names = [text for text in (name, args.config, args.data) if text]
-    found = explain(log, names=names)
-    if found is not None and (args.config or args.data):
-        from mmguard.formats.options import ScanOptions
-        from mmguard.tools.explain.facts import look
-
-        options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework, run_code=args.run_code)
-        known, problems = look(args.config, args.data, options, found)
-        for problem in problems:
-            print(visible(f'note: {problem}'), file=out)
-        found = explain(log, known, names)
+    options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework, run_code=args.run_code)
+    log, found, problems = explain_pieces(pieces, name, args.config, args.data, options)
+    for problem in problems:
+        print(visible(f'note: {problem}'), file=out)
     if args.json is not None:
         write_json(args.json, as_json(found, name))
     code = CLEAN if found is None or found.is_open else FOUND
     if args.json == '-':
         return code
     if found is None:
-        print(f'{name}: no error that ended a training in {log.lines:,} lines', file=out)
-        print(f'looked for, and not seen either: {_signs()}', file=out)
-        if log.classes.summary:
-            print(visible(f'note: {log.classes.summary}. {HARMLESS}'), file=out)
-        for number, line in log.facts.find_kind('unlabeled'):
-            print(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED}'), file=out)
-            break
+        print(describe_no_error(log, name), file=out)
         return CLEAN
     width = min(shutil.get_terminal_size().columns, 110)
     print(as_text(found, name, args.config or config, width, args.verbose), file=out)
@@ -149,6 +135,38 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     return code
 
 
+def explain_pieces(
+    pieces: Iterable[bytes], name: str, config: Optional[str], data: Optional[str], options: ScanOptions
+) -> Tuple[Reader, Optional[Explanation], List[str]]:
+    """Read a log and explain its end, with a config and labels where they are given; return also what they lack."""
+    from mmguard.tools.explain.explained import explain
+    from mmguard.tools.explain.facts import look
+    from mmguard.tools.explain.reader import Reader
+
+    log = Reader().read(pieces)
+    names = [text for text in (name, config, data) if text]
+    found = explain(log, names=names)
+    if found is None or not (config or data):
+        return log, found, []
+    known, problems = look(config, data, options, found)
+    return log, explain(log, known, names), problems
+
+
+def describe_no_error(log: Reader, name: str) -> str:
+    """Say which errors and signs were looked for in a log that has none."""
+    from mmguard.text import visible
+    from mmguard.tools.explain.scores import HARMLESS
+
+    lines = [f'{name}: no error that ended a training in {log.lines:,} lines']
+    lines.append(f'looked for, and not seen either: {_signs()}')
+    if log.classes.summary:
+        lines.append(visible(f'note: {log.classes.summary}. {HARMLESS}'))
+    for number, line in log.facts.find_kind('unlabeled'):
+        lines.append(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED}'))
+        break
+    return '\n'.join(lines)
+
+
 def _signs() -> str:
     from mmguard.findings.signatures import read_signatures
     from mmguard.findings.signatures.signature import SIGN
@@ -157,16 +175,13 @@ def _signs() -> str:
     return '; '.join(f'{one.code} {one.title.rstrip(".")}' for one in signs)
 
 
-def read_log(log: str) -> Tuple[Reader, str]:
-    """Read a log, a run folder, or a text of several lines; return it with its name."""
-    from mmguard.tools.explain.reader import Reader
-
+def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
+    """Return the pieces of a log, a run folder, or a text of several lines, and their name."""
     if '\n' in log:
-        return Reader().read([log.encode('utf-8', 'surrogateescape')]), 'text'
+        return [log.encode('utf-8', 'surrogateescape')], 'text'
     if not os.path.exists(log):
         raise CannotRun(f'{shorten(log)}: it is not a file or folder (a text has several lines)')
-    pieces, name, _ = _open_log(log)
-    return Reader().read(pieces), name
+    return _open_log(log)[:2]
 
 
 def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:

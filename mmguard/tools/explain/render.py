@@ -116,6 +116,16 @@ def _is_confirmed(found: Explanation) -> bool:
     return bool(found.causes) and found.causes[0].standing == CONFIRMED and bool(found.causes[0].findings)
 
 
+def advise(found: Explanation) -> str:
+    """Return what to do in one line: about a cause only if something supports it, else the looks that decide."""
+    first = found.causes[0] if found.causes else None
+    if first is None:
+        return _NO_CAUSE
+    if first.standing == POSSIBLE and len(found.causes) > 1:
+        return ' '.join([_UNDECIDED, *(f'{one.cause.look} ({one.cause.text})' for one in found.causes)])
+    return ' '.join(filter(None, (first.cause.text, first.cause.look, first.advice)))
+
+
 def signature_text(signature: Signature) -> str:
     """Return the text that `mmguard explain CODE` prints for a signature."""
     rows = [f'{signature.code}  {signature.title}', '', signature.meaning, '', 'Causes, the most frequent first:']
