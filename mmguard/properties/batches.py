@@ -133,7 +133,8 @@ def _judge_empty(program: Program, subject: str, usual: Reached, samples: List[A
     if lack and not found.infinite and found.names == usual.names and program.config.get('find_unused_parameters'):
         return setting(subject, f'{lack}; find_unused_parameters=True allows it')
     data = dict(parameters=sorted(usual.parameters - found.parameters)[:20])
-    return blame(subject, lack + until, data) if lack else holds(subject)
+    hangs = '' if found.infinite else ': the ranks of a distributed training hang or fail'
+    return blame(subject, f'{lack}{hangs}{until}', data) if lack else holds(subject)
 
 
 def _agreement(program: Program, samples: List[Any]) -> float:

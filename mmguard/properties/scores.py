@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from mmguard.properties.datasets import seed_all
+from mmguard.text import quantity
 
 if TYPE_CHECKING:
     from mmguard.properties.program import Program
@@ -71,10 +72,9 @@ class Reached(NamedTuple):
             return other.describe_infinite()
         if other.names != self.names:
             named = ', '.join(sorted(set(other.names) ^ set(self.names))) or 'in another order'
-            return f'other losses than with targets ({named}): ranks of a distributed training hang'
+            return f'other losses than with targets ({named})'
         missing = sorted(self.parameters - other.parameters)
-        words = f'{len(missing)} parameters get no gradient, as {missing[:1]}: DistributedDataParallel hangs or fails'
-        return words if missing else ''
+        return f'{quantity(len(missing), "parameter")} without a gradient, as {missing[0]}' if missing else ''
 
 
 def total(losses: Mapping[str, Tensor]) -> Tensor:

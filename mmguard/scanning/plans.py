@@ -19,7 +19,7 @@ from mmguard.formats.coco import Coco
 from mmguard.formats.detection import detect
 from mmguard.formats.format import CannotScan, Format, LabelSet, Source
 from mmguard.formats.options import ScanOptions
-from mmguard.formats.other_files import describe_files as describe_files
+from mmguard.formats.other_files import describe_files
 from mmguard.labels.numbering import COCO, IDS
 from mmguard.labels.spaces import VOID, from_options
 from mmguard.scanning.config_maps import ConfigSource, split_sets

@@ -8,7 +8,9 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+from mmguard.files.inside import find_inside
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
+from mmguard.storage.urls import is_url
 from mmguard.text import visible
 from mmguard.version import __version__
 
@@ -43,10 +45,10 @@ def entry_of(finding: Finding, target: str, roots: Sequence[str] = ()) -> Entry:
 
 def _locate(name: str, target: str, roots: Sequence[str]) -> str:
     """Return the path of a file relative to the working directory; that of the target if no such file exists."""
-    paths = [os.path.join(root, name) for root in roots] if name else []
+    paths = [find_inside(root, name) for root in roots if root] if name else []
     records = [root for root in roots if os.path.isfile(root)]  # an image that is named in a JSON
     found = next((path for path in [*paths, *records] if os.path.isfile(path)), target)
-    if '://' in found or found.startswith(('mmseg::', 'mmdet::')):
+    if '::' in found or is_url(found):  # a shipped config, or an archive
         return found
     inside = os.path.relpath(found)
     return found if inside.startswith(os.pardir + os.sep) else inside

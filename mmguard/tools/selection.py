@@ -51,7 +51,7 @@ class Selection(NamedTuple):
             raise CannotRun(str(error)) from error
 
     def hide(self, result: SetResult) -> None:
-        """Leave the findings of a data set out that were not chosen, and note their codes: the rest is not an all-clear."""
+        """Leave out the findings that were not chosen, and note their codes: what is left is not an all-clear."""
         codes = {rule.code for rule in self.rules()}
         result.hidden = list(dict.fromkeys(one.code for one in result.findings if one.code not in codes))
         result.findings = [one for one in result.findings if one.code in codes]

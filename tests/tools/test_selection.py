@@ -178,6 +178,9 @@ def test_an_image_of_a_json_is_reported_at_the_json():
     assert entry_of(finding, 'config.py', ['images', str(Path('train.json').absolute())]).files == ('train.json',)
     Path('images', '7.jpg').write_text('')
     assert entry_of(finding, 'config.py', ['images', 'train.json']).files == ('images/7.jpg',)
+    Path('secret.png').write_text('')  # a data set does not name files outside of it
+    outside = Finding('MG101', '', '', '', 'proven', files=('../secret.png',))
+    assert entry_of(outside, 'config.py', ['images']).files == ('config.py',)
     assert entry_of(finding, 's3://bucket/maps').files == ('s3://bucket/maps',)
 
 
