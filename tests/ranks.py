@@ -34,7 +34,7 @@ def say_parameters(model):
     print('PARAMETERS', digest.hexdigest(), flush=True)
 
 def leave():
-    # Not by destroy_process_group: where the model goes after the group, torch's reducer may wait for ever, with the
+    # Not by destroy_process_group: where the model goes after the group, torch's reducer may wait forever, with the
     # GIL, for a thread of gloo's that waits for the GIL.
     sys.stdout.flush()
     os._exit(0)

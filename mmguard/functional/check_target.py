@@ -199,8 +199,8 @@ def _raise_all(checks: Sequence[Callable[[], None]]) -> None:
 def _check_channels(logits: Tensor, target: Tensor) -> None:
     if number_of_classes(logits) == 1:
         raise TargetShapeError(
-            f'{describe_pair(logits, target)}: the softmax of a single channel is always 1, so class 0 has loss 0 for '
-            f'ever and '
+            f'{describe_pair(logits, target)}: the softmax of a single channel is always 1, so class 0 always has loss '
+            f'0 and '
             f'class 1 is out of range. Give the model two channels, or use {MULTILABEL} with target.unsqueeze(1)'
         )
 

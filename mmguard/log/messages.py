@@ -218,7 +218,7 @@ def describe_mismatch(lacks: Sequence[OneRank], has: Sequence[Container[str]]) -
             lines.append(f'rank {rank} {"; ".join(parts)} (samples: {list_names(files)})')
     return (
         f'ranks differ in their losses: {". ".join(lines)}. A head that skips a branch, most often because a batch has '
-        f"no targets: DistributedDataParallel would wait for ever. on_mismatch='fill' trains on with zeros"
+        f"no targets: DistributedDataParallel would wait forever. on_mismatch='fill' trains on with zeros"
     )
 
 

@@ -102,7 +102,7 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException:
-        # Kill the processes, since their results are not needed: after a second Ctrl-C they would wait for ever, and
+        # Kill the processes, since their results are not needed: after a second Ctrl-C they would wait forever, and
         # this process for them.
         with _uninterrupted():
             for process in multiprocessing.active_children():
@@ -140,7 +140,7 @@ def _settle_in() -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process if its parent was killed; otherwise it would wait for files for ever."""
+    """End this process if its parent was killed; otherwise it would wait for files forever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait_for_one([parent.sentinel])

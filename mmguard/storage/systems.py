@@ -111,7 +111,7 @@ def _archive(archive: str, process: int) -> Archive:
     if place.startswith(WEB):
         raise CannotRun(f'{place}: an archive is read from a disk or an object storage: copy it here')
     if not is_url(place):
-        if not os.path.isfile(place):  # opening a pipe would wait for ever
+        if not os.path.isfile(place):  # opening a pipe would wait forever
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place)
         return Archive(open(place, 'rb'), place)
     system = _system_of(place)

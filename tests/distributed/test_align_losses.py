@@ -30,7 +30,7 @@ os._exit(0)
 
 def run_example(*trainings: str, timeout: float) -> List[Rank]:
     """Runs it on two ranks, for each of the trainings with these options."""
-    # No group says which port comes next: torch may wait for ever where one is ended right after a broadcast.
+    # No group says which port comes next: torch may wait forever where one is ended right after a broadcast.
     ports = [f'{free_port()} {options}' for options in trainings]
     return run_ranks(RUN_EXAMPLE, EXAMPLE, *ports, timeout=timeout, preamble='')
 

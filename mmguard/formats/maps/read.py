@@ -188,7 +188,7 @@ def _stamp_and_fault(path: str, content: Optional[Content]) -> Tuple[Optional[St
     status = os.stat(path)
     fault = '' if status.st_size else EMPTY
     if not stat.S_ISREG(status.st_mode):
-        fault = NOT_A_FILE  # opening a pipe would block for ever
+        fault = NOT_A_FILE  # opening a pipe would block forever
     return (status.st_size, status.st_mtime_ns), fault, status.st_size
 
 

@@ -91,7 +91,7 @@ def _load(model: nn.Module, file: str) -> None:
     }
     mine = model.state_dict()
     fitting = {name: value for name, value in found.items() if name in mine and mine[name].shape == value.shape}
-    # A few that do not fit would leave random weights among the trained ones without a word.
+    # A few that do not fit would leave random weights among the trained ones silently.
     missing = [name for name in mine if name not in fitting and not name.endswith('num_batches_tracked')]
     if missing:
         raise CannotRun(

@@ -210,7 +210,7 @@ SITUATIONS: Dict[str, Situation] = {
         first=dict(num_classes=80),
     ),
     'VOC: a tenth of the names is misspelt': Situation(
-        '"helmt" in some XML files is left out without a word',
+        '"helmt" in some XML files is silently left out',
         ('MG154', 'MG140'),
         voc_config(
             [[('helmet', [20, 30, 90, 120])]] * 9 + [[('helmt', [20, 30, 90, 120]), ('helmet', [5, 5, 60, 60])]],

@@ -31,8 +31,8 @@ class HeadNumClasses(ConfigRule):
         '{head} has {given}, but the data set has {expected}: {source}. No head reads the num_classes at the top.'
     )
     why = (
-        'A label beyond the channels of a head ends the run (CUDA error: device-side assert triggered), or is trained '
-        'as background without a word; channels too many are never trained. Every head has its own num_classes: '
+        'A label beyond the channels of a head ends the run (CUDA error: device-side assert triggered), or is silently '
+        'trained as background; channels too many are never trained. Every head has its own num_classes: '
         'decode, auxiliary, bbox, mask, semantic, panoptic and fusion heads, and each stage of a cascade.'
     )
     example = Example(wrong='num_classes=19 in the head, for 11 classes', right='num_classes=11 in the head')

@@ -231,7 +231,7 @@ class UnguardedEvaluation(ConfigRule):
     title = '{metric} counts what is predicted at an invalid label as wrong.'
     why = (
         'Metrics take every label for the truth: no model can predict an invalid one, so whatever '
-        'it predicts there counts as a false positive, and IoU and AP fall without a word.'
+        'it predicts there counts as a false positive, and IoU and AP fall silently.'
     )
     example = Example(
         wrong="train: [..., dict(type='GuardSegLabels', num_classes=19)]; val without it",
@@ -248,7 +248,7 @@ class UnguardedEvaluation(ConfigRule):
             yield self.report_at(place, names, dict(metric=found.metric.name), edits=ways)
 
 
-#: Classification losses that an invalid label ends, or spoils without a word.
+#: Classification losses that an invalid label ends, or spoils silently.
 BY_LABEL = {
     'mmseg': ('CrossEntropyLoss', 'OhemCrossEntropy', 'FocalLoss', 'DiceLoss', 'LovaszLoss', 'TverskyLoss'),
     'mmdet': (
@@ -273,8 +273,8 @@ class UnguardedLosses(ConfigRule):
     title = '{loss} has no guard: one label outside the classes ends the run, or is trained as background.'
     title_ohem = '{loss} returns a loss without a graph where all pixels of a batch are ignored.'
     why = (
-        'A single label outside the classes ends the run (index error, CUDA assert), or is trained as background '
-        'without a word, depending on the loss. Where all pixels of one rank are ignored, OhemCrossEntropy returns a '
+        'A single label outside the classes ends the run (index error, CUDA assert), or is silently trained as '
+        'background, depending on the loss. Where all pixels of one rank are ignored, OhemCrossEntropy returns a '
         'constant: DistributedDataParallel ends with "Expected to have finished reduction in the prior iteration".'
     )
     example = Example(wrong="dict(type='CrossEntropyLoss')", right="dict(type='GuardedCrossEntropyLoss')")

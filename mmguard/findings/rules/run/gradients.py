@@ -56,7 +56,7 @@ class LossesFilled(RunRule):
     code = 'MG306'
     summary = 'A rank lacked a loss that others had.'
     why = (
-        'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits for ever. A zero is what '
+        'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits forever. A zero is what '
         'such a rank adds to the loss; but its batches teach that branch nothing.'
     )
     example = Example(wrong='return {} if no_targets else losses', right='return losses, with zeros on the graph')

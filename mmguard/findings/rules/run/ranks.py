@@ -11,7 +11,7 @@ from mmguard.findings.run import KILLED, MISSED_ANOTHER, STOOD_STILL, RunFacts, 
 
 
 class RankKilled(RunRule):
-    """A process that ended without a word."""
+    """A process that ended without a message."""
 
     code = 'MG301'
     summary = 'A rank was killed: it ended without an exception.'
