@@ -20,7 +20,7 @@ from multiprocessing.connection import wait as wait_for_one
 from typing import Any, Dict, Iterable, Iterator, List
 
 from mmguard.errors import CannotRun
-from mmguard.formats.tasks import FAR, Settings
+from mmguard.formats.tasks import FAR, Mapper, Settings, scan_here
 from mmguard.storage.files import FILES
 
 #: Chunks in flight per process: one running, one waiting.
@@ -35,6 +35,12 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
         return os.cpu_count() or 1
+
+
+def local_mapper(processes: Optional[int] = None) -> Mapper:
+    """Return the mapper of this machine: processes, by default one per core, or none where one is enough."""
+    number = processes or cores()
+    return scan_here if number == 1 else LocalProcesses(number)
 
 
 class LocalProcesses:

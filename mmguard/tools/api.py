@@ -95,9 +95,8 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
         >>> mmguard.scan('data/masks', num_classes=19).to_frame()  # doctest: +SKIP
     """
     from mmguard.formats.options import ScanOptions, as_pairs
-    from mmguard.formats.tasks import scan_here
     from mmguard.scanning.plans import plan_of
-    from mmguard.scanning.processes import LocalProcesses, cores
+    from mmguard.scanning.processes import local_mapper
     from mmguard.scanning.run import run_plan, verify_results
     from mmguard.storage.urls import enter
     from mmguard.tools.scan.output import as_json, as_page, as_text
@@ -109,8 +108,7 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
             options[name] = tuple(options[name])
     target = enter(os.fspath(target))
     plan = plan_of(target, ScanOptions(**options))
-    processes = processes or cores()
-    results = run_plan(plan, scan_here if processes == 1 else LocalProcesses(processes))
+    results = run_plan(plan, local_mapper(processes))
     verify_results(results, plan, verify)
     return Diagnosis(
         target,

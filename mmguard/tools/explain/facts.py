@@ -84,13 +84,12 @@ def _scan_for(target: str, options: ScanOptions, found: Optional[Explanation]) -
 
 def _scan(target: str, options: ScanOptions) -> _Seen:
     """Return findings, failures, and True if the valid labels are known."""
-    from mmguard.formats.tasks import scan_here
     from mmguard.scanning.plans import plan_of
-    from mmguard.scanning.processes import LocalProcesses, cores
+    from mmguard.scanning.processes import local_mapper
     from mmguard.scanning.run import run_plan
 
     plan = plan_of(target, options)
-    results = run_plan(plan, scan_here if cores() == 1 else LocalProcesses(cores()))
+    results = run_plan(plan, local_mapper())
     facts = [result.facts for result in results]
     is_known = all(one.num_classes < 256 or one.class_names for one in facts)
     return [finding for result in results for finding in result.findings], list(plan.failed), is_known

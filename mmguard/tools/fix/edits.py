@@ -20,10 +20,9 @@ from mmguard.formats.correction import CannotCorrect
 from mmguard.formats.detection import format_of
 from mmguard.formats.format import Format, LabelSet
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.formats.tasks import Mapper, scan_here
 from mmguard.labels.instances import BOX_REASONS
 from mmguard.scanning.plans import Plan, plan_again, plan_format, plan_of
-from mmguard.scanning.processes import LocalProcesses, cores
+from mmguard.scanning.processes import local_mapper
 from mmguard.scanning.run import offers_of, run_plan
 from mmguard.storage.files import FILES
 from mmguard.text import quantity
@@ -49,8 +48,7 @@ class Chosen(NamedTuple):
 def scan(target: str, options: ScanOptions) -> Offered:
     """Scan a target as `mmguard scan` does."""
     plan = plan_of(target, options)
-    mapper: Mapper = scan_here if cores() == 1 else LocalProcesses(cores())
-    results = run_plan(plan, mapper)
+    results = run_plan(plan, local_mapper())
     if plan.failed:
         raise CannotRun('\n'.join(plan.failed))
     return Offered(plan, offers_of(results))

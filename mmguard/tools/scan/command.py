@@ -195,17 +195,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     """Return the mapper that reads many files at a time."""
-    from mmguard.formats.tasks import scan_here
-    from mmguard.scanning.processes import LocalProcesses, cores
+    from mmguard.scanning.processes import DaskCluster, local_mapper
 
-    if args.dask:
-        from mmguard.scanning.processes import DaskCluster
-
-        cluster = DaskCluster(args.dask)
-        stack.callback(cluster.close)
-        return cluster
-    processes = args.processes or cores()
-    return scan_here if processes == 1 else LocalProcesses(processes)
+    if not args.dask:
+        return local_mapper(args.processes)
+    cluster = DaskCluster(args.dask)
+    stack.callback(cluster.close)
+    return cluster
 
 
 def _journal(args: argparse.Namespace) -> Journal:
