@@ -131,7 +131,7 @@ def test_two_edits_of_one_file_are_one_copy(tmp_path: Path, capsys: Any) -> None
 
 
 def test_all_safe_ones(tmp_path: Path) -> None:
-    source = write(tmp_path / 'in' / 'train.json', boxes(corners=False, outside=True))
+    source = write(tmp_path / 'in' / 'train.json', boxes(corners=False))
     record = json.loads(source.read_text())
     for annotation in record['annotations']:
         del annotation['area']
@@ -139,6 +139,9 @@ def test_all_safe_ones(tmp_path: Path) -> None:
     assert run('fix', source, '-o', tmp_path / 'out', '--edit', 'safe') == 0
     assert is_clean(tmp_path / 'out' / 'train.json')
     assert len(json.loads((tmp_path / 'out' / 'train.json').read_text())['annotations']) == 10
+    loses = write(tmp_path / 'in' / 'loses.json', boxes(corners=False, outside=True))
+    assert run('fix', loses, '-o', tmp_path / 'none', '--edit', 'safe') == 2  # an object would go: that is asked
+    assert not (tmp_path / 'none').exists()
 
 
 def test_the_hint_of_the_scan_is_the_command(tmp_path: Path, capsys: Any) -> None:
