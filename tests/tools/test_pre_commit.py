@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,21 +33,27 @@ def repository(folder: Path, files: dict) -> Path:
 
 
 @pytest.mark.parametrize(
-    ('value', 'num_classes', 'codes'),
-    [(2, 3, {'mmguard-check': 0, 'mmguard-scan': 0}), (7, 3, {'mmguard-check': 0, 'mmguard-scan': 1})],
+    ('value', 'weights', 'codes'),
+    [
+        (2, [1.0, 2.0, 3.0], {'mmguard-check': 0, 'mmguard-scan': 0}),
+        (7, [1.0, 2.0], {'mmguard-check': 1, 'mmguard-scan': 1}),
+    ],
 )
-def test_hooks_pass_and_fail_as_the_commands_do(tmp_path, value, num_classes, codes):
+def test_hooks_pass_and_fail_as_the_commands_do(tmp_path, value, weights, codes):
     hooks = repository(tmp_path / 'hooks', {'.pre-commit-hooks.yaml': HOOKS.read_text()})
     revision = subprocess.run(
         ['git', 'rev-parse', 'HEAD'], cwd=hooks, capture_output=True, text=True, check=True
     ).stdout
     settings = (
         f'repos:\n- repo: {hooks}\n  rev: {revision.strip()}\n  hooks:\n  - id: mmguard-check\n'
-        f'  - id: mmguard-scan\n    args: [labels, --num-classes, "{num_classes}"]\n'
+        f'  - id: mmguard-scan\n    args: [labels, --num-classes, "3"]\n'
     )
+    loss = dict(type='GuardedCrossEntropyLoss', class_weight=weights)
+    head = dict(type='FCNHead', num_classes=3, loss_decode=loss)
     config = (
-        "default_scope = 'mmseg'\n"
-        "model = dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=3))\n"
+        "default_scope = 'mmseg'\ncustom_imports = dict(imports=['mmguard'])\n"
+        "custom_hooks = [dict(type='LabelGuardHook')]\n"
+        f"model = dict(type='EncoderDecoder', decode_head={head!r})\n"
     )
     project = repository(
         tmp_path / 'project',
@@ -72,4 +77,3 @@ def test_hooks_pass_and_fail_as_the_commands_do(tmp_path, value, num_classes, co
         )
         assert run.returncode == code, run.stdout + run.stderr
         assert 'Skipped' not in run.stdout
-    assert shutil.which('git')
