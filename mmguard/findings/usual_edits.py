@@ -124,6 +124,8 @@ def map_labels(
         shown = f'num_classes={classes}, ' if classes < 256 else ''
         shown += f'ignore_index={guard["ignore_index"]}, ' if guard.get('ignore_index') not in (None, 255) else ''
         title = f'Map these values right after LoadAnnotations, in the pipelines of {name_splits(splits)}.'
+        if facts.config is None:  # nothing says that it is OpenMMLab
+            title = 'Map these values where the labels are loaded (with OpenMMLab right after LoadAnnotations).'
         line = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
     options = (('label_map', moved),)
     return Edit(title, applicability, question, places, options, lines=(line,), unlabelled=tuple(unlabelled))
