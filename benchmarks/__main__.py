@@ -26,6 +26,7 @@ GROUPS = (
     'storage',
     'scale',
     'explain',
+    'dry_run',
     'yolo',
     'nnunet',
 )

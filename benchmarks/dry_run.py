@@ -1,0 +1,84 @@
+"""``mmguard dry-run`` with all properties, in a process of its own as one types it: time and peak memory on the CPU.
+
+Official configs on small data sets (tests/properties/programs.py). Memory is the sum of the command and its worker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Dict, List, Tuple
+
+import psutil
+
+from benchmarks.timing import Row
+
+CONFIGS = {
+    'FCN R50': 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py',
+    'PIDNet-S': 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py',
+    'RetinaNet R50': 'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py',
+    'Mask R-CNN R50': 'mmdet::mask_rcnn/mask-rcnn_r50_fpn_1x_coco.py',
+    'DINO R50': 'mmdet::dino/dino-4scale_r50_8xb2-12e_coco.py',
+    'Mask2Former R50': 'mmseg::mask2former/mask2former_r50_8xb2-160k_ade20k-512x512.py',
+}
+MOST_SECONDS, MOST_MEMORY = 60, 4096  # MiB
+#: Seconds between two looks at the memory.
+_LOOK = 0.05
+
+
+def rows(device: str, rounds: int) -> List[Row]:
+    tests = Path(__file__).parents[1] / 'tests'
+    sys.path[:0] = [str(tests), str(tests / 'properties')]
+    from programs import tree_of, write_config
+
+    found: Dict[str, List[Tuple[float, float]]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as root:
+        paths = {}
+        for name, config in CONFIGS.items():
+            folder = Path(root, name)
+            folder.mkdir()
+            paths[name] = write_config(folder, tree_of(config))
+        names, order = list(CONFIGS), random.Random(0)
+        for _ in range(max(3, rounds // 5)):
+            order.shuffle(names)
+            for name in names:
+                found[name].append(_run(paths[name], device))
+    table = []
+    for name in CONFIGS:
+        seconds, memory = (statistics.median(one) for one in zip(*found[name]))
+        table.append(Row(f'dry-run of {name}, all properties', seconds, None, MOST_SECONDS, 's'))
+        table.append(Row('the same, peak memory', memory, None, MOST_MEMORY, 'MiB'))
+    return table
+
+
+def _run(path: str, device: str) -> Tuple[float, float]:
+    """Return seconds and MiB."""
+    out = f'{path}.json'
+    words = ['dry-run', path, '--seconds', '600', '--device', device, '--json', out]
+    start, peak = time.perf_counter(), 0.0
+    with open(os.devnull, 'w') as null:
+        command = psutil.Popen([sys.executable, '-m', 'mmguard.cli', *words], stdout=null, stderr=null)
+        while command.poll() is None:
+            peak = max(peak, _memory(command))
+            time.sleep(_LOOK)
+    seconds = time.perf_counter() - start
+    assert json.loads(Path(out).read_text())['properties'], 'nothing was tested'
+    return seconds, peak
+
+
+def _memory(command: psutil.Process) -> float:
+    """Return the resident memory of a process and all below it, MiB."""
+    held = 0
+    for process in (command, *command.children(recursive=True)):
+        try:
+            held += process.memory_info().rss
+        except psutil.Error:  # it has just ended
+            continue
+    return held / 2**20
