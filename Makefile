@@ -20,7 +20,7 @@ WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --select $(SELECT)
 TESTS := $(if $(filter family,$(STACK)),tests/family)
 
-.PHONY: demo test test-fast test-all test-edits zoo planted programs fuzz interrupted mutants matrix bench lint format dist docs setup clean
+.PHONY: demo test test-fast test-all test-gpu test-edits zoo planted programs fuzz interrupted mutants matrix bench lint format dist docs setup clean
 
 demo: setup
 	$(BIN)/mmguard demo
@@ -41,6 +41,11 @@ test-edits: setup
 # with what was planted. 10 minutes; a skipped one says why it cannot be trained offline.
 zoo: setup
 	$(PYTEST) -rs -o python_files='every_*.py' tests/end_to_end/every_architecture.py
+
+# The tests that train or call losses, on a GPU; all others run on the CPU, also where there is a GPU.
+test-gpu: setup
+	MMGUARD_TEST_GPU=1 $(PYTEST) -m 'not stock_error' $(addprefix tests/,gpu functional nn losses transforms hooks \
+		detection end_to_end configs)
 
 # Faults planted in official configs and in classes of one's own, each to be found by the property of `mmguard dry-run` that is
 # meant. 15 minutes.
