@@ -42,10 +42,11 @@ test-edits: setup
 zoo: setup
 	$(PYTEST) -rs -o python_files='every_*.py' tests/end_to_end/every_architecture.py
 
-# The tests that train or call losses, on a GPU; all others run on the CPU, also where there is a GPU.
+# What only a GPU shows, and the tests that call losses and guards, there; every other test runs on the CPU, also where there is
+# a GPU. `MMGUARD_TEST_GPU=1 make zoo` trains all architectures on it.
 test-gpu: setup
-	MMGUARD_TEST_GPU=1 $(PYTEST) -m 'not stock_error' $(addprefix tests/,gpu functional nn losses transforms hooks \
-		detection end_to_end configs)
+	MMGUARD_TEST_GPU=1 $(PYTEST) -m 'not stock_error' $(addprefix tests/,gpu functional nn losses transforms hooks detection \
+		end_to_end/test_counts.py end_to_end/test_training_modes.py)
 
 # Faults planted in official configs and in classes of one's own, each to be found by the property of `mmguard dry-run` that is
 # meant. 15 minutes.
