@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from functools import reduce
+from textwrap import TextWrapper
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
+from unicodedata import east_asian_width
+
+from mmguard.language import Message, choose_language
 
 
-def quantity(number: int, one: str, many: Optional[str] = None) -> str:
+def quantity(number: int, one: str, many: Optional[str] = None) -> Message:
     """Return a number with its noun.
 
     Example:
         >>> quantity(1, 'file'), quantity(1204, 'file'), quantity(0, 'class')
         ('1 file', '1,204 files', '0 classes')
     """
-    return f'{number:,} {plural(number, one, many)}'
+    return Message(f'{{number:,}} {one}', f'{{number:,}} {many or _pluralize(one)}', number=number)
 
 
-def plural(number: int, one: str, many: Optional[str] = None) -> str:
+def plural(number: int, one: str, many: Optional[str] = None) -> Message:
     """Return a noun after its number; ``many`` for irregular plurals.
 
     Example:
@@ -27,13 +32,34 @@ def plural(number: int, one: str, many: Optional[str] = None) -> str:
         >>> plural(3, 'kind of stuff', 'kinds of stuff')
         'kinds of stuff'
     """
-    if number == 1 or one.endswith('px'):
+    return Message(one, many or _pluralize(one), number=number)
+
+
+def _pluralize(one: str) -> str:
+    if one.endswith('px'):
         return one
-    if many is not None:
-        return many
     if re.search('[^aeiou]y$', one):
         return f'{one[:-1]}ies'
     return f'{one}es' if re.search('(s|x|z|ch|sh)$', one) else f'{one}s'
+
+
+def join_with_and(texts: Iterable[str]) -> str:
+    """Join texts with "and".
+
+    Example:
+        >>> join_with_and(['train', 'val', 'test']), join_with_and([])
+        ('train and val and test', '')
+    """
+    return _fold('{first} and {last}', texts)
+
+
+def join_with_or(texts: Iterable[str]) -> str:
+    """Join texts with "or"."""
+    return _fold('{first} or {last}', texts)
+
+
+def _fold(template: str, texts: Iterable[str]) -> str:
+    return reduce(lambda first, last: Message(template, first=first, last=last) if first else last, texts, '')
 
 
 def shorten_list(lines: Sequence[str], most: int = 10) -> List[str]:
@@ -44,7 +70,7 @@ def shorten_list(lines: Sequence[str], most: int = 10) -> List[str]:
         ['a', 'b', '... and 2 more']
     """
     more = len(lines) - most
-    return [*lines[:most], *([f'... and {more:,} more'] if more > 0 else [])]
+    return [*lines[:most], *([Message('... and {more:,} more', more=more)] if more > 0 else [])]
 
 
 def shorten(value: object, length: int = 60) -> str:
@@ -94,6 +120,43 @@ def _pieces(value: Any, length: int) -> Iterator[str]:
 
 #: Longest text and longest name that are shown; paths are not longer.
 LONGEST, LONGEST_NAME = 20_000, 4096
+
+
+#: Parts of a text between which a line may end: at blanks, and after Chinese characters with their punctuation.
+_CHINESE, _OPENS, _CLOSES = '\u3400-\u9fff', '\uff08\u201c', '\uff0c\u3002\uff1b\uff1a\u3001\uff1f\uff01\uff09\u201d'
+_PARTS = re.compile(rf'\s+|[{_OPENS}]*[{_CHINESE}][{_CLOSES}]*|[^\s{_CHINESE}]+?(?=[{_OPENS}]*[{_CHINESE}]|\s|$)')
+
+
+class _Wrapper(TextWrapper):
+    """Wrapper that may break a line between Chinese characters."""
+
+    def _split(self, text: str) -> List[str]:
+        if choose_language() == 'en':
+            return super()._split(text)
+        return [_Columns(part) for part in _PARTS.findall(text)]
+
+
+class _Columns(str):
+    """Text that is as long as it is wide on a terminal."""
+
+    def __len__(self) -> int:
+        return super().__len__() + _count_wide(self)
+
+
+def _count_wide(text: str) -> int:
+    return sum(east_asian_width(char) in 'WF' for char in text)
+
+
+def wrap(text: str, width: int, first: str = '', rest: str = '') -> List[str]:
+    """Wrap a text into lines that begin with ``first``, then ``rest``; a long word stays whole."""
+    return _Wrapper(
+        width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    ).wrap(text)
+
+
+def align_right(text: str, width: int) -> str:
+    """Return a text aligned in a column of a terminal, where a Chinese character takes two places."""
+    return text.rjust(width - _count_wide(text))
 
 
 def visible(text: str, limit: int = LONGEST) -> str:

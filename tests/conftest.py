@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional
 
+# The texts that tests compare are English, whatever the locale.
+os.environ['MMGUARD_LANG'] = 'en'
 # Before torch is imported. Test processes side by side would wait for each other's threads.
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 # Nor does torch.compile start processes that import torch first.
