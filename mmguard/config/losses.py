@@ -11,6 +11,7 @@ from mmguard.config.parts import Part, losses, stock_loss
 from mmguard.config.read import ReadConfig
 from mmguard.files.plain_data import LARGEST_WEIGHTS, parse_weights
 from mmguard.files.regular import read_regular
+from mmguard.language import Message
 from mmguard.text import describe_error, quantity, shorten
 
 #: Heads whose loss_cls has an extra weight for "no object".
@@ -75,7 +76,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
     # One that is not installed, but counts things and stuff, is of that kind.
     if head.is_a(*QUERY_HEADS) or (head.cls is None and isinstance(head.config.get(THINGS), int)):
         if loss.key == 'loss_cls' or str(loss.config.get('loss_name', '')).startswith('loss_cls'):
-            return classes + 1, f' ({quantity(classes, "class")} and "no object")'
+            return classes + 1, Message(' ({classes} and "no object")', classes=quantity(classes, 'class'))
         return None, ''
     if head.scope == 'mmseg' and loss.key == 'loss_decode':
         channels = output_channels(head)
@@ -83,10 +84,10 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
     if loss.key != 'loss_cls' or not loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss'):
         return None, ''
     if head.is_a('BBoxHead', 'DETRHead') and head.name != 'DETRHead':  # that one takes a number
-        extra = 'the background' if head.is_a('BBoxHead') else '"no object"'
+        extra = ' ({classes} and the background)' if head.is_a('BBoxHead') else ' ({classes} and "no object")'
         if loss.get('use_sigmoid', False):
             return classes, ''
-        return classes + 1, f' ({quantity(classes, "class")} and {extra})'
+        return classes + 1, Message(extra, classes=quantity(classes, 'class'))
     return None, ''
 
 

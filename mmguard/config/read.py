@@ -18,6 +18,7 @@ from mmguard.config.types import Misplaced, separate_misplaced
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import check_regular
+from mmguard.language import Message
 from mmguard.text import describe_error, describe_exit, find_line, shorten, visible_name
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
     if run_code:
         read.notes += _import_custom(custom)
     elif custom is not None:
-        read.notes.append('custom_imports: not imported, a config in YAML or JSON is data; with --run-code they are')
+        note = Message('custom_imports: not imported, a config in YAML or JSON is data; with --run-code they are')
+        read.notes.append(note)
     read.notes += read.unknown_framework()
     return read
 

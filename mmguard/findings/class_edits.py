@@ -18,6 +18,7 @@ from mmguard.findings.usual_edits import (
     set_num_classes,
 )
 from mmguard.findings.views import VOID, annotations_of, count_trained, ids_of
+from mmguard.language import Message
 from mmguard.text import plural, quantity
 
 #: mmseg's class for data of one's own, as configs of the new style name it.
@@ -97,7 +98,7 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
     whole = replace(
         both(move, rest, 'Write the class list here, and the same classes in every head and split.'),
         applicability=ASKS,
-        question=f'Are these all classes of your data, {len(classes)}?',
+        question=Message('Are these all classes of your data, {num_classes}?', num_classes=len(classes)),
     )
     return [move, whole]
 
@@ -113,7 +114,9 @@ def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
     parts = [reduce_zero_label(facts, True), set_classes(facts, names[1:]), set_heads(config, heads)]
     parts.append(set_ignore_index(facts, VOID))
     changes = tuple(change for part in parts for change in part.config)
-    return Edit(f'Take {names[0]!r} out of the classes, and ignore the label 0.', ASKS, question, changes)
+    return Edit(
+        Message('Take {name!r} out of the classes, and ignore the label 0.', name=names[0]), ASKS, question, changes
+    )
 
 
 def match_heads_and_list(
@@ -137,7 +140,11 @@ def match_heads_and_list(
     agrees = leading is not None and leading not in wanted
     certain = agrees or (said and labels is not None)
     listed_here = sorted(set(wanted.values()))
-    asked = f'Does your data have {" and ".join(map(str, listed_here))} {plural(listed_here[-1], "class")}?'
+    asked = Message(
+        'Does your data have {numbers} {noun}?',
+        numbers=' and '.join(map(str, listed_here)),
+        noun=plural(listed_here[-1], 'class'),
+    )
     heads = set_heads(config, wanted, SAFE if certain else ASKS, '' if certain else asked)
     if labels is None and not certain:
         heads = replace(heads, notes=(*heads.notes, '`mmguard scan CONFIG` counts the classes of the files.'))
@@ -176,7 +183,7 @@ def _own_names(config: ReadConfig, number: int) -> Edit:
     return Edit(
         'List the names of your classes in the data sets of all splits, inside of wrappers.',
         MANUAL if by_name else ASKS,  # by its name an annotation is found
-        f'Is this data of your own, with {quantity(number, "class")}?',
+        Message('Is this data of your own, with {classes}?', classes=quantity(number, 'class')),
         tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
         lines=(f'metainfo=dict(classes=({number} names))',),
         commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names of the file

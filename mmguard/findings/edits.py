@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.config.changes import REMOVED, Changes
 from mmguard.findings.environment import EnvironmentChanges
+from mmguard.language import Message
 from mmguard.text import quantity, shorten
 
 #: Files of labels, and what `mmguard fix` does with each: (file or folder, ((option of the command, value), ...)).
@@ -107,7 +108,8 @@ def format_value(value: Any) -> str:
         return f'what cannot be shown ({type(value).__name__})'
     if isinstance(value, (list, tuple)) and len(text) > _SHOWN:
         first, last = value[0], value[-1]
-        return f'[{shorten(first)}, ..., {shorten(last)}] ({quantity(len(value), "entry")})'
+        entries = quantity(len(value), 'entry')
+        return Message('[{first}, ..., {last}] ({entries})', first=shorten(first), last=shorten(last), entries=entries)
     return text if len(text) <= _SHOWN else f'{text[: _SHOWN - 3]}...'
 
 

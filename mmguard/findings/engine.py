@@ -16,6 +16,7 @@ from mmguard.findings.order import sort_key
 from mmguard.findings.rule import Facts, Reread, Rule, Verdict
 from mmguard.findings.rules import RULES
 from mmguard.findings.usual_edits import guard_evaluation
+from mmguard.language import Message, as_message
 from mmguard.text import quantity
 
 #: Compares a program before and after an edit: has ``state`` (``'verified'``, ``'broken'``, ...) and ``reason``.
@@ -94,7 +95,7 @@ def _add_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> F
         if not edit.config or edit.files:  # a config for other files cannot be built before they are written
             kept.append(edit)
         elif edit.applicability == MANUAL:
-            kept.append(replace(edit, verified=False, doubt='its values are yours to write'))
+            kept.append(replace(edit, verified=False, doubt=Message('its values are yours to write')))
         else:
             verdict = verifier(config, change_config(config, edit.config))
             if verdict.state != 'broken':
@@ -226,8 +227,10 @@ def ask_for_losses(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
         return [edit]
     if taught - taught_after > max(FEW, SLIPS * taught):
         return []
-    count = f'{objects - left:,} of {quantity(objects, "object")}'
-    question = f'{edit.question.rstrip("?")} ({count})?' if edit.question else f'May {count} go?'
+    count = Message('{number:,} of {objects}', number=objects - left, objects=quantity(objects, 'object'))
+    question = Message('May {count} go?', count=count)
+    if edit.question:
+        question = Message('{question:unasked} ({count})?', question=as_message(edit.question), count=count)
     return [replace(edit, applicability=ASKS if edit.applicability == SAFE else edit.applicability, question=question)]
 
 
@@ -323,6 +326,6 @@ def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
 def advise_nnunet(raw_folder: str) -> Sequence[str]:
     """Return what to do about any wrong label in nnU-Net, a sentence in two lines."""
     return (
-        f'Which files and slices: `mmguard scan {raw_folder}`;',
+        Message('Which files and slices: `mmguard scan {raw_folder}`;', raw_folder=raw_folder),
         'then correct the label files (or dataset.json) and preprocess again.',
     )

@@ -9,6 +9,8 @@ from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
+from mmguard.language import Message, join
+from mmguard.text import join_with_or
 
 #: Values that evidence lists.
 _FEW = 6
@@ -309,13 +311,19 @@ class LabelFacts:
 
     @property
     def evidence(self) -> str:
-        where = f' in {self.offending_files} of {self.files} files' if self.files and self.offending_files else ''
-        return f'{describe_reasons(Tally(values=self.values, reasons=self.reasons))}{where}{self._as_stored()}'
+        found = describe_reasons(Tally(values=self.values, reasons=self.reasons))
+        if self.files and self.offending_files:
+            template = '{found} in {offending} of {files} files'
+            found = Message(template, found=found, offending=self.offending_files, files=self.files)
+        return join('; ', filter(None, (found, self._as_stored())))
 
     def _as_stored(self) -> str:
         others = {label: stored for label, stored in self.stored.items() if label in self.values}
         if not others:
             return ''
-        pairs = [f'{" or ".join(map(str, stored))} for {label}' for label, stored in sorted(others.items())]
-        more = ', ...' if len(pairs) > _FEW else ''
-        return f'; as training sees them: the files hold {", ".join(pairs[:_FEW])}{more}'
+        pairs: List[str] = [
+            Message('{stored} for {label}', stored=join_with_or(map(str, stored)), label=label)
+            for label, stored in sorted(others.items())
+        ]
+        pairs[_FEW:] = ['...'] if len(pairs) > _FEW else []
+        return Message('as training sees them: the files hold {pairs}', pairs=join(', ', pairs))

@@ -10,6 +10,7 @@ from mmguard.findings.facts import AnnotationFacts
 from mmguard.findings.rule import Facts, Rule
 from mmguard.findings.views import annotations_of, listing, share
 from mmguard.findings.yolo import DECLARED
+from mmguard.language import Message, join
 
 
 def rewrite(
@@ -31,7 +32,7 @@ def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
     labels = facts.labels
     found = None if labels is None else annotations_of(labels).yolo
     if labels is not None and found is not None and not found.counts.get(DECLARED):
-        question = question or f'May the objects of class {listing(sorted(labels.values))} go?'
+        question = question or Message('May the objects of class {values} go?', values=listing(sorted(labels.values)))
         yield from rewrite(rule, facts, 'Leave these rows out.', ASKS, question, num_classes=labels.num_classes)
 
 
@@ -135,7 +136,7 @@ def are_many(boxes: int, found: AnnotationFacts) -> bool:
 def describe_format(found: AnnotationFacts) -> str:
     """Return which format the boxes seem to have, where no edit converts it; else nothing."""
     ways = [*fitting(found), *(['turned'] if found.turned_boxes else [])]
-    return '; '.join(_OTHER_FORMATS[way] for way in ways if way in _OTHER_FORMATS)
+    return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))
 
 
 def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:

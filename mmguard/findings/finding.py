@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Tuple
 
 from mmguard.findings.edits import Edit
+from mmguard.language import Message, as_message, join
 
 #: ``'error'``: training dies, or learns the wrong thing. ``'warning'``: probably not what you want. ``'info'``: a
 #: weak spot that only invalid labels bring out, or the verdict that all is well. The worst first.
@@ -58,5 +59,6 @@ class Finding:
         if not self.edits:
             return self.advice
         edit = self.edits[0]
-        if_not = f'If not: {edit.if_not}' if edit.if_not else ''
-        return ' '.join(filter(None, (edit.question, edit.title, '; '.join(edit.steps), if_not)))
+        if_not = Message('If not: {if_not}', if_not=as_message(edit.if_not)) if edit.if_not else ''
+        texts = (edit.question, edit.title, '; '.join(edit.steps), if_not)
+        return join(' ', map(as_message, filter(None, texts)))

@@ -17,6 +17,7 @@ from mmguard.findings.file_edits import command, frozen
 from mmguard.findings.rule import Facts, Rule
 from mmguard.findings.usual_edits import both, map_labels, reduce_zero_label, set_ignore_index, set_num_classes
 from mmguard.findings.views import VOID, count_stored, has_num_classes
+from mmguard.language import Message, as_message, join
 
 #: So many entries of a table are written into a command; more go into a file.
 _IN_COMMANDS = {'label_map': 64, 'colours': 24}
@@ -72,7 +73,9 @@ def shift_down(
 
 def _ignoring(facts: Facts, edit: Edit) -> Edit:
     """Return an edit together with 255 as the ignored label."""
-    return both(edit, set_ignore_index(facts, VOID), f'{edit.title} Ignore {VOID}.')
+    return both(
+        edit, set_ignore_index(facts, VOID), join(' ', (as_message(edit.title), Message('Ignore {void}.', void=VOID)))
+    )
 
 
 def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
@@ -112,12 +115,15 @@ def _elsewhere(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
             return ()  # the map that is shown applies after the shift
         size = max(VOID, *table) + 1
         return (
-            f'Without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
-            f'label_map.items(): table[value] = label`, and read `label = table[label]`.',
+            Message(
+                'Without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
+                'label_map.items(): table[value] = label`, and read `label = table[label]`.',
+                size=size,
+            ),
         )
     options = {'label_map': table, **_suffix(facts.labels)}
     typed = _command(folders[0], facts.labels, facts.labels.num_classes, options)
-    return (f'Without OpenMMLab, rewrite the files: `{typed}`.',)
+    return (Message('Without OpenMMLab, rewrite the files: `{typed}`.', typed=typed),)
 
 
 def more_classes(
@@ -130,7 +136,9 @@ def more_classes(
         return edit
     names = [*first, *names]
     listed = set_classes(facts, [*names, *(f'class {label}' for label in range(len(names), number))])
-    return both(edit, listed, f'Count {number} classes in every head and guard, and list their names.')
+    return both(
+        edit, listed, Message('Count {number} classes in every head and guard, and list their names.', number=number)
+    )
 
 
 def convert_files(
@@ -151,13 +159,15 @@ def convert_files(
     written = tuple(sorted({'num_classes': classes, 'ignore_index': _void(labels), **pairs}.items()))
     commands = tuple(_command(folder, labels, classes, options) for folder in folders)
     if facts.config is None:
-        notes = ['Then train with the new folder, whose files are PNG.']
+        notes: List[str] = ['Then train with the new folder, whose files are PNG.']
     else:
         where = 'ann_dir' if facts.config.is_old else 'data_prefix'
-        notes = [f'Then name the new folder in {where}, or replace the originals by the copies.']
+        notes = [Message('Then name the new folder in {where}, or replace the originals by the copies.', where=where)]
     long = [name for name, most in _IN_COMMANDS.items() if len(options.get(name, ())) > most]
     if long:
-        notes.append(f'{long[0]}.json is the whole table: `mmguard scan --json` has it in this edit.')
+        notes.append(
+            Message('{name}.json is the whole table: `mmguard scan --json` has it in this edit.', name=long[0])
+        )
     changes = tuple((folder, written) for folder in folders)
     endings = _endings(facts.config, folders)
     yield Edit(title, applicability, question, endings, files=changes, commands=commands, notes=tuple(notes))
@@ -259,7 +269,10 @@ def set_places(
         )
         if any(place is None for _, place in chosen):
             continue
-        question = f'Are the label maps the files {os.path.join(first.seg_map_path, "*" + first.seg_map_suffix)}?'
+        question = Message(
+            'Are the label maps the files {pattern}?',
+            pattern=os.path.join(first.seg_map_path, '*' + first.seg_map_suffix),
+        )
         yield Edit('Set the folder and the suffix of the label maps.', ASKS, question, changes)
 
 

@@ -27,6 +27,8 @@ from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Fin
 from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.run import RankFacts, RunFacts
 from mmguard.labels.instances import LABEL_REASON
+from mmguard.language import Message
+from mmguard.text import join_with_and
 
 #: Files that a finding names; the scan's report lists them all.
 NAMED = 5
@@ -136,9 +138,9 @@ class Rule:
         more = {'certainty': USUAL_CERTAINTIES[severity], 'supersedes': SUPERSEDES.get(self.code, ()), **more}
         return Finding(
             self.code,
-            (title or self.title or self.summary).format(**words),
+            Message(title or self.title or self.summary, **words),
             evidence,
-            self.advice.format(**words),
+            Message(self.advice, **words),
             severity=severity,
             candidates=tuple(edits),
             **more,
@@ -166,7 +168,7 @@ class ConfigRule(Rule):
                 places = (*merged[key].places, *places)
                 both = zip(merged[key].candidates, candidates)
                 candidates = tuple(_unite(one, other) for one, other in both)
-            evidence = f'{" and ".join(places)} = {format_value(found.value)}'
+            evidence = Message('{places} = {value}', places=join_with_and(places), value=format_value(found.value))
             certainty = found.certainty if facts.labels is None else self.certainty_given(found, facts.labels)
             merged[key] = replace(found, places=places, candidates=candidates, evidence=evidence, certainty=certainty)
         yield from merged.values()
@@ -185,7 +187,7 @@ class ConfigRule(Rule):
         edits: Sequence[Edit] = (),
     ) -> Finding:
         """Return a finding of this rule at one place of the config, whose value is there."""
-        evidence = f'{path} = {format_value(value)}'
+        evidence = Message('{places} = {value}', places=path, value=format_value(value))
         return self.report(evidence, words, title, severity, edits, places=(path,), value=value)
 
 
@@ -227,9 +229,9 @@ class DataRule(Rule):
         words = {**common_placeholders(labels), **self.describe(labels)}
         yield Finding(
             code=self.code,
-            title=self.choose_title(labels).format(**words),
+            title=Message(self.choose_title(labels), **words),
             evidence=self.evidence(labels),
-            advice=self.choose_advice(facts).format(**words),
+            advice=Message(self.choose_advice(facts), **words),
             certainty=certainty,
             severity=self.severity_of(labels),
             files=tuple(self.files(labels)[:NAMED]),

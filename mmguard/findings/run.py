@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
+from mmguard.language import Message, join
 from mmguard.text import plural, quantity
 
 #: Ends of a rank: it raised; it raised because another rank did not join; it ended without an exception; an iteration
@@ -56,7 +57,8 @@ def name_ranks(ranks: Sequence[int], one: str = '', many: str = '') -> str:
         ('Rank 3 was', 'Ranks 0, 2 were', 'Rank 1')
     """
     listed = ', '.join(map(str, ranks[:8])) + (', ...' if len(ranks) > 8 else '')
-    return f'{plural(len(ranks), "Rank")} {listed} {one if len(ranks) == 1 else many}'.rstrip()
+    verb = Message(one if len(ranks) == 1 else many)
+    return join(' ', (plural(len(ranks), 'Rank'), listed, *([verb] if verb else [])))
 
 
 def format_exception(error: str, limit: int = 600) -> str:
@@ -90,7 +92,7 @@ def find_missing_ranks(texts: Iterable[str]) -> str:
             place = _Place(int(said.group('number')), said.group('operation'))
             places.setdefault(int(said.group('rank')), place)
     if missing:
-        return f'{_ranks(sorted(set(missing)))} did not come to the barrier'
+        return Message('{ranks} did not come to the barrier', ranks=_ranks(sorted(set(missing))))
     return _compare_places(places)
 
 
@@ -100,17 +102,40 @@ def _compare_places(places: Dict[int, _Place]) -> str:
     last = max(place.number for place in places.values())
     late = [rank for rank, place in places.items() if place.number < last]
     if late and 2 * len(late) <= len(places):
-        where = ', '.join(f'{places[rank].operation} number {places[rank].number:,}' for rank in late[:3])
-        return f'{_ranks(late)}, in {where}, while the others are in number {last:,}: a collective before was skipped'
+        where = join(
+            ', ',
+            (
+                Message('{operation} number {number:,}', operation=places[rank].operation, number=places[rank].number)
+                for rank in late[:3]
+            ),
+        )
+        return Message(
+            '{ranks}, in {where}, while the others are in number {last:,}: a collective before was skipped',
+            ranks=_ranks(late),
+            where=where,
+            last=last,
+        )
     often, times = Counter(place.operation for place in places.values()).most_common(1)[0]
     others = [rank for rank, place in places.items() if place.operation != often]
     if others and times > len(others):
         called = ', '.join(sorted({places[rank].operation for rank in others}))
-        return f'{_ranks(others)} called {called}, where the others called {often} (number {last:,})'
+        return Message(
+            '{ranks} called {called}, where the others called {often} (number {last:,})',
+            ranks=_ranks(others),
+            called=called,
+            often=often,
+            last=last,
+        )
     silent = [rank for rank in range(max(places)) if rank not in places]
     if silent and not late and not others:
         who = _ranks(sorted(places))
-        return f'{_ranks(silent)}: {who} waited in {often} number {last:,} without it, and it wrote nothing itself'
+        return Message(
+            '{ranks}: {who} waited in {often} number {last:,} without it, and it wrote nothing itself',
+            ranks=_ranks(silent),
+            who=who,
+            often=often,
+            last=last,
+        )
     return ''
 
 
@@ -144,20 +169,29 @@ class Unused(NamedTuple):
         if self.everywhere:
             indices, names = next(iter(self.indices.values())), next(iter(self.names.values()), ())
             return [
-                f'without a gradient on all ranks that raised ({_ranks(self.indices)}): {_describe(indices, names)}'
+                Message(
+                    'without a gradient on all ranks that raised ({ranks}): {what}',
+                    ranks=_ranks(self.indices),
+                    what=_describe(indices, names),
+                )
             ]
         groups: Dict[Tuple[Tuple[int, ...], Tuple[str, ...]], List[int]] = {}
         for rank, indices in sorted(self.indices.items()):
             groups.setdefault((indices, self.names.get(rank, ())), []).append(rank)
-        differ = [f'without a gradient on {_ranks(self.indices)}, which lack different ones'] if len(groups) > 1 else []
+        differ: List[str] = (
+            [Message('without a gradient on {ranks}, which lack different ones', ranks=_ranks(self.indices))]
+            if len(groups) > 1
+            else []
+        )
         return differ + [
-            f'without a gradient on {_ranks(ranks)}: {_describe(*lacked)}' for lacked, ranks in groups.items()
+            Message('without a gradient on {ranks}: {what}', ranks=_ranks(ranks), what=_describe(*lacked))
+            for lacked, ranks in groups.items()
         ]
 
 
 def _ranks(ranks: Iterable[int]) -> str:
     known = sorted(ranks)
-    return f'{plural(len(known), "rank")} {_list(known)}'
+    return join(' ', (plural(len(known), 'rank'), _list(known)))
 
 
 def find_unused(texts: Iterable[str]) -> Unused:
@@ -191,10 +225,20 @@ def parts_of(names: Sequence[str]) -> Dict[str, int]:
 
 def _describe(indices: Sequence[int], names: Sequence[str]) -> str:
     if not names:
-        return f'{quantity(len(indices), "parameter")}, {plural(len(indices), "number")} {_list(indices)}'
+        number = plural(len(indices), 'number')
+        return Message(
+            '{parameters}, {number} {indices}',
+            parameters=quantity(len(indices), 'parameter'),
+            number=number,
+            indices=_list(indices),
+        )
     parts = parts_of(names)
-    shown = ', '.join(f'{part} ({quantity(number, "parameter")})' for part, number in list(parts.items())[:_FEW])
-    return shown + (f' and {len(parts) - _FEW} more' if len(parts) > _FEW else '')
+    shown = join(
+        ', ',
+        (join('', (part, ' (', quantity(number, 'parameter'), ')')) for part, number in list(parts.items())[:_FEW]),
+    )
+    more = len(parts) - _FEW
+    return shown if more <= 0 else Message('{first} and {more:,} more', first=shown, more=more)
 
 
 def _list(numbers: Sequence[int]) -> str:

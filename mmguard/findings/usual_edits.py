@@ -19,6 +19,8 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit, config_lines
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, as_map
+from mmguard.language import Message
+from mmguard.text import join_with_and
 
 
 def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: Any) -> Edit:
@@ -123,7 +125,10 @@ def map_labels(
     else:
         shown = f'num_classes={classes}, ' if classes < 256 else ''
         shown += f'ignore_index={guard["ignore_index"]}, ' if guard.get('ignore_index') not in (None, 255) else ''
-        title = f'Map these values right after LoadAnnotations, in the pipelines of {name_splits(splits)}.'
+        title = Message(
+            'Map these values right after LoadAnnotations, in the pipelines of {splits}.',
+            splits=name_splits(splits),
+        )
         if facts.config is None:  # nothing says that it is OpenMMLab
             title = 'Map these values where the labels are loaded (with OpenMMLab right after LoadAnnotations).'
         line = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
@@ -138,7 +143,7 @@ def name_splits(splits: Sequence[str]) -> str:
         >>> name_splits(['train', 'val']), name_splits([])
         ('train and val', 'all splits')
     """
-    return ' and '.join(splits) or 'all splits'
+    return join_with_and(splits) or Message('all splits')
 
 
 def _join_maps(first: Mapping[int, int], second: Mapping[int, int]) -> Dict[int, int]:
@@ -167,7 +172,12 @@ def reduce_zero_label(
     ]
     places += loaders  # where it says nothing, it takes the data set's
     return Edit(
-        f'{"Set" if switch else "Unset"} reduce_zero_label in the data sets of {name_splits(splits)}.',
+        Message(
+            'Set reduce_zero_label in the data sets of {splits}.'
+            if switch
+            else 'Unset reduce_zero_label in the data sets of {splits}.',
+            splits=name_splits(splits),
+        ),
         applicability,
         question,
         tuple(places),
@@ -294,4 +304,4 @@ def set_filter(config: ReadConfig, key: str, value: Any, applicability: str = AS
         for dataset in datasets(config)
         if dataset.split == 'train'
     )
-    return Edit(f'Set {key} of the training data sets.', applicability, question, places)
+    return Edit(Message('Set {key} of the training data sets.', key=key), applicability, question, places)

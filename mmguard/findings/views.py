@@ -8,6 +8,7 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set
 
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
+from mmguard.language import Message, join
 
 #: Value for pixels without a class.
 VOID = 255
@@ -111,9 +112,10 @@ def find_files_named(facts: LabelFacts, *parts: str) -> List[str]:
 
 def listing(items: Iterable[object], limit: int = 8) -> str:
     """Join items: ``'a, b, c and 4 more'``."""
-    texts = [str(item) for item in items]
-    rest = f' and {len(texts) - limit:,} more' if len(texts) > limit else ''
-    return ', '.join(texts[:limit]) + rest
+    texts = [item if isinstance(item, Message) else str(item) for item in items]
+    first = join(', ', texts[:limit])
+    more = len(texts) - limit
+    return first if more <= 0 else Message('{first} and {more:,} more', first=first, more=more)
 
 
 def number_of(maps: MapFacts, name: str) -> int:

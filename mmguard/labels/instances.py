@@ -9,6 +9,7 @@ import numpy as np
 
 from mmguard.labels.space import LabelMap, LabelSpace, check_int, describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.language import Message, join
 from mmguard.text import quantity
 
 #: Reasons to take out an instance, by code. 0 is a valid box; only then is the label checked.
@@ -19,7 +20,11 @@ LABEL_REASON = 'label'
 #: Up to this many instances a Python loop is faster than several numpy passes. Most images have fewer.
 FEW = 32
 
-_IN_WORDS = {'box_not_finite': 'not finite', 'box_no_area': 'without area', 'box_outside': 'outside the image'}
+_IN_WORDS = {
+    'box_not_finite': Message('not finite'),
+    'box_no_area': Message('without area'),
+    'box_outside': Message('outside the image'),
+}
 
 
 class SanitizedInstances(NamedTuple):
@@ -160,13 +165,13 @@ class InstanceRule(LabelSpace):
 def describe_reasons(tally: Tally) -> str:
     """Describe values and box faults of a tally: ``'value 600 (2 times), 1 box without area'``."""
     parts = [describe_values(tally.values, others=tally.other_values)] if tally.values else []
-    return ', '.join(parts + describe_boxes(tally.reasons))
+    return join(', ', parts + describe_boxes(tally.reasons))
 
 
 def describe_boxes(reasons: Dict[str, int]) -> List[str]:
     """Describe box faults: ``['1 box without area']``."""
     return [
-        f'{quantity(count, "box")} {_IN_WORDS.get(reason, reason)}'
+        Message('{boxes} {fault}', boxes=quantity(count, 'box'), fault=_IN_WORDS.get(reason, reason))
         for reason, count in sorted(reasons.items())
         if reason != LABEL_REASON
     ]

@@ -9,7 +9,8 @@ import numpy as np
 
 from mmguard.labels import OTHERS
 from mmguard.labels.tally import LabelGuardError, Tally
-from mmguard.text import plural, quantity, shorten
+from mmguard.language import Message, join
+from mmguard.text import join_with_and, plural, quantity, shorten
 
 Rule = TypeVar('Rule', bound='LabelSpace')
 
@@ -274,12 +275,17 @@ def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) 
         ('value 11 (2,503 times)', 'values 2 (5 times) and others (8 times)')
     """
     ranked: List[Tuple[int, int]] = sorted(values.items(), key=lambda item: (-item[1], item[0]))
-    named = ', '.join(f'{value} ({quantity(count, "time")})' for value, count in ranked[:limit])
+    named: str = join(
+        ', ',
+        (Message('{value} ({times})', value=value, times=quantity(count, 'time')) for value, count in ranked[:limit]),
+    )
     left = ranked[limit:]
     others += sum(count for _, count in left) if others else 0
-    rest = f' and others ({quantity(others, "time")})' if others else ''
-    rest = rest or (f' and {quantity(len(left), "more value")}' if left else '')
-    return f'{plural(2 if rest else len(ranked), "value")} {named}{rest}'
+    if others:
+        named = Message('{named} and others ({times})', named=named, times=quantity(others, 'time'))
+    elif left:
+        named = join_with_and((named, quantity(len(left), 'more value')))
+    return join(' ', (plural(2 if others or left else len(ranked), 'value'), named))
 
 
 def check_on_invalid(on_invalid: str, allowed: Sequence[str] = ON_INVALID) -> str:

@@ -26,6 +26,7 @@ from mmguard.formats.openimages.read import scan_openimages
 from mmguard.formats.options import SPLITS
 from mmguard.formats.table import merge_facts
 from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
+from mmguard.language import Message
 from mmguard.scanning.config_maps import TAKE_SAMPLES, compare, up_to_the_loader
 from mmguard.storage.files import FILES, check_backend
 from mmguard.storage.urls import enter, is_url, join, mirror_folder
@@ -149,7 +150,7 @@ def _maps_of(dataset: DetDataset) -> Optional[Tuple[str, str]]:
 
 def _ask(dataset: DetDataset, samples: List[Sample]) -> LoaderFacts:
     if dataset.family not in ('coco', 'voc'):
-        return LoaderFacts(unknown=f'{dataset.type} is not run on a part of its files')
+        return LoaderFacts(unknown=Message('{type} is not run on a part of its files', type=dataset.type))
     return ask_dataset(dataset, samples, lambda part: _scan_files(part, None, ask=False))
 
 

@@ -25,6 +25,7 @@ from mmguard.formats.maps.settings import DEFAULT_BACKEND, MapSettings
 from mmguard.formats.maps.source import MapSource
 from mmguard.formats.options import SPLITS, as_pairs
 from mmguard.labels.space import value_counts
+from mmguard.language import Message
 from mmguard.storage.files import FILES, check_backend
 from mmguard.storage.urls import common_folder, mask_secrets, strip_secrets
 from mmguard.text import describe_error, quantity
@@ -56,9 +57,9 @@ def ask_loader(
             warnings.simplefilter('ignore')
             steps = up_to_the_loader(pipeline, TRANSFORMS)
     except Exception as error:  # a user's class may raise anything
-        return LoaderFacts(unknown=f'its pipeline cannot be built ({describe_error(error, 160)})')
+        return LoaderFacts(unknown=Message('its pipeline cannot be built ({error})', error=describe_error(error, 160)))
     if not steps:
-        return LoaderFacts(unknown='no transform of its pipeline loads annotations')
+        return LoaderFacts(unknown=Message('no transform of its pipeline loads annotations'))
     facts = LoaderFacts()
     settings = replace(settings, guard_map=())  # a guard maps values after the loader
     table, invalid = settings.table(), np.array(settings.invalid_values())
@@ -243,9 +244,9 @@ class ConfigSource(MapSource):
             )
         without = len(infos) - len(self._files)
         if without:
-            self.notes.append(
-                f'{split.name}: {quantity(without, "image has", "images have")} no label map in the config'
-            )
+            images = quantity(without, 'image has', 'images have')
+            note = Message('{split}: {images} no label map in the config', split=split.name, images=images)
+            self.notes.append(note)
 
     def items(self) -> Iterator[MapItem]:
         return iter(self._files)

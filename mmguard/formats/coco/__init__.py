@@ -10,6 +10,7 @@ from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, Not
 from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.options import FixOptions, ScanOptions, is_left_out
 from mmguard.labels.space import OTHERS
+from mmguard.language import Message
 from mmguard.storage.files import FILES
 
 
@@ -38,7 +39,7 @@ class Coco(Format):
                 here = replace(options, images=options.images or images or None)
                 (source,) = self.sets(file, here).sources
                 source.name = name
-                source.notes += [f'images: {images}'] if images and not options.images else []
+                source.notes += [Message('images: {images}', images=images)] if images and not options.images else []
                 sets.sources.append(source)
         if not sets.sources:
             raise CannotScan(f'{target} has no COCO file of {", ".join(options.splits)}')

@@ -12,6 +12,7 @@ from mmguard.formats.listings import IMAGE_ENDINGS, label_and_image_folders, rea
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.labels.space import LabelRule
 from mmguard.labels.spaces import label_map_of
+from mmguard.language import Message
 from mmguard.storage.files import FILES
 from mmguard.storage.urls import below, is_url
 
@@ -40,10 +41,10 @@ class LabelMaps(Format):
             if folders is not None:
                 target = folders[0]
                 options = replace(options, images=folders[1])
-                notes.append(f'labels: {folders[0]}, images: {folders[1]}')
+                notes.append(Message('labels: {labels}, images: {images}', labels=folders[0], images=folders[1]))
             elif not is_url(target) and all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
                 target = os.path.join(target, _MASKS[0])  # SegmentationObject numbers the objects
-                notes.append(f'labels: {target}')
+                notes.append(Message('labels: {labels}', labels=target))
         try:
             source = FolderSource(target, settings_of(options), options.images, options.suffix)
             instead = source.found_instead()
@@ -58,7 +59,8 @@ class LabelMaps(Format):
         if not is_url(target):
             source.declared = read_labelmap(target)
         if options.num_classes is None:
-            source.notes.append('no --num-classes: every value counts as a class; with it, invalid ones are found')
+            note = Message('no --num-classes: every value counts as a class; with it, invalid ones are found')
+            source.notes.append(note)
         facts = ConfigFacts(framework='mmseg', label_map=label_map_of(dict(options.label_map)))
         if options.reduce_zero_label:
             facts.reduce_zero_label['--reduce-zero-label'] = True

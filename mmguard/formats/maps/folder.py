@@ -21,6 +21,7 @@ from mmguard.formats.maps.record import MapItem
 from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.source import MapSource
 from mmguard.formats.other_files import ENOUGH, looks_like_yolo
+from mmguard.language import Message
 from mmguard.storage.files import FILES
 from mmguard.storage.urls import absolute, below, mirror_folder
 
@@ -92,7 +93,7 @@ class FolderSource(MapSource):
             for ending in TRAINED_ENDINGS:
                 chosen = [name for name in names if name.endswith(ending)]
                 if chosen and len(chosen) < sum(map(is_image_name, names)):
-                    self.notes.append(f'only *{ending} is read; --suffix chooses other files')
+                    self.notes.append(Message('only *{ending} is read; --suffix chooses other files', ending=ending))
                     return ending
             if any(map(is_image_name, names)):
                 break

@@ -18,6 +18,7 @@ from mmguard.formats.nnunet.record import CaseRecord, digest_of, is_whole, relab
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, judge_count, read_spec, spec_of
 from mmguard.formats.nnunet.volume import gzip_decoder
 from mmguard.formats.tasks import Mapper, scan_here, split_into_chunks
+from mmguard.language import Message
 from mmguard.storage.files import FILES
 from mmguard.text import quantity
 
@@ -135,8 +136,14 @@ class CaseSource(Source):
         example = next((image for case in self.listing.cases for image in case.images), None)
         self.reader, notes = choose_reader(self.spec.reader, self.spec.file_ending, example)
         self.notes = [
-            f'nnU-Net raw data set{_LAYOUTS.get(self.spec.layout, "")}, {quantity(self.count(), "case")}'
-            + (f', as {self.reader} reads {self.spec.file_ending}' if self.reader else ''),
+            Message(
+                'nnU-Net raw data set{layout}, {cases}{reader}',
+                layout=_LAYOUTS.get(self.spec.layout, ''),
+                cases=quantity(self.count(), 'case'),
+                reader=Message(', as {reader} reads {ending}', reader=self.reader, ending=self.spec.file_ending)
+                if self.reader
+                else '',
+            ),
             *notes,
         ]
         if self.spec.layout in CONVERSIONS:

@@ -41,6 +41,7 @@ from mmguard.formats.yolo.rows import (
     TextsRead,
 )
 from mmguard.labels.instances import LABEL_REASON
+from mmguard.language import Message
 from mmguard.storage.files import FILES
 from mmguard.storage.urls import absolute, below, is_url, join
 
@@ -345,9 +346,10 @@ def _bare_set(target: str, root: str, declared: Declared, images: Optional[str])
 
 def _add_note(found: YoloSet) -> YoloSet:
     if found.declared.file:
-        found.notes.append(f'YOLO labels, names: {found.declared.file}')
+        found.notes.append(Message('YOLO labels, names: {file}', file=found.declared.file))
     else:
-        found.notes.append('YOLO labels without names: every class id counts as a class, but for --num-classes')
+        note = Message('YOLO labels without names: every class id counts as a class, but for --num-classes')
+        found.notes.append(note)
     return found
 
 
@@ -361,7 +363,7 @@ def _list_declared(target: str, declared: Declared, splits: Sequence[str]) -> Li
         elif places:
             found.append(YoloSet(split, target, declared.root, declared, places))
     for one in found[:1]:
-        one.notes.append(f'YOLO labels, as {declared.file} says')
+        one.notes.append(Message('YOLO labels, as {file} says', file=declared.file))
     return found
 
 

@@ -16,6 +16,7 @@ from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose, set_heads
 from mmguard.findings.views import listing
+from mmguard.language import Message, join
 from mmguard.text import quantity, shorten
 
 
@@ -65,7 +66,7 @@ class ClassList(ConfigRule):
                 small = key.lower()
                 own = list(metainfo_of(dataset).get(small) or ())
                 if key in metainfo and small not in metainfo and list(metainfo[key] or ()) != own:
-                    title = f'Write {small} in small letters.'
+                    title = Message('Write {small} in small letters.', small=small)
                     ways = _write_list(config, title, f'{at}.{small}', metainfo[key], f'{at}.{key}')
                     words = dict(key=key, kind=dataset.name, small=small)
                     yield self.report_at(f'{at}.{key}', metainfo[key], words, self.title_capitals, edits=ways)
@@ -100,7 +101,7 @@ def _drop_palette(config: ReadConfig, dataset: Part, names: int) -> Edit:
     return propose(
         'Drop the palette: colours are then made up.',
         (dataset.place('metainfo.palette'), REMOVED if own else []),
-        question='' if certain else f'Does the list name every class, {names}?',
+        question='' if certain else Message('Does the list name every class, {names}?', names=names),
         if_not='' if certain else 'Complete the list.',
     )
 
@@ -246,5 +247,9 @@ def _difference(names: List[str], expected: List[str]) -> str:
     known, meant = set(names), set(expected)
     here: Dict[str, None] = dict.fromkeys(n for n in names if n not in meant)
     there: Dict[str, None] = dict.fromkeys(n for n in expected if n not in known)
-    parts = [f'only {where}: {", ".join(list(only)[:4])}' for where, only in (('here', here), ('there', there)) if only]
-    return f' ({"; ".join(parts)})' if parts else ''
+    parts = [
+        Message('only {where}: {names}', where=where, names=', '.join(list(only)[:4]))
+        for where, only in ((Message('here'), here), (Message('there'), there))
+        if only
+    ]
+    return join('', (' (', join('; ', parts), ')')) if parts else ''

@@ -16,6 +16,7 @@ from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, WARNING, Fin
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import as_code, propose, set_ignore_index
 from mmguard.findings.views import count_stored, has_num_classes, is_trained_on, share
+from mmguard.language import Message
 from mmguard.text import quantity
 
 
@@ -57,7 +58,11 @@ class IgnoredLabelsAgree(ConfigRule):
             titles = {'metric': self.title_metric, 'reads': self.title_reads, 'fill': self.title_fill}
             title = self.title_fill_class if place.role == 'fill' and is_class else titles.get(place.role, '')
             severe = place.role in ('loss', 'head') or (place.role == 'fill' and not is_class)
-            value = f'{place.value}' if place.written else f'{place.value} (the default of {place.part.name})'
+            value = (
+                f'{place.value}'
+                if place.written
+                else Message('{value} (the default of {name})', value=place.value, name=place.part.name)
+            )
             words = dict(value=value, first=first.value, place=first.path)
             ways, severity = _one_label(config, place, first, is_class), ERROR if severe else WARNING
             yield self.report_at(place.path, place.value, words, title, severity, ways)
@@ -70,10 +75,10 @@ class IgnoredLabelsAgree(ConfigRule):
 def _one_label(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
     """Set the label of the head here, or the one from here everywhere."""
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
-    asked = 'Is {} your void (unlabelled) value?'
-    question = '' if filled else asked.format(first.value)
+    asked = 'Is {value} your void (unlabelled) value?'
+    question = '' if filled else Message(asked, value=first.value)
     here = propose('Write the ignored label of the head.', (place.path, first.value), question=question)
-    there = set_ignore_index(Facts(config=config), place.value, ASKS, asked.format(place.value))
+    there = set_ignore_index(Facts(config=config), place.value, ASKS, Message(asked, value=place.value))
     if first.value < 0:  # no label is
         there = replace(there, applicability=SAFE, question='')
     if place.path == place.part.path:  # some know but one value
@@ -119,7 +124,7 @@ class IgnoredClass(ConfigRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         ignored = finding.value
-        yield set_ignore_index(facts, 255, ASKS, f'Shall class {ignored} be trained?')
+        yield set_ignore_index(facts, 255, ASKS, Message('Shall class {ignored} be trained?', ignored=ignored))
         question = 'Is 0 your void (unlabelled) value?'
         if ignored == 0 and facts.config is not None:
             found = drop_first_class(facts.config, question)

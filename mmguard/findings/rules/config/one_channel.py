@@ -15,6 +15,7 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import add_followers, propose
+from mmguard.language import Message
 
 
 class OneChannelSoftmax(ConfigRule):
@@ -135,7 +136,9 @@ def _offer_channels(config: ReadConfig, head: Part, sampler: Part) -> Iterator[E
     number = () if head.config.get('num_classes') == 2 else ((head.place('num_classes'), 2),)
     single = ((head.place('out_channels'), 1),) if number else ()
     sigmoid = tuple((loss.place('use_sigmoid'), True) for loss in losses if is_softmax(loss))
-    yield propose(f'Take the sampler out of {head.path}.', (sampler.path, REMOVED), *number, *single, *sigmoid)
+    yield propose(
+        Message('Take the sampler out of {path}.', path=head.path), (sampler.path, REMOVED), *number, *single, *sigmoid
+    )
     gone = ((head.place('out_channels'), REMOVED),) if head.says('out_channels') else ()
     softmax = tuple((loss.place('use_sigmoid'), False) for loss in losses)
     yield propose('Keep the sampler, and use two channels, one per class.', *number, *gone, *softmax)

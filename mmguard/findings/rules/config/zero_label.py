@@ -13,6 +13,7 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import reduce_zero_label
+from mmguard.language import Message
 from mmguard.text import shorten
 
 
@@ -41,7 +42,11 @@ class ReduceZeroLabelTwice(ConfigRule):
                 of_data = None if dataset is None else dataset.get('reduce_zero_label')
                 if isinstance(shift, bool) and isinstance(of_data, bool) and shift != of_data and dataset is not None:
                     said, place = dataset.says('reduce_zero_label'), dataset.place('reduce_zero_label')
-                    there = f'{of_data}' if said else f'{of_data} (the default of {dataset.name})'
+                    there = (
+                        f'{of_data}'
+                        if said
+                        else Message('{of_data} (the default of {name})', of_data=of_data, name=dataset.name)
+                    )
                     words, ways = dict(here=shift, there=there, place=place), _both(config, of_data if said else shift)
                     yield self.report_at(loader.place('reduce_zero_label'), shift, words, self.title_loader, edits=ways)
         if config.scope != 'mmseg':
@@ -99,7 +104,9 @@ class ReducedBackground(ConfigRule):
             if not names or _fits_its_files(dataset, names[0]) or dataset.get('reduce_zero_label') is not True:
                 continue
             if names[0].strip().strip('_').lower().replace(' ', '_') in BACKGROUND:
-                default = '' if dataset.says('reduce_zero_label') else f' (the default of {dataset.name})'
+                default = (
+                    '' if dataset.says('reduce_zero_label') else Message(' (the default of {name})', name=dataset.name)
+                )
                 words = dict(default=default, first=shorten(names[0]), last=shorten(names[-1]))
                 yield self.report_at(place, True, words, edits=_ways(config, names[0]))
 
@@ -113,9 +120,14 @@ def _fits_its_files(dataset: Part, first: str) -> bool:
 
 def _ways(config: ReadConfig, first: str) -> List[Edit]:
     keep = reduce_zero_label(
-        Facts(config=config), False, ASKS, f'Is {shorten(first)} 0 in the files, and to be predicted?'
+        Facts(config=config),
+        False,
+        ASKS,
+        Message('Is {first} 0 in the files, and to be predicted?', first=shorten(first)),
     )
-    leave = drop_first_class(config, f'Is {shorten(first)} 0 in the files, and not to be predicted?')
+    leave = drop_first_class(
+        config, Message('Is {first} 0 in the files, and not to be predicted?', first=shorten(first))
+    )
     return [keep] if leave is None else [keep, leave]
 
 

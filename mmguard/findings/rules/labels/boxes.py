@@ -12,6 +12,7 @@ from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, certainty_of_share, listing, share
 from mmguard.labels.instances import LABEL_REASON
+from mmguard.language import Message, join
 from mmguard.text import quantity
 
 
@@ -62,8 +63,10 @@ class UnusableBoxes(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         boxes = self.files(facts)
-        seen = facts.evidence + (f', e.g. {listing(boxes, 3)}' if boxes else '')
-        return '; '.join(filter(None, (seen, describe_format(annotations_of(facts)))))
+        seen = facts.evidence
+        if boxes:
+            seen = Message('{evidence}, e.g. {boxes}', evidence=seen, boxes=listing(boxes, 3))
+        return join('; ', filter(None, (seen, describe_format(annotations_of(facts)))))
 
     def _boxes(self, facts: LabelFacts) -> Dict[str, int]:
         return {reason: count for reason, count in facts.reasons.items() if reason != LABEL_REASON and count > 0}
@@ -112,15 +115,19 @@ class BoxesBeyondImage(AnnotationRule):
         found = annotations_of(facts)
         texts: List[str] = []
         if found.negative_boxes:
-            texts.append(f'{quantity(found.negative_boxes, "box")} with a corner below 0')
+            texts.append(Message('{boxes} with a corner below 0', boxes=quantity(found.negative_boxes, 'box')))
         if found.over_edge:
-            texts.append(f'{quantity(found.over_edge, "box")} over its edge')
-        return {'which': ', '.join(texts)}
+            texts.append(Message('{boxes} over its edge', boxes=quantity(found.over_edge, 'box')))
+        return {'which': join(', ', texts)}
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        seen = f'{self.describe(facts)["which"]}, of {quantity(found.annotations, "annotation")}'
-        return '; '.join(filter(None, (seen, describe_format(found))))
+        seen = Message(
+            '{which}, of {annotations}',
+            which=self.describe(facts)['which'],
+            annotations=quantity(found.annotations, 'annotation'),
+        )
+        return join('; ', filter(None, (seen, describe_format(found))))
 
     def files(self, facts: LabelFacts) -> List[str]:
         examples = annotations_of(facts).box_examples
@@ -187,17 +194,20 @@ class BoxesInAnotherForm(AnnotationRule):
         elif form == 'corners':
             title, question = (
                 'Convert the boxes to x, y, width, height.',
-                f'Are they {ORDERS[form]} (compare one box with its image)?',
+                Message('Are they {order} (compare one box with its image)?', order=ORDERS[form]),
             )
             yield from rewrite(self, facts, title, ASKS, question, boxes=form)
 
     def evidence(self, facts: LabelFacts) -> str:
         found, form = annotations_of(facts), self._form(facts)
         if form == FRACTIONS:
-            return f'{found.inside_unit:,} of {quantity(found.annotations, "box")}'
-        return (
-            f'{found.inside_as.get(form, 0):,} of {quantity(found.annotations, "box")} lie inside their '
-            f'image when read as corners; as x, y, width, height {found.over_edge:,} end outside'
+            return Message('{number:,} of {boxes}', number=found.inside_unit, boxes=quantity(found.annotations, 'box'))
+        return Message(
+            '{number:,} of {boxes} lie inside their image when read as corners; as x, y, width, height {over_edge:,} '
+            'end outside',
+            number=found.inside_as.get(form, 0),
+            boxes=quantity(found.annotations, 'box'),
+            over_edge=found.over_edge,
         )
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:

@@ -25,13 +25,16 @@ from mmguard.findings.views import (
     listing,
 )
 from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, framework_titles
+from mmguard.language import Message, join
 from mmguard.text import quantity, shorten
 
 #: Models have outputs for ids up to here.
 _MOST = 1000
 #: Whoever looks ids up in COCO's table trains other classes, often without an error.
 _OWN_IDS = 'RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False` for it.'
-_ASKED = f'Does the training take ids as labels ({framework_titles(IDS)}, loops of your own)?'
+_ASKED = Message(
+    'Does the training take ids as labels ({frameworks}, loops of your own)?', frameworks=framework_titles(IDS)
+)
 
 
 class IdsAsLabels(DataRule):
@@ -52,25 +55,26 @@ class IdsAsLabels(DataRule):
         'Category ids may be used as labels: with num_classes={num_classes}, {beyond} would be out of range. They '
         'are fine if the categories are renumbered.'
     )
-    why = (
-        f'{framework_titles(POSITIONS)} renumber the categories to 0..N-1, whatever the ids are. '
-        f'{framework_titles(IDS)} take category_id '
+    why = Message(
+        '{by_position} renumber the categories to 0..N-1, whatever the ids are. {by_id} take category_id '
         'as the label: in DETR and its like label num_classes means "no object" and is trained so without an error, a '
-        'larger one ends the run; in torchvision num_classes counts the background, 0.'
+        'larger one ends the run; in torchvision num_classes counts the background, 0.',
+        by_position=framework_titles(POSITIONS),
+        by_id=framework_titles(IDS),
     )
     example = Example(wrong='DETR: category ids 1..3, num_classes=3', right='num_classes=4  # the highest id + 1')
     limits = 'A loop of your own may renumber the ids: say so with `--labels positions`.'
     advice = (
         'Say what the training takes as labels: `--labels positions` (nothing needs to change then), `--labels ids` or '
-        '`--framework NAME`. '
+        '`--framework NAME`.'
     )
     advice_ids = (
         'Where ids are labels, write the highest id + 1, `num_classes={enough}`, or renumber the ids from {first} '
         'without gaps. Torchvision trains id 0 as background (RetinaNet and FCOS do not): number from 1, and count the '
-        'background. '
+        'background.'
     )
     advice_ungrouped = 'For RF-DETR, upgrade it, or write another supercategory than "none" in the JSONs of all splits.'
-    advice += advice_ids + advice_ungrouped
+    advice += f' {advice_ids} {advice_ungrouped}'
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
@@ -94,7 +98,7 @@ class IdsAsLabels(DataRule):
         found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
         if not found.framework:
             return self.advice
-        return self.advice_ungrouped if self._are_left_out(found) else self.advice_ids.rstrip()
+        return self.advice_ungrouped if self._are_left_out(found) else self.advice_ids
 
     def _are_left_out(self, found: AnnotationFacts) -> bool:
         """Return True if RF-DETR leaves out categories; one without a group is the root of Roboflow's exports."""
@@ -122,14 +126,14 @@ class IdsAsLabels(DataRule):
         yield from self._fit_ids(facts, labels, _ASKED if is_unknown else '')
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
-            question = f'Are positions the labels ({framework_titles(POSITIONS)})?'
+            question = Message('Are positions the labels ({frameworks})?', frameworks=framework_titles(POSITIONS))
             yield Edit(title, ASKS, question, options=(('labels', POSITIONS),))
 
     def _fit_ids(self, facts: Facts, labels: LabelFacts, question: str) -> Iterator[Edit]:
         first, ids = annotations_of(labels).min_label, self._ids(labels)
         contiguous = ids == list(range(first, first + len(ids)))
         if not contiguous:
-            title = f'Number the categories from {first}, in their order.'
+            title: str = Message('Number the categories from {first}, in their order.', first=first)
             for edit in rewrite(self, facts, title, ASKS if question else SAFE, question, renumber=first):
                 if not first:
                     edit = replace(edit, notes=(*edit.notes, _OWN_IDS))
@@ -165,11 +169,20 @@ class IdsAsLabels(DataRule):
         if self.severity_of(facts) == 'error':
             return facts.evidence
         if annotations_of(facts).labelled_by != 'unknown':
-            return f'category ids {ids} in {quantity(facts.files, "image")}'
-        classes = f'{quantity(facts.num_classes, "class")}, 0..{facts.num_classes - 1}'
+            return Message('category ids {ids} in {images}', ids=ids, images=quantity(facts.files, 'image'))
+        classes = Message(
+            '{classes}, 0..{last}', classes=quantity(facts.num_classes, 'class'), last=facts.num_classes - 1
+        )
         number = quantity(sum(beyond.values()), 'annotation')
-        raw = ' (those of COCO, with gaps)' if self._are_raw(self._ids(facts)) else ''
-        return f'category ids {ids}{raw}; as labels of {classes}, {listing(beyond)} would be out of range ({number})'
+        raw = Message(' (those of COCO, with gaps)') if self._are_raw(self._ids(facts)) else ''
+        return Message(
+            'category ids {ids}{raw}; as labels of {classes}, {beyond} would be out of range ({number})',
+            ids=ids,
+            raw=raw,
+            classes=classes,
+            beyond=listing(beyond),
+            number=number,
+        )
 
     def _ids(self, facts: LabelFacts) -> List[int]:
         return sorted(annotations_of(facts).categories) or [0]
@@ -247,14 +260,27 @@ class CocoIdsLookedUp(AnnotationRule):
     def evidence(self, facts: LabelFacts) -> str:
         original = yolo_of(facts).original
         if original is not None:
-            said = listing(f'{name}: {here:,} here, {there:,} there' for name, (here, there) in original.counts.items())
-            return f'{said}{"; the labels are places among the ids of COCO" * original.is_looked_up}'
+            said = listing(
+                Message('{name}: {here:,} here, {there:,} there', name=name, here=here, there=there)
+                for name, (here, there) in original.counts.items()
+            )
+            also = [Message('the labels are places among the ids of COCO')] * original.is_looked_up
+            return join('; ', [said, *also])
         unknown, number = self._unknown(facts), len(annotations_of(facts).categories)
-        said = f'{quantity(number, "category")}, ids {listing(annotations_of(facts).categories)}'
+        said = Message(
+            '{categories}, ids {ids}',
+            categories=quantity(number, 'category'),
+            ids=listing(annotations_of(facts).categories),
+        )
         if unknown:
             annotations = quantity(sum(unknown.values()), 'annotation')
-            return f'{said}; not ids of COCO: {listing(unknown)} ({annotations})'
-        return f'{said}; {facts.evidence}'
+            return Message(
+                '{said}; not ids of COCO: {unknown} ({annotations})',
+                said=said,
+                unknown=listing(unknown),
+                annotations=annotations,
+            )
+        return join('; ', (said, facts.evidence))
 
     def files(self, facts: LabelFacts) -> List[str]:
         return annotations_of(facts).sources

@@ -25,6 +25,7 @@ from mmguard.findings.views import (
     nearest,
     normalize_name,
 )
+from mmguard.language import Message
 from mmguard.text import quantity, shorten
 
 
@@ -81,11 +82,17 @@ class NamesNotInFile(AnnotationRule):
         elif self._lacks(labels) and not self._comes_with_type(labels):
             elsewhere = [split.labels for split in facts.others if split.labels is not None]
             sure = any(set(missing) <= set(annotations_of(other).categories.values()) for other in elsewhere)
-            question = '' if sure else f'Does this file only lack objects of {listing(map(repr, missing))}?'
-            title = f'Add {listing(map(repr, missing))} to "categories", each at its place.'
+            question = (
+                ''
+                if sure
+                else Message('Does this file only lack objects of {missing}?', missing=listing(map(repr, missing)))
+            )
+            title = Message('Add {missing} to "categories", each at its place.', missing=listing(map(repr, missing)))
             yield from rewrite(self, facts, title, SAFE if sure else ASKS, question, classes=names)
             if is_trained_on(labels):  # what else is to be learnt, no other file says
-                question = f'Are {listing(map(repr, self._names_in_file(labels)))} all that is to be learnt?'
+                question = Message(
+                    'Are {names} all that is to be learnt?', names=listing(map(repr, self._names_in_file(labels)))
+                )
                 yield learn(facts, self._names_in_file(labels), ASKS, question)
         else:
             meant, known = self._match_names(labels), self._names_in_file(labels)
@@ -94,7 +101,7 @@ class NamesNotInFile(AnnotationRule):
                 chosen = set(written)
                 written = [name for name in known if name in chosen] if meant else self._names_of_split(facts) or known
             certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
-            asked = '' if certain else f'Are {listing(map(repr, written))} the classes?'
+            asked = '' if certain else Message('Are {written} the classes?', written=listing(map(repr, written)))
             edit = learn(facts, written, ASKS if asked else SAFE, asked)
             yield edit
 
@@ -103,9 +110,18 @@ class NamesNotInFile(AnnotationRule):
         path = next((path for path, listed in class_lists(facts).items() if listed == names), 'metainfo.classes')
         empty = len(missing) == len(names) and not any(facts.histogram.values())
         left = (
-            '; not one object is left, and no image where `filter_empty_gt` leaves out those without' if empty else ''
+            Message('; not one object is left, and no image where `filter_empty_gt` leaves out those without')
+            if empty
+            else ''
         )
-        return f'{len(missing)} of {len(names)} names in {path}: {listing(map(repr, missing))}{left}'
+        return Message(
+            '{number} of {listed} names in {path}: {missing}{left}',
+            number=len(missing),
+            listed=len(names),
+            path=path,
+            missing=listing(map(repr, missing)),
+            left=left,
+        )
 
     def _names_in_file(self, facts: LabelFacts) -> List[str]:
         found = annotations_of(facts)

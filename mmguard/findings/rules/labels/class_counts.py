@@ -21,6 +21,7 @@ from mmguard.findings.views import (
     maps_of,
 )
 from mmguard.labels.numbering import IDS, POSITIONS, framework_titles
+from mmguard.language import Message
 from mmguard.text import quantity
 
 
@@ -69,9 +70,24 @@ class MoreClassesThanHead(DataRule):
 def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int) -> Iterator[Edit]:
     """Yield an edit for programs that renumber the categories, and one for those that take their ids as labels."""
     enough = max(categories, default=0) + 1
-    ways = [(listed, POSITIONS, f'Does what you train with renumber the categories ({framework_titles(POSITIONS)})?')]
+    ways = [
+        (
+            listed,
+            POSITIONS,
+            Message(
+                'Does what you train with renumber the categories ({frameworks})?',
+                frameworks=framework_titles(POSITIONS),
+            ),
+        )
+    ]
     if enough != listed and enough < 1000:
-        ways.append((enough, IDS, f'Does it take category_id as the label ({framework_titles(IDS)})?'))
+        ways.append(
+            (
+                enough,
+                IDS,
+                Message('Does it take category_id as the label ({frameworks})?', frameworks=framework_titles(IDS)),
+            )
+        )
     for number, numbering, question in ways:
         options = (('num_classes', number), ('labels', numbering))
         yield replace(set_num_classes(facts, number, ASKS, question), options=options)

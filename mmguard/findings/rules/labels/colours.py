@@ -25,8 +25,11 @@ from mmguard.findings.views import (
     listing,
     maps_of,
 )
+from mmguard.language import Message, join
 from mmguard.text import quantity
 
+#: Channels of a colour.
+CHANNEL_NAMES = ('red', 'green', 'blue')
 #: Colours that the evidence lists.
 FEW_COLOURS = 6
 BLACK = (0, 0, 0)
@@ -73,7 +76,9 @@ class StoredAsColours(DataRule):
         if known:
             clear = colours <= set(known)
             others = {} if clear else dict.fromkeys(colours - set(known), VOID)
-            question = '' if clear else f'Is {listing(sorted(others))} your void (unlabelled) colour?'
+            question = (
+                '' if clear else Message('Is {others} your void (unlabelled) colour?', others=listing(sorted(others)))
+            )
             note = ('Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.',)
             notes = note if set(known) <= set(CITYSCAPES) else ()
             for edit in convert_files(facts, title, SAFE if clear else ASKS, question, colours={**known, **others}):
@@ -81,7 +86,9 @@ class StoredAsColours(DataRule):
         elif self._channel(labels) is not None:
             place = self._channel(labels) or 0
             table = {colour: colour[place] for colour in sorted(colours)}
-            question = f'Is the {("red", "green", "blue")[place]} channel the number of the class?'
+            question = Message(
+                'Is the {channel} channel the number of the class?', channel=Message(CHANNEL_NAMES[place])
+            )
             yield from convert_files(facts, 'Keep only this channel.', ASKS, question, colours=table)
         elif len(colours) == 2 and BLACK in colours and (not has_num_classes(labels) or labels.num_classes == 2):
             # Any other number of colours leaves open which class is which.
@@ -102,7 +109,11 @@ class StoredAsColours(DataRule):
             table = {level: label for label, level in enumerate(values)}
             title = 'Keep the first channel, and map its levels to classes.'
             yield from convert_files(
-                facts, title, ASKS, f'Are {listing(values)} the classes, in the order of your list?', label_map=table
+                facts,
+                title,
+                ASKS,
+                Message('Are {values} the classes, in the order of your list?', values=listing(values)),
+                label_map=table,
             )
 
     def _table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
@@ -125,18 +136,25 @@ class StoredAsColours(DataRule):
         return {colour: label for colour, label in known.items() if colour in colours or label < classes}
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'forms': listing(MANY_CHANNELS[form] for form in self._forms(facts))}
+        return {'forms': listing(Message(MANY_CHANNELS[form]) for form in self._forms(facts))}
 
     def evidence(self, facts: LabelFacts) -> str:
         forms = self._forms(facts)
-        seen = listing(f'{quantity(count, "file")} with {MANY_CHANNELS[form]}' for form, count in forms.items())
+        seen = listing(
+            Message('{files} with {form}', files=quantity(count, 'file'), form=Message(MANY_CHANNELS[form]))
+            for form, count in forms.items()
+        )
         colours = maps_of(facts).colours
         ranked = sorted(colours, key=lambda colour: -colours[colour])
         seen += f'; {quantity(len(colours), "colour")}: {listing(ranked, FEW_COLOURS)}' if colours else ''
         declared = maps_of(facts).declared
         unknown = sorted(set(colours) - set(declared)) if declared else []
-        also = f'; labelmap.txt declares {quantity(len(declared), "class")}' if declared else ''
-        return f'{seen}{also}' + (f', and not {listing(unknown, FEW_COLOURS)}' if unknown else '')
+        also = (
+            Message('; labelmap.txt declares {classes}', classes=quantity(len(declared), 'class')) if declared else ''
+        )
+        return f'{seen}{also}' + (
+            Message(', and not {unknown}', unknown=listing(unknown, FEW_COLOURS)) if unknown else ''
+        )
 
     def files(self, facts: LabelFacts) -> List[str]:
         of_forms = [file for form in self._forms(facts) for file in maps_of(facts).form_examples.get(form, ())]
@@ -268,7 +286,9 @@ class PaletteReadAsColours(DataRule):
             table = {value: GRAYS_OF[name][value] for value in sorted(ids - {0})}
             if 0 in ids and name != VOC_GRAYS:
                 table[0] = VOID
-            yield from renumber(facts, table, ASKS, f'Were they drawn in the palette of {name}, and made gray?')
+            yield from renumber(
+                facts, table, ASKS, Message('Were they drawn in the palette of {name}, and made gray?', name=name)
+            )
 
     def choose_title(self, facts: LabelFacts) -> str:
         if self._is_black(facts):
@@ -310,13 +330,20 @@ class PaletteReadAsColours(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         maps = maps_of(facts)
         if self._is_black(facts):
-            return f'{maps.black_palettes:,} of {facts.files:,} files; values {listing(sorted(count_stored(facts)))}'
+            return Message(
+                '{black:,} of {files:,} files; values {values}',
+                black=maps.black_palettes,
+                files=facts.files,
+                values=listing(sorted(count_stored(facts))),
+            )
         texts = [facts.evidence] if facts.values else []
         if maps.forms.get('palette8'):
-            texts.append(f'{maps.forms["palette8"]:,} palette PNGs')
+            texts.append(Message('{number:,} palette PNGs', number=maps.forms['palette8']))
         if maps.loaded_otherwise.get('colours'):
-            texts.append(f'{maps.loaded_otherwise["colours"]:,} files that the loader reads as colours')
-        return '; '.join(texts)
+            texts.append(
+                Message('{number:,} files that the loader reads as colours', number=maps.loaded_otherwise['colours'])
+            )
+        return join('; ', texts)
 
 
 def _name_palette(seen: AbstractSet[int]) -> str:

@@ -16,6 +16,7 @@ from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.rules.labels.records import NO_FOLDER, is_about_records
 from mmguard.findings.views import annotations_of, has_config, listing, maps_of, number_of
 from mmguard.findings.volumes import CHANNELS, FORM, NO_IMAGE, NO_LABEL, STRANGER, UNREADABLE
+from mmguard.language import join
 from mmguard.text import quantity
 
 #: List of ``MapFacts``, or kind of fault of a volume, and what one and several of its files are.
@@ -90,7 +91,7 @@ class UnpairedFiles(DataRule):
         return {'number': quantity(sum(number for number, _ in self._find_unpaired(facts).values()), 'name')}
 
     def evidence(self, facts: LabelFacts) -> str:
-        return '; '.join(self._parts(facts))
+        return join('; ', self._parts(facts))
 
     def files(self, facts: LabelFacts) -> List[str]:
         if facts.volumes is not None:
@@ -99,7 +100,7 @@ class UnpairedFiles(DataRule):
 
     def _parts(self, facts: LabelFacts) -> List[str]:
         return [
-            f'{quantity(number, *NAMED[kind])}: {listing(files, 3)}'
+            join(': ', (quantity(number, *NAMED[kind]), listing(files, 3)))
             for kind, (number, files) in self._find_unpaired(facts).items()
         ]
 

@@ -27,6 +27,7 @@ from mmguard.findings.views import (
     share,
     subtracts_one,
 )
+from mmguard.language import Message, as_message, join
 
 #: Share of 255 from which on it is as likely void.
 HALF = 0.5
@@ -79,8 +80,12 @@ class BinaryMask(DataRule):
             return facts.evidence
         counts = count_stored(facts)
         part = share(counts.get(VOID, 0), sum(counts.values()))
-        swallowed = '; 255 is ignored, so all of the foreground is' if facts.ignore_index == VOID else ''
-        return f'the files hold 0 and 255 only, 255 in {100 * part:.3g} % of the pixels{swallowed}'
+        swallowed = Message('; 255 is ignored, so all of the foreground is') if facts.ignore_index == VOID else ''
+        return Message(
+            'the files hold 0 and 255 only, 255 in {share:.3g} % of the pixels{swallowed}',
+            share=100 * part,
+            swallowed=swallowed,
+        )
 
 
 def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -94,7 +99,11 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
     for table, question in [*ways, ({VOID: 1}, '' if clear else 'Is 255 the object in these files?')]:
         for edit in renumber(two, table, ASKS if question else SAFE, question):
             if subtracts_one(labels):
-                edit = both(edit, reduce_zero_label(facts, False), f'{edit.title} Unset reduce_zero_label.')
+                edit = both(
+                    edit,
+                    reduce_zero_label(facts, False),
+                    join(' ', (as_message(edit.title), Message('Unset reduce_zero_label.'))),
+                )
             yield replace(edit, notes=(*edit.notes, 'Do not ignore 255.'))
 
 
@@ -158,7 +167,7 @@ class GrayLevels(DataRule):
         return {'values': ', '.join(map(str, sorted(self.values(facts))[:8]))}
 
     def evidence(self, facts: LabelFacts) -> str:
-        return facts.evidence or f'{len(count_trained(facts))} different values'
+        return facts.evidence or Message('{number} different values', number=len(count_trained(facts)))
 
 
 #: Gray levels of classes lie this far apart at least; ids of classes do not.
@@ -205,13 +214,15 @@ class ScaledGray(DataRule):
         levels = sorted(value for value in list_stored_values(facts) if value >= 0)
         table = _table(levels, labels.num_classes if has_num_classes(labels) else len(levels))
         clear = len(levels) == labels.num_classes == 2
-        question = '' if clear else f'Are {listing(levels)} the classes, in the order of your list?'
+        question = (
+            '' if clear else Message('Are {levels} the classes, in the order of your list?', levels=listing(levels))
+        )
         moved = {level: label for level, label in table.items() if level != label}
         if moved:
             yield from renumber(facts, moved, SAFE if clear else ASKS, question)
 
     def evidence(self, facts: LabelFacts) -> str:
-        return facts.evidence or f'only the values {listing(self._levels(facts))} occur'
+        return facts.evidence or Message('only the values {levels} occur', levels=listing(self._levels(facts)))
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:
         levels = self._levels(facts)

@@ -26,6 +26,7 @@ from mmguard.findings.views import (
     share,
     subtracts_one,
 )
+from mmguard.language import Message, join
 
 #: Ids in ``labelIds`` files: more of them than this, up to 33, and it is not another numbering.
 MANY_IDS = 15
@@ -105,7 +106,11 @@ class RawCityscapesIds(DataRule):
         }
 
     def evidence(self, facts: LabelFacts) -> str:
-        return facts.evidence if facts.values else f'values {listing(sorted(count_stored(facts)), 24)}'
+        return (
+            facts.evidence
+            if facts.values
+            else Message('values {values}', values=listing(sorted(count_stored(facts)), 24))
+        )
 
     def severity_of(self, facts: LabelFacts) -> str:
         return ERROR if facts.values else WARNING
@@ -116,7 +121,7 @@ class RawCityscapesIds(DataRule):
         void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == 255]
         shift = self._shift(labels)
         if shift:
-            question = f"Are these Cityscapes' ids {shift:+}?"
+            question = Message("Are these Cityscapes' ids {shift:+}?", shift=shift)
         table = {value + shift: label for value, label in CITYSCAPES_TRAIN_IDS.items() if value + shift >= 0}
         if shift > 0:
             table[0] = VOID  # what has no id
@@ -234,8 +239,14 @@ class RawCocoIds(DataRule):
             return facts.evidence
         ids = sorted(ids_of(count_stored(facts)))
         gaps = [gap + (self._shift(facts) or 0) for gap in sorted(set(range(182)) - set(COCO_STUFF_CLASSES))]
-        seen = f'{len(ids)} values, {ids[0]}..{ids[-1]}, none of them {listing(gaps, 11)}: ids that COCO never uses'
-        return f'{facts.evidence}; {seen}' if facts.values else seen
+        seen = Message(
+            '{number} values, {lowest}..{highest}, none of them {gaps}: ids that COCO never uses',
+            number=len(ids),
+            lowest=ids[0],
+            highest=ids[-1],
+            gaps=listing(gaps, 11),
+        )
+        return join('; ', (facts.evidence, seen)) if facts.values else seen
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values or {

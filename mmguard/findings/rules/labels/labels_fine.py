@@ -14,6 +14,7 @@ from mmguard.findings.views import (
     maps_of,
     share,
 )
+from mmguard.language import Message, join
 from mmguard.text import quantity
 
 
@@ -54,36 +55,59 @@ class LabelsFine(Verdict):
         return self.summary if loader.files and not loader.unknown else self.title_not_asked
 
     def evidence(self, facts: LabelFacts) -> str:
-        return '; '.join([*self._counts(facts), *_means(facts)])
+        return join('; ', [*self._counts(facts), *_means(facts)])
 
     def _counts(self, facts: LabelFacts) -> Iterator[str]:
         """Yield the values that were seen, and how many of them."""
         found, counts = annotations_of(facts), count_trained(facts)
         if facts.histogram:
-            ignored = f', or {facts.ignore_index}' if facts.ignore_index is not None else ''
-            valid = f'all of them {found.min_label}..{facts.num_classes - 1}{ignored}'
-            seen = valid if has_num_classes(facts) else f'values {listing(sorted(counts), 24)}'
-            yield f'{sum(facts.histogram.values()):,} {facts.kind}, {seen}'
+            ignored = (
+                Message(', or {ignore_index}', ignore_index=facts.ignore_index)
+                if facts.ignore_index is not None
+                else ''
+            )
+            valid = Message(
+                'all of them {first}..{last}{ignored}',
+                first=found.min_label,
+                last=facts.num_classes - 1,
+                ignored=ignored,
+            )
+            seen = valid if has_num_classes(facts) else Message('values {values}', values=listing(sorted(counts), 24))
+            number = sum(facts.histogram.values())
+            yield Message('{number:,} {kind}, {seen}', number=number, kind=Message(facts.kind), seen=seen)
             void = counts.get(facts.ignore_index, 0) if facts.ignore_index is not None else 0
             if void:
-                yield f'{100 * share(void, sum(counts.values())):.3g} % of them ignored'
+                yield Message('{share:.3g} % of them ignored', share=100 * share(void, sum(counts.values())))
             never = sorted(set(range(found.min_label, min(facts.num_classes, 10_000))) - ids_of(counts))
             if never and has_num_classes(facts):
-                yield f'never seen: {listing(never)}'
+                yield Message('never seen: {never}', never=listing(never))
 
 
 def _means(facts: LabelFacts) -> Iterator[str]:
     """Yield what was checked, on how many files and by which means, and what was not."""
     loader, found = facts.loader or LoaderFacts(), annotations_of(facts)
     read = quantity(len(found.sources) or facts.files, 'file')
-    objects = f' (labels and boxes of {quantity(found.annotations, "annotation")} in {quantity(found.images, "image")})'
-    asked = f', {quantity(loader.files, "sample")} of the built data set' if loader.files else ''
-    yield f'checked: {read} read{objects if found.images else ""}{asked}'
-    left = [] if has_num_classes(facts) else ['the class range']
+    objects = Message(
+        ' (labels and boxes of {annotations} in {images})',
+        annotations=quantity(found.annotations, 'annotation'),
+        images=quantity(found.images, 'image'),
+    )
+    asked = (
+        Message(', {samples} of the built data set', samples=quantity(loader.files, 'sample')) if loader.files else ''
+    )
+    yield Message(
+        'checked: {files} read{objects}{asked}', files=read, objects=objects if found.images else '', asked=asked
+    )
+    left = [] if has_num_classes(facts) else [Message('the class range')]
     lists_images = found.names_from == 'categories'
-    left += ['masks (--masks)'] if found.images and found.masks_read is False else []
+    left += [Message('masks (--masks)')] if found.images and found.masks_read is False else []
     compared = maps_of(facts).image_forms or found.sizes_compared or (found.images and not lists_images) or facts.loader
-    left += [] if compared else ['the images (--images DIR)']
+    left += [] if compared else [Message('the images (--images DIR)')]
     if loader.unknown or not loader.files:
-        left.append(f'what the loader makes of them{f" ({loader.unknown})" if loader.unknown else ""}')
-    yield f'not checked: {listing([*left, "what comes after the loading"])}'
+        left.append(
+            Message(
+                'what the loader makes of them{why}',
+                why=join('', (' (', loader.unknown, ')')) if loader.unknown else '',
+            )
+        )
+    yield Message('not checked: {left}', left=listing([*left, Message('what comes after the loading')]))

@@ -6,6 +6,7 @@ from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.rule import DataRule, Example
 from mmguard.findings.views import listing
+from mmguard.language import Message, join
 from mmguard.text import quantity
 
 _FEW = 2
@@ -50,8 +51,13 @@ class LoaderDiffers(DataRule):
         loader = self._loader(facts)
         if not loader.differing:
             return '; '.join(f'{file}: {raised}' for file, raised in list(loader.failed.items())[:_FEW])
-        texts = [f'{file}: {self._difference(*both)}' for file, both in list(loader.differing.items())[:_FEW]]
-        return f'{"; ".join(texts)} ({len(loader.differing)} of {quantity(loader.files, "file")} compared)'
+        texts = [join(': ', (file, self._difference(*both))) for file, both in list(loader.differing.items())[:_FEW]]
+        return Message(
+            '{texts} ({number} of {files} compared)',
+            texts=join('; ', texts),
+            number=len(loader.differing),
+            files=quantity(loader.files, 'file'),
+        )
 
     def files(self, facts: LabelFacts) -> List[str]:
         return [*self._loader(facts).differing, *self._loader(facts).failed]
@@ -62,7 +68,19 @@ class LoaderDiffers(DataRule):
     def _difference(self, loaded: Dict[int, int], scanned: Dict[int, int]) -> str:
         values: Tuple[List[int], List[int]] = (sorted(loaded), sorted(scanned))
         if values[0] != values[1]:
-            return f'the loader returns {listing(values[0], 12)}, the scan counts {listing(values[1], 12)}'
+            return Message(
+                'the loader returns {loaded}, the scan counts {scanned}',
+                loaded=listing(values[0], 12),
+                scanned=listing(values[1], 12),
+            )
         other = [label for label in values[0] if loaded[label] != scanned[label]]
-        counts = [f'{label} ({loaded[label]:,} times, scan {scanned[label]:,})' for label in other]
-        return f'the loader returns {listing(counts, 4)}'
+        counts = [
+            Message(
+                '{label} ({loaded:,} times, scan {scanned:,})',
+                label=label,
+                loaded=loaded[label],
+                scanned=scanned[label],
+            )
+            for label in other
+        ]
+        return Message('the loader returns {counts}', counts=listing(counts, 4))

@@ -10,6 +10,7 @@ from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.gray import MANY
 from mmguard.findings.views import count_stored, has_num_classes, is_whole, listing, maps_of, share
+from mmguard.language import Message, join
 
 #: A single value in between may be a label of its own: a border that somebody drew.
 FEW = 2
@@ -126,7 +127,9 @@ class LossyOrInterpolated(DataRule):
         maps = maps_of(facts)
         texts = [facts.evidence] if facts.values else []
         if maps.lossy:
-            texts.append(f'{maps.lossy:,} label files are JPEG')
+            texts.append(Message('{lossy:,} label files are JPEG', lossy=maps.lossy))
         if maps.at_edges is not None:
-            texts.append(f'{100 * maps.at_edges:.3g} % of the invalid pixels lie between two other values')
-        return '; '.join(texts) or f'values {listing(sorted(count_stored(facts)), 24)}'
+            texts.append(
+                Message('{share:.3g} % of the invalid pixels lie between two other values', share=100 * maps.at_edges)
+            )
+        return join('; ', texts) or Message('values {values}', values=listing(sorted(count_stored(facts)), 24))

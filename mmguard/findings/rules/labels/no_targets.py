@@ -11,6 +11,7 @@ from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN
 from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.usual_edits import set_filter
 from mmguard.findings.views import annotations_of, config_of, is_trained_on, listing, share
+from mmguard.language import Message
 from mmguard.text import quantity
 
 CROWD, IGNORED = 'iscrowd=1 (VOC: difficult)', 'ignore is set'
@@ -168,7 +169,9 @@ class ImagesWithoutTarget(AnnotationRule):
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         part = 100 * share(_empty(facts), found.images)
-        return f'{_empty(facts):,} of {found.images:,} images ({part:.3g} %)'
+        return Message(
+            '{number:,} of {images:,} images ({part:.3g} %)', number=_empty(facts), images=found.images, part=part
+        )
 
     def _denoising(self, facts: LabelFacts) -> bool:
         config = config_of(facts)

@@ -27,6 +27,7 @@ from mmguard.findings.views import (
     listing,
     share,
 )
+from mmguard.language import Message
 from mmguard.text import shorten
 
 
@@ -66,20 +67,28 @@ class CountsFromOne(DataRule):
             return
         most = max(ids_of(count_trained(labels)))
         clear = most == labels.num_classes and not starts_with_background(labels.class_names)
-        question = '' if clear else f'Are 1 to {labels.num_classes} the classes, in the order of your list?'
+        question = (
+            ''
+            if clear
+            else Message(
+                'Are 1 to {num_classes} the classes, in the order of your list?', num_classes=labels.num_classes
+            )
+        )
         if most > labels.num_classes:  # values above the last class have none
             void = VOID if labels.ignore_index is None else labels.ignore_index
             ids = ids_of(count_trained(labels)) | ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 if value <= labels.num_classes else void for value in ids if value}
-            question = f'Are only 1 to {labels.num_classes} classes, and all values above them void?'
+            question = Message(
+                'Are only 1 to {num_classes} classes, and all values above them void?', num_classes=labels.num_classes
+            )
             every = {value: value - 1 for value in range(1, most + 1)}
-            more = f'Subtract 1 and write num_classes={most} if all of 1 to {most} are classes.'
+            more: str = Message('Subtract 1 and write num_classes={most} if all of 1 to {most} are classes.', most=most)
             more = more if every.keys() <= ids else ''
             yield from (replace(edit, if_not=more) for edit in renumber(facts, table, ASKS, question))
             counted = facts._replace(labels=replace(labels, num_classes=most))
-            question = f'Are all of 1 to {most} classes, {most} in all?'
+            question = Message('Are all of 1 to {most} classes, {most} in all?', most=most)
             for edit in renumber(counted, every, ASKS, question) if more else ():
-                title = f'Subtract 1 from every label, and count {most} classes.'
+                title = Message('Subtract 1 from every label, and count {most} classes.', most=most)
                 yield both(edit, more_classes(facts, most, question), title)
         elif facts.config is None:
             ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
@@ -99,7 +108,7 @@ class CountsFromOne(DataRule):
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
         others = [name for number, name in sorted(found.categories.items()) if number]
-        question = f'May category 0, {shorten(found.categories[0])}, go (no annotation has it)?'
+        question = Message('May category 0, {name}, go (no annotation has it)?', name=shorten(found.categories[0]))
         title = 'Leave category 0 out, and number the others from 0.'
         yield from rewrite(self, facts, title, ASKS, question, classes=others, renumber=0)
         enough = max(found.categories) + 1
@@ -159,7 +168,9 @@ class GapsInIds(DataRule):
         ids = sorted({value for split in splits_of(facts) for value in self._ids(split)})
         if len(ids) == labels.num_classes:
             table = {value: label for label, value in enumerate(ids) if value != label}
-            yield from renumber(facts, table, ASKS, f'Are the classes, in the order of your list, {listing(ids)}?')
+            yield from renumber(
+                facts, table, ASKS, Message('Are the classes, in the order of your list, {ids}?', ids=listing(ids))
+            )
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:
         ids = self._ids(facts)

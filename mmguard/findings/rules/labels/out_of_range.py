@@ -27,6 +27,7 @@ from mmguard.findings.views import (
     maps_of,
     share,
 )
+from mmguard.language import Message
 
 #: Values that fill more of the files than this are not void.
 MUCH = 0.25
@@ -82,20 +83,28 @@ class OutOfRange(DataRule):
         void = VOID if labels.ignore_index is None else labels.ignore_index
         lacking = _find_unmapped(labels)
         if lacking:
-            question = f'label_map does not name {listing(lacking)}: do they mean no class?'
+            question: str = Message(
+                'label_map does not name {lacking}: do they mean no class?', lacking=listing(lacking)
+            )
             for edit in renumber(facts, dict.fromkeys(seen, void), ASKS, question):
-                at_once = f"'*': {void} in a label_map maps all others at once."
+                at_once = Message("'*': {void} in a label_map maps all others at once.", void=void)
                 yield replace(edit, notes=(*edit.notes, at_once))
         if self._continues(labels):
             number = max(list_stored_values(facts) - {VOID}, default=0) + 1
-            counted = more_classes(facts, number, f'Are {seen[0]} to {number - 1} classes, too?')
+            counted = more_classes(
+                facts, number, Message('Are {first} to {last} classes, too?', first=seen[0], last=number - 1)
+            )
             beyond = sorted({value for split in splits_of(facts) for value in split.values} - {VOID})
             named = len(labels.class_names) == labels.num_classes
-            first = f'0 to {labels.num_classes - 1}'
-            question = f'Do you want {first} only, and no others?'
+            first = Message('0 to {last}', last=labels.num_classes - 1)
+            question = Message('Do you want {first} only, and no others?', first=first)
             if named:
                 wanted = listing(labels.class_names)
-                question = f'Are {first} in the files {wanted}, in this order, and the others not wanted?'
+                question = Message(
+                    'Are {first} in the files {wanted}, in this order, and the others not wanted?',
+                    first=first,
+                    wanted=wanted,
+                )
             others = renumber(facts, dict.fromkeys(beyond, void), ASKS, question)
             # With as many names as the head has classes, more are not wanted.
             if named:
@@ -110,12 +119,16 @@ class OutOfRange(DataRule):
                     facts, 'Rewrite the files, every value above 0 as 1.', ASKS, question, threshold=0
                 )
         if not lacking and share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH:
-            question = f'Does {listing(seen)} mean no class (void, or slips of an annotator)?'
+            question = Message('Does {seen} mean no class (void, or slips of an annotator)?', seen=listing(seen))
             yield from renumber(facts, dict.fromkeys(seen, void), ASKS, question)
 
     def evidence(self, facts: LabelFacts) -> str:
         lacking = _find_unmapped(facts)
-        return f'{facts.evidence}; label_map does not name {listing(lacking)}' if lacking else facts.evidence
+        return (
+            Message('{evidence}; label_map does not name {lacking}', evidence=facts.evidence, lacking=listing(lacking))
+            if lacking
+            else facts.evidence
+        )
 
     def _continues(self, facts: LabelFacts) -> bool:
         """True if the labels continue after num_classes, in many files: classes, not slips."""
@@ -208,7 +221,9 @@ class OneTooMany(DataRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         beyond = labels.num_classes
-        lacks = f'Is {beyond} a class that the list lacks (often the background was not counted)?'
+        lacks = Message(
+            'Is {beyond} a class that the list lacks (often the background was not counted)?', beyond=beyond
+        )
         if len(labels.class_names) == beyond + 1:
             yield set_num_classes(facts, beyond + 1, SAFE)
         elif labels.kind != 'pixels' or beyond == 1:
@@ -223,12 +238,14 @@ class OneTooMany(DataRule):
         zeros = share(counts.get(0, 0), sum(counts.values()))
         # Where 0 fills much of the files only a known data set leaves it unlabelled.
         void = 255 if labels.ignore_index is None else labels.ignore_index
-        ignored = renumber(facts, {beyond: void}, ASKS, f'Is {beyond} your void (unlabelled) value?')
+        ignored = renumber(
+            facts, {beyond: void}, ASKS, Message('Is {beyond} your void (unlabelled) value?', beyond=beyond)
+        )
         # The more classes, the rarer a data set that has just as many.
         if beyond in VOID_BEHIND[-2:] and not known:
             yield from ignored
         if known or 0 < zeros < CLASS_SHARE or beyond in COUNTED_WITHOUT_ZERO:
-            question = '' if known else f'Are the classes 1 to {beyond}, and is 0 unlabelled?'
+            question = '' if known else Message('Are the classes 1 to {beyond}, and is 0 unlabelled?', beyond=beyond)
             yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
         if known:
             return
@@ -300,11 +317,15 @@ class StrayValue(DataRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         void = VOID if labels.ignore_index is None else labels.ignore_index
-        question = f'Is {listing(sorted(labels.values))} a slip of the annotator (num_classes is right then)?'
+        question = Message(
+            'Is {values} a slip of the annotator (num_classes is right then)?', values=listing(sorted(labels.values))
+        )
         is_map = labels.kind == 'pixels'
         table = dict.fromkeys(labels.values, void)
         ways = list(renumber(facts, table, ASKS, question) if is_map else drop_rows(self, facts, question))
         yield from ways
         if ways and set(labels.values) == {labels.num_classes}:
-            lacks = f'Is {labels.num_classes} a class that the list lacks (few files show it)?'
+            lacks = Message(
+                'Is {num_classes} a class that the list lacks (few files show it)?', num_classes=labels.num_classes
+            )
             yield more_classes(facts, labels.num_classes + 1, lacks)

@@ -25,6 +25,7 @@ from mmguard.findings.views import (
     share,
     subtracts_one,
 )
+from mmguard.language import Message, as_message, join
 
 #: A share of 0 beyond this is a background that somebody drew on purpose.
 MUCH = 0.4
@@ -85,7 +86,7 @@ class ReduceZeroHidesClass(DataRule):
             return
         # The class that comes back is 0: the names of the list move up by one.
         first = [] if starts_with_background(labels.class_names) else ['background']
-        title = f'{edit.title} Count {enough} classes in every head.'
+        title = join(' ', (as_message(edit.title), Message('Count {enough} classes in every head.', enough=enough)))
         yield both(edit, more_classes(facts, enough, '', first=first), title)
 
     def _is_shifted(self, facts: LabelFacts) -> bool:
@@ -108,13 +109,22 @@ class ReduceZeroHidesClass(DataRule):
         where = ', '.join(path for path, on in config_of(facts).reduce_zero_label.items() if on)
         texts = [f'{where}=True']
         if raw:
-            texts.append(f'the files hold {min(raw)}..{max(raw)}, num_classes={facts.num_classes}')
+            texts.append(
+                Message(
+                    'the files hold {first}..{last}, num_classes={num_classes}',
+                    first=min(raw),
+                    last=max(raw),
+                    num_classes=facts.num_classes,
+                )
+            )
         if raw or is_whole(facts):
-            texts.append(f'{100 * self._share_of_zero(facts):.3g} % of the pixels are 0 and ignored')
+            texts.append(
+                Message('{share:.3g} % of the pixels are 0 and ignored', share=100 * self._share_of_zero(facts))
+            )
             last = facts.num_classes - 1
             if is_whole(facts) and last not in count_trained(facts):
-                texts.append(f'the last class, {last}, never occurs in training')
-        return '; '.join(texts)
+                texts.append(Message('the last class, {last}, never occurs in training', last=last))
+        return join('; ', texts)
 
     def _share_drawn(self, facts: LabelFacts) -> float:
         """Return the share of 0 without files that hold nothing else, as tiles outside a map."""

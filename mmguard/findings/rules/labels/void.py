@@ -30,6 +30,7 @@ from mmguard.findings.views import (
     share,
     subtracts_one,
 )
+from mmguard.language import Message
 from mmguard.text import quantity
 
 
@@ -160,9 +161,14 @@ class ShiftedVoid(DataRule):
         part = 100 * share(count_stored(facts)[VOID], sum(count_stored(facts).values()))
         files = maps_of(facts).files_with.get(VOID, 0)
         held = f'0..{facts.num_classes - 2}' if self._is_wrapped(facts) else '0'
-        return (
-            f'the files hold {held} and 255, num_classes={facts.num_classes}; 255 in {part:.3g} % '
-            f'of the pixels, in {files:,} of {facts.files:,} files'
+        return Message(
+            'the files hold {held} and 255, num_classes={num_classes}; 255 in {part:.3g} % '
+            'of the pixels, in {files:,} of {all_files:,} files',
+            held=held,
+            num_classes=facts.num_classes,
+            part=part,
+            files=files,
+            all_files=facts.files,
         )
 
     def _is_mask(self, facts: LabelFacts) -> bool:

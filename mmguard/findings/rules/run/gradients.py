@@ -8,6 +8,7 @@ from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import NAMED, Example, Facts, RunRule
 from mmguard.findings.run import RunFacts, find_unused, format_exception
 from mmguard.findings.usual_edits import propose
+from mmguard.language import Message, join
 from mmguard.text import quantity
 
 
@@ -45,7 +46,7 @@ class UnusedParametersSeen(RunRule):
             said = find_unused(rank.error for rank in facts.ranks)
             title, evidence = (
                 self.title_model if said.everywhere else '',
-                '; '.join(said.lines) or format_exception(errors[0]),
+                join('; ', said.lines) or format_exception(errors[0]),
             )
             yield self.report(evidence, title=title, edits=[edit] if config is not None else ())
 
@@ -70,19 +71,24 @@ class LossesFilled(RunRule):
     def find(self, facts: Facts) -> Iterator[Finding]:
         run = facts.run or RunFacts()
         lacked = [
-            f'rank {rank} had no {loss} in {quantity(number, "iteration")}; filled with zeros'
+            Message(
+                'rank {rank} had no {loss} in {iterations}; filled with zeros',
+                rank=rank,
+                loss=loss,
+                iterations=quantity(number, 'iteration'),
+            )
             for loss, by_rank in run.filled.items()
             for rank, number in sorted(by_rank.items())
         ]
         lacked += [
-            f'rank {rank} lacked a loss first in iteration {place:,}'
+            Message('rank {rank} lacked a loss first in iteration {place:,}', rank=rank, place=place)
             for rank, (place, _) in sorted(run.first_filled.items())
         ]
         samples = [name for _, (_, names) in sorted(run.first_filled.items()) for name in names]
         refused = [rank.error for rank in facts.ranks if 'ranks differ in their losses' in rank.error]
         if lacked or refused:
             evidence, files = (
-                '; '.join([*lacked, *map(format_exception, refused[:1])]),
+                join('; ', [*lacked, *map(format_exception, refused[:1])]),
                 tuple(dict.fromkeys(samples))[:NAMED],
             )
             yield self.report(evidence, severity=ERROR if refused else WARNING, files=files)

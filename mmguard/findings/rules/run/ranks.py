@@ -8,6 +8,7 @@ from typing import Iterator
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.findings.rule import Example, Facts, RunRule
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, STOOD_STILL, RunFacts, format_exception, name_ranks
+from mmguard.language import Message, join
 
 
 class RankKilled(RunRule):
@@ -99,9 +100,11 @@ class RankAbsent(RunRule):
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         silent = (facts.run or RunFacts()).silent
-        unknown = 'ended well, never began to train, or wrote it on another machine'
-        said = [f'{name_ranks(silent)} left no record: {unknown}'] if silent else []
+        unknown = Message('ended well, never began to train, or wrote it on another machine')
+        said = (
+            [Message('{ranks} left no record: {unknown}', ranks=name_ranks(silent), unknown=unknown)] if silent else []
+        )
         if facts.ranks and facts.ranks[0].ending == MISSED_ANOTHER:
-            yield self.report('; '.join([format_exception(facts.ranks[0].error), *said]), severity=ERROR)
+            yield self.report(join('; ', [format_exception(facts.ranks[0].error), *said]), severity=ERROR)
         elif said:
             yield self.report(said[0], title=self.title_silent, severity=INFO)

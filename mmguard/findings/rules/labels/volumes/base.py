@@ -10,6 +10,7 @@ from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import DataRule
 from mmguard.findings.views import as_map
 from mmguard.findings.volumes import CONVERSIONS, CaseFault, VolumeFacts
+from mmguard.language import Message
 from mmguard.text import quantity
 
 #: So rare, compared with the next number, a value is a slip of it.
@@ -99,8 +100,8 @@ class VolumeCause(DataRule):
         faults = self.faults(facts)
         cases = len({fault.case for fault in faults})
         first = max(faults, key=lambda fault: fault.voxels)
-        number = f'{cases:,} of {quantity(volumes_of(facts).cases, "case")}'
-        return f'{number}, e.g. {first.file}: {first.detail}'
+        number = Message('{number:,} of {cases}', number=cases, cases=quantity(volumes_of(facts).cases, 'case'))
+        return Message('{cases}, e.g. {file}: {detail}', cases=number, file=first.file, detail=first.detail)
 
 
 class DeclaredCause(DataRule):

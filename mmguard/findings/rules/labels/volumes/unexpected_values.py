@@ -19,6 +19,7 @@ from mmguard.findings.rules.labels.volumes.base import (
 )
 from mmguard.findings.views import listing, share
 from mmguard.findings.volumes import UNEXPECTED
+from mmguard.language import Message, join
 from mmguard.text import quantity, shorten
 
 #: Up to this share of the voxels a value is a slip rather than a class.
@@ -66,7 +67,7 @@ class UnexpectedValues(VolumeCause):
         expected = volumes_of(facts).expected
         highest = max(expected, default=0)
         return {
-            'listed': listing(sorted(facts.values)) or 'many',
+            'listed': listing(sorted(facts.values)) or Message('many'),
             'valid': listing(expected, 16),
             'next': highest if facts.ignore_index is not None else highest + 1,
         }
@@ -89,22 +90,32 @@ class UnexpectedValues(VolumeCause):
             return
         known, pairs = self._match_names(labels)
         if pairs:
-            yield _renumber(labels, pairs, f'Are they the values of {known}: {_describe(labels, pairs)}?')
+            yield _renumber(
+                labels,
+                pairs,
+                Message('Are they the values of {known}: {what}?', known=known, what=_describe(labels, pairs)),
+            )
             return
         pairs = self._find_numbering(labels)
         if pairs and not rare:
-            yield _renumber(labels, pairs, f'Is {_describe(labels, pairs)}?')
+            yield _renumber(labels, pairs, Message('Is {what}?', what=_describe(labels, pairs)))
         if wrong == [following] and labels.ignore_index is None and not rare:
             entry = f'"{following}": "NAME"' if is_old(labels) else f'"NAME": {following}'
             added = {'labels': as_written(labels, {**declared, f'class {following}': following})}
             title = 'Declare it in dataset.json, with the name of the class.'
-            yield rewrite_volumes(labels, title, f'Is {following} a class that was forgotten?', (entry,), added)
+            yield rewrite_volumes(
+                labels,
+                title,
+                Message('Is {following} a class that was forgotten?', following=following),
+                (entry,),
+                added,
+            )
         void = following if labels.ignore_index is None else labels.ignore_index
         if len(wrong) <= 16 and not is_old(labels):  # v1 knows no ignored label
             added = {'labels': {**declared, 'ignore': void}}
             rows = [f'seg[np.isin(seg, {wrong})] = {void}'] * (wrong != [void])
             rows += [f'"ignore": {void}'] * (labels.ignore_index is None)
-            asked = f'Does {listing(wrong)} mark what was not annotated?'
+            asked = Message('Does {wrong} mark what was not annotated?', wrong=listing(wrong))
             title, table = 'Ignore it, in dataset.json and in all label files.', tuple((value, void) for value in wrong)
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
 
@@ -113,16 +124,23 @@ class UnexpectedValues(VolumeCause):
         with_value = volumes.files_with_class
         ranked = sorted(facts.values, key=lambda value: (-facts.values[value], value))
         texts: List[str] = [
-            f'value {value}: {facts.values[value]:,} voxels in {quantity(with_value.get(value, 0), "label file")}'
+            Message(
+                'value {value}: {number:,} voxels in {files}',
+                value=value,
+                number=facts.values[value],
+                files=quantity(with_value.get(value, 0), 'label file'),
+            )
             for value in ranked[:4]
         ]
         if len(ranked) > 4:
-            texts.append(f'{len(ranked) - 4} more values')
+            texts.append(Message('{number} more values', number=len(ranked) - 4))
         if not faults:
-            return '; '.join(texts)
+            return join('; ', texts)
         first = max(faults, key=lambda fault: fault.voxels)
-        where = 'most in' if len(faults) > 1 else 'in'
-        return f'{"; ".join(texts)}; {where} {first.file}: {first.detail}'
+        where = Message('most in {file}: {detail}', file=first.file, detail=first.detail)
+        if len(faults) == 1:
+            where = Message('in {file}: {detail}', file=first.file, detail=first.detail)
+        return join('; ', [*texts, where])
 
     def _match_names(self, facts: LabelFacts) -> Tuple[str, Dict[int, int]]:
         """Return a well-known data set, and value -> label of the same name, where these decide."""

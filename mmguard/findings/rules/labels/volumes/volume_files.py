@@ -20,6 +20,7 @@ from mmguard.findings.volumes import (
     SHAPE,
     SPACING,
 )
+from mmguard.language import Message
 from mmguard.text import quantity
 
 
@@ -204,7 +205,11 @@ class VolumesFine(Verdict):
     def evidence(self, facts: LabelFacts) -> str:
         volumes = volumes_of(facts)
         cases = quantity(volumes.cases, 'case')
-        return (
-            f'{cases}, {facts.total:,} voxels, all of them {listing(volumes.expected, 16)}; checked: '
-            f'{quantity(volumes.labels_read, "label file")} read; not checked: what preprocessing makes of them'
+        return Message(
+            '{cases}, {total:,} voxels, all of them {expected}; checked: {labels} read; not checked: what '
+            'preprocessing makes of them',
+            cases=cases,
+            total=facts.total,
+            expected=listing(volumes.expected, 16),
+            labels=quantity(volumes.labels_read, 'label file'),
         )
