@@ -14,10 +14,13 @@ from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tupl
 
 from mmguard.compat.stack import install_command
 from mmguard.errors import CannotRun
+from mmguard.language import translate
 from mmguard.text import REPORT_IT, describe_broken_import, describe_error, describe_exit, visible
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, INTERRUPTED, READER_GONE
 from mmguard.tools.outputs import check_outputs
 from mmguard.version import __version__
+
+DESCRIPTION = 'Keeps bad labels from killing, or quietly spoiling, a training run.'
 
 #: Packages of ``mmguard.tools``, in the order of the help.
 COMMANDS = ('demo', 'scan', 'report', 'check', 'dry_run', 'apply', 'fix', 'env', 'trace', 'replay', 'nnunet', 'explain')
@@ -84,13 +87,15 @@ def _write_every_character() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog='mmguard', description='Keeps bad labels from killing, or quietly spoiling, a training run.')
+    parser = Parser(prog='mmguard', description=translate(DESCRIPTION))
     parser.add_argument('--version', action='version', version=f'mmguard {__version__}')
-    debug = 'show the traceback if the command fails'
+    debug = translate('show the traceback if the command fails')
     parser.add_argument('--debug', action='store_true', help=debug)
-    commands = parser.add_subparsers(title='commands', metavar='COMMAND', dest='command')
+    commands = parser.add_subparsers(title=translate('commands'), metavar='COMMAND', dest='command')
     for name in COMMANDS:
         importlib.import_module(f'mmguard.tools.{name}.command').add_to(commands)
+        summary = commands._choices_actions[-1]
+        summary.help = translate(summary.help or '')
         # Without a default, which would override that of the parent parser.
         commands.choices[name.replace('_', '-')].add_argument(
             '--debug', action='store_true', default=argparse.SUPPRESS, help=debug

@@ -10,6 +10,7 @@ from typing import Type
 
 from mmguard.findings.rule import Rule
 from mmguard.findings.rules import RULES
+from mmguard.language import Message, as_message, join, translate
 
 INTRODUCTION = """# What mmguard can find
 
@@ -56,12 +57,14 @@ def find_rule(code: str) -> Type[Rule]:
 def describe(rule: Type[Rule]) -> str:
     """Return what `mmguard explain CODE` prints: what it finds, why it matters, an example, its limits, what to do."""
     parts = [
-        f'{rule.code}  {rule.summary}',
-        f'Why it matters: {rule.why}',
-        f'Wrong:\n{_indent(rule.example.wrong)}\nRight:\n{_indent(rule.example.right)}',
-        f'Known limits: {rule.limits}' if rule.limits else '',
-        f'What to do: {name_placeholders(rule.advice)}',
-        _explain_placeholders(rule.advice),
+        f'{rule.code}  {translate(rule.summary)}',
+        translate('Why it matters: {why}', why=as_message(rule.why)),
+        translate(
+            'Wrong:\n{wrong}\nRight:\n{right}', wrong=_indent(rule.example.wrong), right=_indent(rule.example.right)
+        ),
+        translate('Known limits: {limits}', limits=as_message(rule.limits)) if rule.limits else '',
+        translate('What to do: {advice}', advice=name_placeholders(translate(rule.advice))),
+        translate(_explain_placeholders(rule.advice)),
     ]
     return '\n\n'.join(filter(None, parts))
 
@@ -79,8 +82,12 @@ def name_placeholders(template: str) -> str:
 def _explain_placeholders(template: str) -> str:
     """Return the meaning of the words in capitals of a template."""
     names = dict.fromkeys(name for _, name, _, _ in Formatter().parse(template) if name)
-    texts = [f'{name.upper()} is {_PLACEHOLDERS[name]}' for name in names if name in _PLACEHOLDERS]
-    return f'({"; ".join(texts)}.)' if texts else ''
+    texts = [
+        Message('{name} is {meaning}', name=name.upper(), meaning=Message(_PLACEHOLDERS[name]))
+        for name in names
+        if name in _PLACEHOLDERS
+    ]
+    return Message('({texts}.)', texts=join('; ', texts)) if texts else ''
 
 
 def page() -> str:

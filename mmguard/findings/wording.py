@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import shlex
-import textwrap
 from dataclasses import replace
 from typing import Any, Dict, List, Sequence
 
 from mmguard.config.changes import REMOVED
 from mmguard.findings.edits import MANUAL, Edit, plain
 from mmguard.findings.finding import Finding
-from mmguard.text import quantity
+from mmguard.language import Message, as_message, join, translate
+from mmguard.text import quantity, wrap
 
 
 def unpack(finding: Finding) -> Dict[str, Any]:
@@ -67,34 +67,40 @@ def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> st
         width (int): Longest line of prose; code and commands are never broken.
         verbose (bool): Every edit and every note; ``False``: the first edit.
     """
-    rows = _wrap(f'{finding.code} {finding.severity}: {finding.title}', width, '')
-    rows += _wrap(f'seen: {finding.evidence}', width, '  ')
+    title = as_message(finding.title)
+    head = translate('{code} {severity}: {title}', code=finding.code, severity=Message(finding.severity), title=title)
+    rows = _wrap(head, width, '')
+    rows += _wrap(translate('seen: {evidence}', evidence=as_message(finding.evidence)), width, '  ')
     if finding.files:
-        rows += _wrap('in: ' + ', '.join(finding.files), width, '  ')
+        rows += _wrap(translate('in: {files}', files=', '.join(finding.files)), width, '  ')
     if not finding.edits:
-        rows += _wrap(f'do: {finding.advice}', width, '  ')
-    by_hand = '[by hand] ' if any(edit.number for edit in finding.edits) else ''
+        rows += _wrap(translate('do: {advice}', advice=as_message(finding.advice)), width, '  ')
+    by_hand = Message('[by hand] ') if any(edit.number for edit in finding.edits) else ''
     for place, edit in enumerate(finding.edits if verbose else finding.edits[:1]):
         mark = f'[{edit.number}] ' if edit.number else by_hand
-        rows += _wrap(f'{"or" if place else "do"}: {mark}{f"{edit.question} {edit.title}".strip()}', width, '  ')
+        what = join(' ', map(as_message, filter(None, (edit.question, edit.title))))
+        label = Message('or' if place else 'do')
+        rows += _wrap(translate('{label}: {mark}{what}', label=label, mark=mark, what=what), width, '  ')
         rows += [f'      {step}' for step in edit.steps]
-        rows += _wrap(f'not verified: {edit.doubt}', width, '      ') if edit.verified is False else []
-        rows += [row for note in edit.notes for row in _wrap(note, width, '      ')] if verbose else []
-        rows += _wrap(f'if not: {edit.if_not}', width, '  ') if edit.if_not else []
+        if edit.verified is False:
+            rows += _wrap(translate('not verified: {doubt}', doubt=as_message(edit.doubt)), width, '      ')
+        rows += [row for note in edit.notes for row in _wrap(translate(note), width, '      ')] if verbose else []
+        if edit.if_not:
+            rows += _wrap(translate('if not: {if_not}', if_not=as_message(edit.if_not)), width, '  ')
     more = '' if verbose else _what_is_left(finding.edits)
-    return '\n'.join([*rows, *[f'  more with --verbose: {more}'] * bool(more)])
+    return '\n'.join([*rows, *[translate('  more with --verbose: {more}', more=more)] * bool(more)])
 
 
-def _what_is_left(edits: Sequence[Edit]) -> str:
+def _what_is_left(edits: Sequence[Edit]) -> Message:
     """Return what is not shown: other edits, and notes of the first."""
     left = []
     if len(edits) > 1:
         numbers = ', '.join(f'[{edit.number}]' for edit in edits[1:] if edit.number)
-        otherwise = ' for the answer "no"' if edits[0].question else ''
-        left.append(f'{quantity(len(edits) - 1, "other way")}{f" ({numbers})" if numbers else ""}{otherwise}')
+        ways = join(' ', filter(None, (quantity(len(edits) - 1, 'other way'), numbers and f'({numbers})')))
+        left.append(Message('{ways} for the answer "no"', ways=ways) if edits[0].question else ways)
     if edits and edits[0].notes:
         left.append(quantity(len(edits[0].notes), 'note'))
-    return ', '.join(left)
+    return join(', ', left)
 
 
 def number_edits(findings: Sequence[Finding], first: int = 1) -> List[Finding]:
@@ -126,7 +132,8 @@ def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = 
     if not numbers:
         return ''
     words = shlex.join(['mmguard', 'fix', target, '--out', 'DIR', *options])
-    return f'`{words} --edit N` writes {", ".join(f"[{number}]" for number in numbers)} (label files)'
+    listed = ', '.join(f'[{number}]' for number in numbers)
+    return translate('`{command} --edit N` writes {numbers} (label files)', command=words, numbers=listed)
 
 
 def apply_hint(config: str, findings: Sequence[Finding], more: Sequence[str] = ()) -> str:
@@ -134,7 +141,7 @@ def apply_hint(config: str, findings: Sequence[Finding], more: Sequence[str] = (
     if not any(edit.number and edit.config for finding in findings for edit in finding.edits):
         return ''
     words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *more])
-    return f'`{words} --edit N` writes [N], `--edit safe` all that ask nothing'
+    return translate('`{command} --edit N` writes [N], `--edit safe` all that ask nothing', command=words)
 
 
 def findings_text(findings: Sequence[Finding], width: int = 100, verbose: bool = True) -> str:
@@ -143,11 +150,4 @@ def findings_text(findings: Sequence[Finding], width: int = 100, verbose: bool =
 
 
 def _wrap(text: str, width: int, indent: str) -> List[str]:
-    return textwrap.wrap(
-        text,
-        max(width, 20),
-        initial_indent=indent,
-        subsequent_indent=indent + ('  ' if indent else ''),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return wrap(text, max(width, 20), indent, indent + ('  ' if indent else ''))

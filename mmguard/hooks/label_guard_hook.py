@@ -32,6 +32,7 @@ from mmguard.labels.heads import from_loss
 from mmguard.labels.samples import source_of
 from mmguard.labels.space import check_int
 from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.language import as_message, join, translate
 from mmguard.log.messages import add_reporter, describe_offence, describe_place, describe_skipped_ratio, summarize_loop
 from mmguard.log.run_log import MAX_MB, NAME, RunLog
 from mmguard.log.statistics import KINDS, SCALARS, ByKind, Stats, group_tallies
@@ -146,8 +147,10 @@ class LabelGuardHook(Hook):
         _show_loss_counts_as_they_are(runner.log_processor)
         if not self._losses and not rules_of(dataset_of(runner, 'train')):
             runner.logger.warning(
-                'guard: nothing to report: the training pipeline holds no guard (GuardSegLabels, ...) and the model no '
-                'guarded loss'
+                translate(
+                    'guard: nothing to report: the training pipeline holds no guard (GuardSegLabels, ...) and the '
+                    'model no guarded loss'
+                )
             )
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
@@ -281,7 +284,9 @@ class LabelGuardHook(Hook):
         from mmguard.hooks.guard_run import guard_run  # reads configs, which a run without it need not
 
         changed, left = guard_run(runner)
-        for line in (*(f'guarded {line}' for line in changed), *(f'left {line}' for line in left)):
+        lines = [translate('guarded {part}', part=as_message(line)) for line in changed]
+        lines += [translate('left {part}', part=as_message(line)) for line in left]
+        for line in lines:
             if line not in self._named:
                 self._named.add(line)
                 runner.logger.info(f'guard: {visible(line)}')
@@ -322,7 +327,8 @@ class LabelGuardHook(Hook):
         """Log a line about what was found since the last one; nothing if nothing was found."""
         begin, end, stats = self._unreported.pop(mode, ({}, {}, Stats()))
         if stats:
-            runner.logger.info(describe_offence(f'guard: {describe_place(mode, begin, end)}', stats))
+            where = join('', ('guard: ', describe_place(mode, begin, end)))
+            runner.logger.info(describe_offence(where, stats))
 
     def _close(self, runner: Any, mode: str) -> None:
         """Log the result of a loop: in full the first time, then one line."""

@@ -11,8 +11,9 @@ from mmguard.hooks.discovery import assigners_of, class_names_of, pipelines_of, 
 from mmguard.labels.heads import from_loss, split_path
 from mmguard.labels.space import ImageLabelRule, LabelSpace
 from mmguard.labels.tally import LABEL_GUARD, LabelGuardError, Tally
+from mmguard.language import Message, as_message, translate
 from mmguard.log.statistics import Stats
-from mmguard.text import describe_error
+from mmguard.text import describe_error, join_with_or
 
 if TYPE_CHECKING:
     from mmguard.findings import Finding
@@ -36,8 +37,17 @@ def start_warnings(runner: Any) -> List[str]:
         config = ReadConfig(runner.cfg.to_dict(), runner.cfg.filename or '<config>')
         found = diagnose(config=config, rules=chosen_rules(CODES))
     except Exception as error:  # a config may hold anything, and a warning must not end a training
-        return [f'the config could not be checked: {describe_error(error)}']
-    return [f'{finding.code} {finding.evidence}: {finding.title} {finding.next_step}' for finding in found]
+        return [translate('the config could not be checked: {error}', error=describe_error(error))]
+    return [
+        translate(
+            '{code} {evidence}: {title} {advice}',
+            code=finding.code,
+            evidence=as_message(finding.evidence),
+            title=as_message(finding.title),
+            advice=as_message(finding.next_step),
+        )
+        for finding in found
+    ]
 
 
 def check_reports_arrive(logger: Any, dataset: Any) -> None:
@@ -62,8 +72,13 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
         if max(guards) < packs[-1]:
             guard = type(pipeline[guards[0]]).__name__
             logger.warning(
-                f'guard: the meta_keys of {pack} lack {LABEL_GUARD!r}, so the hook cannot see the counts of {guard}. '
-                f'Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
+                translate(
+                    'guard: the meta_keys of {pack} lack {key!r}, so the hook cannot see the counts of {guard}. '
+                    'Put the guard right after {pack}, or add {key!r} to its meta_keys',
+                    pack=pack,
+                    key=LABEL_GUARD,
+                    guard=guard,
+                )
             )
 
 
@@ -77,15 +92,19 @@ def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) ->
     if not findings:
         return []
     codes = [finding.code for finding in findings[:2]]
-    what = 'labels' if kind == 'pixels' else 'instances'
-    reported = [
-        f'First invalid {what}. {"Training" if mode == "train" else "The run"} continues '
-        f'{"without them" if any(t.skipped for t in offending) else "with them clamped to a class"}, but check your '
-        f'data: other labels may be wrong yet in range.\n'
-        f'  likely cause: {codes[0]} {findings[0].title}\n  seen: {findings[0].evidence}\n'
-        f'  do: {findings[0].advice}\n'
-        f'  more: {" or ".join(f"`mmguard explain {code}`" for code in codes)}'
+    lines = [
+        translate(
+            'First invalid {what}. {run} continues {how}, but check your data: other labels may be wrong yet in range.',
+            what=Message('labels' if kind == 'pixels' else 'instances'),
+            run=Message('Training' if mode == 'train' else 'The run'),
+            how=Message('without them' if any(t.skipped for t in offending) else 'with them clamped to a class'),
+        ),
+        translate('  likely cause: {code} {title}', code=codes[0], title=as_message(findings[0].title)),
+        translate('  seen: {evidence}', evidence=as_message(findings[0].evidence)),
+        translate('  do: {advice}', advice=as_message(findings[0].advice)),
+        translate('  more: {commands}', commands=join_with_or(f'`mmguard explain {code}`' for code in codes)),
     ]
+    reported = ['\n'.join(lines)]
     if mode == 'train' and kind == 'instances' and any(rule.on_invalid == 'ignore' for rule in rules):
         background = describe_background(unwrap(model))
         reported += [background] if background else []
@@ -136,16 +155,18 @@ def describe_background(model: nn.Module) -> Optional[str]:
             continue
         (deaf if threshold is None else blind).add(name)
     if blind:
-        return (
-            f'instances with an invalid label were moved to the ignored ones, but {", ".join(sorted(blind))} does not '
-            f'use them (ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every '
-            f"assigner of the model's train_cfg"
+        return translate(
+            'instances with an invalid label were moved to the ignored ones, but {assigners} does not use them '
+            '(ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every assigner of '
+            "the model's train_cfg",
+            assigners=', '.join(sorted(blind)),
         )
     if deaf:
-        return (
-            f'instances with an invalid label were moved to the ignored ones, but {", ".join(sorted(deaf))} does not '
-            f"support ignored instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels "
-            f'makes that explicit; only correct labels can change it'
+        return translate(
+            'instances with an invalid label were moved to the ignored ones, but {assigners} does not support ignored '
+            "instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that explicit; "
+            'only correct labels can change it',
+            assigners=', '.join(sorted(deaf)),
         )
     return None
 
@@ -170,7 +191,8 @@ def describe_mixing(dataset: Any) -> Optional[str]:
     found = sorted({name for name in steps if name in MIXING})
     if not found:
         return None
-    return (
-        f'the pipeline mixes images ({", ".join(found)}): counts are exact, but a named file is the first of those '
-        f'mixed, and the invalid label may be in another. `mmguard scan CONFIG` names the files that hold them'
+    return translate(
+        'the pipeline mixes images ({transforms}): counts are exact, but a named file is the first of those mixed, and '
+        'the invalid label may be in another. `mmguard scan CONFIG` names the files that hold them',
+        transforms=', '.join(found),
     )

@@ -8,14 +8,15 @@ from weakref import WeakSet
 
 from mmguard.labels.instances import describe_boxes, describe_reasons
 from mmguard.labels.tally import Tally
+from mmguard.language import Message, join, translate
 from mmguard.log.loop_stats import LoopStats
 from mmguard.log.statistics import KINDS, Stats
-from mmguard.text import plural, quantity, visible_name
+from mmguard.text import align_right, plural, quantity, visible_name
 
-_UNITS = {'pixels': 'px', 'instances': 'instances'}
+_UNITS = {'pixels': Message('px'), 'instances': Message('instances')}
 
 
-def describe_place(mode: str, begin: Dict[str, int], end: Dict[str, int]) -> str:
+def describe_place(mode: str, begin: Dict[str, int], end: Dict[str, int]) -> Message:
     """Describe the iterations of a line, as the console counts them.
 
     Example:
@@ -24,12 +25,20 @@ def describe_place(mode: str, begin: Dict[str, int], end: Dict[str, int]) -> str
         >>> describe_place('train', {'iter': 91, 'epoch': 1}, {'iter': 10, 'epoch': 2})
         'epoch 1 iter 91 to epoch 2 iter 10'
     """
-    head = '' if mode == 'train' else f'{mode} '
-    first, last = (f'epoch {place["epoch"]} ' if 'epoch' in place else '' for place in (begin, end))
-    if first != last:
-        return f'{head}{first}iter {begin["iter"]} to {last}iter {end["iter"]}'
-    numbers = f' {end["iter"]}' if begin['iter'] == end['iter'] else f's {begin["iter"]}-{end["iter"]}'
-    return f'{head}{last}iter{numbers}'
+    if begin.get('epoch') != end.get('epoch'):
+        first, last = (_add_epoch(place, Message('iter {iter}', iter=place['iter'])) for place in (begin, end))
+        iterations = Message('{first} to {last}', first=first, last=last)
+    elif begin['iter'] == end['iter']:
+        iterations = _add_epoch(end, Message('iter {iter}', iter=end['iter']))
+    else:
+        iterations = _add_epoch(end, Message('iters {first}-{last}', first=begin['iter'], last=end['iter']))
+    return iterations if mode == 'train' else join(' ', (mode, iterations))
+
+
+def _add_epoch(place: Dict[str, int], iterations: Message) -> Message:
+    if 'epoch' not in place:
+        return iterations
+    return Message('epoch {epoch} {iterations}', epoch=place['epoch'], iterations=iterations)
 
 
 def describe_offence(where: str, stats: Stats) -> str:
@@ -41,43 +50,48 @@ def describe_offence(where: str, stats: Stats) -> str:
     by_loss = [tally for kind in KINDS for tally in stats.loss_samples[kind]]
     boxes = describe_boxes(stats.kinds['instances'].reasons)
     parts = [
-        _describe_amount(stats, stats.kinds['pixels'], 'px', _list_values(stats.offending['pixels'])),
-        _describe_amount(
-            stats, stats.kinds['instances'], 'instances', _list_values(stats.offending['instances']) + boxes
-        ),
+        _describe_amount(stats, stats.kinds[kind], _UNITS[kind], _list_values(stats.offending[kind]) + faults)
+        for kind, faults in (('pixels', []), ('instances', boxes))
     ]
     for name, tally in stats.losses.items():
-        parts.append(_describe_amount(stats, tally, 'labels', _list_values(by_loss), f' by the loss {name}'))
-    line = f'{where}: {"; ".join(part for part in parts if part)}'
+        by = Message(' by the loss {name}', name=name)
+        parts.append(_describe_amount(stats, tally, Message('labels'), _list_values(by_loss), by))
+    line = join(': ', (where, join('; ', filter(None, parts))))
     offending = [tally for kind in KINDS for tally in stats.offending[kind]] or by_loss
     if offending:
-        line += f' in {stats.offending_samples:,} of {stats.samples:,} images'
+        counts: Dict[str, Any] = dict(offending=stats.offending_samples, samples=stats.samples)
+        line = Message('{line} in {offending:,} of {samples:,} images', line=line, **counts)
         if stats.empty_images:
-            line += f', {stats.empty_images:,} left without an instance'
+            line = Message('{line}, {empty:,} left without an instance', line=line, empty=stats.empty_images)
         named = [tally for tally in offending if tally.source is not None]
-        word, shown = (
-            ('worst', sort_worst_first(named)[0]) if stats.iterations > 1 and named else ('first', offending[0])
-        )
-        line += f', {word}: {visible_name(str(shown.source))}'
-    return line
+        if stats.iterations > 1 and named:
+            shown = sort_worst_first(named)[0]
+            line = Message('{line}, worst: {file}', line=line, file=visible_name(str(shown.source)))
+        else:
+            line = Message('{line}, first: {file}', line=line, file=visible_name(str(offending[0].source)))
+    return translate(line)
 
 
-def _describe_amount(stats: Stats, tally: Tally, unit: str, details: List[str], by: str = '') -> str:
+def _describe_amount(stats: Stats, tally: Tally, unit: Message, details: List[str], by: str = '') -> str:
     """Format ``2 of 9 instances skipped (value 600; 1 box without area)``; for several iterations, the share."""
-    whole = '' if stats.iterations > 1 else f'of {tally.total:,} '
-    changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
-    amount = ', '.join(f'{count:,} {whole}{unit} {change}' for count, change in changes if count)
+    skipped, remapped = '{count:,} of {total:,} {unit} skipped', '{count:,} of {total:,} {unit} remapped'
     if stats.iterations > 1:
-        details = [', '.join([format_percent(tally.skipped + tally.remapped, tally.total), *details[:1]]), *details[1:]]
-    described = f' ({"; ".join(details)})' if details else ''
-    return f'{amount}{by}{described}' if amount else ''
+        skipped, remapped = '{count:,} {unit} skipped', '{count:,} {unit} remapped'
+        share = format_percent(tally.skipped + tally.remapped, tally.total)
+        details = [join(', ', [share, *details[:1]]), *details[1:]]
+    parts = [Message(skipped, count=tally.skipped, total=tally.total, unit=unit)] if tally.skipped else []
+    parts += [Message(remapped, count=tally.remapped, total=tally.total, unit=unit)] if tally.remapped else []
+    amount = join(', ', parts)
+    if amount and details:
+        return Message('{amount}{by} ({details})', amount=amount, by=by, details=join('; ', details))
+    return join('', (amount, by)) if amount else ''
 
 
 def _list_values(tallies: List[Tally]) -> List[str]:
     """Return ``['values 11, 24']``, or an empty list."""
     values = sorted({value for tally in tallies for value in tally.values})
     shown = ', '.join(map(str, values[:6])) + (', ...' if len(values) > 6 else '')
-    return [f'{plural(len(values), "value")} {shown}'] if values else []
+    return [join(' ', (plural(len(values), 'value'), shown))] if values else []
 
 
 def summarize_loop(mode: str, loop: LoopStats, top_k: int, out_file: Optional[str]) -> str:
@@ -88,16 +102,17 @@ def summarize_loop(mode: str, loop: LoopStats, top_k: int, out_file: Optional[st
     totals = loop.totals()
     if not (totals or totals.filled):
         return describe_valid(mode, totals)
-    lines = ['summary']
+    lines = [translate('summary')]
     for kind in KINDS:
         number = loop.files.number(kind)
         if number:
             worst = loop.worst(kind, top_k)
-            lines += format_files(f'mmguard: {mode}, {kind}', worst, number - len(worst))
+            title = translate('mmguard: {mode}, {kind}', mode=mode, kind=Message(kind))
+            lines += format_files(title, worst, number - len(worst))
     lines += describe_totals(totals)
     lines += describe_reasons_by_kind(loop.sums.kinds)
     if out_file:
-        lines.append(f'every iteration: {out_file}')
+        lines.append(translate('every iteration: {file}', file=out_file))
     return '\n'.join(lines)
 
 
@@ -108,20 +123,22 @@ def sort_worst_first(tallies: Iterable[Tally]) -> List[Tally]:
 
 def format_files(title: str, worst: Sequence[Tally], more: int) -> List[str]:
     """Return the rows of a table of files, a line each: long names are not cut, so that they can be copied."""
-    rows = [title, f'{"skipped":>12}{"remapped":>12}  file (values)']
+    heads = [align_right(translate(word), 12) for word in ('skipped', 'remapped')]
+    rows = [title, f'{"".join(heads)}  {translate("file (values)")}']
     for tally in worst:
         name = visible_name(str(tally.source))
         rows.append(f'{tally.skipped:>12,}{tally.remapped:>12,}  {name} ({_describe_values(tally)})')
-    return rows + ([f'{"...":>24}  and {quantity(more, "more file")}'] if more else [])
+    files = translate('and {files}', files=quantity(more, 'more file'))
+    return rows + ([f'{"...":>24}  {files}'] if more else [])
 
 
 def _describe_values(tally: Tally) -> str:
     """Describe the most frequent values with their counts, and the faults of boxes."""
     ranked = sorted(tally.values.items(), key=lambda item: -item[1])
-    items = [f'{value}: {number:,}' for value, number in ranked[:6]]
+    items: List[str] = [f'{value}: {number:,}' for value, number in ranked[:6]]
     others = tally.other_values + sum(number for _, number in ranked[6:])
-    items += [f'others: {others:,}'] if others else []
-    return ', '.join(items + describe_boxes(tally.reasons))
+    items += [Message('others: {number:,}', number=others)] if others else []
+    return translate(join(', ', items + describe_boxes(tally.reasons)))
 
 
 def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
@@ -131,54 +148,80 @@ def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
         totals (Stats): Sums of all iterations; without ``iterations``, of the offending ones only, like the shares.
         ranks (int): Number of processes in the sums.
     """
-    among = '' if totals.iterations else ' in the offending iterations'
-    lines = []
+    among = '' if totals.iterations else Message(' in the offending iterations')
+    lines: List[str] = []
     for kind in KINDS:
         tally, unit = totals.kinds[kind], _UNITS[kind]
         if tally.total:
             share = format_percent(tally.skipped, tally.total)
-            mapped = f', {tally.mapped:,} mapped by label_map' if tally.mapped else ''
+            mapped = Message(', {number:,} mapped by label_map', number=tally.mapped) if tally.mapped else ''
             lines.append(
-                f'{unit}: {tally.skipped:,} of {tally.total:,} skipped ({share}){among}, {tally.remapped:,} remapped'
-                f'{mapped}'
+                Message(
+                    '{unit}: {skipped:,} of {total:,} skipped ({share}){among}, {remapped:,} remapped{mapped}',
+                    unit=unit,
+                    skipped=tally.skipped,
+                    total=tally.total,
+                    share=share,
+                    among=among,
+                    remapped=tally.remapped,
+                    mapped=mapped,
+                )
             )
     for name, count in totals.losses.items():
         if count:
-            seen = f' of {count.total:,}' if count.total else ''
-            lines.append(f'loss {name}: {count.skipped:,}{seen} labels skipped, {count.remapped:,} remapped')
+            template = 'loss {name}: {skipped:,} labels skipped, {remapped:,} remapped'
+            if count.total:
+                template = 'loss {name}: {skipped:,} of {total:,} labels skipped, {remapped:,} remapped'
+            counts: Dict[str, Any] = dict(skipped=count.skipped, total=count.total, remapped=count.remapped)
+            lines.append(Message(template, name=name, **counts))
     if totals.empty_images:
-        lines.append(f'{quantity(totals.empty_images, "image")} seen without any instance')
+        lines.append(Message('{images} seen without any instance', images=quantity(totals.empty_images, 'image')))
     lines += list_filled(totals.filled)
-    files = f'{totals.offending_files:,} of {quantity(totals.files, "file")}'
-    files = files if totals.files else quantity(totals.offending_files, 'file')
+    files = quantity(totals.offending_files, 'file')
+    if totals.files:
+        files = Message('{number:,} of {files}', number=totals.offending_files, files=quantity(totals.files, 'file'))
     if totals.iterations:
-        each = f' of {ranks} ranks' if ranks > 1 else ''
-        lines.append(f'{files}, {totals.offending_iterations:,} of {quantity(totals.iterations, "iteration")}{each}')
+        iterations = quantity(totals.iterations, 'iteration')
+        iterations = Message('{number:,} of {iterations}', number=totals.offending_iterations, iterations=iterations)
+        if ranks > 1:
+            iterations = Message('{iterations} of {ranks} ranks', iterations=iterations, ranks=ranks)
+        lines.append(Message('{files}, {iterations}', files=files, iterations=iterations))
     else:
         logged = quantity(totals.offending_iterations, 'iteration')
-        lines.append(f'{files}, in the {logged} of the log (only those with an offence)')
-    return lines
+        template = '{files}, in the {iterations} of the log (only those with an offence)'
+        lines.append(Message(template, files=files, iterations=logged))
+    return [translate(line) for line in lines]
 
 
 def describe_reasons_by_kind(found: Dict[str, Tally]) -> List[str]:
     """Describe values and box faults over all files, one line per kind that has any."""
     described = {kind: describe_reasons(tally) for kind, tally in found.items()}
-    return [f'{kind}: {words}' for kind, words in described.items() if words]
+    return [translate(join(': ', (Message(kind), words))) for kind, words in described.items() if words]
 
 
 def describe_valid(mode: str, totals: Stats) -> str:
     """Return ``train: all labels valid (1,179,648 px in 8 files)``; empty if no label was seen."""
-    seen = [f'{totals.kinds[kind].total:,} {_UNITS[kind]}' for kind in KINDS if totals.kinds[kind].total]
-    files = f' in {quantity(totals.files, "file")}' if totals.files else ''
+    units = {kind: totals.kinds[kind].total for kind in KINDS if totals.kinds[kind].total}
+    seen = [Message('{number:,} {unit}', number=number, unit=_UNITS[kind]) for kind, number in units.items()]
     mapped = totals.kinds['pixels'].mapped
-    seen[1:] = [f'{mapped:,} px mapped by label_map'] if mapped else []
-    return f'{mode}: all labels valid ({", ".join(seen)}{files})' if seen else ''
+    seen[1:] = [Message('{number:,} px mapped by label_map', number=mapped)] if mapped else []
+    if not seen:
+        return ''
+    labels = join(', ', seen)
+    if totals.files:
+        labels = Message('{labels} in {files}', labels=labels, files=quantity(totals.files, 'file'))
+    return translate('{mode}: all labels valid ({labels})', mode=mode, labels=labels)
 
 
 def list_filled(filled: Dict[str, Dict[str, int]]) -> List[str]:
     """Return ``rank 1 had no loss_mask in 12 iterations; filled with zeros``, one line per rank and loss."""
     return [
-        f'rank {rank} had no {loss} in {quantity(number, "iteration")}; filled with zeros'
+        translate(
+            'rank {rank} had no {loss} in {iterations}; filled with zeros',
+            rank=rank,
+            loss=loss,
+            iterations=quantity(number, 'iteration'),
+        )
         for loss, by_rank in filled.items()
         for rank, number in sorted(by_rank.items(), key=lambda item: (len(item[0]), item[0]))
     ]
@@ -186,9 +229,12 @@ def list_filled(filled: Dict[str, Dict[str, int]]) -> List[str]:
 
 def describe_skipped_ratio(ratio: float, limit: float, worst: Sequence[Tally]) -> str:
     """Explain why a training stops at ``max_skipped_ratio``."""
-    return (
-        f'{100 * ratio:.3g} % of the labels seen so far were skipped, more than max_skipped_ratio={limit}: '
-        f'{", ".join(visible_name(str(tally.source)) for tally in worst)}. Correct the labels, or raise the limit'
+    return translate(
+        '{share:.3g} % of the labels seen so far were skipped, more than max_skipped_ratio={limit}: {files}. '
+        'Correct the labels, or raise the limit',
+        share=100 * ratio,
+        limit=limit,
+        files=', '.join(visible_name(str(tally.source)) for tally in worst),
     )
 
 
@@ -299,6 +345,9 @@ def warn_unreported(guard: str) -> None:
     if run is not None and run[0] not in _WARNED_RUNS:
         _WARNED_RUNS.add(run[0])
         run[1](
-            f'guard: {guard} takes out invalid labels, but nothing reports them: this run has no LabelGuardHook. Add '
-            f"dict(type='LabelGuardHook') to custom_hooks"
+            translate(
+                'guard: {guard} takes out invalid labels, but nothing reports them: this run has no LabelGuardHook. '
+                "Add dict(type='LabelGuardHook') to custom_hooks",
+                guard=guard,
+            )
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set
 
 from mmguard.files.regular import write_whole
+from mmguard.language import Message, translate
 from mmguard.log.loop_stats import LoopStats, PerFileStats
 from mmguard.log.statistics import Stats
 from mmguard.version import __version__
@@ -352,11 +353,13 @@ class RunLog:
         problems = {}
         for file in (self._lines, self._record):
             if file is not None and file.error is not None:
-                problems[file.path] = f'{file.path} cannot be written: {file.error}'
+                template = '{file} cannot be written: {error}'
+                problems[file.path] = translate(template, file=file.path, error=file.error)
         if self._lines is not None and self._lines.is_full:
-            problems[f'{self._lines.path} is full'] = (
-                f'{self._lines.path} has reached its limit and gets no further lines; the sums go on in '
-                f'{self._record.path if self._record else "memory"}'
+            problems[f'{self._lines.path} is full'] = translate(
+                '{file} has reached its limit and gets no further lines; the sums go on in {record}',
+                file=self._lines.path,
+                record=self._record.path if self._record else Message('memory'),
             )
         new = [text for name, text in problems.items() if name not in self._reported]
         self._reported.update(problems)

@@ -8,6 +8,7 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, Type
 
 from mmguard.errors import CannotRun
+from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, visible
 from mmguard.tools.arguments import add_no_verify, add_run_code, add_verbose
 from mmguard.tools.exit_codes import COULD_NOT_RUN
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json is not None:
             write_json(args.json, as_json(config, findings, [rule.code for rule in rules]))
     for failure in failed:
-        print(visible(f'could not run: {failure}'), file=people)
+        print(visible(translate('could not run: {failure}', failure=failure)), file=people)
     entries = [entry_of(finding, config.file) for config, findings in found for finding in findings]
     selection.write('check', ' '.join(args.configs), entries, failed)
     return COULD_NOT_RUN if failed else selection.exit_code([entry.severity for entry in entries])
@@ -110,16 +111,18 @@ def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bo
     from mmguard.findings.wording import apply_hint, findings_text
 
     parts = [findings_text(findings, verbose=verbose)] if findings else []
-    parts += [f'note: {note}' for note in config.notes]
+    parts += [translate('note: {note}', note=as_message(note)) for note in config.notes]
     hint = apply_hint(config.file, findings)
     parts += [hint] if hint else []
     numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
-    total = ', '.join(quantity(number, severity) for severity, number in numbers.items() if number)
-    clean = (
-        f'nothing found by {quantity(rules, "rule")}. Labels not read: `mmguard scan {config.file}`. '
-        f'Training not tried: `mmguard dry-run {config.file}`'
+    total = join(', ', (quantity(number, severity) for severity, number in numbers.items() if number))
+    clean = Message(
+        'nothing found by {rules}. Labels not read: `mmguard scan {file}`. '
+        'Training not tried: `mmguard dry-run {file}`',
+        rules=quantity(rules, 'rule'),
+        file=config.file,
     )
-    parts.append(f'{config.file}: {total or clean}')
+    parts.append(translate('{file}: {total}', file=config.file, total=total or clean))
     return '\n\n'.join(parts)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional,
 
 from mmguard.errors import CannotRun
 from mmguard.labels.numbering import FRAMEWORKS
+from mmguard.language import translate
 from mmguard.text import shorten
 from mmguard.tools.arguments import add_run_code, add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
@@ -65,7 +66,7 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     what = (args.what or '').strip()
     if not what:
-        print('\n'.join(f'{code}  {summary}' for code, summary in _summarize_codes().items()))
+        print('\n'.join(f'{code}  {translate(summary)}' for code, summary in _summarize_codes().items()))
         return CLEAN
     if what != '-' and not os.path.exists(what):
         return _explain_code(what)
@@ -92,7 +93,7 @@ def _explain_code(what: str) -> int:
         print(signature_text(signed[0]))
         return CLEAN
     if code in RETIRED:
-        print(f'{code} is retired: mmguard no longer looks for this.')
+        print(translate('{code} is retired: mmguard no longer looks for this.', code=code))
         return CLEAN
     if not _CODE.fullmatch(what):
         raise CannotRun(f'{what}: not a file, a folder, or a code such as MG102')
@@ -100,7 +101,9 @@ def _explain_code(what: str) -> int:
         rule = find_rule(code)
     except LookupError:
         raise CannotRun(f'no such code: {what}. Known: {", ".join(_summarize_codes())}') from None
-    print(f'{code} is now {rule.code}.\n\n{describe(rule)}' if code != rule.code else describe(rule))
+    if code != rule.code:
+        print(translate('{code} is now {new}.', code=code, new=rule.code), end='\n\n')
+    print(describe(rule))
     return CLEAN
 
 
@@ -128,8 +131,12 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     print(as_text(found, name, args.config or config, width, args.verbose), file=out)
     if config is not None and not args.config and not args.data:
         print(
-            f'\n{config} is next to the log. With `--config {config}` it is run, its labels are read, and the causes '
-            f'are weighed.',
+            '\n'
+            + translate(
+                '{config} is next to the log. With `--config {config}` it is run, its labels are read, and the causes '
+                'are weighed.',
+                config=config,
+            ),
             file=out,
         )
     return code
@@ -157,8 +164,8 @@ def describe_no_error(log: Reader, name: str) -> str:
     from mmguard.text import visible
     from mmguard.tools.explain.scores import HARMLESS
 
-    lines = [f'{name}: no error that ended a training in {log.lines:,} lines']
-    lines.append(f'looked for, and not seen either: {_signs()}')
+    lines = [translate('{name}: no error that ended a training in {lines:,} lines', name=name, lines=log.lines)]
+    lines.append(translate('looked for, and not seen either: {signs}', signs=_signs()))
     if log.classes.summary:
         lines.append(visible(f'note: {log.classes.summary}. {HARMLESS}'))
     for number, line in log.facts.find_kind('unlabeled'):
@@ -172,7 +179,7 @@ def _signs() -> str:
     from mmguard.findings.signatures.signature import SIGN
 
     signs = [one for one in read_signatures() if one.stage >= SIGN or one.code in ('MG442', 'MG400')]
-    return '; '.join(f'{one.code} {one.title.rstrip(".")}' for one in signs)
+    return '; '.join(f'{one.code} {translate(one.title).rstrip(".。")}' for one in signs)
 
 
 def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:

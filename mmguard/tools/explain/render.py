@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-import textwrap
 from typing import Any, Dict, List, Mapping, Optional
 
 from mmguard.findings.finding import Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
-from mmguard.text import quantity, visible
+from mmguard.language import Message, as_message, join, translate
+from mmguard.text import quantity, visible, wrap
 from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Explanation, Weighed
 from mmguard.tools.explain.troubles import Piece, Raised, Trouble
 from mmguard.version import __version__
@@ -22,7 +22,7 @@ _TRUE_LINE = (
     'with the label in it; `TORCH_USE_CUDA_DSA=1` works only where torch was built with it. After it the process '
     'can use the device no more: start again.'
 )
-_TRUE_LINE_IN_BRIEF = 'the same command with `CUDA_LAUNCH_BLOCKING=1`; what Python shows is a later one'
+_TRUE_LINE_IN_BRIEF = 'true line: the same command with `CUDA_LAUNCH_BLOCKING=1`; what Python shows is a later one'
 _NO_CAUSE = 'None of the known causes fits what the log, the config and the labels show.'
 _UNDECIDED = 'The log does not decide between these causes. Look which of them you see:'
 #: Number of lines of a message, and of other errors in a log, that are shown.
@@ -37,24 +37,28 @@ def as_text(
     """Return the error, its meaning, its causes in order (brief: the likeliest, in three sentences), and what to do."""
     signature, error = found.signature, _error_rows(found, name, width)
     if signature is None:
-        head = f'not known: none of {len(read_signatures())} signatures fits'
+        head = translate('not known: none of {number} signatures fits', number=len(read_signatures()))
         return '\n'.join([head, '', *error, '', *_unknown_rows(found, width), *_other_rows(found, width)])
-    rows = [f'{signature.code}  {signature.title}', '', *error, '']
+    rows = [f'{signature.code}  {translate(signature.title)}', '', *error, '']
     rows += (_all_rows if verbose else _first_rows)(found, signature, width)
-    rows += ['', *_wrap(f'next: {_command(found.command, config)}', width, '      ')]
+    rows += [
+        '',
+        *_wrap(translate('next: {command}', command=_command(translate(found.command), config)), width, '      '),
+    ]
     if config is None and 'mmguard scan CONFIG' in found.command:
-        rows.append('      without a config: mmguard scan FOLDER --num-classes N')
+        rows.append(translate('      without a config: mmguard scan FOLDER --num-classes N'))
     rows += _other_rows(found, width)
     for finding in found.more[: 3 if verbose else 1]:
-        rows += _wrap(f'also found: {finding.code} {visible(finding.title)}', width, '  ')
+        title = visible(translate(finding.title))
+        rows += _wrap(translate('also found: {code} {title}', code=finding.code, title=title), width, '  ')
     return '\n'.join(rows)
 
 
 def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
-    rows = _wrap(signature.meaning, width)
+    rows = _wrap(translate(signature.meaning), width)
     if found.is_asynchronous:
-        rows += ['', *_wrap(_TRUE_LINE, width)]
-    rows += ['', 'Causes:' if found.causes else _NO_CAUSE]
+        rows += ['', *_wrap(translate(_TRUE_LINE), width)]
+    rows += ['', translate('Causes:' if found.causes else _NO_CAUSE)]
     shown: Dict[Any, int] = {}
     for number, weighed in enumerate(found.causes, 1):
         rows += _cause_rows(number, weighed, width, shown)
@@ -65,50 +69,64 @@ def _first_rows(found: Explanation, signature: Signature, width: int) -> List[st
     """Return the confirmed causes, else the supported ones, else those that nothing separates; and how many more there
     are."""
     first = found.causes[0] if found.causes else None
-    rows = [] if _is_confirmed(found) else _wrap(signature.meaning, width, '  ')
+    rows = [] if _is_confirmed(found) else _wrap(translate(signature.meaning), width, '  ')
     shown = 1
     if first is None:
-        rows.append(_NO_CAUSE)
+        rows.append(translate(_NO_CAUSE))
     elif _is_confirmed(found):
         # An error without a listed cause does not hide a confirmed one.
         shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in found.causes[1:2]) else 1
         rows += [row for one in found.causes[:shown] for row in _finding_rows(one.findings[0], width)]
     elif first.evidence is not None:
-        rows += _wrap(f'likely cause: {first.cause.text} [the log points to it]', width, '  ')
+        rows += _wrap(
+            translate('likely cause: {cause} [the log points to it]', cause=as_message(first.cause.text)), width, '  '
+        )
         rows += _evidence_rows(first.evidence, width)
         rows += _next_rows(first, width)
     else:
         shown = len(found.causes) if len(found.causes) <= _POSSIBLE + 1 else _POSSIBLE
-        rows.append(_UNDECIDED if shown > 1 else 'possible cause:')
+        rows.append(translate(_UNDECIDED if shown > 1 else 'possible cause:'))
         rows += [row for one in found.causes[:shown] for row in _possible_rows(one, '- ', width)]
-    rows += _wrap(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
+    rows += _wrap(translate(_TRUE_LINE_IN_BRIEF), width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
-    return [*rows, f'more with --verbose: {quantity(left, "other cause") if left > 0 else "all that is known of it"}']
+    more = quantity(left, 'other cause') if left > 0 else Message('all that is known of it')
+    return [*rows, translate('more with --verbose: {more}', more=more)]
 
 
 def _finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
-    texts = {'found': f'{finding.code} {visible(finding.title)}', 'do': visible(finding.next_step)}
+    texts: Dict[str, str] = {
+        Message('found'): join(' ', (finding.code, as_message(finding.title))),
+        Message('do'): finding.next_step,
+    }
     return _label_rows(texts, width, indent)
 
 
 def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
-    return _label_rows({f'line {evidence.line:,}': _show(evidence.text.strip()[:_QUOTE])}, width, indent)
+    label = Message('line {number:,}', number=evidence.line)
+    texts: Dict[str, str] = {label: join('', [_show(evidence.text.strip()[:_QUOTE])])}
+    return _label_rows(texts, width, indent)
 
 
 def _possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
     """Return the rows of a cause that nothing supports: the observation that decides comes before the cause."""
-    texts = {'look': weighed.cause.look, 'cause': weighed.cause.text, 'do': weighed.advice}
+    texts: Dict[str, str] = {
+        Message('look'): weighed.cause.look,
+        Message('cause'): weighed.cause.text,
+        Message('do'): weighed.advice,
+    }
     first, *more = _label_rows(texts, width, ' ' * len(mark))
     return [f'{mark}{first.lstrip()}', *more]
 
 
 def _next_rows(weighed: Weighed, width: int, indent: str = '') -> List[str]:
-    return _label_rows({'look': weighed.cause.look, 'do': weighed.advice}, width, indent)
+    texts: Dict[str, str] = {Message('look'): weighed.cause.look, Message('do'): weighed.advice}
+    return _label_rows(texts, width, indent)
 
 
 def _label_rows(texts: Mapping[str, str], width: int, indent: str) -> List[str]:
     """Return the texts, each with its label, without empty ones."""
-    lines = [f'{indent}{label}: {text}' for label, text in texts.items() if text]
+    rows = {label: as_message(text) for label, text in texts.items() if text}
+    lines = [indent + visible(translate('{label}: {text}', label=label, text=text)) for label, text in rows.items()]
     return [row for line in lines for row in _wrap(line, width, f'{indent}  ')]
 
 
@@ -128,17 +146,20 @@ def advise(found: Explanation) -> str:
 
 def signature_text(signature: Signature) -> str:
     """Return the text that `mmguard explain CODE` prints for a signature."""
-    rows = [f'{signature.code}  {signature.title}', '', signature.meaning, '', 'Causes, the most frequent first:']
+    rows = [f'{signature.code}  {translate(signature.title)}', '', translate(signature.meaning), '']
+    rows.append(translate('Causes, the most frequent first:'))
     for number, cause in enumerate(signature.causes, 1):
-        look = f' To see whether it is this one: {cause.look}' if cause.look else ''
-        advice = ''.join(f' {_label(name)}: {text}' for name, text in cause.advice.items())
+        texts = [as_message(cause.text)]
+        if cause.look:
+            texts.append(Message('To see whether it is this one: {look}', look=as_message(cause.look)))
+        texts += [join(': ', (_label(name), as_message(text))) for name, text in cause.advice.items()]
         codes = f' ({", ".join(cause.codes)})' if cause.codes else ''
-        rows.append(f'{number}. {cause.text}{look}{advice}{codes}')
-    return '\n'.join([*rows, '', f'Next: {choose(signature.command, "")}'])
+        rows.append(f'{number}. {translate(join(" ", texts))}{codes}')
+    return '\n'.join([*rows, '', translate('Next: {command}', command=choose(signature.command, ''))])
 
 
-def _label(framework: str) -> str:
-    return 'To do' if framework == 'torch' else f'With {framework}'
+def _label(framework: str) -> Message:
+    return Message('To do') if framework == 'torch' else Message('With {framework}', framework=framework)
 
 
 def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
@@ -190,19 +211,20 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
     lines = found.raised.said.strip().split('\n')
     named = [line for line in lines[_MESSAGE:] if re.search('did not receive grad', line)]
     shown = [_show(line)[:400] for line in lines[:_MESSAGE] + named]
-    rows = [f'error: {shown[0]}', *(f'       {line}' for line in shown[1:])]
+    rows = [translate('error: {line}', line=shown[0]), *(f'       {line}' for line in shown[1:])]
     if found.kernel:
-        rows.append(f'kernel: {visible(found.kernel)}')
-    rows += [row for line in found.ranks for row in _wrap(visible(line), width, '       ')]
-    where = f'line {found.trouble.line:,} of {visible(name)}' if name else f'line {found.trouble.line:,}'
-    rank = f', rank {found.trouble.rank}' if found.trouble.rank else ''
-    times = f', {quantity(found.trouble.times, "time")}' if found.trouble.times > 1 else ''
-    rows.append(f'in: {where}{rank}{times}')
-    at = 'noticed at' if found.is_asynchronous else 'at'
+        rows.append(translate('kernel: {kernel}', kernel=visible(found.kernel)))
+    rows += [row for line in found.ranks for row in _wrap(visible(translate(line)), width, '       ')]
+    where = Message('line {number:,}', number=found.trouble.line)
+    where = Message('{line} of {name}', line=where, name=visible(name)) if name else where
+    rank = [Message('rank {rank}', rank=found.trouble.rank)] if found.trouble.rank else []
+    times = [quantity(found.trouble.times, 'time')] if found.trouble.times > 1 else []
+    rows.append(translate('in: {place}', place=join(', ', (where, *rank, *times))))
     if found.place:
-        rows.append(f'{at}: {visible(str(found.place))}')
+        at = 'noticed at: {place}' if found.is_asynchronous else 'at: {place}'
+        rows.append(translate(at, place=visible(str(found.place))))
     if found.own_place and found.own_place != found.place:
-        rows.append(f'your line: {visible(str(found.own_place))}')
+        rows.append(translate('your line: {place}', place=visible(str(found.own_place))))
     return rows
 
 
@@ -212,13 +234,15 @@ def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]
     if weighed.standing == POSSIBLE:
         return _possible_rows(weighed, f'{number}. ', width)
     tag = ' [the log points to it]' if weighed.standing == SUPPORTED else ''
-    rows = _wrap(f'{number}. {weighed.cause.text}{tag}', width, '   ')
+    rows = _wrap(f'{number}. {translate(weighed.cause.text)}{translate(tag)}', width, '   ')
     if weighed.evidence is not None:
         rows += _evidence_rows(weighed.evidence, width, '   ')
     for finding in weighed.findings[:3]:
         first = shown.setdefault((finding.code, finding.title), number)
         rows += (
-            _finding_rows(finding, width, '   ') if first == number else [f'   found: {finding.code}, as under {first}']
+            _finding_rows(finding, width, '   ')
+            if first == number
+            else [translate('   found: {code}, as under {number}', code=finding.code, number=first)]
         )
     return rows if weighed.findings else rows + _next_rows(weighed, width, '   ')
 
@@ -226,13 +250,16 @@ def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]
 def _unknown_rows(found: Explanation, width: int) -> List[str]:
     place = found.place
     package = re.search(r'(?:site|dist)-packages[/\\](\w+)', place.file) if place else None
-    whose = f'the issue tracker of {package.group(1)}, where it was raised' if package else 'whoever wrote that line'
-    return _wrap(
-        f'If a label is the cause, `mmguard scan CONFIG` finds it. Else send it to {whose}: the traceback from its '
-        f'first line, the config, and what `mmguard env` prints. If you find the cause, send the same to the issue '
-        f'tracker of mmguard, so that the error is known.',
-        width,
+    whose = Message('whoever wrote that line')
+    if package:
+        whose = Message('the issue tracker of {package}, where it was raised', package=package.group(1))
+    text = translate(
+        'If a label is the cause, `mmguard scan CONFIG` finds it. Else send it to {whose}: the traceback from its '
+        'first line, the config, and what `mmguard env` prints. If you find the cause, send the same to the issue '
+        'tracker of mmguard, so that the error is known.',
+        whose=whose,
     )
+    return _wrap(text, width)
 
 
 def _other_rows(found: Explanation, width: int) -> List[str]:
@@ -240,14 +267,15 @@ def _other_rows(found: Explanation, width: int) -> List[str]:
     said = set()
     for trouble, raised, signature in found.others:
         first = _show(raised.said.strip().split('\n')[0])[:160]
-        rank = f'rank {trouble.rank}, ' if trouble.rank else ''
-        if (rank, first) not in said:
-            rows.append(f'  {rank}line {trouble.line:,}: {first}{f" ({signature.code})" if signature else ""}')
-        said.add((rank, first))
+        rank = [Message('rank {rank}', rank=trouble.rank)] if trouble.rank else []
+        if (trouble.rank, first) not in said:
+            where = translate(join(', ', (*rank, Message('line {number:,}', number=trouble.line))))
+            rows.append(f'  {where}: {first}{f" ({signature.code})" if signature else ""}')
+        said.add((trouble.rank, first))
     if not rows:
         return []
-    more = [f'  and {len(rows) - _OTHERS:,} more'] if len(rows) > _OTHERS else []
-    return ['', 'Also in the log (it follows, or came later):', *rows[:_OTHERS], *more]
+    more = [translate('  and {more:,} more', more=len(rows) - _OTHERS)] if len(rows) > _OTHERS else []
+    return ['', translate('Also in the log (it follows, or came later):'), *rows[:_OTHERS], *more]
 
 
 def _show(line: str) -> str:
@@ -260,4 +288,4 @@ def _command(command: str, config: Optional[str]) -> str:
 
 
 def _wrap(text: str, width: int, indent: str = '') -> List[str]:
-    return textwrap.wrap(text, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return wrap(text, max(width, 40), '', indent)

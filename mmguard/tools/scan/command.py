@@ -9,6 +9,7 @@ from contextlib import ExitStack, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from mmguard.labels.numbering import FRAMEWORKS, NUMBERINGS
+from mmguard.language import translate
 from mmguard.tools.arguments import (
     add_no_verify,
     add_run_code,
@@ -184,7 +185,7 @@ def run(args: argparse.Namespace) -> int:
         if hint:
             console.print(f'\n{hint}', markup=False)
     if args.html:
-        console.print(f'\npage: {args.html}', markup=False)
+        console.print('\n' + translate('page: {file}', file=args.html), markup=False)
     show_failed(console, plan.failed)
     entries = [entry_of(finding, args.target, result.roots) for result in results for finding in result.findings]
     selection.write('scan', args.target, entries, plan.failed)

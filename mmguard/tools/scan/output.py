@@ -16,6 +16,7 @@ from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.wording import unpack
 from mmguard.formats.faults import printable
 from mmguard.formats.format import Source
+from mmguard.language import Message, as_message, translate
 from mmguard.scanning.run import SetResult
 from mmguard.text import quantity
 from mmguard.tools.console import Console, Table, Text
@@ -137,20 +138,22 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
     facts = result.facts
     console.rule(Text(printable(result.name), style='bold'))
     for note in result.notes:
-        console.print(Text(f'note: {printable(note)}', style='dim'))
+        console.print(Text(printable(translate('note: {note}', note=as_message(note))), style='dim'))
     console.print(Text(_seen(result)))
     for finding in result.findings:
         console.print(finding_on_screen(finding, '\n', verbose))
     if result.findings:
         console.print()
     elif result.said_before:
-        console.print(Text(f'Nothing more: {", ".join(dict.fromkeys(result.said_before))} above.'))
+        codes = ', '.join(dict.fromkeys(result.said_before))
+        console.print(Text(translate('Nothing more: {codes} above.', codes=codes)))
     elif not result.hidden:
-        console.print(Text('Nothing found.', style='bold green'))
+        console.print(Text(translate('Nothing found.'), style='bold green'))
     if facts.maps is not None:
         for fault, files in facts.maps.unreadable.items():
             number = facts.maps.counts.get(f'unreadable {fault}', len(files))
-            console.print(Text(f'{fault}: {quantity(number, "file")}, first: {", ".join(files[:3])}', style='yellow'))
+            named = dict(fault=as_message(fault), number=quantity(number, 'file'), files=', '.join(files[:3]))
+            console.print(Text(translate('{fault}: {number}, first: {files}', **named), style='yellow'))
     if facts.histogram:
         console.print(_histogram(facts))
     if facts.volumes is not None:
@@ -162,7 +165,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
 def show_failed(console: Console, failed: Sequence[str]) -> None:
     """Print the data sets that could not be opened, with the reasons."""
     for failure in failed:
-        console.print(Text(f'could not run: {printable(failure)}', style='bold red'))
+        console.print(Text(translate('could not run: {failure}', failure=printable(failure)), style='bold red'))
 
 
 def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 100) -> str:
@@ -177,14 +180,22 @@ def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 10
 
 def _seen(result: SetResult) -> str:
     facts = result.facts
-    known = f', {result.reused:,} of them unchanged since the last scan' if result.reused else ''
+    known = Message(', {number:,} of them unchanged since the last scan', number=result.reused) if result.reused else ''
     invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
     # The number of classes is not known.
     unknown = facts.num_classes == 256 and not facts.class_names
-    classes = f'any value below {facts.num_classes:,} is valid' if unknown else quantity(facts.num_classes, 'class')
-    return (
-        f'{quantity(facts.files, "file")}{known}; {facts.total:,} {facts.kind}, {invalid:,} of them invalid in '
-        f'{quantity(facts.offending_files, "file")}; {classes}'
+    classes = quantity(facts.num_classes, 'class')
+    if unknown:
+        classes = Message('any value below {number:,} is valid', number=facts.num_classes)
+    return translate(
+        '{files}{known}; {total:,} {kind}, {invalid:,} of them invalid in {offending}; {classes}',
+        files=quantity(facts.files, 'file'),
+        known=known,
+        total=facts.total,
+        kind=Message(facts.kind),
+        invalid=invalid,
+        offending=quantity(facts.offending_files, 'file'),
+        classes=classes,
     )
 
 
@@ -195,11 +206,11 @@ def _histogram(facts: LabelFacts) -> Table:
     title = (
         'labels as this scan counts them; training sees others' if seen_otherwise else 'labels as training sees them'
     )
-    table = Table(title=title, title_justify='left', show_edge=False, pad_edge=False)
+    table = Table(title=translate(title), title_justify='left', show_edge=False, pad_edge=False)
     for heading in ('label', 'name'):
-        table.add_column(heading)
+        table.add_column(translate(heading))
     for heading in (facts.kind, 'share', 'files'):
-        table.add_column(heading, justify='right')
+        table.add_column(translate(heading), justify='right')
     table.add_column('')
     rows: Dict[int, int] = dict(sorted(facts.histogram.items()))
     for missing in range(min(facts.num_classes, 256)) if len(facts.class_names) == facts.num_classes else ():
@@ -214,7 +225,7 @@ def _histogram(facts: LabelFacts) -> Table:
         cells += [f'{by_label[label]:,}' if label in by_label else '', _block() * round(_BAR * count / most)]
         table.add_row(*(Text(cell) for cell in cells), style=style)
     if len(rows) > len(shown):
-        table.add_row(Text('...'), Text(f'{len(rows) - len(shown)} more'))
+        table.add_row(Text('...'), Text(translate('{more} more', more=len(rows) - len(shown))))
     return table
 
 
@@ -231,15 +242,15 @@ def _block() -> str:
 def _name(label: int, facts: LabelFacts) -> str:
     name = printable(facts.name_of(label))
     if label in facts.values:
-        return f'invalid: {name}' if name else 'invalid'
-    return 'ignored' if label == facts.ignore_index else name
+        return translate('invalid: {name}', name=name) if name else translate('invalid')
+    return translate('ignored') if label == facts.ignore_index else name
 
 
 def _worst(result: SetResult) -> Table:
-    table = Table(title='worst files', title_justify='left', show_edge=False, pad_edge=False)
-    table.add_column('file', overflow='fold')
-    table.add_column('invalid', justify='right')
-    table.add_column('values in the file (times)')
+    table = Table(title=translate('worst files'), title_justify='left', show_edge=False, pad_edge=False)
+    table.add_column(translate('file'), overflow='fold')
+    table.add_column(translate('invalid'), justify='right')
+    table.add_column(translate('values in the file (times)'))
     for file in result.worst[:_MOST_FILES]:
         # For colour files, only what the loader makes of them is known.
         values = ', '.join(f'{value} ({count:,})' for value, count in (file['stored'] or file['values']).items())
