@@ -20,7 +20,7 @@ WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --select $(SELECT)
 TESTS := $(if $(filter family,$(STACK)),tests/family)
 
-.PHONY: demo test test-fast test-all test-gpu test-edits zoo planted programs fuzz interrupted mutants matrix bench lint format dist docs setup clean
+.PHONY: demo test test-fast test-all test-gpu test-edits zoo planted programs fuzz interrupted mutants matrix bench lint format translations dist docs setup clean
 
 demo: setup
 	$(BIN)/mmguard demo
@@ -94,6 +94,10 @@ lint: setup
 format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# Texts that are missing in the Chinese catalogue, and its compiled form.
+translations: setup
+	PYTHONPATH=. $(BIN)/python tools/translations.py
 
 # Sdist and wheel in dist/, checked, installed into a clean environment beside the lab stack; the demo runs from there.
 dist:
