@@ -150,7 +150,7 @@ def _walk(tree: ast.AST) -> Iterator[Any]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.ClassDef):
             fields = (part for part in node.body if isinstance(part, ast.Assign))
-            code = next((part.value.value for part in fields if ast.unparse(part.targets[0]) == 'code'), CODES[0])
+            code = next((part.value.value for part in fields if getattr(part.targets[0], 'id', '') == 'code'), CODES[0])
             parts = [part for part in node.body if not isinstance(part, (ast.Assign, ast.AnnAssign, ast.Expr))]
             for part in parts if code in CODES else ():
                 yield from _walk(part)
