@@ -124,7 +124,7 @@ LONGEST, LONGEST_NAME = 20_000, 4096
 
 #: Parts of a text between which a line may end: at blanks, and after Chinese characters with their punctuation.
 _CHINESE, _OPENS, _CLOSES = '\u3400-\u9fff', '\uff08\u201c', '\uff0c\u3002\uff1b\uff1a\u3001\uff1f\uff01\uff09\u201d'
-_PARTS = re.compile(rf'\s+|[{_OPENS}]*[{_CHINESE}][{_CLOSES}]*|[^\s{_CHINESE}]+?(?=[{_OPENS}]*[{_CHINESE}]|\s|$)')
+_PARTS = rf'\s+|[{_OPENS}]*[{_CHINESE}][{_CLOSES}]*|[^\s{_CHINESE}]+?(?=[{_OPENS}]*[{_CHINESE}]|\s|$)'
 
 
 class _Wrapper(TextWrapper):
@@ -133,7 +133,7 @@ class _Wrapper(TextWrapper):
     def _split(self, text: str) -> List[str]:
         if choose_language() == 'en':
             return super()._split(text)
-        return [_Columns(part) for part in _PARTS.findall(text)]
+        return [_Columns(part) for part in re.findall(_PARTS, text)]
 
 
 class _Columns(str):
