@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, Type
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from mmguard.config.read import ReadConfig
     from mmguard.findings.finding import Finding
     from mmguard.findings.rule import Rule
+
+#: Longest line of prose.
+_WIDTH = 100
 
 
 def add_to(commands: Any) -> None:
@@ -70,9 +74,10 @@ def run(args: argparse.Namespace) -> int:
             if len(args.configs) == 1:
                 raise
             failed.append(f'{file}: {error}')
+    width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH)
     people = sys.stdout if selection.for_people else sys.stderr
     for config, findings in found:
-        print(visible(as_text(config, findings, len(rules), args.verbose)), file=people)
+        print(visible(as_text(config, findings, len(rules), args.verbose, width)), file=people)
         if args.json is not None:
             write_json(args.json, as_json(config, findings, [rule.code for rule in rules]))
     for failure in failed:
@@ -104,12 +109,14 @@ def check_config(
             return config, verify_edits(findings, config, verifier)
 
 
-def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False) -> str:
+def as_text(
+    config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False, width: int = _WIDTH
+) -> str:
     """Return the findings as text, each with its places, its value and the correction, and the total at the end."""
     from mmguard.findings.finding import SEVERITIES
     from mmguard.findings.wording import apply_hint, findings_text
 
-    parts = [findings_text(findings, verbose=verbose)] if findings else []
+    parts = [findings_text(findings, width, verbose)] if findings else []
     parts += [f'note: {note}' for note in config.notes]
     hint = apply_hint(config.file, findings)
     parts += [hint] if hint else []

@@ -116,7 +116,7 @@ def show_cases(console: Console, volumes: VolumeFacts) -> None:
     table = Table(title='cases', title_justify='left', show_edge=False, pad_edge=False)
     for heading in ('case', 'file'):
         table.add_column(heading, overflow='fold')
-    table.add_column('voxels', justify='right')
+    table.add_column('voxels', justify='right', no_wrap=True)
     table.add_column('what', overflow='fold')
     for case, file, kind, _number, fault in rows[:_MOST_CASES]:
         number = f'{fault.voxels:,}' if fault.voxels else ''
@@ -129,7 +129,8 @@ def show_cases(console: Console, volumes: VolumeFacts) -> None:
 
 _MOST_ROWS = 40
 _MOST_FILES = 10
-_BAR = 24
+#: Columns of the longest bar, and of a table without bars.
+_BAR, _WITHOUT_BAR = 24, 56
 
 
 def show(console: Console, result: SetResult, verbose: bool = False) -> None:
@@ -152,7 +153,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
             number = facts.maps.counts.get(f'unreadable {fault}', len(files))
             console.print(Text(f'{fault}: {quantity(number, "file")}, first: {", ".join(files[:3])}', style='yellow'))
     if facts.histogram:
-        console.print(_histogram(facts))
+        console.print(_histogram(facts, max(0, min(_BAR, console.width - _WITHOUT_BAR))))
     if facts.volumes is not None:
         show_cases(console, facts.volumes)
     elif result.worst:
@@ -188,7 +189,7 @@ def _seen(result: SetResult) -> str:
     )
 
 
-def _histogram(facts: LabelFacts) -> Table:
+def _histogram(facts: LabelFacts, bar: int) -> Table:
     seen = facts.maps or facts.volumes or facts.annotations
     by_label = seen.files_with_class if seen is not None else {}
     seen_otherwise = facts.loader is not None and facts.loader.differing
@@ -196,11 +197,12 @@ def _histogram(facts: LabelFacts) -> Table:
         'labels as this scan counts them; training sees others' if seen_otherwise else 'labels as training sees them'
     )
     table = Table(title=title, title_justify='left', show_edge=False, pad_edge=False)
-    for heading in ('label', 'name'):
-        table.add_column(heading)
+    table.add_column('label', no_wrap=True)
+    table.add_column('name', overflow='fold')
     for heading in (facts.kind, 'share', 'files'):
-        table.add_column(heading, justify='right')
-    table.add_column('')
+        table.add_column(heading, justify='right', no_wrap=True)
+    if bar:
+        table.add_column('')
     rows: Dict[int, int] = dict(sorted(facts.histogram.items()))
     for missing in range(min(facts.num_classes, 256)) if len(facts.class_names) == facts.num_classes else ():
         rows.setdefault(missing, 0)
@@ -211,7 +213,8 @@ def _histogram(facts: LabelFacts) -> Table:
         count = rows[label]
         style = 'red' if label in facts.values else 'dim' if label == facts.ignore_index or not count else ''
         cells: List[str] = [str(label), _name(label, facts), f'{count:,}', f'{100 * count / whole:.2f} %']
-        cells += [f'{by_label[label]:,}' if label in by_label else '', _block() * round(_BAR * count / most)]
+        cells += [f'{by_label[label]:,}' if label in by_label else '']
+        cells += [_block() * round(bar * count / most)] if bar else []
         table.add_row(*(Text(cell) for cell in cells), style=style)
     if len(rows) > len(shown):
         table.add_row(Text('...'), Text(f'{len(rows) - len(shown)} more'))
@@ -238,8 +241,8 @@ def _name(label: int, facts: LabelFacts) -> str:
 def _worst(result: SetResult) -> Table:
     table = Table(title='worst files', title_justify='left', show_edge=False, pad_edge=False)
     table.add_column('file', overflow='fold')
-    table.add_column('invalid', justify='right')
-    table.add_column('values in the file (times)')
+    table.add_column('invalid', justify='right', no_wrap=True)
+    table.add_column('values in the file (times)', overflow='fold')
     for file in result.worst[:_MOST_FILES]:
         # For colour files, only what the loader makes of them is known.
         values = ', '.join(f'{value} ({count:,})' for value, count in (file['stored'] or file['values']).items())
