@@ -59,14 +59,6 @@ def test_a_severity_fails_at_its_own_threshold_and_below(severity, fail_on):
     assert Selection(fail_on=fail_on).exit_code([]) == 0
 
 
-@pytest.mark.parametrize('fail_on', [None, *SEVERITIES])
-@pytest.mark.parametrize('severity', sorted(FOLDERS))
-def test_scan_exits_as_the_threshold_says(tmp_path, severity, fail_on):
-    options = [] if fail_on is None else ['--fail-on', fail_on]
-    expected = Selection(fail_on=fail_on or 'warning').exit_code([severity])
-    assert scan(write_maps(tmp_path / 'maps', FOLDERS[severity]), *options) == expected
-
-
 def test_scan_shows_only_the_chosen_codes(tmp_path, capsys):
     folder = write_maps(tmp_path / 'maps', FOLDERS['error'])
     assert scan(folder, '--json', '-') == 1
@@ -182,16 +174,6 @@ def test_an_image_of_a_json_is_reported_at_the_json():
     outside = Finding('MG101', '', '', '', 'proven', files=('../secret.png',))
     assert entry_of(outside, 'config.py', ['images']).files == ('config.py',)
     assert entry_of(finding, 's3://bucket/maps').files == ('s3://bucket/maps',)
-
-
-def test_without_a_terminal_a_line_shows_that_the_scan_goes_on(tmp_path):
-    code = (
-        'import time\nfrom types import SimpleNamespace\nfrom mmguard.tools.scan.output import ScanProgress\n'
-        "with ScanProgress(heartbeat=0.05) as progress:\n    progress.start(SimpleNamespace(name='train'))\n"
-        '    progress.advance(3)\n    time.sleep(2)\n'
-    )
-    shown = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert 'train: 3 files' in shown.stderr.splitlines()[-1]
 
 
 def test_bars_are_written_in_ascii_where_standard_output_knows_no_other(tmp_path):

@@ -54,26 +54,30 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import mmengine  # noqa: F401  if it is missing, the command line says how to install it
-
-    from mmguard.tools.machine_formats import entry_of
     from mmguard.tools.outputs import write_json
+    from mmguard.tools.spinner import Spinner
 
     selection = selection_of(args)
-    rules = rules_of_configs(selection, args.everything)
     if args.json is not None and len(args.configs) > 1:
         raise CannotRun(
             f'JSON is written for one config, got {len(args.configs)}: name one, or choose another --format'
         )
     found: List[Tuple[ReadConfig, List[Finding]]] = []
     failed: List[str] = []
-    for file in args.configs:
-        try:
-            found.append(check_config(file, rules, args.run_code, not args.no_verify))
-        except CannotRun as error:
-            if len(args.configs) == 1:
-                raise
-            failed.append(f'{file}: {error}')
+    with Spinner('check', args.configs[0]) as spinner:
+        import mmengine  # noqa: F401  if it is missing, the command line says how to install it
+
+        from mmguard.tools.machine_formats import entry_of
+
+        rules = rules_of_configs(selection, args.everything)
+        for file in args.configs:
+            spinner.text = file
+            try:
+                found.append(check_config(file, rules, args.run_code, not args.no_verify))
+            except CannotRun as error:
+                if len(args.configs) == 1:
+                    raise
+                failed.append(f'{file}: {error}')
     width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH)
     people = sys.stdout if selection.for_people else sys.stderr
     for config, findings in found:
@@ -109,9 +113,7 @@ def check_config(
             return config, verify_edits(findings, config, verifier)
 
 
-def as_text(
-    config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False, width: int = _WIDTH
-) -> str:
+def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False, width: int = _WIDTH) -> str:
     """Return the findings as text, each with its places, its value and the correction, and the total at the end."""
     from mmguard.findings.finding import SEVERITIES
     from mmguard.findings.wording import apply_hint, findings_text

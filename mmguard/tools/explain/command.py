@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
@@ -105,15 +106,19 @@ def _explain_code(what: str) -> int:
 
 
 def _explain_log(args: argparse.Namespace, what: str) -> int:
-    from mmguard.formats.options import ScanOptions
-    from mmguard.text import visible
-    from mmguard.tools.explain.render import as_json, as_text
+    from mmguard.text import visible, visible_name
     from mmguard.tools.outputs import write_json
+    from mmguard.tools.spinner import Spinner
 
     out = sys.stderr if args.json == '-' else sys.stdout
-    pieces, name, config = _open_log(what)
-    options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework, run_code=args.run_code)
-    log, found, problems = explain_pieces(pieces, name, args.config, args.data, options)
+    # The terminal may be where standard input is typed.
+    with nullcontext() if what == '-' else Spinner('explain', visible_name(what)):
+        from mmguard.formats.options import ScanOptions
+        from mmguard.tools.explain.render import as_json, as_text
+
+        pieces, name, config = _open_log(what)
+        options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework, run_code=args.run_code)
+        log, found, problems = explain_pieces(pieces, name, args.config, args.data, options)
     for problem in problems:
         print(visible(f'note: {problem}'), file=out)
     if args.json is not None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
-import threading
 import time
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -20,59 +17,49 @@ from mmguard.scanning.run import SetResult
 from mmguard.text import quantity
 from mmguard.tools.console import Console, Table, Text
 from mmguard.tools.on_screen import finding_on_screen
+from mmguard.tools.spinner import Spinner
 
-#: Seconds between two drawings of the bar, and between two lines without a terminal.
-_SECONDS, _HEARTBEAT = 0.2, 30.0
+#: Seconds between two drawings of the bar.
+_SECONDS = 0.2
 
 
 class ScanProgress:
-    """Progress bar on the terminal; without a terminal a line on standard error every 30 seconds.
+    """Progress bar on the terminal; without a terminal the spinner's lines name the number of files.
 
-    The bar is redrawn when files are done, not in a thread: processes are forked while it is shown. The thread of the
-    lines writes without a lock that a forked process could inherit.
+    The bar is redrawn when files are done, not in a thread: processes are forked while it is shown.
     """
 
-    def __init__(self, heartbeat: float = _HEARTBEAT) -> None:
-        self._bar = _bar() if sys.stderr.isatty() else None
+    def __init__(self, spinner: Spinner) -> None:
+        self._spinner = spinner
+        self._bar = _bar() if spinner.is_terminal else None
         self._task: Any = None
         self._drawn = 0.0
         self._begun = 0.0
         self._done = 0
         self._name = ''
-        self._heartbeat = heartbeat
-        self._ended = threading.Event()
 
     def __enter__(self) -> ScanProgress:
-        if self._bar is not None:
-            self._bar.start()
-        else:
-            threading.Thread(target=self._write_lines, daemon=True).start()
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self._ended.set()
         if self._bar is not None:
             self._bar.stop()
-
-    def _write_lines(self) -> None:
-        began = time.monotonic()
-        while not self._ended.wait(self._heartbeat):
-            seconds = time.monotonic() - began
-            line = f'mmguard scan: {printable(self._name)}: {quantity(self._done, "file")} after {seconds:.0f} s\n'
-            with suppress(OSError):
-                os.write(2, line.encode('utf-8', 'backslashreplace'))
+            self._spinner.show()
 
     def start(self, source: Source) -> None:
         """Start the bar of a source."""
-        self._begun, self._done, self._name = time.monotonic(), 0, source.name
+        self._begun, self._done, self._name = time.monotonic(), 0, printable(source.name)
         if self._bar is None:
             return
         total = source.count()
-        self._task = self._bar.add_task(printable(source.name), total=total, rate='')
+        self._spinner.hide()
+        self._bar.start()
+        self._task = self._bar.add_task(self._name, total=total, rate='')
         self._bar.refresh()
 
     def advance(self, files: int) -> None:
         self._done += files
+        self._spinner.text = f'{self._name}: {quantity(self._done, "file")}'
         if self._bar is None or self._task is None:
             return
         now = time.monotonic()
