@@ -18,7 +18,8 @@ class Diagnosis:
         target (str): What was looked at.
         findings (tuple[Finding]): Each with ``code``, ``title``, ``severity``, ``evidence``, ``files``, ``edits``; the
             most likely first.
-        files (dict[str, int]): Every file with invalid labels -> their number, of at most 100,000 files per data set.
+        files (dict[str, int]): Every file with invalid labels -> their number; relative to the working directory if it
+            is in it, and at most 100,000 per data set.
         failed (tuple[str]): What could not be read, with the reason.
         record (dict): The same as plain data: what ``--json`` writes.
         text (str): What the command prints.
@@ -99,7 +100,7 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
     from mmguard.scanning.processes import local_mapper
     from mmguard.scanning.run import run_plan, verify_results
     from mmguard.storage.urls import enter
-    from mmguard.tools.scan.output import as_json, as_page, as_text
+    from mmguard.tools.scan.output import as_json, as_page, as_text, name_from_here
 
     if 'label_map' in options:
         options['label_map'] = as_pairs(options['label_map'])
@@ -110,6 +111,7 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
     plan = plan_of(target, ScanOptions(**options))
     results = run_plan(plan, local_mapper(processes))
     verify_results(results, plan, verify)
+    name_from_here(results)
     return Diagnosis(
         target,
         findings=tuple(finding for result in results for finding in result.findings),

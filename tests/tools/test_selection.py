@@ -118,6 +118,51 @@ def test_each_form_names_the_files_relative_to_the_working_directory(tmp_path, c
     assert all((Path.cwd() / file).is_file() for file in files)
 
 
+def write_voc(folder: Path) -> Path:
+    """Write 25 boxes without an area, one per file."""
+    (folder / 'Annotations').mkdir(parents=True)
+    box = '<bndbox><xmin>4</xmin><ymin>4</ymin><xmax>4</xmax><ymax>9</ymax></bndbox>'
+    for number in range(25):
+        size = '<size><width>64</width><height>32</height></size>'
+        (folder / 'Annotations' / f'{number}.xml').write_text(
+            f'<annotation><filename>{number}.jpg</filename>{size}<object><name>cat</name>{box}</object></annotation>'
+        )
+    return folder
+
+
+def write_yolo(folder: Path) -> Path:
+    """Write 25 rows of a class that is not named, one per file."""
+    for kind in ('images', 'labels'):
+        (folder / kind).mkdir(parents=True)
+    for number in range(25):
+        Image.new('RGB', (16, 16)).save(folder / 'images' / f'{number}.png')
+        (folder / 'labels' / f'{number}.txt').write_text('7 0.5 0.5 0.25 0.25\n')
+    (folder / 'data.yaml').write_text('path: .\ntrain: images\nval: images\nnames: [cat, dog]\n')
+    return folder / 'data.yaml'
+
+
+def write_many_maps(folder: Path) -> Path:
+    folder.mkdir()
+    for number in range(25):
+        Image.new('L', (8, 8), 200).save(folder / f'map: {number}.png')
+    return folder
+
+
+@pytest.mark.parametrize(
+    ('write', 'options'), [(write_many_maps, ['--num-classes', '3']), (write_voc, []), (write_yolo, [])]
+)
+def test_json_names_all_files_from_the_working_directory(capsys, write, options):
+    assert main(['scan', str(write(Path('set'))), '--processes', '1', '--json', '-', *options]) == 1
+    (data,) = json.loads(capsys.readouterr().out)['datasets']
+    assert len(data['facts']['offending']) == 25
+    found = [*data['facts']['offending'], *(one['file'] for one in data['worst'])]
+    assert [file for file in found if not Path(file).is_file()] == []
+    # A place in the file may follow: `set/a.xml: 4, 4, 90, 9`.
+    named = [file for one in data['findings'] for file in one['files']]
+    assert [file for file in named if any(file.startswith(known) for known in found)]
+    assert [file for file in named if Path('set', file.partition(': 4')[0]).is_file()] == []
+
+
 def test_two_outputs_to_standard_output_are_refused(tmp_path):
     folder = write_maps(tmp_path / 'maps', FOLDERS['info'])
     assert scan(folder, '--json', '-', '--format', 'sarif') == 2

@@ -157,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
         from mmguard.scanning.run import run_plan, verify_results
         from mmguard.tools.console import Console
         from mmguard.tools.machine_formats import entry_of
-        from mmguard.tools.scan.output import ScanProgress, as_json, as_page, show, show_failed
+        from mmguard.tools.scan.output import ScanProgress, as_json, as_page, name_from_here, show, show_failed
 
         if args.html:
             import mmguard.tools.page.html  # noqa: F401  fail before hours of reading if a dependency is missing
@@ -175,6 +175,8 @@ def run(args: argparse.Namespace) -> int:
             selection.hide(result)
         spinner.text = f'{args.target}: edits'
         verify_results(results, plan, not args.no_verify)
+    entries = [entry_of(finding, args.target, result.roots) for result in results for finding in result.findings]
+    name_from_here(results)
     console = Console(stderr=not selection.for_people, soft_wrap=True, highlight=False)
     if args.json:
         write_json(args.json, as_json(args.target, results, plan.failed))
@@ -190,7 +192,6 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         console.print(f'\npage: {args.html}', markup=False)
     show_failed(console, plan.failed)
-    entries = [entry_of(finding, args.target, result.roots) for result in results for finding in result.findings]
     selection.write('scan', args.target, entries, plan.failed)
     if plan.failed:
         return COULD_NOT_RUN

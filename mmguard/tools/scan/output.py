@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import LabelFacts
@@ -16,6 +17,7 @@ from mmguard.formats.format import Source
 from mmguard.scanning.run import SetResult
 from mmguard.text import quantity
 from mmguard.tools.console import Console, Table, Text
+from mmguard.tools.machine_formats import locate_file
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.spinner import Spinner
 
@@ -118,6 +120,25 @@ _MOST_ROWS = 40
 _MOST_FILES = 10
 #: Columns of the longest bar, and of a table without bars.
 _BAR, _WITHOUT_BAR = 24, 56
+
+
+def name_from_here(results: Sequence[SetResult]) -> None:
+    """Name files relative to the working directory if they are in it, so that editors and programs open them."""
+    for result in results:
+
+        def name(file: str, roots: Sequence[str] = result.roots) -> str:
+            for known in (file, file.partition(': ')[0]):  # a place in the file may follow
+                path = locate_file(known, roots)
+                if path and not os.path.isabs(path) and not path.startswith(os.pardir):
+                    return path + file[len(known) :]
+            return file
+
+        result.findings = [replace(one, files=tuple(map(name, one.files))) for one in result.findings]
+        result.worst = [{**file, 'file': name(file['file'])} for file in result.worst]
+        offending = result.facts.offending
+        for first in list(offending)[:1]:  # all names are of one folder: looking for each file may take minutes
+            folder = name(first)[: -len(first)] if name(first).endswith(first) else ''
+            result.facts.offending = {folder + file: count for file, count in offending.items()}
 
 
 def show(console: Console, result: SetResult, verbose: bool = False) -> None:
