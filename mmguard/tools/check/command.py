@@ -7,7 +7,7 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, Type
 
-from mmguard.errors import CannotRun
+from mmguard.errors import CannotRun, collect_failures
 from mmguard.text import quantity, visible
 from mmguard.tools.arguments import add_no_verify, add_run_code, add_verbose
 from mmguard.tools.exit_codes import COULD_NOT_RUN
@@ -63,18 +63,20 @@ def run(args: argparse.Namespace) -> int:
         )
     found: List[Tuple[ReadConfig, List[Finding]]] = []
     failed: List[str] = []
-    for file in args.configs:
-        try:
-            found.append(check_config(file, rules, args.run_code, not args.no_verify))
-        except CannotRun as error:
-            if len(args.configs) == 1:
-                raise
-            failed.append(f'{file}: {error}')
+    with collect_failures() as failures:
+        for file in args.configs:
+            try:
+                found.append(check_config(file, rules, args.run_code, not args.no_verify))
+            except CannotRun as error:
+                if len(args.configs) == 1:
+                    raise
+                failed.append(f'{file}: {error}')
+    failed += failures.values()
     people = sys.stdout if selection.for_people else sys.stderr
     for config, findings in found:
         print(visible(as_text(config, findings, len(rules), args.verbose)), file=people)
         if args.json is not None:
-            write_json(args.json, as_json(config, findings, [rule.code for rule in rules]))
+            write_json(args.json, as_json(config, findings, [rule.code for rule in rules], failed))
     for failure in failed:
         print(visible(f'could not run: {failure}'), file=people)
     entries = [entry_of(finding, config.file) for config, findings in found for finding in findings]
@@ -123,7 +125,9 @@ def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bo
     return '\n\n'.join(parts)
 
 
-def as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Dict[str, Any]:
+def as_json(
+    config: ReadConfig, findings: List[Finding], codes: List[str], failed: Sequence[str] = ()
+) -> Dict[str, Any]:
     """Return the findings as plain data for programs."""
     from mmguard.findings.wording import unpack
 
@@ -134,4 +138,5 @@ def as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Di
         'rules': codes,
         'notes': config.notes,
         'findings': [unpack(finding) for finding in findings],
+        'failed': list(failed),
     }
