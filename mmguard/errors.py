@@ -1,4 +1,4 @@
-"""Exception and failures of commands; the exception of invalid labels is :class:`mmguard.labels.tally.LabelGuardError`."""
+"""Exception and failures of commands; that of invalid labels is :class:`mmguard.labels.tally.LabelGuardError`."""
 
 from __future__ import annotations
 

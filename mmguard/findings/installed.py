@@ -67,7 +67,7 @@ class RefusedRule(Rule):
 
 
 @lru_cache(maxsize=None)
-def installed_rules() -> Tuple[Type[Rule], ...]:
+def find_installed_rules() -> Tuple[Type[Rule], ...]:
     """Return the rules of installed packages; each that cannot be used as a :class:`RefusedRule`."""
     rules: List[Type[Rule]] = []
     for point in find_entry_points(GROUP):
@@ -95,9 +95,9 @@ def installed_rules() -> Tuple[Type[Rule], ...]:
     return tuple(rules)
 
 
-def known_rules() -> List[Type[Rule]]:
+def list_rules() -> List[Type[Rule]]:
     """Return all rules: those of mmguard, then those of installed packages."""
-    return [*RULES, *installed_rules()]
+    return [*RULES, *find_installed_rules()]
 
 
 def _object_to(rule: Any, code: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from mmguard.cli import main
 from mmguard.findings import LabelFacts, diagnose
-from mmguard.findings.installed import installed_rules
+from mmguard.findings.installed import find_installed_rules
 
 Image = pytest.importorskip('PIL.Image')
 CONTRIBUTING = Path(__file__).parents[2] / 'CONTRIBUTING.md'
@@ -50,10 +50,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         info.mkdir()
         (info / 'METADATA').write_text(f'Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n')
         (info / 'entry_points.txt').write_text(f'[mmguard.rules]\n{code} = {name}:Own\n')
-        installed_rules.cache_clear()
+        find_installed_rules.cache_clear()
 
     yield write
-    installed_rules.cache_clear()
+    find_installed_rules.cache_clear()
     for name in set(sys.modules) - before:
         if str(site) in str(getattr(sys.modules[name], '__file__', '')):
             del sys.modules[name]

@@ -74,11 +74,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _summarize_codes() -> Dict[str, str]:
     """Return code -> summary, sorted."""
-    from mmguard.findings.installed import known_rules
+    from mmguard.findings.installed import list_rules
     from mmguard.findings.signatures import read_signatures
 
     errors = {signature.code: signature.title for signature in read_signatures()}
-    return dict(sorted({**{rule.code: rule.summary for rule in known_rules()}, **errors}.items()))
+    return dict(sorted({**{rule.code: rule.summary for rule in list_rules()}, **errors}.items()))
 
 
 def _explain_code(what: str) -> int:
