@@ -11,12 +11,12 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from mmguard.cli import main
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.installed import find_installed_rules
 
-Image = pytest.importorskip('PIL.Image')
 CONTRIBUTING = Path(__file__).parents[2] / 'CONTRIBUTING.md'
 Install = Callable[..., None]
 

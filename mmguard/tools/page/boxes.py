@@ -89,7 +89,7 @@ def boxes_panel(image: BoxedImage) -> Panel:
         notes.append(f'{quantity(len(image.boxes) - len(finite), "box")} not finite')
     if image.total > len(image.boxes):
         notes.append(f'{len(image.boxes)} of {image.total:,} boxes')
-    return Panel('', picture, keys=[*keys, *(('', note) for note in notes)])
+    return Panel('boxes,', picture, keys=[*keys, *(('', note) for note in notes)])
 
 
 def _known_size(size: Sequence[float]) -> Optional[Tuple[float, float]]:

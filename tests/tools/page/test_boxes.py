@@ -13,16 +13,13 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import mmguard
-
-Image = pytest.importorskip('PIL.Image')
-pytest.importorskip('jinja2')
-
-from mmguard.cli import main  # noqa: E402
-from mmguard.findings.facts import BoxedImage, DrawnBox  # noqa: E402
-from mmguard.tools.page.boxes import EDGE, OTHERWISE, OUTSIDE, SOUND, boxes_panel  # noqa: E402
-from mmguard.tools.page.pictures import LONGEST, LOUD, MOST_BYTES, Picture  # noqa: E402
+from mmguard.cli import main
+from mmguard.findings.facts import BoxedImage, DrawnBox
+from mmguard.tools.page.boxes import EDGE, OTHERWISE, OUTSIDE, SOUND, boxes_panel
+from mmguard.tools.page.pictures import LONGEST, LOUD, MOST_BYTES, Picture
 
 Box = Tuple[float, float, float, float]
 GRAY = 100
