@@ -73,11 +73,6 @@ class LossGuard:
         raise TypeError(f'{type(self).__name__} does not say how to call its loss')
 
 
-def find_skipped(sanitized: Sanitized) -> Tensor:
-    """Mask of what was excluded because it was invalid (``'clip'`` excludes nothing)."""
-    return sanitized.invalid & ~sanitized.keep
-
-
 def select_scores(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
     """Return the scores where they count, else a number, in one pass; ``masked_fill`` copies and then fills."""
     # Contiguous, like the result of masked_fill: stock losses flatten with view().
