@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.findings.facts import MOST_FILES, AnnotationFacts, BoxedImage, DrawnBox, LabelFacts, LoaderFacts
+from mmguard.findings.file_edits import fitting
 from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, corner_faults
 
@@ -20,7 +21,7 @@ EXAMPLES = 8
 EDGE = 1.0
 #: Number of images that are kept to be drawn, and of boxes of each.
 DRAWN, MOST_BOXES = 20, 200
-#: Share of the boxes that another format has to fit, and their number, to be drawn.
+#: Another format is drawn if fewer of the boxes fit their images as they are, and there are so many.
 FIT, FITTING = 0.9, 8
 #: Maximum width and height of an image.
 LARGEST_SIDE = 1 << 24
@@ -120,8 +121,8 @@ def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotat
     annotations.usable = counts_of(table.label[usable])
     _count_categories(table, annotations)
     _count_images(table, usable, annotations)
-    faults = _describe_boxes(table, codes, extents, annotations)
     annotations.annotations = count
+    faults = _describe_boxes(table, codes, extents, annotations)
     annotations.crowds = int(table.ignored.sum())
     if not listed.all():
         annotations.left_out['its image is not listed'] = int(count - listed.sum())
@@ -304,7 +305,7 @@ def _describe_convention(
     unit &= looked_at
     annotations.inside_unit = int(unit.sum())
     odd = annotations.over_edge or annotations.negative_boxes or annotations.box_examples
-    if table.shows_size and annotations.inside_unit and annotations.inside_unit >= FIT * looked_at.sum():
+    if table.shows_size and annotations.inside_unit >= max(FIT * looked_at.sum(), 1):
         with np.errstate(invalid='ignore', over='ignore'):
             table.otherwise = 'fractions', table.corners * extents[:, [1, 0, 1, 0]]
     if not odd and not annotations.size_mismatches:
@@ -319,9 +320,9 @@ def _describe_convention(
             annotations.inside_as[name] = int(inside.all(axis=1).sum())
     annotations.inside_now = annotations.inside_as.pop('')
     annotations.turned_boxes = int((looked_at & (second < first).any(axis=1)).sum())
-    best = max(others, key=lambda name: annotations.inside_as[name])
-    if max(annotations.inside_now + 1, FIT * looked_at.sum(), FITTING) <= annotations.inside_as[best]:
-        table.otherwise = best, np.concatenate(others[best], axis=1)
+    fits = [name for name in fitting(annotations) if name in others]
+    if fits and annotations.inside_now < FIT * looked_at.sum() and looked_at.sum() >= FITTING:
+        table.otherwise = fits[0], np.concatenate(others[fits[0]], axis=1)
     return unit
 
 

@@ -105,6 +105,11 @@ def move_right(number: int, corners: Tuple[int, ...]) -> Tuple[float, ...]:
     return left + 50 * (number % 4 == 0), top, width, height
 
 
+#: Number of pictures, 1 of boxes and 2 of a label map -> meaning of their colours.
+KEYS = {
+    1: 'magenta: a faulty box; yellow: a wrong edge; green: the numbers read as another format',
+    2: 'magenta: invalid pixels; the image, and the label map',
+}
 EXAMPLES: Dict[str, Example] = {
     'MG102': Example('Pixels with the value 4 where the classes are 0 to 3', write_maps(4, lambda label: label)),
     'MG107': Example(
@@ -123,8 +128,12 @@ EXAMPLES: Dict[str, Example] = {
 }
 
 
-def draw_examples(folder: Path) -> Iterator[Tuple[str, str, str]]:
-    """Write the pictures of all codes into a folder; yield code, file name and text of each."""
+def draw_examples(folder: Path, relative: str) -> Iterator[Tuple[str, str]]:
+    """Write the pictures of all codes into a folder; yield each code with the Markdown that shows them.
+
+    Args:
+        relative (str): The folder, as the pages name it.
+    """
     import mmguard
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -134,7 +143,9 @@ def draw_examples(folder: Path) -> Iterator[Tuple[str, str, str]]:
             pictures = re.findall(r'<image href="data:image/(\w+);base64,([^"]+)"', found.show(1))
         if code not in [finding.code for finding in found.findings] or not pictures:
             raise ValueError(f'the example of {code} shows {[finding.code for finding in found.findings]}')
-        for number, (kind, text) in enumerate(pictures):
+        text = f'\n{example.alt}, as `mmguard scan --html` draws it ({KEYS[min(len(pictures), 2)]}):\n'
+        for number, (kind, encoded) in enumerate(pictures):
             name = f'{code}-{number}.{kind}'
-            (folder / name).write_bytes(base64.b64decode(text))
-            yield code, name, f'{example.alt}: the label map' if number else example.alt
+            (folder / name).write_bytes(base64.b64decode(encoded))
+            text += f'\n![{example.alt}{": the label map" if number else ""}]({relative}/{name})\n'
+        yield code, text

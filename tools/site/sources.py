@@ -85,8 +85,8 @@ def write(folder: Path) -> None:
         texts[f'{shown}/README'] += show_files(ROOT / shown)
     for page in ('docs/findings', 'docs/errors'):
         texts.update(split_codes(page, texts))
-    for code, name, alt in draw_examples(folder / 'docs/images/codes'):
-        texts[f'docs/codes/{code}'] += f'\n![{alt}](../images/codes/{name})\n'
+    for code, text in draw_examples(folder / 'docs/images/codes', '../images/codes'):
+        texts[f'docs/codes/{code}'] += text
     for name, text in texts.items():
         path = folder / f'{name}.md'
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,7 @@ class View(NamedTuple):
 def boxes_panel(image: BoxedImage) -> Panel:
     """Return the picture of an image with its boxes; without its file, on a plain canvas of the stated size."""
     pixels: Optional[np.ndarray] = None
-    size = _known_size(image.size)
+    size = _read_size(image.size)
     notes: List[str] = []
     try:
         if not image.path:
@@ -71,7 +71,7 @@ def boxes_panel(image: BoxedImage) -> Panel:
         notes.append(f'without the image: {error}')
     assert size is not None
     height, width = size
-    scale = (width, height) * 2 if _known_size(image.size) == (1, 1) else (1.0,) * 4
+    scale = (width, height) * 2 if _read_size(image.size) == (1, 1) else (1.0,) * 4
     boxes = [box._replace(corners=tuple(side * by for side, by in zip(box.corners, scale))) for box in image.boxes]
     finite = [box for box in boxes if all(map(math.isfinite, box.corners))]
     picture = draw_boxes(finite, size, pixels)
@@ -82,7 +82,7 @@ def boxes_panel(image: BoxedImage) -> Panel:
     keys += [(css(EDGE), 'wrong edge')] if marked else []
     keys += (
         [(css(OTHERWISE), f'read as {_FORMATS[image.otherwise]}')]
-        if any(_is_read_otherwise(box) for box in finite)
+        if any(_has_other_reading(box) for box in finite)
         else []
     )
     if len(finite) < len(image.boxes):
@@ -92,7 +92,7 @@ def boxes_panel(image: BoxedImage) -> Panel:
     return Panel('boxes,', picture, keys=[*keys, *(('', note) for note in notes)])
 
 
-def _known_size(size: Sequence[float]) -> Optional[Tuple[float, float]]:
+def _read_size(size: Sequence[float]) -> Optional[Tuple[float, float]]:
     height, width = size
     return (height, width) if all(1 <= side <= LARGEST_SIDE for side in size) else None
 
@@ -122,12 +122,12 @@ def draw_boxes(boxes: Sequence[DrawnBox], size: Tuple[float, float], pixels: Opt
         if box.fault:
             _mark(pen, view, box.corners, size)
     for box in boxes:
-        if _is_read_otherwise(box):
+        if _has_other_reading(box):
             _outline(pen, view, box.otherwise, OTHERWISE)
     return encode(np.asarray(canvas), lossy=pixels is not None)
 
 
-def _is_read_otherwise(box: DrawnBox) -> bool:
+def _has_other_reading(box: DrawnBox) -> bool:
     return bool(box.otherwise) and all(map(math.isfinite, box.otherwise))
 
 

@@ -182,6 +182,16 @@ def test_corners_read_as_sizes_are_drawn_in_both_ways(tmp_path: Path) -> None:
     assert drawn.has(EDGE, 45, 56)
 
 
+def test_a_reading_that_fits_no_better_is_not_drawn(tmp_path: Path) -> None:
+    """As centre and size all of these boxes are inside, too, as most boxes in the middle of an image are."""
+    target, options = coco(tmp_path, 100, 100, [[(40, 40, 60, 70)], [(80, 50, 110, 60)], *[[(30, 30, 50, 50)]] * 12])
+    found = mmguard.scan(target, processes=1, **options)
+    (picture,) = shown(found.show(4))
+    drawn = Drawn(picture, 100, 100, (0, 0, 10 + 6, 0))
+    assert drawn.has(EDGE, 110, 55)
+    assert not (np.abs(drawn.pixels - np.array(OTHERWISE)).max(axis=2) < 60).any()
+
+
 def test_fractions_are_ringed_and_read_as_fractions(tmp_path: Path) -> None:
     target, options = coco(tmp_path, 200, 100, [[(0.25, 0.2, 0.5, 0.9)]] * 4)
     drawn = Drawn(shown(mmguard.scan(target, processes=1, **options).show(1))[0], 200, 100)
