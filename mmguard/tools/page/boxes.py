@@ -162,6 +162,8 @@ def _mark(pen: Any, view: View, corners: Sequence[float], size: Tuple[float, flo
     for thick, colour in ((_MARK + _BORDER, _BLACK), (_MARK, EDGE)):
         for is_wrong, line in zip(_find_wrong_edges(corners, size), edges):
             if is_wrong:
+                x, y, *_ = line
+                pen.rectangle((x - thick // 2, y - thick // 2, x + thick // 2, y + thick // 2), fill=colour)
                 pen.line(line, fill=colour, width=thick)
 
 
