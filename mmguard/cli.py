@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
 from mmguard.compat.stack import install_command
-from mmguard.errors import CannotRun
+from mmguard.errors import CannotRun, collect_failures
 from mmguard.text import REPORT_IT, describe_broken_import, describe_error, describe_exit, visible
-from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, INTERRUPTED, READER_GONE
+from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND, INTERRUPTED, READER_GONE
 from mmguard.tools.outputs import check_outputs
 from mmguard.version import __version__
 
@@ -48,9 +48,12 @@ def main(argv: Optional[List[str]] = None) -> int:
             parser.print_help()
             return CLEAN
         check_outputs(args)
-        code: int = args.run(args)
+        with collect_failures() as failures:
+            code: int = args.run(args)
         sys.stdout.flush()
-        return code
+        for reason in failures.values():
+            print(visible(f'mmguard {args.command}: could not run: {reason}'), file=sys.stderr)
+        return COULD_NOT_RUN if failures and code in (CLEAN, FOUND) else code
     except KeyboardInterrupt:
         print(f'\n{getattr(args, "interrupted", "mmguard: interrupted")}', file=sys.stderr)
         return INTERRUPTED

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
+from mmguard.errors import collect_failures
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
 from mmguard.text import visible
 
@@ -109,7 +110,9 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
             options[name] = tuple(options[name])
     target = enter(os.fspath(target))
     plan = plan_of(target, ScanOptions(**options))
-    results = run_plan(plan, local_mapper(processes))
+    with collect_failures() as failures:
+        results = run_plan(plan, local_mapper(processes))
+    plan.failed += failures.values()
     verify_results(results, plan, verify)
     name_from_here(results)
     return Diagnosis(
@@ -139,11 +142,14 @@ def check(config: str, *, everything: bool = False, run_code: bool = False, veri
     from mmguard.tools.selection import Selection
 
     rules = rules_of_configs(Selection(), everything)
-    read, findings = check_config(os.fspath(config), rules, run_code, verify)
+    with collect_failures() as failures:
+        read, findings = check_config(os.fspath(config), rules, run_code, verify)
+    failed = tuple(failures.values())
     return Diagnosis(
         read.file,
         tuple(findings),
-        record=as_json(read, findings, [rule.code for rule in rules]),
+        failed=failed,
+        record=as_json(read, findings, [rule.code for rule in rules], failed),
         text=as_text(read, findings, len(rules)),
     )
 

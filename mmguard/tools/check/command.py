@@ -8,7 +8,7 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, Type
 
-from mmguard.errors import CannotRun
+from mmguard.errors import CannotRun, collect_failures
 from mmguard.text import quantity, visible
 from mmguard.tools.arguments import add_no_verify, add_run_code, add_verbose
 from mmguard.tools.exit_codes import COULD_NOT_RUN
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         )
     found: List[Tuple[ReadConfig, List[Finding]]] = []
     failed: List[str] = []
-    with Spinner('check', args.configs[0]) as spinner:
+    with Spinner('check', args.configs[0]) as spinner, collect_failures() as failures:
         import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
         from mmguard.tools.machine_formats import entry_of
@@ -78,12 +78,13 @@ def run(args: argparse.Namespace) -> int:
                 if len(args.configs) == 1:
                     raise
                 failed.append(f'{file}: {error}')
+    failed += failures.values()
     width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH)
     people = sys.stdout if selection.for_people else sys.stderr
     for config, findings in found:
         print(visible(as_text(config, findings, len(rules), args.verbose, width)), file=people)
         if args.json is not None:
-            write_json(args.json, as_json(config, findings, [rule.code for rule in rules]))
+            write_json(args.json, as_json(config, findings, [rule.code for rule in rules], failed))
     for failure in failed:
         print(visible(f'could not run: {failure}'), file=people)
     entries = [entry_of(finding, config.file) for config, findings in found for finding in findings]
@@ -132,7 +133,9 @@ def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bo
     return '\n\n'.join(parts)
 
 
-def as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Dict[str, Any]:
+def as_json(
+    config: ReadConfig, findings: List[Finding], codes: List[str], failed: Sequence[str] = ()
+) -> Dict[str, Any]:
     """Return the findings as plain data for programs."""
     from mmguard.findings.wording import unpack
 
@@ -143,4 +146,5 @@ def as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Di
         'rules': codes,
         'notes': config.notes,
         'findings': [unpack(finding) for finding in findings],
+        'failed': list(failed),
     }

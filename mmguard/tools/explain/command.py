@@ -29,7 +29,7 @@ _UNLABELED = (
     'Images without a label file train as background. Were they meant to? `mmguard scan data.yaml` names them: a label '
     'file of another stem or extension is not found.'
 )
-_CODE = re.compile(r'[A-Za-z]{2}\d+')
+_CODE = re.compile(r'[A-Za-z]{2,8}\d{1,5}')
 
 
 def add_to(commands: Any) -> None:
@@ -75,15 +75,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _summarize_codes() -> Dict[str, str]:
     """Return code -> summary, sorted."""
-    from mmguard.findings.rules import RULES
+    from mmguard.findings.installed import list_rules
     from mmguard.findings.signatures import read_signatures
 
     errors = {signature.code: signature.title for signature in read_signatures()}
-    return dict(sorted({**{rule.code: rule.summary for rule in RULES}, **errors}.items()))
+    return dict(sorted({**{rule.code: rule.summary for rule in list_rules()}, **errors}.items()))
 
 
 def _explain_code(what: str) -> int:
     from mmguard.findings.catalogue import RETIRED, describe, find_rule
+    from mmguard.findings.installed import RefusedRule
     from mmguard.findings.signatures import read_signatures
     from mmguard.tools.explain.render import signature_text
 
@@ -101,6 +102,8 @@ def _explain_code(what: str) -> int:
         rule = find_rule(code)
     except LookupError:
         raise CannotRun(f'no such code: {what}. Known: {", ".join(_summarize_codes())}') from None
+    if issubclass(rule, RefusedRule):
+        raise CannotRun(rule.summary)
     print(f'{code} is now {rule.code}.\n\n{describe(rule)}' if code != rule.code else describe(rule))
     return CLEAN
 

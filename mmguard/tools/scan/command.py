@@ -8,6 +8,7 @@ import sys
 from contextlib import ExitStack, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
+from mmguard.errors import collect_failures
 from mmguard.labels.numbering import FRAMEWORKS, NUMBERINGS
 from mmguard.tools.arguments import (
     add_no_verify,
@@ -169,8 +170,9 @@ def run(args: argparse.Namespace) -> int:
         journal = None
         if any(source.resumes for source in plan.sources):
             journal = stack.enter_context(_journal(args))
-        with ScanProgress(spinner) as progress:
+        with ScanProgress(spinner) as progress, collect_failures() as failures:
             results = run_plan(plan, mapper, journal, progress.start, progress.advance)
+        plan.failed += selection.choose_failures(failures)
         for result in results:
             selection.hide(result)
         spinner.text = f'{args.target}: edits'

@@ -265,7 +265,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
             'name': result.name,
             'clean': result.is_clean,
             'findings': [unpack(finding) for finding in result.findings],
-            'facts': _plain(asdict(result.facts)),
+            'facts': _plain(asdict(replace(result.facts, boxed=[]))),
             'worst': result.worst,
             'notes': result.notes,
             'hidden': result.hidden,
@@ -295,6 +295,9 @@ def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = No
             )
             for file in result.worst
         ]
+        for one in sorted(result.facts.boxed, key=lambda one: -sum(count for _, count in one.faults)):
+            reasons = dict(one.faults)
+            worst.append(WorstFile(one.file, skipped=sum(reasons.values()), reasons=reasons, boxed=one))
         if result.facts.volumes is not None:
             faults = [fault for listed in result.facts.volumes.faults.values() for fault in listed]
             faults.sort(key=lambda fault: (-fault.voxels, fault.file))
