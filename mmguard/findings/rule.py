@@ -102,6 +102,8 @@ class Rule:
     severity: ClassVar[str] = ERROR
     #: The fields of ``Facts`` that it looks at; without any of them the rule is skipped.
     looks_at: ClassVar[Tuple[str, ...]] = ()
+    #: Package that brings it, with its version; empty: mmguard.
+    package: ClassVar[str] = ''
     #: True if it is looked for only with ``--all`` or ``--select``.
     on_request: ClassVar[bool] = False
     #: True if it says that labels are wrong; the others do not exclude the verdict 'your labels are fine'.

@@ -24,6 +24,10 @@ _IN_WORDS = {
     'box_not_finite': Message('not finite'),
     'box_no_area': Message('without area'),
     'box_outside': Message('outside the image'),
+    'negative': Message('with a corner below 0'),
+    'over_edge': Message('over the edge'),
+    'beyond': Message('beyond the image'),
+    'unit': Message('smaller than a pixel'),
 }
 
 
