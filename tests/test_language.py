@@ -336,7 +336,7 @@ def test_machine_formats_stay_english(
 def test_the_summaries_of_commands(chinese: None, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(['--help'])
-    commands = [line for line in capsys.readouterr().out.splitlines() if line.startswith('    ')]
+    commands = [line for line in capsys.readouterr().out.splitlines() if re.match(r' {4}[a-z]', line)]
     assert len(commands) >= 12
     assert all(map(is_chinese, commands))
 
