@@ -1,4 +1,4 @@
-"""mmguard: one bad label must not kill, or quietly spoil, a training run.
+"""mmguard: keep a bad label from killing, or quietly spoiling, a training run.
 
 Transforms, losses and hooks register themselves once mmengine is imported, before or after mmguard. The parts
 that only need torch and numpy (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`,
@@ -47,7 +47,7 @@ def register() -> None:
     """Register transforms, losses and hooks with mmengine, and with mmseg, mmdet and mmpretrain if they can be
     imported.
 
-    ``import mmguard`` does it if mmengine is already imported, as it is for ``custom_imports`` of a config; else it
+    ``import mmguard`` does it if mmengine is already imported, as with ``custom_imports`` of a config; otherwise it
     is done as soon as ``mmengine.runner`` or the registry of one of these frameworks is, or one of the classes is used,
     such as ``mmguard.GuardedLoss``. Calling it again is harmless.
 

@@ -1,4 +1,4 @@
-"""Exception of commands; that of invalid labels is :class:`mmguard.labels.tally.LabelGuardError`."""
+"""Exception of commands; for invalid labels see :class:`mmguard.labels.tally.LabelGuardError`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls after the import of a module, whoever imports it."""
+"""Callbacks that run after a module is imported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional, Tuple
 
 
 def call_after_import(modules: Tuple[str, ...], call: Callable[[], None]) -> None:
-    """Call ``call`` once, after the import of the first of ``modules``."""
+    """Call ``call`` once, after the first import of any of ``modules``."""
     sys.meta_path.insert(0, _Waiting(modules, call))
 
 

@@ -1,4 +1,4 @@
-"""Insertion of guards into every pipeline: right after the Pack transform, and before what draws from labels."""
+"""Insertion of guards into pipelines: right after the Pack transform, and before transforms that read labels."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _BRANCHES = 'MultiBranch'
 
 
 class Report(NamedTuple):
-    """Changes made and parts left as they were, as text."""
+    """Changes made, and parts left unchanged, as text."""
 
     changed: List[str]
     left: List[str]
 
 
 def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
-    """Guard every pipeline of a tree in place: of data sets and what they wrap, of branches, of hooks."""
+    """Guard every pipeline of a tree in place: of data sets and their wrapped data sets, of branches and of hooks."""
     report = Report([], [])
     for_instances, read = _instance_arguments(tree), ReadConfig(name_types(tree))
     _branches_as_lists(tree)
@@ -87,7 +87,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
 
 
 def _find_unknown_packs(loader: Any) -> Iterator[str]:
-    """Report a training whose samples are packed by an unknown transform, or by none."""
+    """Report that a training packs its samples with an unknown transform, or not at all."""
     steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _name(step)]
     known = (PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD)
     is_packed = any(True for _ in _pipelines(loader, ('train_dataloader',)))
@@ -100,7 +100,7 @@ def _name(step: Any) -> str:
 
 
 def _pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
-    """Yield the lists of transforms that hold a Pack transform, with their paths."""
+    """Yield the lists of transforms that contain a Pack transform, with their paths."""
     if isinstance(node, dict):
         if _name(node) == _AUGMENTED:
             return
@@ -115,7 +115,7 @@ def _pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
 
 
 def _branches_as_lists(tree: Dict[str, Any]) -> None:
-    """Turn each branch of one transform, ``MultiBranch(sup=dict(type='PackDetInputs'))``, into a list."""
+    """Convert each branch that is a single transform, ``MultiBranch(sup=dict(type='PackDetInputs'))``, into a list."""
     for _, node in walk(tree):
         if _name(node) != _BRANCHES:
             continue
@@ -125,7 +125,7 @@ def _branches_as_lists(tree: Dict[str, Any]) -> None:
 
 
 def _instance_arguments(tree: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the arguments of the guard of instances in a training."""
+    """Return the arguments of the instance guard for a training."""
     what = on_invalid(tree)
     return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if uses_no_ignored(tree) else {}
 
@@ -164,7 +164,7 @@ def _is_of(path: Path, *splits: str) -> bool:
 
 
 def _packs(pack: Dict[str, Any], kind: str) -> bool:
-    """Return True if a Pack transform passes on labels of a kind; only mmdet3d's lists them."""
+    """Return True if a Pack transform passes on labels of a kind; only mmdet3d's takes a list of keys."""
     return _name(pack) != _OBJECT_PACK or bool(set(_PACKED_KEYS[kind]) & set(pack.get('keys') or ()))
 
 
@@ -178,12 +178,12 @@ def _find_unguarded_points(path: Path, pack: Dict[str, Any], spaces: LabelSpaces
 
 
 def point_class_mappings(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
-    """Yield the steps that make classes of the values in label files of points, with their paths."""
+    """Yield the transforms that map raw point labels to classes, with their paths."""
     return ((path, node) for path, node in walk(tree) if _name(node) == _POINT_CLASSES and path[0] != 'model')
 
 
 def guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> List[str]:
-    """Make every such step survive any value, in place, and return what was changed."""
+    """Replace every such transform in place by one that accepts any value, and return the changes."""
     changed = []
     for path, node in point_class_mappings(tree):
         node['type'] = _type(node, f'Guarded{_POINT_CLASSES}')
@@ -194,7 +194,7 @@ def guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> List[str]:
 
 
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
-    """Return True if mmdet's annotations come with a label map; those loaded by a wrapped data set may."""
+    """Return True if mmdet's annotations include a label map; a wrapped data set may also load one."""
     if _name(pack) == _OBJECT_PACK:
         return _packs(pack, 'pixels')
     if _name(pack) != 'PackDetInputs':
@@ -224,7 +224,7 @@ def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, gu
 
 
 def _carry_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
-    """Make the Pack transform pass on the report of a guard before it."""
+    """Make the Pack transform pass on the report of an earlier guard."""
     keys: Optional[Any] = argument(pack, 'meta_keys', 'TRANSFORMS', scope_at(tree, path))
     if keys is None:
         return

@@ -1,4 +1,4 @@
-"""Detection of OpenMMLab configs from their text, before a line of them is run."""
+"""Detection of OpenMMLab configs from their text, before anything is run."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ DATA_ENDINGS = ('.yaml', '.yml', '.json')
 
 
 class NotAConfig(CannotRun):
-    """A file is not a config of OpenMMLab; says what it looks like."""
+    """A file is not an OpenMMLab config; the message says what it looks like."""
 
 
 def check_is_config(file: str, is_base: bool = False) -> None:
-    """Check a file without running it; a missing file, or one that cannot be parsed, is left to its reader.
+    """Check a file without running it; leave a missing or unparsable file to its reader.
 
     Args:
         file (str): A ``.py``, ``.yaml``, ``.yml`` or ``.json`` file; others are not looked at.
@@ -99,7 +99,7 @@ def check_is_config(file: str, is_base: bool = False) -> None:
 
 
 def read_text(file: str) -> Optional[str]:
-    """Return the text of a file that may be a config, templates filled in; ``None`` for others, and unreadable ones.
+    """Return the text of a possible config, with templates filled in; ``None`` for other and unreadable files.
 
     Raises:
         NotAConfig: It is too large.
@@ -158,7 +158,7 @@ def _find_imported(node: ast.AST) -> Iterator[str]:
 
 
 def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
-    """Yield the names of the top level with what is assigned to them."""
+    """Yield the top-level names with their assigned values."""
     for node in body:
         if isinstance(node, ast.With):
             if any('read_base' in ast.dump(item.context_expr) for item in node.items):
@@ -173,7 +173,7 @@ def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
 
 
 def _plain(node: ast.expr) -> Any:
-    """Return a value as far as it is needed: strings, lists of them, and the keys of dicts."""
+    """Return a value as far as needed: strings, lists of strings, and dict keys."""
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_plain(one) for one in node.elts]
     if isinstance(node, ast.Dict):
@@ -184,7 +184,7 @@ def _plain(node: ast.expr) -> Any:
 
 
 def _is_plain(node: ast.AST) -> bool:
-    """Return True if a statement only makes values: no call but ``dict(...)`` and the like."""
+    """Return True if a statement only creates values: no calls except ``dict(...)`` and the like."""
     return all(
         not isinstance(inner, (ast.Import, ast.ImportFrom))
         and (not isinstance(inner, ast.Call) or (isinstance(inner.func, ast.Name) and inner.func.id in _MAKERS))
@@ -211,7 +211,7 @@ def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
 
 
 def _tells(name: str, value: Any) -> bool:
-    """Return True if an assignment identifies a config: a script, too, has a ``model`` or ``data``."""
+    """Return True if an assignment identifies a config: scripts also have a ``model`` or ``data``."""
     if name in ('_base_', 'default_scope'):
         return isinstance(value, (str, list))
     parts = value if isinstance(value, list) else [value]
@@ -228,7 +228,7 @@ _MOST = 1000
 
 
 def check_bases(file: str) -> List[str]:
-    """Return a config file and its bases, as far as they are named without running it.
+    """Return a config file and its bases, as far as they can be found without running it.
 
     A file that does not exist, or cannot be parsed, is left to its reader.
 
@@ -255,7 +255,7 @@ def _walk(file: str, way: List[str], seen: Dict[str, bool]) -> None:
 
 
 def bases_of(file: str) -> List[str]:
-    """Return the files that a config names as its bases, without those that only running it would tell."""
+    """Return a config's base files, except those that only running it would reveal."""
     ending = os.path.splitext(file)[1].lower()
     text = read_text(file)
     if text is None:
@@ -293,7 +293,7 @@ def _bases_of_text_style(body: Sequence[ast.stmt]) -> Iterator[Any]:
 
 
 def _find_shipped(node: ast.BinOp) -> str:
-    """Return the config that ``base_source`` writes as such an expression, ``'mmseg::...'``; else ``''``."""
+    """Return the shipped config, ``'mmseg::...'``, that ``base_source`` writes as such an expression; else ``''``."""
     path = node.right.value if isinstance(node.right, ast.Constant) and isinstance(node.right.value, str) else ''
     names = [f'{package}::{path[len(SHIPPED) :]}' for package in STACKS[OPENMMLAB] if path.startswith(SHIPPED)]
     said = ast.dump(node)
@@ -301,7 +301,7 @@ def _find_shipped(node: ast.BinOp) -> str:
 
 
 def _bases_of_new_style(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
-    """Yield the files of ``with read_base(): from .._base_.model import *``, as mmengine finds them."""
+    """Yield the files of ``with read_base(): from .._base_.model import *``, as mmengine resolves them."""
     for node in body:
         if not isinstance(node, ast.With) or 'read_base' not in ast.dump(node.items[0].context_expr):
             continue

@@ -1,4 +1,4 @@
-"""Values of a wrong type in a config: found once, for all readers."""
+"""Values of the wrong type in a config, collected once for all readers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_CLASSES = 1_000_000
 
 
 class Misplaced(NamedTuple):
-    """Value of a type that its key does not take.
+    """A value of a type that its key does not accept.
 
     Attributes:
         path (str): Its path, ``model.decode_head.num_classes``.
@@ -39,7 +39,7 @@ class Misplaced(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Type that a key takes: in words, as a check, and whether ``None`` is allowed."""
+    """Type that a key accepts: as text, as a check, and whether ``None`` is allowed."""
 
     words: str
     fits: Callable[[Any], bool]
@@ -59,7 +59,7 @@ def _is_dict(value: Any) -> bool:
 
 
 def _is_object(value: Any) -> bool:
-    """Return True for a part that is built already, or a class: mmengine takes it as it is."""
+    """Return True for a built part or a class, which mmengine accepts as is."""
     plain = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
     return value is not None and not isinstance(value, plain) and not hasattr(value, 'tolist')
 
@@ -137,7 +137,7 @@ _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_ho
 
 
 def separate_misplaced(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplaced]]:
-    """Return a copy of a config without values of a wrong type, and those values.
+    """Return a copy of a config without values of the wrong type, and those values.
 
     Numbers of NumPy become Python's, arrays and tensors lists. The positions in lists stay.
 
@@ -155,7 +155,7 @@ def kind_of(value: Any) -> str:
 
 
 def describe_misplaced(misplaced: Sequence[Misplaced], most: int = 3) -> str:
-    """Describe values of a wrong type, one after the other."""
+    """Describe values of the wrong type, one after another."""
     named = '; '.join(map(str, misplaced[:most]))
     return f'{named}; and {len(misplaced) - most} more' if len(misplaced) > most else named
 
@@ -204,7 +204,7 @@ def _showable(value: Any) -> Any:
 
 
 def _instead(value: Any, wanted: Wanted) -> Any:
-    """Return the value as it was meant: ``19`` for ``'19'`` and ``19.0``."""
+    """Return the intended value: ``19`` for ``'19'`` and ``19.0``."""
     if isinstance(value, str):
         meant = int(value) if re.fullmatch(r'-?[0-9]{1,18}', value.strip()) else None
     else:
@@ -213,7 +213,7 @@ def _instead(value: Any, wanted: Wanted) -> Any:
 
 
 def _normal(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
-    """Convert a number of NumPy to Python's, an array or tensor to the list that it should be."""
+    """Convert a NumPy number to Python's, and an array or tensor to a list."""
     if value is None or isinstance(value, (bool, int, float, str, dict, list, tuple)) or inspect.isclass(value):
         return value
     if not callable(getattr(value, 'tolist', None)) or is_lazy(value):
@@ -228,7 +228,7 @@ def _normal(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
 
 
 class _Described:
-    """Text in place of an object that cannot be compared, for messages."""
+    """Placeholder text for an object that cannot be compared, for messages."""
 
     def __init__(self, value: Any) -> None:
         self.words = f'{kind_of(value)} of shape {tuple(getattr(value, "shape", ()))}'
@@ -238,7 +238,7 @@ class _Described:
 
 
 def _find_wanted(node: Dict[str, Any], way: Tuple[Any, ...]) -> Dict[str, Wanted]:
-    """Return what the keys of a dict take, by its place."""
+    """Return the types that the keys of a dict accept, given its path."""
     names = [step for step in way if isinstance(step, str)]
     if not names:
         return _TOP

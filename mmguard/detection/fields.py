@@ -1,4 +1,4 @@
-"""Fields of a detector's target: which of them have one element per instance, and their faults."""
+"""Fields of a detector's target: those with one element per instance, and their faults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOX_FORMATS = ('xyxy', 'xywh', 'cxcywh')
 def check_targets(
     targets: Sequence[Target], label_key: str, box_format: Optional[str], instance_keys: Optional[Sequence[str]]
 ) -> None:
-    """Check types, shapes and dtypes; reads no value, so it does not synchronise.
+    """Check types, shapes and dtypes without reading values, so without synchronisation.
 
     Raises:
         TypeError: Targets that are not a list of dicts of tensors, or labels that are not integers.
@@ -92,7 +92,7 @@ def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
 
 
 def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
-    """Return the fields to keep in line: the named ones, or else the known ones and those that look like it.
+    """Return the per-instance fields: the given ones, or else the known ones and fields of the same length.
 
     Without names, an unknown field belongs to the instances if it has, in every image of the batch, as many
     elements as the image has instances.
@@ -109,7 +109,7 @@ def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys:
 
 
 def length_of(value: Any) -> Optional[int]:
-    """Return the length of a field; ``None`` for a number, a text or a dict."""
+    """Return the length of a field; ``None`` for a number, a string or a dict."""
     if isinstance(value, (str, bytes, Mapping)) or not (hasattr(value, '__len__') and hasattr(value, '__getitem__')):
         return None
     if isinstance(value, (Tensor, np.ndarray)) and value.ndim == 0:
@@ -194,7 +194,7 @@ def box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor
 
 
 def find_size_mismatch(targets: Sequence[Target], sizes: Optional[List[Tuple[int, int]]], padded: bool) -> str:
-    """Describe the first masks of another size than their image; empty if all sizes match.
+    """Describe the first masks whose size differs from their image; empty if all match.
 
     Compares only shapes, so it does not synchronise. Masks smaller by a whole factor are accepted.
     """
@@ -233,7 +233,7 @@ def _drawn_masks(target: Target) -> Optional[Tensor]:
 
 
 def _has_pixels(masks: Tensor) -> Tensor:
-    """Find masks with any pixel: bool (N,)."""
+    """Return which masks have any pixel: bool (N,)."""
     flat = masks.detach().flatten(1)
     if flat.element_size() == 1 and flat.shape[1] % 8 == 0 and flat.is_contiguous() and flat.storage_offset() % 8 == 0:
         flat = flat.view(torch.int64)  # eight pixels at once: this runs on every batch

@@ -29,7 +29,7 @@ _batches_with_masks = 0
 
 
 class TargetRule(InstanceRule):
-    """Rule for targets as dicts, whose losses have no ignored instances."""
+    """Rule for dict targets, whose losses have no ignored instances."""
 
     choices = ('drop', 'clip', 'raise')
     valid_box = 'finite coordinates and an area'
@@ -131,9 +131,9 @@ def guard_batch(
     sources: Optional[Sequence[str]] = None,
     return_tally: bool = False,
 ) -> Any:
-    """Sanitize targets as :func:`guard_targets`, and drop images that had instances and keep none.
+    """Sanitize targets as :func:`guard_targets`, and drop images that lose all of their instances.
 
-    Nothing valid is known of such an image, so it would be trained as background, objects included. A loss that divides
+    Such an image has no valid label, so its objects would be trained as background. A loss that divides
     by the number of images (RetinaNet's in torchvision and MLPerf) then divides by the remaining ones. Images without
     an instance from the start stay: they are meant as background.
 
@@ -195,7 +195,7 @@ def _guard(
     sources: Optional[Sequence[str]],
     return_tally: bool,
 ) -> Tuple[Sequence[Target], List[Tally]]:
-    """Return the targets, the input if nothing changed, and one tally per image (none if nothing is to report)."""
+    """Return the targets, the input if unchanged, and one tally per image (none if there is nothing to report)."""
     if sources is not None and len(sources) != len(targets):
         raise ValueError(f'there are {len(sources)} sources, but {len(targets)} targets')
     labels, faults = found

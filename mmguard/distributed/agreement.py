@@ -175,7 +175,7 @@ class LossAgreement:
     def _equalize(
         self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], mine: int
     ) -> Tuple[Losses, List[RankLosses]]:
-        """Return the losses with all that any rank has or had, in one order, and what each rank lacked."""
+        """Return the losses with every key that any rank has or had, in one order, and what each rank lacked."""
         filled: List[RankLosses] = []
         whole = self._merge_layouts([layout])
         if not same or find_missing(layout, whole):
@@ -200,7 +200,9 @@ class LossAgreement:
         return [RankLosses(*one) for one in zip(channel.ranks, (find_missing(one, whole) for one in layouts), files)]
 
     def _merge_layouts(self, layouts: Sequence[Layout]) -> Layout:
-        """Return the layout that every rank is to have. Without gradients (validation), only what some rank has now."""
+        """Return the common layout of all ranks; without gradients (validation), only the losses that some rank has
+        now.
+        """
         if not torch.is_grad_enabled():
             return union(layouts)
         whole = union([*layouts, self._known])
@@ -210,7 +212,7 @@ class LossAgreement:
         return {**whole, **(constant or {FILLED: Entry(is_list=False, graph=True)})}
 
     def _look(self, channel: Channel, losses: Losses, mine: int) -> None:
-        """Find the parameters that no loss reaches, once per layout; the first time, the first rank names them."""
+        """Find the parameters that no loss reaches, once per layout; the first rank names them the first time."""
         is_first = not self._unreached
         if mine not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in tensors_of(key, value)]

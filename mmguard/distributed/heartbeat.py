@@ -1,4 +1,4 @@
-"""Heartbeats of ranks: the name of the missing rank, when a collective only fails."""
+"""Heartbeats of ranks, which identify the missing rank after a collective fails."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Presence:
             self.store.add(f'{call}', 1)
 
     def build_error(self, call: int, waited: float) -> AbsentRankError:
-        """Build the error of a collective that failed; this rank has answered."""
+        """Build the error for a failed collective, after this rank has answered."""
         try:
             who, ranks = self._judge(self._call_roll(call), call)
         except Exception:  # torch raises several kinds when the other side of a socket is gone

@@ -16,11 +16,11 @@ _TOO_DEEP = f'nested more than {DEEPEST} levels deep'
 
 
 class NotPlain(Exception):
-    """A file of data holds something else, or too much."""
+    """A data file with disallowed or excessive content."""
 
 
 def parse_data(text: str, ending: str) -> Any:
-    """Parse a text: JSON if the ending is ``'.json'``, else YAML. Nothing in it is executed.
+    """Parse text: JSON if the ending is ``'.json'``, else YAML. Nothing is executed.
 
     Raises:
         NotPlain: It holds more than plain data, repeats its parts so often that they are too many, or is nested too
@@ -54,7 +54,7 @@ def parse_data(text: str, ending: str) -> Any:
 
 
 def is_nested(value: Any, levels: int) -> bool:
-    """Return True if lists and tables, without shared parts, are nested more than so many levels deep.
+    """Return True if lists and dicts without shared parts are nested deeper than a limit.
 
     Example:
         >>> is_nested([[1]], 2), is_nested([[[1]]], 2)
@@ -71,9 +71,7 @@ _HOLDERS = (dict, list, tuple, set, frozenset)
 
 
 def _check_events(events: Iterable[Any]) -> None:
-    """Refuse a YAML text that expands to too many values or is nested too deeply, before merge keys copy what aliases
-    name.
-    """
+    """Refuse YAML that expands to too many values or is nested too deeply, before merge keys copy aliases."""
     import yaml
 
     known: Dict[Optional[str], Tuple[int, int]] = {}
@@ -115,8 +113,7 @@ LARGEST_WEIGHTS = 1 << 22
 
 
 def parse_weights(content: bytes, ending: str) -> Any:
-    """Parse a file of class weights, of at most :data:`LARGEST_WEIGHTS` bytes, by its ending. No code is
-    executed.
+    """Parse a file of class weights by its ending, without executing code; the limit is :data:`LARGEST_WEIGHTS` bytes.
 
     Raises:
         ValueError: It is damaged or too large, or a .npy holds anything but a list of numbers.

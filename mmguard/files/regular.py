@@ -1,4 +1,4 @@
-"""Regular files, read without waiting and written whole: no FIFO, socket or device is opened."""
+"""Reads and atomic writes of regular files; FIFOs, sockets and devices are never opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READ = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) 
 
 
 def check_regular(path: Union[str, os.PathLike[str]]) -> None:
-    """Raise like :func:`open_regular`, for a library that opens a file by name."""
+    """Raise like :func:`open_regular`, for libraries that open files by name."""
     _check(os.stat(path).st_mode)
 
 
@@ -40,7 +40,7 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
 
 
 def read_regular(path: Union[str, os.PathLike[str]], most: int) -> bytes:
-    """Read a regular file of at most so many bytes.
+    """Read a regular file of at most the given number of bytes.
 
     Raises:
         OSError: As :func:`open_regular`, or the file is larger.
@@ -74,7 +74,7 @@ _OWNER_SIZE = 200
 
 
 def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], None]] = None) -> None:
-    """Write a file next to its place, then rename it; on an error the existing file stays as it was.
+    """Write a file next to its destination, then rename it; on an error the existing file is unchanged.
 
     A draft left by a killed process is reused by the next one that writes the same file. Only a regular
     file is ever replaced: no device, no pipe, no link.
@@ -113,7 +113,7 @@ def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], Non
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """Yield a temporary folder. Those left by killed processes are removed, too."""
+    """Yield a temporary folder, and remove those left by killed processes."""
     for left in Path(tempfile.gettempdir()).glob(f'{_FOLDER}*'):
         lock = _lock(left, wait=False)
         if lock is not None:
@@ -139,7 +139,7 @@ def is_draft(name: str) -> bool:
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder, so that no other process writes to it at the same time. A killed process holds no lock.
+    """Lock a folder against writes by other processes; a killed process holds no lock.
 
     Raises:
         BlockingIOError: Another process holds it.
@@ -177,7 +177,7 @@ def _owner() -> bytes:
 
 
 def _is_of_dead(owner: bytes) -> bool:
-    """Return True if a process of this machine wrote this, and is gone: for file systems without locks."""
+    """Return True if a process of this machine wrote this and has ended, for file systems without locks."""
     number, _, node = owner.decode(errors='replace').partition(' ')
     if fcntl is None or node != platform.node() or not number.isdecimal():
         return False
@@ -191,7 +191,7 @@ def _is_of_dead(owner: bytes) -> bool:
 
 
 def _try_lock(descriptor: int) -> Optional[bool]:
-    """Lock a file; False: another process holds it, ``None``: locks are not supported here."""
+    """Lock a file; return False if another process holds it, ``None`` if locks are not supported."""
     if fcntl is None:
         return None
     try:
@@ -204,7 +204,7 @@ def _try_lock(descriptor: int) -> Optional[bool]:
 
 
 def _open_draft(path: Path) -> Tuple[int, Path]:
-    """Open a draft: always the same file, but another one while a process writes that."""
+    """Open the draft of a file; a different one if another process is writing it."""
     stem = f'.{path.name}'[:40]
     draft = path.with_name(f'{stem}.part')
     with suppress(OSError):  # of another user, or a link
@@ -217,7 +217,7 @@ def _open_draft(path: Path) -> Tuple[int, Path]:
 
 
 def _is_alone(descriptor: int, draft: Path) -> bool:
-    """Lock a draft; True if no other process writes it, or has renamed it since it was opened."""
+    """Lock a draft; return True if no other process writes it or has renamed it."""
     opened = os.fstat(descriptor)
     if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:  # else what it is linked to would be emptied
         return False
@@ -231,7 +231,7 @@ def _is_alone(descriptor: int, draft: Path) -> bool:
 
 
 def _lock(folder: Union[str, Path], wait: bool) -> Optional[int]:
-    """Return a descriptor that locks a folder; ``None`` if it is locked, gone, or on a file system without locks."""
+    """Return a descriptor that locks a folder; ``None`` if it is locked, missing, or does not support locks."""
     if fcntl is None:
         return None
     with suppress(OSError):

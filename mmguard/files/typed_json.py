@@ -1,4 +1,4 @@
-"""JSON as dataclasses: a value of the wrong type, size or sign is refused with a message.
+"""JSON decoding into dataclasses; values of the wrong type, size or sign are refused with a message.
 
 msgspec does the same, but a report has to run with only torch and numpy.
 """
@@ -21,7 +21,7 @@ _MOST = 1 << 53
 
 
 class NotJson(ValueError):
-    """A text that is not JSON, e.g. one that was cut off."""
+    """A text that is not JSON, e.g. a truncated one."""
 
 
 def parse_object(text: bytes) -> Dict[str, Any]:

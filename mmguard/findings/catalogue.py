@@ -1,6 +1,6 @@
-"""The rules in words: for ``mmguard explain`` and docs/findings.md.
+"""Descriptions of the rules, for ``mmguard explain`` and docs/findings.md.
 
-``python -m mmguard.findings.catalogue > docs/findings.md`` writes the page again.
+``python -m mmguard.findings.catalogue > docs/findings.md`` regenerates the page.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PLACEHOLDERS = {
 
 
 def find_rule(code: str) -> Type[Rule]:
-    """Return the rule with a code, or that was joined with it.
+    """Return the rule with a code, or the rule that it was merged into.
 
     Raises:
         LookupError: No rule has this code.
@@ -54,7 +54,9 @@ def find_rule(code: str) -> Type[Rule]:
 
 
 def describe(rule: Type[Rule]) -> str:
-    """Return what `mmguard explain CODE` prints: what it finds, why it matters, an example, its limits, what to do."""
+    """Return the output of `mmguard explain CODE`: what the rule finds, why it matters, an example, its limits, what to
+    do.
+    """
     parts = [
         f'{rule.code}  {rule.summary}',
         f'Why it matters: {rule.why}',
@@ -67,7 +69,7 @@ def describe(rule: Type[Rule]) -> str:
 
 
 def name_placeholders(template: str) -> str:
-    """Return a template with the names of its words in capitals.
+    """Return a template with its placeholders in capitals.
 
     Example:
         >>> name_placeholders('Labels outside 0..{last}: {values}.')
@@ -77,7 +79,7 @@ def name_placeholders(template: str) -> str:
 
 
 def _explain_placeholders(template: str) -> str:
-    """Return the meaning of the words in capitals of a template."""
+    """Explain the placeholders in capitals of a template."""
     names = dict.fromkeys(name for _, name, _, _ in Formatter().parse(template) if name)
     texts = [f'{name.upper()} is {_PLACEHOLDERS[name]}' for name in names if name in _PLACEHOLDERS]
     return f'({"; ".join(texts)}.)' if texts else ''

@@ -1,4 +1,4 @@
-"""Facts about an installation: packages, versions, the driver; and how they change."""
+"""Facts about an installation: packages, versions, the driver; and their changes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class EnvironmentFacts:
         return bool(found) and is_within(found, low, high)
 
     def apply_changes(self, changes: EnvironmentChanges) -> EnvironmentFacts:
-        """Return the facts after changes: a new package imports, and mmcv has its ops, which mmcv-lite lacks."""
+        """Return the facts after changes: a new package can be imported, and mmcv has ops, unlike mmcv-lite."""
         versions, errors = dict(self.versions), dict(self.errors)
         missing, ops, accepts = list(self.missing), self.ops, dict(self.accepts)
         for name, value in changes:
@@ -100,7 +100,7 @@ class EnvironmentFacts:
 
 
 def line_of(module: str) -> str:
-    """Return the name of a module in the table: ``'cv2 (opencv-python)'``."""
+    """Return a module's name as in the table: ``'cv2 (opencv-python)'``."""
     usual = DISTRIBUTIONS[module][0]
     return module if module in DISTRIBUTIONS[module] else f'{module} ({usual})'
 
@@ -111,7 +111,7 @@ def modules_of(distribution: str) -> Sequence[str]:
 
 
 def is_within(version: str, low: str, high: str = '') -> bool:
-    """Return True if a version is at least ``low``, and below ``high``; empty: no limit."""
+    """Return True if a version is at least ``low`` and below ``high``; empty: no limit."""
     key = version_key(version)
     return (not low or key >= version_key(low)) and (not high or key < version_key(high))
 

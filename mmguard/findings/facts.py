@@ -1,4 +1,4 @@
-"""Facts that rules are given: by a hook in training, by a scan of files, or by a config."""
+"""Facts for the rules, collected by a hook in training, a scan of files, or from a config."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FEW = 6
 
 @dataclass
 class MapFacts:
-    """Statistics of files of label maps. Lists name files, relative to the scanned root, a few of each kind.
+    """Statistics of label map files. File names are relative to the scanned root; lists hold a few of each kind.
 
     Args:
         raw (dict[int, int]): Value as stored -> pixels.
-        files_with (dict[int, int]): Value as stored -> files that hold it.
-        forms (dict[str, int]): Form of the files -> how many: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``,
+        files_with (dict[int, int]): Value as stored -> files that contain it.
+        forms (dict[str, int]): Form of a file -> number of files: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``,
             ``'float'``, ``'bool'``, ``'rgb'``, ``'rgba'``, ``'gray_alpha'``, ``'gray4'``, ``'gray2'``, ``'other'``.
         lossy (int): Files that were compressed with loss (JPEG).
         loaded_otherwise (dict[str, int]): How the framework's loader changes what is stored -> files: ``'wrapped'``
@@ -32,20 +32,20 @@ class MapFacts:
         all_void (list[str]): Files without a single pixel to train on.
         size_mismatches (list[tuple]): Label file, its (height, width), that of its image.
         missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
-        unreadable (dict[str, list[str]]): What is wrong -> files.
-        examples (dict[int, list[str]]): Value as stored -> first files that hold it.
+        unreadable (dict[str, list[str]]): Fault -> files.
+        examples (dict[int, list[str]]): Value as stored -> first files that contain it.
         form_examples (dict[str, list[str]]): Form -> first files of it.
         fractions (dict[float, int]): Of float files: values that are not integers -> pixels; the first few.
         void_files (int): Number of files in ``all_void``, which may be cut.
         image_forms (dict[str, int]): As ``forms``, of the images.
         image_lossy (int): As ``lossy``, of the images.
-        files_with_class (dict[int, int]): Label as trained -> files that hold it.
+        files_with_class (dict[int, int]): Label as trained -> files that contain it.
         colours (dict[tuple, int]): (r, g, b) -> pixels, of colour files with few colours.
         black_palettes (int): Palette files whose palette shows all of their values as black.
         gray_in_colour (int): Colour files whose channels are equal; their ``raw`` values are those of one channel.
         counts (dict[str, int]): Full length of each list above, which may be cut: ``'all_void'``, ...,
             ``'unreadable <what is wrong>'``.
-        sources (list[str]): The folders (or the one file) that were read.
+        sources (list[str]): The folders (or the single file) that were read.
         suffix (str): End of the names of the files that were read; empty: all.
         declared (dict[tuple, str]): (r, g, b) -> class, from a ``labelmap.txt`` next to the files.
     """
@@ -98,7 +98,7 @@ class AnnotationFacts:
         missing_files (list[str]): Listed images that are not on disk.
         box_examples (dict[str, list[str]]): Reason (``LabelFacts.reasons``, and ``'negative'``, ``'over_edge'`` as
             counted below) -> ``'file: x, y, w, h'``; ``'file: x1, y1, x2, y2'`` where the format stores corners.
-        unreadable (dict[str, list[str]]): What is wrong -> files.
+        unreadable (dict[str, list[str]]): Fault -> files.
         labelled_by (str): Where the labels of ``LabelFacts.values`` and ``histogram`` come from: ``'file order'`` (as
             mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
             (VOC, OpenImages), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
@@ -234,12 +234,12 @@ class ConfigFacts:
 
 @dataclass
 class LoaderFacts:
-    """A few files as the config's own loader returns them, compared with the scan.
+    """A few files as loaded by the config's own loader, compared with the scan.
 
     Args:
         files (int): Number of files.
         differing (dict[str, tuple]): File -> label -> count as the loader returns them, and as the scan counts them.
-        failed (dict[str, str]): File that the scan can read -> what the loader raised.
+        failed (dict[str, str]): File that the scan can read -> exception of the loader.
         unknown (str): Why the loader was not run; empty if it was.
     """
 
@@ -277,7 +277,7 @@ class LabelFacts:
         stored (dict[int, list[int]]): Invalid value -> other values in the files that become it, the lowest few:
             after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
         of_images (bool): True if instances are whole images, as for a classifier.
-        loader (LoaderFacts, optional): What the config's loader makes of a few files.
+        loader (LoaderFacts, optional): A few files as the config's loader returns them.
         offending (dict[str, int]): File with invalid labels -> their number; at most ``MOST_FILES``.
     """
 
@@ -302,7 +302,7 @@ class LabelFacts:
     offending: Dict[str, int] = field(default_factory=dict)
 
     def name_of(self, label: int) -> str:
-        """Return the name of a label; empty if it has none."""
+        """Return the name of a label; empty if unknown."""
         if self.annotations is not None and self.annotations.labelled_by == 'category id':
             return self.annotations.categories.get(label, '')
         return str(self.class_names[label]) if 0 <= label < len(self.class_names) else ''

@@ -1,4 +1,4 @@
-"""Edits of label files: commands of `mmguard fix`, tried on copies; and formats of boxes, judged by the whole set."""
+"""Edits of label files by `mmguard fix`, tried on copies, including conversions of box formats."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def rewrite(
     """Yield `mmguard fix` of the annotation files in which a rule finds something, in all splits.
 
     Args:
-        title (str): What it does: 'Leave these boxes out.'
-        options: Of the command, as ``FixOptions`` has them.
+        title (str): Title of the edit: 'Leave these boxes out.'
+        options: Options of the command, named as in ``FixOptions``.
     """
     if facts.options.get('suffix'):
         options['suffix'] = facts.options['suffix']
@@ -27,7 +27,7 @@ def rewrite(
 
 
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
-    """Yield an edit that leaves out the rows of a class that does not exist, if a data.yaml does not contradict."""
+    """Yield an edit that leaves out the rows of a nonexistent class, unless a data.yaml contradicts."""
     labels = facts.labels
     found = None if labels is None else annotations_of(labels).yolo
     if labels is not None and found is not None and not found.counts.get(DECLARED):
@@ -36,7 +36,7 @@ def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
 
 
 def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
-    """Yield an edit that subtracts one from every class id, of YOLO label files."""
+    """Yield an edit that subtracts one from every class id of YOLO label files."""
     labels = facts.labels
     if labels is not None and annotations_of(labels).yolo is not None:
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
@@ -91,7 +91,7 @@ def _as_word(value: Any) -> str:
 
 
 def frozen(value: Any) -> Any:
-    """Return a value of an option as an immutable edit holds it."""
+    """Return an option's value in the immutable form that edits hold."""
     if isinstance(value, Mapping):
         return tuple(value.items())
     return tuple(value) if isinstance(value, list) else value
@@ -115,7 +115,7 @@ _OTHER_FORMATS = {
 
 
 def fitting(found: AnnotationFacts) -> List[str]:
-    """List the ways to read the boxes by which nearly all are inside their images, and more than now."""
+    """List the box formats in which nearly all boxes, and more than now, are inside their images."""
     # On square images both orders fit, and x comes first nearly everywhere.
     square = found.inside_as.get('rows', 0) <= found.inside_as.get('corners', 0)
     return [
@@ -133,17 +133,17 @@ def are_many(boxes: int, found: AnnotationFacts) -> bool:
 
 
 def describe_format(found: AnnotationFacts) -> str:
-    """Return which format the boxes seem to have, where no edit converts it; else nothing."""
+    """Return the format that the boxes seem to have if no edit converts it; else nothing."""
     ways = [*fitting(found), *(['turned'] if found.turned_boxes else [])]
     return '; '.join(_OTHER_FORMATS[way] for way in ways if way in _OTHER_FORMATS)
 
 
 def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:
-    """Yield edits of boxes: another format where all of them fit it; else edits of single boxes.
+    """Yield edits of boxes: another format if all of them fit it, else edits of single boxes.
 
     Args:
-        boxes (int): How many are wrong.
-        title (str): What `mmguard fix` does with single ones.
+        boxes (int): Number of wrong boxes.
+        title (str): Title of the edit of single boxes.
     """
     found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
     ways = fitting(found)

@@ -1,4 +1,4 @@
-"""Findings: one mistake each, with its evidence and what to write instead."""
+"""Findings: one mistake each, with its evidence and corrections."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Finding:
         advice (str): What to do if no edit is offered, or if all questions of the edits have the answer "no".
         certainty (str): One of ``CERTAINTIES``.
         severity (str): One of ``SEVERITIES``.
-        files (tuple[str]): The first files that show it.
+        files (tuple[str]): First files that show it.
         values (dict[int, int]): The values that show it -> count.
         places (tuple[str]): Its paths in the config, ``model.decode_head.loss_decode[0].class_weight``.
         supersedes (tuple[str]): Codes of its consequences. After it they are not reported, unless it is only possible.
         value: The value at these places, or the default of the class.
-        candidates (tuple[Edit]): What may be written instead, as the rule sees it.
-        edits (tuple[Edit]): Those that were tried: with any of them the finding is gone and no other error comes.
+        candidates (tuple[Edit]): Corrections proposed by the rule.
+        edits (tuple[Edit]): Corrections that were tried: each removes the finding and causes no new error.
     """
 
     code: str
@@ -54,7 +54,7 @@ class Finding:
 
     @property
     def next_step(self) -> str:
-        """First edit in one line, or the advice if no edit is offered."""
+        """First edit on one line, or the advice if no edit is offered."""
         if not self.edits:
             return self.advice
         edit = self.edits[0]

@@ -1,4 +1,4 @@
-"""Edits of label maps: tables that all splits share, and files to rewrite."""
+"""Edits of label maps: label_map in all splits, and conversion of files."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _IN_COMMANDS = {'label_map': 64, 'colours': 24}
 
 
 def splits_of(facts: Facts) -> List[LabelFacts]:
-    """Return the labels of all splits that were read, this one first."""
+    """Return the labels of all splits that were read, the current one first."""
     return [split.labels for split in (facts, *facts.others) if split.labels is not None]
 
 
 def list_stored_values(facts: Facts) -> Set[int]:
-    """Return the values that the files of all splits hold."""
+    """Return the values stored in the files of all splits."""
     return {value for labels in splits_of(facts) for value in count_stored(labels)}
 
 
@@ -39,7 +39,7 @@ def renumber(
     question: str = '',
     unlabelled: Sequence[int] = (),
 ) -> Iterator[Edit]:
-    """Yield an edit with a label map in all splits that were read, then one in this split only.
+    """Yield an edit with a label map in all splits that were read, then one in the current split only.
 
     Args:
         table (dict[int, int]): Value -> label.
@@ -71,12 +71,12 @@ def shift_down(
 
 
 def _ignoring(facts: Facts, edit: Edit) -> Edit:
-    """Return an edit together with 255 as the ignored label."""
+    """Return an edit that also sets 255 as the ignored label."""
     return both(edit, set_ignore_index(facts, VOID), f'{edit.title} Ignore {VOID}.')
 
 
 def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
-    """Return the label map of the files on disk: the given one applies after the shift in the options of the scan."""
+    """Return the label map in terms of stored values; the scan options apply a given map after the shift."""
     if not facts.options.get('reduce_zero_label'):
         return dict(label_map)
     shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in list_stored_values(facts)}
@@ -84,7 +84,7 @@ def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
 
 
 def _find_ignored_class(facts: Facts) -> Optional[int]:
-    """Return the ignored label if it is one of the classes: renumbered, another class would lose its labels."""
+    """Return the ignored label if it is one of the classes: renumbering would discard another class."""
     ignored = None if facts.labels is None else facts.labels.ignore_index
     return ignored if ignored is not None and facts.labels and 0 <= ignored < facts.labels.num_classes else None
 
@@ -94,7 +94,7 @@ def _ignoring_void(facts: Facts) -> Facts:
 
 
 def _ways(facts: Facts) -> List[Tuple[str, ...]]:
-    """Return the splits to write in: those that were read, then only this one."""
+    """Return the splits to change: all that were read, then only the current one."""
     named = [tuple(labels.split.split(', ')) for labels in splits_of(facts)]
     if facts.config is None or ('',) in named:
         return [()]
@@ -103,7 +103,7 @@ def _ways(facts: Facts) -> List[Tuple[str, ...]]:
 
 
 def _elsewhere(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
-    """Return what to do without OpenMMLab; nothing if there is a config of it."""
+    """Return the advice without OpenMMLab; nothing if there is an OpenMMLab config."""
     folders = _folders(facts)
     if facts.config is not None or facts.labels is None or not folders:
         return ()
@@ -123,7 +123,7 @@ def _elsewhere(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
 def more_classes(
     facts: Facts, number: int, question: str, applicability: str = ASKS, first: Sequence[str] = ()
 ) -> Edit:
-    """Return an edit of ``num_classes`` in every head, and of as many names: ``first``, the known, others to choose."""
+    """Return an edit of ``num_classes`` in every head and of the names: ``first``, the known ones, placeholders."""
     edit = set_num_classes(facts, number, applicability, question)
     names = [] if facts.labels is None else facts.labels.class_names
     if facts.config is None or not names or len(names) >= number:
@@ -136,11 +136,11 @@ def more_classes(
 def convert_files(
     facts: Facts, title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
-    """Yield an edit that rewrites the files of all splits with `mmguard fix`; nothing if it is not known which.
+    """Yield an edit that rewrites the files of all splits with `mmguard fix`; nothing if the files are unknown.
 
     Args:
-        title (str): What is done to them.
-        options: Of `mmguard fix`: ``label_map``, ``colours``, ``threshold``.
+        title (str): Title of the edit.
+        options: Options of `mmguard fix`: ``label_map``, ``colours``, ``threshold``.
     """
     labels, folders = facts.labels, _folders(facts)
     if labels is None or not folders:
@@ -164,7 +164,7 @@ def convert_files(
 
 
 def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
-    """Return ``seg_map_suffix`` of the data sets that read these folders: rewritten files are PNG."""
+    """Return ``seg_map_suffix`` of the data sets that read these folders: rewritten files are PNGs."""
     if config is None:
         return ()
     found = []
@@ -183,12 +183,12 @@ def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
 
 
 def _suffix(labels: LabelFacts) -> Dict[str, str]:
-    """Return the option that chooses these files."""
+    """Return the option that selects these files."""
     return {'suffix': labels.maps.suffix} if labels.maps is not None and labels.maps.suffix else {}
 
 
 def _void(labels: LabelFacts) -> int:
-    """Return the ignored value in a file of 8 bits."""
+    """Return the ignored value in an 8-bit file."""
     ignored = labels.ignore_index
     return VOID if ignored is None or not 0 <= ignored <= VOID else ignored
 
@@ -204,7 +204,7 @@ def _folders(facts: Facts) -> List[str]:
 
 
 def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str, Any]) -> str:
-    """Return the `mmguard fix` of a folder; a long table is in a file of its own."""
+    """Return the `mmguard fix` command of a folder; a long table goes into a file of its own."""
     said: Dict[str, Any] = {'num_classes': classes}
     if _void(labels) != VOID:
         said['ignore_index'] = _void(labels)
@@ -215,7 +215,7 @@ def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str
 
 
 def _here(folder: str) -> str:
-    """Return where a copy goes: next to the folder; of a folder at a URL into the working directory."""
+    """Return the destination of a copy: next to the folder, or for a URL in the working directory."""
     return folder.rpartition('/')[2] if '://' in folder else folder
 
 
@@ -228,7 +228,7 @@ _EXACT = ('.png', '.bmp', '.tif', '.tiff', '.gif', '.pgm')
 
 
 class Place(NamedTuple):
-    """Folder and suffix of label files, as a data set of mmseg says it."""
+    """Folder and suffix of label files, as set in an mmseg data set."""
 
     seg_map_path: str
     seg_map_suffix: str
@@ -240,8 +240,8 @@ def set_places(
     """Set ``seg_map_path`` and ``seg_map_suffix`` in the data sets of all splits in which a rule finds something.
 
     Args:
-        files_of (callable): A few of the label files that a data set names.
-        elsewhere (bool): They are looked for in other folders, not in the one that is named.
+        files_of (callable): Returns a few of a data set's label files.
+        elsewhere (bool): True to search other folders instead of the configured one.
     """
     if facts.config is None:
         return
@@ -264,7 +264,7 @@ def set_places(
 
 
 def _like(first: Place, places: Sequence[Place]) -> Optional[Place]:
-    """Find the place of another split: masks/val for masks/train."""
+    """Find the corresponding place of another split: masks/val for masks/train."""
     names = set(first.seg_map_path.split(os.sep))
     same = [place for place in places if place.seg_map_suffix == first.seg_map_suffix]
     return max(same, key=lambda place: len(names & set(place.seg_map_path.split(os.sep))), default=None)
@@ -295,7 +295,7 @@ def _places(dataset: Part, files: Sequence[str], elsewhere: bool) -> Iterator[Pl
 
 
 def _list_siblings(root: str, folder: str) -> Iterator[str]:
-    """List folders whose path differs in one name: masks/train of images/train."""
+    """List folders whose path differs in one name: masks/train for images/train."""
     parts = folder.strip(os.sep).split(os.sep) if not os.path.isabs(folder) else []
     for number in range(len(parts)):
         above, below = parts[:number], parts[number + 1 :]
@@ -308,7 +308,7 @@ def _list_siblings(root: str, folder: str) -> Iterator[str]:
 
 
 def _endings_in(folder: str, stems: Sequence[str]) -> Set[str]:
-    """Find what all stems can be followed by."""
+    """Return the suffixes that all stems can have."""
     common: List[Set[str]] = []
     for below in dict.fromkeys(map(os.path.dirname, stems)):
         try:

@@ -1,4 +1,4 @@
-"""Order of findings, and which of them merely follow from others."""
+"""Order of findings, and which findings merely follow from others."""
 
 from __future__ import annotations
 
@@ -194,6 +194,6 @@ _PLACES = {code: place for place, code in enumerate(ORDER)}
 
 
 def sort_key(finding: Finding) -> Tuple[bool, bool, int, int]:
-    """Return the place of a finding: the surest first, causes before what follows, what is only said last."""
+    """Return the sort key of a finding: the most certain first, causes before consequences, verdicts last."""
     place = _PLACES.get(finding.code, len(ORDER))
     return finding.code in VERDICTS, finding.severity == INFO, CERTAINTIES.index(finding.certainty), place

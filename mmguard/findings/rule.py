@@ -1,4 +1,4 @@
-"""Base classes of rules: one kind of mistake each, its text, and how the facts show it."""
+"""Base classes of rules: each describes one kind of mistake and recognises it in the facts."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ Reread = Callable[[Optional[ReadConfig], Mapping[str, Any], FileChanges], Option
 
 
 class Facts(NamedTuple):
-    """All facts that a rule may look at.
+    """All facts available to rules.
 
     Attributes:
-        labels (LabelFacts, optional): Of a scan, a training or a batch.
+        labels (LabelFacts, optional): Facts about labels, from a scan, a training or a batch.
         config (ReadConfig, optional): The config.
-        options (dict): Options on the command line of a scan, in place of a config.
+        options (dict): Command-line options of a scan, in place of a config.
         reread (callable, optional): Reads the labels again after config or options have changed.
-        others (tuple[Facts]): The other splits of the same config: an edit must be right there, too.
+        others (tuple[Facts]): The other splits of the same config, in which an edit must also hold.
         environment (EnvironmentFacts, optional): The installation.
         run (RunFacts, optional): The training.
-        ranks (tuple[RankFacts]): How its ranks ended, the first one first.
+        ranks (tuple[RankFacts]): The ends of its ranks, the earliest first.
     """
 
     labels: Optional[LabelFacts] = None
@@ -71,12 +71,12 @@ class Example(NamedTuple):
 
 
 class Rule:
-    """Kind of mistake: a subclass in a file of its own, with one text.
+    """A kind of mistake; a subclass in a file of its own, with one text.
 
     ``title`` and ``advice`` are templates: ``{num_classes}`` is filled in with the words of a finding, so a brace is
-    written twice. They are whole sentences, which can be translated.
+    doubled. They are whole sentences, which can be translated.
 
-    A rule reports only what is certain enough. What matters only with invalid labels is ``on_request``: official
+    A rule reports only what is certain enough. One that matters only with invalid labels is ``on_request``: official
     configs must pass without a false alarm.
     """
 
@@ -110,7 +110,7 @@ class Rule:
         raise TypeError(f'{type(self).__name__} does not look at the facts')
 
     def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
-        """Return edits, the likeliest first. Each is tried before it is offered."""
+        """Return edits, the most likely first. Each is tried before it is offered."""
         return finding.candidates
 
     def report(
@@ -126,11 +126,11 @@ class Rule:
 
         Args:
             evidence (str): Its evidence.
-            words (dict, optional): Words for the templates of title and advice.
-            title (str): Another template of this rule than its ``title``.
-            severity (str, optional): Another severity than that of the rule.
+            words (dict, optional): Values for the placeholders of title and advice.
+            title (str): Template that replaces ``title``.
+            severity (str, optional): Severity that replaces the rule's.
             edits (list[Edit]): Edits to try.
-            more: More fields of ``Finding``: ``files``, ``places``, ``value``.
+            more: Other fields of ``Finding``: ``files``, ``places``, ``value``.
         """
         words, severity = words or {}, severity or self.severity
         more = {'certainty': USUAL_CERTAINTIES[severity], 'supersedes': SUPERSEDES.get(self.code, ()), **more}
@@ -146,7 +146,7 @@ class Rule:
 
 
 class ConfigRule(Rule):
-    """Mistake that a config shows. Facts about the labels only make it more or less certain."""
+    """A mistake in a config. Facts about the labels only change its certainty."""
 
     blames_labels = False
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
@@ -184,7 +184,7 @@ class ConfigRule(Rule):
         severity: Optional[str] = None,
         edits: Sequence[Edit] = (),
     ) -> Finding:
-        """Return a finding of this rule at one place of the config, whose value is there."""
+        """Return a finding of this rule at one path of the config, with its value."""
         evidence = f'{path} = {format_value(value)}'
         return self.report(evidence, words, title, severity, edits, places=(path,), value=value)
 
@@ -199,9 +199,9 @@ def _unite(one: Edit, other: Edit) -> Edit:
 
 
 class DataRule(Rule):
-    """Mistake that labels show. A subclass describes it and says how certain the facts make it.
+    """A mistake in labels. A subclass describes it, and returns its certainty given the facts.
 
-    Texts are templates: ``{num_classes}`` is filled in with what :meth:`describe` says, so a brace is written twice.
+    Texts are templates: ``{num_classes}`` is filled in with the result of :meth:`describe`, so braces are doubled.
     """
 
     looks_at: ClassVar[Tuple[str, ...]] = ('labels',)
@@ -243,11 +243,11 @@ class DataRule(Rule):
     # ---- what a subclass may override
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterable[Edit]:
-        """Return edits, the likeliest first. Each is tried before it is offered."""
+        """Return edits, the most likely first. Each is tried before it is offered."""
         return ()
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        """Return those of ``SUPERSEDES`` that follow from it with these facts."""
+        """Return the codes in ``SUPERSEDES`` that follow from this mistake, given these facts."""
         return SUPERSEDES.get(self.code, ())
 
     def choose_title(self, facts: LabelFacts) -> str:
@@ -255,12 +255,12 @@ class DataRule(Rule):
         return self.title or self.summary
 
     def choose_advice(self, facts: Facts) -> str:
-        """Return the template of the advice; a scan that shows neither config nor mmdet has that for plain PyTorch."""
+        """Return the advice template: that for plain PyTorch if a scan shows neither a config nor mmdet."""
         framework = facts.options.get('framework') or ('pytorch' if facts.reread is not None else 'mmdet')
         return self.advice if facts.config is not None or framework == 'mmdet' else self.pytorch or self.advice
 
     def describe(self, facts: LabelFacts) -> Dict[str, Any]:
-        """Return more words for the templates."""
+        """Return further values for the placeholders."""
         return {}
 
     def evidence(self, facts: LabelFacts) -> str:
@@ -284,7 +284,7 @@ class DataRule(Rule):
 
 
 class AnnotationRule(DataRule):
-    """Mistake that annotation files show in something else than the values of labels."""
+    """A mistake in annotation files other than in label values."""
 
     kinds: ClassVar[Tuple[str, ...]] = ('pixels', 'instances')
     needs: ClassVar[Tuple[str, ...]] = ('annotations',)
@@ -292,7 +292,7 @@ class AnnotationRule(DataRule):
 
 
 class EnvironmentRule(Rule):
-    """Mistake that an installation shows. Its places are the lines of ``mmguard env``."""
+    """A mistake in an installation. Its places are lines of ``mmguard env``."""
 
     blames_labels = False
     looks_at = ('environment',)
@@ -307,21 +307,21 @@ class EnvironmentRule(Rule):
 
 
 class RunRule(Rule):
-    """Mistake that a run and its ranks left traces of."""
+    """A mistake visible in the traces of a run and its ranks."""
 
     blames_labels = False
     looks_at = ('run', 'ranks')
 
 
 class Verdict(DataRule):
-    """Verdict that is looked for only if no finding is about the labels."""
+    """A verdict given only if no finding is about the labels."""
 
     severity = INFO
     blames_labels = False
 
 
 def common_placeholders(facts: LabelFacts) -> Dict[str, Any]:
-    """Return the words that every template may use."""
+    """Return the placeholder values available to every template."""
     return {
         'num_classes': facts.num_classes,
         'last': facts.num_classes - 1,

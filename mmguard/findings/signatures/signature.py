@@ -1,6 +1,6 @@
 """Reader of the error signatures.
 
-They are JSON, which Python reads without a further package: ``mmguard explain`` works where an installation is broken.
+They are JSON, which Python reads without another package, so ``mmguard explain`` works in a broken installation.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BUILT_ON = {
 
 
 def lineage(framework: str) -> Tuple[str, ...]:
-    """Return a framework and what it is built on; without one, plain PyTorch.
+    """Return a framework and the frameworks that it is built on; for an empty name, plain PyTorch.
 
     Example:
         >>> lineage('mmrotate'), lineage('')
@@ -51,7 +51,7 @@ def lineage(framework: str) -> Tuple[str, ...]:
 
 
 def choose(texts: Mapping[str, str], framework: str) -> str:
-    """Return the text for a framework, else for what it is built on, else for plain PyTorch."""
+    """Return the text for a framework, else for one that it is built on, else for plain PyTorch."""
     return next((texts[name] for name in (*lineage(framework), 'torch') if name in texts), '')
 
 
@@ -82,7 +82,7 @@ class Cause:
     advice: Mapping[str, str] = field(default_factory=dict)
 
     def occurs_in(self, framework: str) -> bool:
-        """Return True if it is a cause under a framework; empty: none shows."""
+        """Return True if the cause can occur in a framework; empty: unknown framework."""
         return not self.frameworks or not {*lineage(framework)}.isdisjoint(self.frameworks)
 
 
@@ -116,7 +116,7 @@ class Signature:
 
 @lru_cache(maxsize=None)
 def read_groups() -> Dict[str, Tuple[Signature, ...]]:
-    """Return the signatures by the place where errors arise; files are read once, when they are first asked for."""
+    """Return the signatures grouped by area; files are read once, on first use."""
     shared = _load('shared')
     files = [_load(name) for name in FILES]
     return {file['group']: tuple(_read_signature(entry, shared) for entry in file['signatures']) for file in files}
@@ -124,7 +124,7 @@ def read_groups() -> Dict[str, Tuple[Signature, ...]]:
 
 @lru_cache(maxsize=None)
 def read_signatures() -> Tuple[Signature, ...]:
-    """Return all signatures in the order in which they are searched."""
+    """Return all signatures in search order."""
     return tuple(signature for group in read_groups().values() for signature in group)
 
 
@@ -142,7 +142,7 @@ def _read_signature(entry: Dict[str, Any], shared: Dict[str, Dict[str, Any]]) ->
 
 
 def _read_cause(entry: Union[str, Dict[str, Any]], shared: Dict[str, Dict[str, Any]]) -> Cause:
-    """Return a cause: a key of ``shared.json``, or fields; those of a shared key change what is there."""
+    """Return a cause given as a key of ``shared.json``, or as fields, which override those of a shared key."""
     own = {'key': entry} if isinstance(entry, str) else entry
     fields = {**shared.get(own['key'], {}), **own}
     fields.update({name: _join(fields[name]) for name in ('context', 'supports', 'refutes') if name in fields})
@@ -151,5 +151,5 @@ def _read_cause(entry: Union[str, Dict[str, Any]], shared: Dict[str, Dict[str, A
 
 
 def _join(pattern: Union[str, List[str]]) -> str:
-    """Return one pattern of a list of alternatives."""
+    """Join a list of alternatives into one pattern."""
     return pattern if isinstance(pattern, str) else '|'.join(pattern)

@@ -1,4 +1,4 @@
-"""Heads that count other classes than the data set."""
+"""Heads whose number of classes differs from the data set's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of s
 
 
 class HeadNumClasses(ConfigRule):
-    """A head that counts other classes than the data set."""
+    """A head whose number of classes differs from the data set's."""
 
     code = 'MG201'
     blames_labels = True
@@ -56,7 +56,7 @@ class HeadNumClasses(ConfigRule):
 
 
 def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
-    """Yield the numbers that are not those of the data set: the number, what it should be, the data set."""
+    """Yield each number of classes that differs from the data set's, with the right number and the data set."""
     data = [(dataset, data_counts(dataset)) for dataset in training_data(config)]
     for count in counts(config):
         for dataset, numbers in data:

@@ -1,4 +1,4 @@
-"""Class lists that are not read as meant, or that do not belong together."""
+"""Class lists that are misread, or that do not match each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mmguard.text import quantity, shorten
 
 
 class ClassList(ConfigRule):
-    """A class list that is not a list, or has a name that is not read."""
+    """A class list that is not a list, or has a name that is misread."""
 
     code = 'MG205'
     blames_labels = True
@@ -85,7 +85,7 @@ class ClassList(ConfigRule):
 
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
-    """Write the list as it was meant; a second edit adds the heads that have another number."""
+    """Write the intended list; a second edit also changes the heads with another number."""
     is_list = place.endswith('classes')
     if isinstance(classes, str) and is_list and not _is_file_name(classes):
         classes = (classes,)
@@ -125,7 +125,7 @@ def _is_file_name(text: str) -> bool:
 
 
 class ForeignClasses(ConfigRule):
-    """Own classes on a data set class of mmseg that has others."""
+    """Custom classes with one of mmseg's data set classes, which has others."""
 
     code = 'MG206'
     summary = 'metainfo.classes names classes that the data set class of MMSegmentation does not have.'
@@ -164,7 +164,7 @@ class ForeignClasses(ConfigRule):
 
 
 class SplitClasses(ConfigRule):
-    """Training, validation and test data number their classes differently."""
+    """Training, validation and test data whose classes are numbered differently."""
 
     code = 'MG204'
     aliases = ('MG144',)
@@ -208,7 +208,7 @@ class SplitClasses(ConfigRule):
 
 
 def _one_list(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
-    """Write the list of the training here; where both are written, also the one here in the training."""
+    """Write the training's list here; if both are in the config, also this list in the training."""
     names, expected = classes_of(dataset) or [], classes_of(first) or []
     forgotten = says_classes(first) and not says_classes(dataset)
     # Annotation files name their categories: there the order decides nothing.
@@ -234,7 +234,7 @@ def _one_list(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
 
 
 def _same_kind(one: Part, other: Part) -> bool:
-    """True if two data sets have one type, or the first a type made from the other's, which is left in this split."""
+    """True if two data sets have the same type, or the first replaces the other's type in this split."""
     return one.name == other.name or _is_made_of(one.cls, other.cls)
 
 

@@ -1,4 +1,4 @@
-"""Ignored labels: places that disagree, a class that is ignored, losses that train on them."""
+"""Ignored labels: disagreements, ignored classes, and losses that train on ignored labels."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class IgnoredLabelsAgree(ConfigRule):
 
 
 def _one_label(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
-    """Set the label of the head here, or the one from here everywhere."""
+    """Set the head's ignored label here, or this one everywhere."""
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
     asked = 'Is {} your void (unlabelled) value?'
     question = '' if filled else asked.format(first.value)
@@ -159,7 +159,7 @@ _OF_PIXELS = ('loss_decode', 'loss_seg')
 
 
 class IgnoredInLoss(ConfigRule):
-    """An ``ignore_index`` that is taken, and does nothing, or less than one thinks."""
+    """An ``ignore_index`` that is accepted but has no effect, or less than expected."""
 
     code = 'MG243'
     looks_at = ('config', 'labels')
@@ -223,7 +223,7 @@ class IgnoredInLoss(ConfigRule):
 
 
 def _averages_all(loss: Part) -> bool:
-    """True if the average counts ignored pixels: a number decides, and not class weights."""
+    """True if the average includes ignored pixels: it divides by their number, not by class weights."""
     return (
         loss.name in AVERAGES
         and loss.path.rsplit('.', 1)[-1].split('[')[0] in _OF_PIXELS
@@ -234,7 +234,7 @@ def _averages_all(loss: Part) -> bool:
 
 
 def _tversky(loss: Part, head: Part, path: str) -> Iterator[Edit]:
-    """Use mmseg's loss that is Dice with these two weights, of softmax scores, and has a mask for ignored pixels."""
+    """Use mmseg's TverskyLoss, which equals Dice with these two weights and masks ignored pixels."""
     if loss.name != 'DiceLoss' or (head.get('out_channels') or head.get('num_classes') or 1) < 2:
         return
     scope = 'mmseg.' if str(loss.config['type']).startswith('mmseg.') else ''

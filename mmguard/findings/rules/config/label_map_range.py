@@ -18,7 +18,7 @@ from mmguard.findings.views import as_map, config_of, listing
 
 
 class LabelMapRange(ConfigRule):
-    """A label_map that leads out of the classes, or that is not read."""
+    """A label_map with targets outside the classes, or one that is not used."""
 
     code = 'MG212'
     looks_at = ('config', 'labels')
@@ -132,7 +132,7 @@ def _move_to_guard(config: ReadConfig, label_map: Any, *places: str) -> List[Edi
 
 
 def _map_in_place(label_map: Dict[Any, Any]) -> Dict[Any, Any]:
-    """Return raw value -> label, where one pair after the other replaces what is there.
+    """Return raw value -> label if the pairs are applied one after another in place.
 
     Example:
         >>> _map_in_place({1: 4, 4: 2, 2: 0})

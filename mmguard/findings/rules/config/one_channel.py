@@ -1,4 +1,4 @@
-"""One output channel, and a softmax over it."""
+"""A softmax over one output channel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mmguard.findings.usual_edits import add_followers, propose
 
 
 class OneChannelSoftmax(ConfigRule):
-    """A softmax of one number, which is 1."""
+    """A softmax over one number, which is always 1."""
 
     code = 'MG215'
     looks_at = ('config', 'labels')
@@ -64,7 +64,7 @@ class OneChannelSoftmax(ConfigRule):
 
 
 def _ways(config: ReadConfig) -> List[Edit]:
-    """Offer two classes in one channel with a sigmoid, or in two channels with a softmax: in all heads at once."""
+    """Offer two classes in one channel with a sigmoid, or in two channels with a softmax, for all heads together."""
     found = one_channel_softmax(config)
     if not found:
         return []
@@ -91,7 +91,7 @@ def _ways(config: ReadConfig) -> List[Edit]:
 
 
 class SamplerOneChannel(ConfigRule):
-    """A softmax of one number, in the sampler."""
+    """A softmax over one number, in the sampler."""
 
     code = 'MG240'
     summary = 'OHEMPixelSampler with a thresh, in a head of one output channel.'

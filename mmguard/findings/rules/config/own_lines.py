@@ -1,4 +1,4 @@
-"""Lines of mmguard that cannot be built, or that replace others."""
+"""Config lines of mmguard that cannot be built, or that replace others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mmguard.findings.usual_edits import as_code, propose
 
 
 class OwnLineFails(ConfigRule):
-    """A line of mmguard's that cannot be built: asked by building it."""
+    """An mmguard line that cannot be built, which is checked by building it."""
 
     code = 'MG250'
     summary = 'A guard, a guarded loss or a hook of mmguard is misspelt, not imported, or does not take its arguments.'
@@ -77,19 +77,19 @@ class OwnLineFails(ConfigRule):
 
 
 def _may_import(names: List[str]) -> bool:
-    """Return True if one of these modules is mmguard, or one of the user's, which may import it."""
+    """Return True if one of these modules is mmguard, or is the user's and may import it."""
     mistyped = _near(names)
     return any(name.partition('.')[0] not in SCOPES and name != mistyped for name in names)
 
 
 def _near(names: List[str]) -> str:
-    """Return the name that is mmguard, misspelt; empty if none is."""
+    """Return a misspelt name of mmguard; empty if nothing resembles one."""
     found = [name for name in get_close_matches('mmguard', names, 1, 0.7) if name != 'mmguard']
     return found[0] if found else ''
 
 
 class BaseHooksReplaced(ConfigRule):
-    """A list of hooks that silently replaces that of the base config."""
+    """A list of hooks that silently replaces the base config's."""
 
     code = 'MG253'
     summary = 'custom_hooks replaces the hooks of the base config, where a hook of mmguard was meant to be added.'

@@ -10,7 +10,7 @@ from mmguard.findings.usual_edits import propose
 
 
 class UnusedParameters(ConfigRule):
-    """A stage of the backbone that no head reads."""
+    """A backbone stage that no head uses."""
 
     code = 'MG226'
     summary = 'No head reads the last stage of the backbone, and find_unused_parameters is not set.'

@@ -1,4 +1,4 @@
-"""reduce_zero_label: where it differs, hides a class, or meets a label map."""
+"""reduce_zero_label that is inconsistent, hides a class, or is combined with a label map."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mmguard.text import shorten
 
 
 class ReduceZeroLabelTwice(ConfigRule):
-    """Data set and loader, or two splits, that do not agree about reduce_zero_label."""
+    """Data set and loader, or two splits, with different reduce_zero_label."""
 
     code = 'MG210'
     summary = 'reduce_zero_label differs between data set and LoadAnnotations, or between splits.'
@@ -71,7 +71,7 @@ BACKGROUND = ('background', 'bg', 'backgrounds', 'back_ground', 'unlabeled', 'un
 
 
 class ReducedBackground(ConfigRule):
-    """A class list with the background, whose label 0 the shift takes away."""
+    """A class list that includes the background, whose label 0 the shift removes."""
 
     code = 'MG211'
     summary = 'reduce_zero_label=True, and the class list starts with the background.'
@@ -105,7 +105,9 @@ class ReducedBackground(ConfigRule):
 
 
 def _fits_its_files(dataset: Part, first: str) -> bool:
-    """Return True if the shift is right for the class: LoveDA stores its background as 1, 0 has no data."""
+    """Return True if the shift is right for this data set class: LoveDA stores the background as 1 and missing data as
+    0.
+    """
     stock = str(getattr(dataset.cls, '__module__', '')).startswith('mmseg.')
     chosen = says_classes(dataset) and first not in (metainfo_of(dataset).get('classes') or ())
     return stock and not chosen and default_of(dataset.cls, 'reduce_zero_label') is True
@@ -120,7 +122,7 @@ def _ways(config: ReadConfig, first: str) -> List[Edit]:
 
 
 class ShiftAndMap(ConfigRule):
-    """``reduce_zero_label`` together with the label map that some classes of a data set make: the order matters."""
+    """``reduce_zero_label`` together with a data set's own label map, where the order matters."""
 
     code = 'MG232'
     severity = INFO

@@ -1,4 +1,4 @@
-"""Packages that write one folder, are missing, or cannot be imported."""
+"""Packages that share a folder, are missing, or cannot be imported."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MixedStacks(EnvironmentRule):
 
 
 def _one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
-    """Install the modules that are there, from one stack."""
+    """Reinstall the installed modules from one stack."""
     installed = [name for names in find_stacks(environment.versions).values() for name in names]
     modules = [module for module in STACKS[stack] if module not in environment.missing]
     install = [install_command(module, [stack]) for module in modules]
@@ -61,7 +61,7 @@ def _one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
 
 
 class SeveralDistributions(EnvironmentRule):
-    """Packages that write the same folder."""
+    """Packages that write to the same folder."""
 
     code = 'MG503'
     summary = 'Several packages provide the same module.'
@@ -97,7 +97,7 @@ class SeveralDistributions(EnvironmentRule):
 
 
 class PackageMissing(EnvironmentRule):
-    """A package that another one needs, or that pip lists, and Python does not find."""
+    """A package that another one needs, or that pip lists, but Python does not find."""
 
     code = 'MG505'
     aliases = ('MG504',)

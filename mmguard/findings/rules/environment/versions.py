@@ -1,4 +1,4 @@
-"""Versions that do not go together, and an mmcv that does not fit."""
+"""Incompatible versions, and an unsuitable mmcv."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINE = "mmcv's compiled ops"
 
 
 class UnfitVersions(EnvironmentRule):
-    """Versions that are known not to go together, or that mmguard does not support."""
+    """Versions known to be incompatible, or not supported by mmguard."""
 
     code = 'MG507'
     aliases = ('MG512',)
@@ -58,7 +58,7 @@ class UnfitVersions(EnvironmentRule):
 
 
 class UnfitMmcv(EnvironmentRule):
-    """An mmcv that a framework refuses, without ops, or with those for another torch."""
+    """An mmcv that a framework refuses, without ops, or with ops for another torch."""
 
     code = 'MG508'
     aliases = ('MG509',)

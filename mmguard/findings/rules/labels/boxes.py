@@ -1,4 +1,4 @@
-"""Boxes that cannot be used, reach beyond their images, or are written in another form."""
+"""Boxes that are unusable, extend beyond their images, or are in another format."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class BoxesBeyondImage(AnnotationRule):
         return [*examples.get('negative', []), *examples.get('over_edge', [])]
 
     def _shows_minus_one(self, found: AnnotationFacts) -> bool:
-        """Return True if -1 is all that is seen below 0, in a format from which 1 is subtracted."""
+        """Return True if all negative corners are -1, in a format from which 1 is subtracted."""
         return found.counts_from_one and bool(found.negative_boxes) and not found.below_minus_one
 
 
@@ -142,7 +142,7 @@ FRACTIONS = 'fractions'
 
 
 class BoxesInAnotherForm(AnnotationRule):
-    """Two corners where COCO has x, y, width, height; boxes divided by the size of their image."""
+    """Corners where COCO expects x, y, width, height; boxes divided by the image size."""
 
     code = 'MG172'
     aliases = ('MG173',)
@@ -208,7 +208,7 @@ class BoxesInAnotherForm(AnnotationRule):
         return [] if self._form(facts) == FRACTIONS else annotations_of(facts).box_examples.get('over_edge', [])
 
     def _form(self, facts: LabelFacts) -> str:
-        """Return how nearly all boxes are written, if not as they should be; empty: not known."""
+        """Return the format of nearly all boxes if it is wrong; empty if unknown."""
         found = annotations_of(facts)
         if found.inside_unit >= SOME and share(found.inside_unit, found.annotations) >= MOST:
             return FRACTIONS

@@ -1,4 +1,4 @@
-"""Names of the class list and of the categories that do not fit."""
+"""Names in the class list that do not match the categories."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mmguard.text import quantity, shorten
 
 
 class NamesNotInFile(AnnotationRule):
-    """Class names of the config that the annotation file does not know."""
+    """Class names of the config that the annotation file lacks."""
 
     code = 'MG140'
     summary = 'Class names of the config that the annotations do not have.'
@@ -116,7 +116,7 @@ class NamesNotInFile(AnnotationRule):
         return list(dict.fromkeys([*named, *found.left_out_names]))
 
     def _missing(self, facts: LabelFacts) -> Tuple[List[str], List[str]]:
-        """Return the names without a category, of the list that lacks most, and that list."""
+        """Return the names without a category from the worst class list, and that list."""
         known = self._names_in_file(facts)
         found = annotations_of(facts)
         if not found.names_from or not known:
@@ -135,13 +135,13 @@ class NamesNotInFile(AnnotationRule):
         return (spelt, spelt) if spelt and not missing else (missing, names)
 
     def _names_of_split(self, facts: Facts) -> List[str]:
-        """Return the classes of another split that are those of these files: their order is the user's."""
+        """Return the classes of another split that match these files, since their order is the user's."""
         known = set(self._names_in_file(facts.labels)) if facts.labels else set()
         lists = (split.labels.class_names for split in facts.others if split.labels)
         return next((list(names) for names in lists if known and set(names) == known), [])
 
     def _spelt(self, facts: LabelFacts) -> List[str]:
-        """Return the letters of a class list that is a string, if there is one."""
+        """Return the letters of a class list that is a string, if any."""
         for names in [facts.class_names, *class_lists(facts).values()]:
             letters = len(names) > 1 and all(len(name) == 1 for name in names)
             # Classes may well be called a, b and c: in a file that knows them.
@@ -152,7 +152,7 @@ class NamesNotInFile(AnnotationRule):
         return []
 
     def _match_names(self, facts: LabelFacts) -> Dict[str, str]:
-        """Map each missing name to the one of the file that it seems to be, or to nothing."""
+        """Map each missing name to the name in the file that it resembles, or to nothing."""
         missing, names = self._missing(facts)
         known = self._names_in_file(facts)
         alike = {normalize_name(name): name for name in known}
@@ -163,7 +163,7 @@ class NamesNotInFile(AnnotationRule):
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
 
     def _lacks(self, facts: LabelFacts) -> bool:
-        """True if all names of the file are listed, and some listed names are not in the file."""
+        """True if all names in the file are listed, and some listed names are not in the file."""
         missing, names = self._missing(facts)
         known = self._names_in_file(facts)
         counted = any(normalize_name(name) in map(normalize_name, BACKGROUND) for name in missing)
@@ -175,7 +175,7 @@ class NamesNotInFile(AnnotationRule):
         )
 
     def _is_of_the_type(self, facts: LabelFacts) -> bool:
-        """True if the names come with the type of the data set, because the config gives none."""
+        """True if the names are the defaults of the data set's type, because the config sets none."""
         missing, names = self._missing(facts)
         return len(missing) == len(names) and self._comes_with_type(facts)
 
@@ -187,7 +187,7 @@ class NamesNotInFile(AnnotationRule):
 
 
 class CategoriesLeftOut(AnnotationRule):
-    """Categories of the file that the class list does not name."""
+    """Categories of the file that the class list lacks."""
 
     code = 'MG154'
     severity = 'warning'
@@ -219,7 +219,7 @@ class CategoriesLeftOut(AnnotationRule):
             yield replace(edit, if_not='Nothing needs to change.')
 
     def _are_chosen(self, config: ReadConfig, facts: LabelFacts) -> bool:
-        """True if every head counts just the classes of the list: somebody left the others out."""
+        """True if every head has as many classes as the list, so the others were left out on purpose."""
         return {count.value for count in counts(config) if count.kind == 'all'} == {len(facts.class_names)}
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:
@@ -229,7 +229,7 @@ class CategoriesLeftOut(AnnotationRule):
         return listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in self._names(facts).items())
 
     def _slips(self, facts: LabelFacts) -> Dict[str, str]:
-        """Map a name that is left out to the name of the list that is spelt nearly like it."""
+        """Map each left-out name to the listed name with nearly the same spelling."""
         close = nearest(list(self._names(facts)), facts.class_names, 0.8)
         return {name: found for name, found in close.items() if found}
 
@@ -241,7 +241,7 @@ class CategoriesLeftOut(AnnotationRule):
 
 
 class BackgroundListed(Rule):
-    """The background as a class or a category of detection."""
+    """The background as a class or category in detection."""
 
     code = 'MG160'
     looks_at = ('labels', 'config')
@@ -305,7 +305,7 @@ def _is_background(name: str) -> bool:
 
 
 def _places(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
-    """Find the class lists of a detection config that name it."""
+    """Return the class lists of a detection config that contain it."""
     found = []
     for dataset in datasets(config) if config is not None and config.framework == 'mmdet' else ():
         names = classes_of(dataset) or []

@@ -1,4 +1,4 @@
-"""Classes that the head lacks, that are never trained, or that never occur."""
+"""Classes that the head lacks, or that are never trained or never occur."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mmguard.text import quantity
 
 
 class MoreClassesThanHead(DataRule):
-    """Data sets number the names in their class list, whatever the head."""
+    """More class names in a data set than classes in the head."""
 
     code = 'MG108'
     kinds = ('pixels', 'instances')
@@ -67,7 +67,7 @@ class MoreClassesThanHead(DataRule):
 
 
 def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int) -> Iterator[Edit]:
-    """Yield an edit for programs that renumber the categories, and one for those that take their ids as labels."""
+    """Yield an edit for programs that renumber the categories, and one for those that use their ids as labels."""
     enough = max(categories, default=0) + 1
     ways = [(listed, POSITIONS, f'Does what you train with renumber the categories ({framework_titles(POSITIONS)})?')]
     if enough != listed and enough < 1000:
@@ -82,7 +82,7 @@ ENOUGH_FILES = 5
 
 
 class OnlyOneClass(DataRule):
-    """All valid pixels have the same label, or named classes of objects have none."""
+    """A single label for all valid pixels, or classes without any object."""
 
     code = 'MG135'
     aliases = ('MG194',)
@@ -134,7 +134,7 @@ class OnlyOneClass(DataRule):
         return ids_of(count_trained(facts)) - {facts.ignore_index}
 
     def _never(self, facts: LabelFacts) -> List[int]:
-        """List the named classes without an object in training, and those that no volume holds."""
+        """List the named classes without objects in training, and those that no volume contains."""
         if facts.volumes is not None:
             return facts.volumes.never
         names = facts.class_names

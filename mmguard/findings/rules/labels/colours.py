@@ -1,4 +1,4 @@
-"""Label maps of colours, and palettes that are read as colours."""
+"""Label maps stored as colours, and palettes that are read as colours."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BLACK = (0, 0, 0)
 
 
 class StoredAsColours(DataRule):
-    """Label files of more than one channel."""
+    """Label files with more than one channel."""
 
     code = 'MG120'
     needs = ('maps',)
@@ -106,7 +106,7 @@ class StoredAsColours(DataRule):
             )
 
     def _table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
-        """Map colours to labels: as a labelmap.txt or the config lists them, or a palette that has all of them."""
+        """Map colours to labels by a labelmap.txt, the config, or a palette that contains all of them."""
         declared = {} if facts.labels is None else maps_of(facts.labels).declared
         if declared:
             return {colour: label for label, colour in enumerate(declared)}
@@ -149,7 +149,7 @@ class StoredAsColours(DataRule):
         return maps_of(facts).gray_in_colour >= sum(self._forms(facts).values())
 
     def _levels(self, facts: LabelFacts) -> List[int]:
-        """Return the gray levels if they are too high for class indices and not more than classes."""
+        """Return the gray levels if they are too high for class indices and no more than the classes."""
         values = sorted(maps_of(facts).raw)
         high = (
             has_num_classes(facts) and values and values[-1] >= facts.num_classes and len(values) <= facts.num_classes
@@ -157,7 +157,7 @@ class StoredAsColours(DataRule):
         return values if high and values[0] == 0 and min(b - a for a, b in zip(values, values[1:])) >= 8 else []
 
     def _channel(self, facts: LabelFacts) -> Optional[int]:
-        """Return the only channel that is not 0 throughout, if its values can be class indices."""
+        """Return the only nonzero channel if its values can be class indices."""
         colours = maps_of(facts).colours
         used = [place for place in range(3) if any(colour[place] for colour in colours)]
         if len(used) != 1 or not has_num_classes(facts):
@@ -166,12 +166,12 @@ class StoredAsColours(DataRule):
         return used[0] if values and max(values) < facts.num_classes else None
 
     def _is_alpha(self, facts: LabelFacts) -> bool:
-        """True if all files are gray with an alpha channel: the labels are in the first."""
+        """True if all files are gray with an alpha channel: the labels are in the first channel."""
         return set(maps_of(facts).forms) == {'gray_alpha'} and bool(maps_of(facts).raw)
 
 
 def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
-    """Return the known palette that has all of the colours."""
+    """Return the known palette that contains all of the colours."""
     for palette in (CITYSCAPES, VOC):
         # Pure red on black is a rider of Cityscapes, too.
         classes = [colour for colour in colours & set(palette) if palette[colour] != VOID]
@@ -194,7 +194,7 @@ UNMISTAKABLE = 4
 
 
 class PaletteReadAsColours(DataRule):
-    """Palette PNGs whose colours are read in place of their indices."""
+    """Palette PNGs whose colours are read instead of their indices."""
 
     code = 'MG121'
     needs = ()
@@ -289,7 +289,7 @@ class PaletteReadAsColours(DataRule):
         return INFO if self._depends_on_reader(facts) else ERROR
 
     def _depends_on_reader(self, facts: LabelFacts) -> bool:
-        """True if the indices are labels, and what reads the files is not known."""
+        """True if the indices are labels, and the reader of the files is unknown."""
         is_unknown = not has_config(facts) and not self._is_black(facts)
         return 'palette8' in maps_of(facts).forms and is_unknown and not set(facts.values) - {VOID}
 

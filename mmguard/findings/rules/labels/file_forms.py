@@ -1,4 +1,4 @@
-"""Files of another form than a label map of 8 bits: photographs, other bits, fractions."""
+"""Files that are not 8-bit label maps: photographs, other bit depths, fractions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FREQUENT, DRAWN = 32, 0.7
 
 
 class FoldersSwapped(DataRule):
-    """Photographs in place of label maps, or among them."""
+    """Photographs instead of label maps, or among them."""
 
     code = 'MG131'
     shows_values = False
@@ -70,7 +70,7 @@ class FoldersSwapped(DataRule):
         yield from set_places(self, facts, _files, elsewhere=True)
 
     def _strangers(self, facts: LabelFacts) -> List[str]:
-        """List forms of files that are images among label maps: photographs, or intensities beyond 8 bits."""
+        """List the forms of files among label maps that are images: photographs, or intensities beyond 8 bits."""
         maps = maps_of(facts)
         plain = sum(maps.forms.get(form, 0) for form in PLAIN)
         photos = [form for form in PHOTO if maps.forms.get(form)]
@@ -92,7 +92,7 @@ class FoldersSwapped(DataRule):
         return indices >= 0.9 and not maps.image_lossy
 
     def _is_photographed(self, facts: LabelFacts) -> bool:
-        """Return True if no file has few colours, and the values are spread like light."""
+        """Return True if every file has many colours, with values distributed as in photographs."""
         counts = sorted((n for value, n in facts.histogram.items() if value != VOID), reverse=True)
         spread = share(sum(counts[:FREQUENT]), sum(counts)) < DRAWN
         return bool(counts) and spread and not maps_of(facts).colours and not maps_of(facts).gray_in_colour
@@ -195,7 +195,7 @@ class NotEightBits(DataRule):
             yield from convert_files(facts, title, ASKS, question, label_map=table)
 
     def _factor(self, facts: LabelFacts) -> int:
-        """Find what the class is multiplied by: 1000 in Cityscapes, 256 in KITTI; 0: nothing known."""
+        """Return the factor of the class in a value: 1000 in Cityscapes, 256 in KITTI; 0: unknown."""
         wide = [value for value in maps_of(facts).raw if value > 255]
         if not wide or max(wide) > 65535:
             return 0
@@ -225,7 +225,7 @@ class NotEightBits(DataRule):
 
 
 def _id_in(value: int, factor: int) -> int:
-    """Return the class in a value of an instance file; a pixel without an object holds only the class."""
+    """Return the class encoded in a value of an instance file; a pixel without an object stores only the class."""
     return value // factor if value >= factor else value
 
 
@@ -281,6 +281,6 @@ class Fractions(DataRule):
 
 
 def _are_of_255(fractions: Iterable[float]) -> bool:
-    """Return True if all are k / 255."""
+    """Return True if all values are k / 255."""
     scaled = [value * 255 for value in fractions]
     return bool(scaled) and all(0 < s < 255 and abs(s - round(s)) < 255 * TOLERANCE for s in scaled)

@@ -1,4 +1,4 @@
-"""Files without a partner, of another size, missing or unreadable."""
+"""Files that are unpaired, of another size, missing or unreadable."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENDS = {NO_LABEL, CHANNELS}
 
 
 class UnpairedFiles(DataRule):
-    """Images without a label file, labels without an image, two for one; cases of volumes that lack a file."""
+    """Images without a label file, labels without an image, duplicates, and cases with missing files."""
 
     code = 'MG129'
     aliases = ('MG184',)
@@ -104,7 +104,7 @@ class UnpairedFiles(DataRule):
         ]
 
     def _find_unpaired(self, facts: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
-        """Return kind -> number of files, and the first of them (of volumes with the detail)."""
+        """Return kind -> number of files, and the first of them (for volumes with details)."""
         if facts.volumes is not None:
             faults = {kind: facts.volumes.find_faults(kind) for kind in NAMED}
             texts = {kind: [f'{fault.file}: {fault.detail}' for fault in found] for kind, found in faults.items()}
@@ -118,7 +118,7 @@ class UnpairedFiles(DataRule):
 
 
 class SizeMismatch(DataRule):
-    """Labels of another size than their images."""
+    """Labels whose size differs from their images."""
 
     code = 'MG130'
     aliases = ('MG175',)
@@ -178,7 +178,7 @@ class SizeMismatch(DataRule):
 
 
 def _are_copies(label: Tuple[int, int], image: Tuple[int, int]) -> bool:
-    """True if one is the other at another scale: the smaller side may be rounded."""
+    """True if one size is the other at another scale, up to rounding."""
     (height, width), (of_image, wide) = sorted((label, image))
     return abs(height * wide - width * of_image) <= max(of_image, wide)
 
@@ -241,7 +241,7 @@ class UnreadableFiles(DataRule):
 
 
 class MissingImages(AnnotationRule):
-    """Images of the annotations that are missing on disk."""
+    """Images in the annotations that are missing on disk."""
 
     code = 'MG150'
     summary = 'Images that the annotations list are missing on disk.'
@@ -308,7 +308,7 @@ def _number(found: AnnotationFacts) -> int:
 
 
 def _folders_with(name: str, root: str) -> Iterator[str]:
-    """Yield the folders in the data root that hold an image of this name."""
+    """Yield the folders in the data root that contain an image of this name."""
     try:
         with os.scandir(root or '.') as entries:
             folders = ['', *sorted(entry.name + '/' for entry, _ in zip(entries, range(1000)) if entry.is_dir())]

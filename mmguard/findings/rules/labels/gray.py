@@ -34,7 +34,7 @@ _SUBTRACTED = 'Is 255 the background, from which 1 was subtracted (0 - 1 is 255 
 
 
 class BinaryMask(DataRule):
-    """A mask of 0 and 255, drawn to be looked at."""
+    """A mask of 0 and 255, made for viewing."""
 
     code = 'MG103'
     needs = ()
@@ -84,7 +84,7 @@ class BinaryMask(DataRule):
 
 
 def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-    """Yield edits of masks of 0 and 255: one is the object."""
+    """Yield edits for masks of 0 and 255, one value being the object."""
     counts = count_stored(labels)
     two = facts if has_num_classes(labels) else facts._replace(labels=replace(labels, num_classes=2))
     # Unlabelled pixels are 255, too, and where they are many, or other classes are known, only a look decides.
@@ -99,7 +99,7 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
 
 
 def may_be_subtracted(facts: LabelFacts) -> bool:
-    """True if files hold only 0 and 255, and 255 fills most: 0 - 1, then, or an object."""
+    """True if files hold only 0 and 255, and 255 fills most: either 0 - 1, or an object."""
     counts = count_stored(facts) if facts.maps is not None else {}
     much = share(counts.get(VOID, 0), sum(counts.values())) >= HALF
     return set(counts) == {0, VOID} and facts.num_classes <= 2 and much and not subtracts_one(facts)
@@ -114,7 +114,7 @@ BRIGHT = 128
 
 
 class GrayLevels(DataRule):
-    """Many values all over the range."""
+    """Many values over the whole range."""
 
     code = 'MG106'
     needs = ()
@@ -145,7 +145,7 @@ class GrayLevels(DataRule):
             yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=127)
 
     def _are_ids(self, facts: LabelFacts) -> bool:
-        """Return True if the values are 0..N without a gap, and void: classes that go on after the last."""
+        """Return True if the values are 0..N without gaps, and void: more classes than the last one."""
         ids = ids_of(count_trained(facts))
         if is_whole(facts) and set_of_numbers(ids)[0]:
             return True
@@ -167,7 +167,7 @@ MOST = 24
 
 
 class ScaledGray(DataRule):
-    """One gray level per class, far enough apart that a human sees them."""
+    """One gray level per class, spread so that a human can tell them apart."""
 
     code = 'MG125'
     needs = ()
@@ -223,7 +223,7 @@ class ScaledGray(DataRule):
 
 
 def _table(levels: Sequence[int], classes: int) -> Dict[int, int]:
-    """Map levels to classes; nothing if their numbers differ and the levels have no regular step."""
+    """Map levels to classes; nothing if their numbers differ and the levels are irregular."""
     if len(levels) == classes:
         return {level: label for label, level in enumerate(levels)}
     if len(levels) == classes + 1 and levels[-1] == VOID:

@@ -38,7 +38,7 @@ LAST = 33
 
 
 class RawCityscapesIds(DataRule):
-    """Ids of Cityscapes, up to 33, where train ids, up to 18, are expected."""
+    """Cityscapes ids, up to 33, instead of train ids, up to 18."""
 
     code = 'MG101'
     needs = ()
@@ -77,7 +77,7 @@ class RawCityscapesIds(DataRule):
         return certainty_of_share(share) if full else None
 
     def _unsaid(self, facts: LabelFacts) -> Optional[str]:
-        """Judge by the ids only, some of which are nearly never drawn, where num_classes is not known."""
+        """Judge only by the ids, some of which are hardly ever drawn, if num_classes is unknown."""
         counts = count_trained(facts)
         ids = ids_of(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
@@ -88,7 +88,7 @@ class RawCityscapesIds(DataRule):
         return LIKELY if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else None
 
     def _shift(self, facts: LabelFacts) -> int:
-        """Find the shift of the ids by which those that are nearly never drawn have next to no pixels."""
+        """Return the shift of the ids for which the hardly ever drawn ones have next to no pixels."""
         counts = {value: count for value, count in count_stored(facts).items() if value in ids_of(count_stored(facts))}
 
         def unlikely(shift: int) -> float:
@@ -138,7 +138,7 @@ BY_CHANCE = 0.005
 
 
 class RawCocoIds(DataRule):
-    """Category ids of COCO (1..90), or of COCO-Stuff (up to 182), with their gaps."""
+    """COCO category ids (1..90), or COCO-Stuff's (up to 182), with their gaps."""
 
     code = 'MG117'
     kinds = ('pixels', 'instances')
@@ -207,7 +207,7 @@ class RawCocoIds(DataRule):
             yield replace(edit, notes=(*edit.notes, note))
 
     def _shift(self, facts: LabelFacts) -> Optional[int]:
-        """Find what was added to the ids of COCO-Stuff's maps, 0 or 1 (they are the ids then), by the gaps in them.
+        """Return the offset of COCO-Stuff ids in the maps, 0 or 1, from the gaps between them.
 
         Of as many ids without a system some would fall into the gaps. ``None``: they are other ids, or it is not clear.
         """
@@ -250,7 +250,7 @@ class RawCocoIds(DataRule):
 
 
 class RawBratsIds(DataRule):
-    """Raw numbers of BraTS, 1, 2 and 4, where 0..3 are expected."""
+    """Raw BraTS labels 1, 2 and 4 instead of 0..3."""
 
     code = 'MG118'
     needs = ('values', 'histogram')
@@ -282,7 +282,7 @@ ADE = ('wall', 'building', 'sky')
 
 
 class AdeNotReduced(DataRule):
-    """ADE20K's raw ids, 0..150, where 0 is outside the 150 classes."""
+    """ADE20K's raw ids, 0..150, where 0 is not one of the 150 classes."""
 
     code = 'MG119'
     needs = ()

@@ -18,7 +18,7 @@ from mmguard.text import quantity
 
 
 class LabelsFine(Verdict):
-    """Labels that were all read, without an invalid one."""
+    """Labels that were all read and are all valid."""
 
     code = 'MG100'
     kinds = ('pixels', 'instances')
@@ -57,7 +57,7 @@ class LabelsFine(Verdict):
         return '; '.join([*self._counts(facts), *_means(facts)])
 
     def _counts(self, facts: LabelFacts) -> Iterator[str]:
-        """Yield the values that were seen, and how many of them."""
+        """Yield the values found, and their counts."""
         found, counts = annotations_of(facts), count_trained(facts)
         if facts.histogram:
             ignored = f', or {facts.ignore_index}' if facts.ignore_index is not None else ''
@@ -73,7 +73,7 @@ class LabelsFine(Verdict):
 
 
 def _means(facts: LabelFacts) -> Iterator[str]:
-    """Yield what was checked, on how many files and by which means, and what was not."""
+    """Yield what was checked, on how many files and how, and what was not checked."""
     loader, found = facts.loader or LoaderFacts(), annotations_of(facts)
     read = quantity(len(found.sources) or facts.files, 'file')
     objects = f' (labels and boxes of {quantity(found.annotations, "annotation")} in {quantity(found.images, "image")})'

@@ -25,7 +25,7 @@ EXACT = 0.7
 
 
 class LossyOrInterpolated(DataRule):
-    """Values between two labels, only where they meet: JPEG, or a resize that averages."""
+    """Values between two labels, only at their borders, from JPEG or an interpolating resize."""
 
     code = 'MG136'
     needs = ()
@@ -88,7 +88,7 @@ class LossyOrInterpolated(DataRule):
         return {'number': len(count_stored(facts))}
 
     def _is_black_and_white(self, facts: LabelFacts) -> bool:
-        """True if nearly all pixels have one of two peaks, about 0 and about 255, with some noise between."""
+        """True if nearly all pixels have one of two peaks, near 0 and near 255, with some noise between."""
         counts = count_stored(facts)
         whole = sum(counts.values())
         black = sum(count for value, count in counts.items() if 0 <= value <= NEAR)
@@ -106,7 +106,7 @@ class LossyOrInterpolated(DataRule):
         )
 
     def _is_speckled(self, facts: LabelFacts) -> bool:
-        """True if a few labels fill the maps, and many values with next to no pixels occur in most files too.
+        """True if a few labels fill the maps, and many values with hardly any pixels also occur in most files.
 
         A rare class is missing in most files; what interpolation makes is not. Only so are values seen that overshoot
         (bicubic): they are beyond the labels, not between them.

@@ -21,7 +21,7 @@ REASONS = {NO_IMAGE, NO_AREA, IGNORED, 'thinner than one pixel', 'no part inside
 
 
 class NoUsableInstance(AnnotationRule):
-    """Annotation files without a single object to train on."""
+    """Annotation files without any trainable object."""
 
     code = 'MG174'
     aliases = ('MG145', 'MG148')
@@ -74,7 +74,7 @@ class NoUsableInstance(AnnotationRule):
         return f'{quantity(found.images, "image")}; {", ".join(numbers)}'
 
     def _reasons(self, facts: LabelFacts) -> Dict[str, int]:
-        """Return why nothing is left -> annotations, the most first."""
+        """Return reason -> annotations excluded for it, the most frequent first."""
         found = annotations_of(facts)
         if not found.annotations:
             return {'the file has no annotations': 0}
@@ -105,7 +105,7 @@ MANY = 0.02
 
 
 class ImagesWithoutTarget(AnnotationRule):
-    """Images without an object, where a rank may draw nothing else."""
+    """Images without objects, so that a rank may draw only such images."""
 
     code = 'MG146'
     aliases = ('MG221',)

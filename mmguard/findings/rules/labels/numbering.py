@@ -1,4 +1,4 @@
-"""Numberings with another start, with gaps, or of database ids."""
+"""Numberings with another start, with gaps, or from a database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mmguard.text import shorten
 
 
 class CountsFromOne(DataRule):
-    """Labels 1..N where 0..N-1 are meant."""
+    """Labels 1..N where 0..N-1 are expected."""
 
     code = 'MG115'
     kinds = ('pixels', 'instances')
@@ -94,7 +94,7 @@ class CountsFromOne(DataRule):
             yield from renumber(facts, table, SAFE if clear else ASKS, question)
 
     def _drop_first(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        """Leave out a category 0 without annotations, or count it, where category ids are labels."""
+        """Leave out an empty category 0, or count it, if category ids are labels."""
         found = annotations_of(labels)
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
@@ -117,7 +117,7 @@ class CountsFromOne(DataRule):
 
 
 class GapsInIds(DataRule):
-    """Ids with gaps, as many as there are classes."""
+    """Ids with gaps whose number equals the number of classes."""
 
     code = 'MG116'
     kinds = ('pixels', 'instances')
@@ -176,7 +176,7 @@ HUGE = 5000
 
 
 class HugeIds(DataRule):
-    """Ids of a database, of instances or of panoptic segments."""
+    """Ids of database rows, instances or panoptic segments."""
 
     code = 'MG137'
     kinds = ('pixels', 'instances')

@@ -1,4 +1,4 @@
-"""Labels outside the classes: one more, a slip, or any others."""
+"""Labels outside the class range: one too many, a slip, or any others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MUCH = 0.25
 
 
 class OutOfRange(DataRule):
-    """Labels outside the classes, without a known pattern."""
+    """Labels outside the class range, without a known pattern."""
 
     code = 'MG107'
     kinds = ('pixels', 'instances')
@@ -118,13 +118,13 @@ class OutOfRange(DataRule):
         return f'{facts.evidence}; label_map does not name {listing(lacking)}' if lacking else facts.evidence
 
     def _continues(self, facts: LabelFacts) -> bool:
-        """True if the labels continue after num_classes, in many files: classes, not slips."""
+        """True if the labels continue after num_classes in many files: classes, not slips."""
         ids = ids_of(count_trained(facts))
         whole = is_whole(facts) and ids == set(range(len(ids)))
         return whole and len(facts.values) > 1 and not is_rare(facts) and set(facts.values) <= ids
 
     def _find_known_set(self, facts: LabelFacts) -> Tuple[str, int]:
-        """Return a well-known data set whose numbers the files hold, and how many these are."""
+        """Return a well-known data set whose numbers the files contain, and their number."""
         title, number = (
             set_of_numbers(ids_of(count_trained(facts))) if is_whole(facts) and facts.kind == 'pixels' else ('', 0)
         )
@@ -132,7 +132,7 @@ class OutOfRange(DataRule):
 
 
 def _find_unmapped(facts: LabelFacts) -> List[int]:
-    """Return the values that a label map lacks, if there is one for several of them."""
+    """Return the invalid values that a label map of several entries lacks."""
     label_map = config_of(facts).label_map
     return sorted(set(facts.values) - set(label_map)) if len(label_map) > 1 and facts.kind == 'pixels' else []
 
@@ -250,7 +250,7 @@ SEVERAL_FILES, FEW_FILES, FEW_ELEMENTS = 10, 0.2, 0.03
 
 
 class StrayValue(DataRule):
-    """A value that only a few files hold."""
+    """A value in only a few files."""
 
     code = 'MG127'
     kinds = ('pixels', 'instances')
@@ -283,7 +283,7 @@ class StrayValue(DataRule):
         return PROVEN if is_rare(facts, files=0.01, elements=1e-4) else LIKELY
 
     def _is_rarer_than_classes(self, facts: LabelFacts) -> bool:
-        """True if the first value after the classes is in fewer files than any class, and in few of them.
+        """True if the first value after the classes is in fewer files than any class, and in only a few.
 
         A class that the list lacks is drawn as often as others are; where it is listed, it is not a slip.
         """

@@ -1,4 +1,4 @@
-"""Records of annotation files: listed twice, without a key or a category, of another type."""
+"""Records of annotation files that are duplicate, incomplete, without a category, or of the wrong type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mmguard.text import quantity, shorten
 
 
 class DuplicateIds(AnnotationRule):
-    """Ids that two images, annotations or categories share."""
+    """Ids shared by two images, annotations or categories."""
 
     code = 'MG147'
     summary = 'Images, annotations or categories are listed twice.'
@@ -72,7 +72,7 @@ class DuplicateIds(AnnotationRule):
 
 
 class RecordsWithoutKey(AnnotationRule):
-    """Annotations that lack what the loader asks for."""
+    """Annotations without a key that the loader needs."""
 
     code = 'MG153'
     summary = 'Records of the annotation file lack keys that mmdet needs.'
@@ -127,7 +127,7 @@ CLASS_FOLDERS = ('a hidden folder', 'the class folders', 'there are fewer class 
 
 
 class WrongRecords(AnnotationRule):
-    """Records of annotation files that hold something else than readers expect."""
+    """Records of annotation files whose content differs from what readers expect."""
 
     code = 'MG176'
     kinds = ('instances',)
@@ -182,7 +182,7 @@ class WrongRecords(AnnotationRule):
 
 
 def is_about_records(reason: str) -> bool:
-    """True if a fault is in single records, not in the file as a whole.
+    """True if a fault is in single records, not in the whole file.
 
     Example:
         >>> is_about_records('bbox is not four numbers'), is_about_records('is damaged: invalid literal')
@@ -196,7 +196,7 @@ MANY = 0.2
 
 
 class UnnamedCategories(DataRule):
-    """Category ids that ``categories`` does not name."""
+    """Category ids missing in ``categories``."""
 
     code = 'MG149'
     #: Where ids are labels, one that no category has makes 1..N look like 1..N+1.
@@ -243,7 +243,7 @@ class UnnamedCategories(DataRule):
             yield from rewrite(self, facts, 'Leave these annotations out.', ASKS, question)
 
     def _find_shift(self, found: AnnotationFacts) -> int:
-        """Return 1 or -1 if all annotations fit the categories after this shift and need it."""
+        """Return 1 or -1 if this shift, and only it, makes all annotations fit the categories."""
         ids = sorted(found.categories)
         if not ids or ids[-1] - ids[0] >= len(ids):
             return 0

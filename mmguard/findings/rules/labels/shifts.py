@@ -1,4 +1,4 @@
-"""Labels that reduce_zero_label hides, or that a label map names from before it."""
+"""Labels hidden by reduce_zero_label, and label maps written for the values before it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOVEDA = ('background', 'building', 'road', 'water', 'barren', 'forest', 'agricu
 
 
 class ReduceZeroHidesClass(DataRule):
-    """``reduce_zero_label=True`` where 0 is a class."""
+    """``reduce_zero_label=True`` although 0 is a class."""
 
     code = 'MG124'
     needs = ('config',)
@@ -117,13 +117,13 @@ class ReduceZeroHidesClass(DataRule):
         return '; '.join(texts)
 
     def _share_drawn(self, facts: LabelFacts) -> float:
-        """Return the share of 0 without files that hold nothing else, as tiles outside a map."""
+        """Return the share of 0 without files that contain only 0, such as tiles outside a map."""
         maps = maps_of(facts)
         empty = share(max(number_of(maps, 'all_void'), maps.void_files), facts.files)
         return max(0.0, self._share_of_zero(facts) - empty) / (1 - empty) if empty < 1 else self._share_of_zero(facts)
 
     def _share_of_zero(self, facts: LabelFacts) -> float:
-        """Return the share of the pixels that are 0 in the files."""
+        """Return the share of pixels that are 0 in the files."""
         raw = maps_of(facts).raw
         if raw:
             return share(raw.get(0, 0), sum(raw.values()))
@@ -133,7 +133,7 @@ class ReduceZeroHidesClass(DataRule):
 
 
 class LabelMapBeforeShift(DataRule):
-    """A label_map of raw values, where mmseg maps after it subtracted 1."""
+    """A label_map of raw values, which mmseg applies after subtracting 1."""
 
     code = 'MG126'
     needs = ('config',)

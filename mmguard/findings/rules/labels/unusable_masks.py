@@ -86,7 +86,7 @@ class UnusableMasks(AnnotationRule):
 
 
 def _leave_masks_out(config: ReadConfig) -> Iterator[Tuple[str, Any]]:
-    """Yield the changes that make Mask R-CNN, and what is built like it, a detector of boxes."""
+    """Yield the changes that turn Mask R-CNN and similar models into box detectors."""
     for step in transforms(config):
         if step.config.get('with_mask') is True:
             yield step.place('with_mask'), False

@@ -1,4 +1,4 @@
-"""Void that is not ignored or was shifted, and files of nothing else."""
+"""Void that is not ignored or was shifted, and files that contain nothing else."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from mmguard.text import quantity
 
 
 class VoidNotIgnored(DataRule):
-    """255, the usual ignore value, under another ``ignore_index``."""
+    """255, the usual ignore value, with another ``ignore_index``."""
 
     code = 'MG104'
     summary = '255, the usual void value, is not ignored.'
@@ -166,7 +166,7 @@ class ShiftedVoid(DataRule):
         )
 
     def _is_mask(self, facts: LabelFacts) -> bool:
-        """True if most of a mask of two values is 255."""
+        """True if most of a binary mask is 255."""
         mapped = VOID in config_of(facts).label_map or bool(ids_of(count_trained(facts)) - {0})
         return may_be_subtracted(facts) and not mapped and not has_many_channels(facts)
 
@@ -189,7 +189,7 @@ NEARLY_ALL, MANY = 0.75, 4
 
 
 class NothingToTrainOn(DataRule):
-    """Files, or a whole set, of ignored pixels only."""
+    """Files, or a whole set, with only ignored pixels."""
 
     code = 'MG128'
     shows_values = False
@@ -270,7 +270,7 @@ class NothingToTrainOn(DataRule):
         return max(number_of(maps_of(facts), 'all_void'), maps_of(facts).void_files)
 
     def _hardly_anything(self, facts: LabelFacts) -> bool:
-        """True if little is left of the pixels and of the classes. Scribbles leave few pixels, but all classes."""
+        """True if few pixels and few classes are left; scribbles leave few pixels but all classes."""
         counts, classes = count_trained(facts), facts.num_classes
         if not facts.histogram or facts.values or classes < MANY or not has_num_classes(facts):
             return False

@@ -1,4 +1,4 @@
-"""Label files of YOLO, and the data.yaml that leads to them."""
+"""YOLO label files, and the data.yaml that refers to them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def yolo_of(facts: LabelFacts) -> YoloFacts:
 
 
 class YoloRule(AnnotationRule):
-    """A mistake that a list in ``YoloFacts`` shows."""
+    """A mistake listed in ``YoloFacts``."""
 
     kinds = ('instances',)
     #: The key of that list.
@@ -42,7 +42,7 @@ class YoloRule(AnnotationRule):
 
 
 class RefusedRows(YoloRule):
-    """Rows with other columns than their task has, or with something other than numbers."""
+    """Rows with the wrong columns for their task, or with values that are not numbers."""
 
     code = 'MG163'
     fault = ROWS
@@ -80,7 +80,7 @@ NEARLY_ALL = 0.9
 
 
 class NoFractions(YoloRule):
-    """Coordinates outside of [0, 1]: pixels, or slips."""
+    """Coordinates outside [0, 1]: pixels, or slips."""
 
     code = 'MG164'
     fault = BEYOND
@@ -145,7 +145,7 @@ class RowsOfAnotherTask(YoloRule):
 
 
 class DataYaml(YoloRule):
-    """A data.yaml that ultralytics does not take, or that leads it to folders without labels."""
+    """A data.yaml that ultralytics does not accept, or that refers to folders without labels."""
 
     code = 'MG168'
     fault = DECLARED
@@ -200,7 +200,7 @@ MANY = 0.5
 
 
 class ImagesWithoutLabelFile(YoloRule):
-    """Images that are trained as background, for they have no label file."""
+    """Images that are trained as background because they have no label file."""
 
     code = 'MG169'
     aliases = ('MG167',)

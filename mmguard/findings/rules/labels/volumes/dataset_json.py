@@ -21,7 +21,7 @@ from mmguard.text import shorten
 
 
 class DatasetJson(DeclaredCause):
-    """A dataset.json that lacks what nnU-Net needs, or has it in another form."""
+    """A dataset.json that lacks keys that nnU-Net needs, or has them in the wrong form."""
 
     code = 'MG180'
     aliases = ('MG183',)
@@ -112,7 +112,7 @@ class LabelList(DeclaredCause):
         return f'"labels": {shorten(volumes_of(facts).content.get("labels"))}{found}'
 
     def _declare_values(self, facts: LabelFacts) -> Iterator[Edit]:
-        """Yield an edit that declares the values of the label files, each with a name to fill in."""
+        """Yield an edit that declares the values of the label files, with placeholder names."""
         found = sorted(facts.histogram)
         if found != list(range(len(found))) or len(found) < 2:
             return
@@ -126,7 +126,7 @@ class LabelList(DeclaredCause):
 
 
 class RegionList(DeclaredCause):
-    """Regions in dataset.json without the order in which they are written."""
+    """Regions in dataset.json without their output order."""
 
     code = 'MG182'
     declared = ('regions',)

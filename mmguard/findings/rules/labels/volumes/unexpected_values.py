@@ -53,7 +53,7 @@ class UnexpectedValues(VolumeCause):
         return PROVEN if self.faults(facts) or facts.values else None
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        """Return what follows: a value that was not renumbered is missing under its number."""
+        """Return the consequences: a value that was not renumbered is missing under its number."""
         never = len(volumes_of(facts).never)
         is_renumbering = len(facts.values) >= never or bool(self._find_numbering(facts))
         is_common = share(sum(facts.values.values()), facts.total) > RARE
@@ -125,7 +125,7 @@ class UnexpectedValues(VolumeCause):
         return f'{"; ".join(texts)}; {where} {first.file}: {first.detail}'
 
     def _match_names(self, facts: LabelFacts) -> Tuple[str, Dict[int, int]]:
-        """Return a well-known data set, and value -> label of the same name, where these decide."""
+        """Return a well-known data set, and value -> label of the same name, if they are unambiguous."""
         found = [value for value in facts.histogram if value not in (0, facts.ignore_index)]
         names = {
             value: facts.name_of(value) for value in volumes_of(facts).expected if value not in (0, facts.ignore_index)
@@ -134,7 +134,7 @@ class UnexpectedValues(VolumeCause):
         return title, {old: new for old, new in pairs.items() if old != new}
 
     def _find_numbering(self, facts: LabelFacts) -> Dict[int, int]:
-        """Map old values to new ones if as many are found as declared, without ignored ones."""
+        """Map old values to new ones if as many are found as declared, not counting ignored ones."""
         found = sorted(set(facts.histogram) - {facts.ignore_index} - set(slips_of(facts, facts.values)))
         classes = sorted(set(volumes_of(facts).expected) - {facts.ignore_index})
         if not facts.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
@@ -156,7 +156,7 @@ def _renumber(facts: LabelFacts, pairs: Mapping[int, int], question: str) -> Edi
 
 
 def _is_gray(facts: LabelFacts) -> bool:
-    """True if nearly all values are around 0 and 255, with others between: two classes that were blurred."""
+    """True if nearly all values are around 0 and 255, with others between: a blurred binary mask."""
     counts = facts.histogram
     low = sum(count for value, count in counts.items() if 0 <= value <= _NEAR)
     high = sum(count for value, count in counts.items() if 255 - _NEAR <= value <= 255)
