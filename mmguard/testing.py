@@ -1,4 +1,4 @@
-"""Assertions for tests of a data pipeline, a loss, a model or a metric: with pytest, and with plain PyTorch.
+"""Assertions for tests of a data pipeline, a loss, a model or a metric, with pytest or plain PyTorch.
 
 They test properties of every valid training on small inputs, see ``docs/testing.md``. OpenMMLab is not needed.
 """

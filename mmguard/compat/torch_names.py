@@ -36,8 +36,7 @@ def is_fake(tensor: Tensor) -> bool:
 
 
 def outlives_call(tensor: Tensor) -> bool:
-    """Return True if ``tensor`` can be kept for the next call: not a fake tensor, and not inside a ``torch.func``
-    transform.
+    """Return True if ``tensor`` can be kept for the next call: it is not fake, nor from a ``torch.func`` transform.
 
     A tensor in a graph that ``torch.compile`` traces can be kept: it represents the real one.
     """

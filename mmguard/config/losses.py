@@ -28,9 +28,7 @@ class ClassWeights(NamedTuple):
 
 
 def class_weights(loss: Part) -> ClassWeights:
-    """Return the class weights of a loss, read from a file if it names one (relative to the working directory, as in
-    training). No code in the file is run.
-    """
+    """Return the class weights of a loss, without running code; a file is relative to the working directory."""
     given = loss.config.get('class_weight')
     if isinstance(given, str) and loss.scope == 'mmseg' and not given.lower().endswith(('.pkl', '.pickle')):
         try:

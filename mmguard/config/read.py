@@ -1,6 +1,4 @@
-"""Loading and reading of configs: a Python file that is not a config is refused before it runs; data files are never
-run.
-"""
+"""Loading and reading of configs: Python that is not a config is refused before it runs; data are never run."""
 
 from __future__ import annotations
 

@@ -200,9 +200,7 @@ class LossAgreement:
         return [RankLosses(*one) for one in zip(channel.ranks, (find_missing(one, whole) for one in layouts), files)]
 
     def _merge_layouts(self, layouts: Sequence[Layout]) -> Layout:
-        """Return the common layout of all ranks; without gradients (validation), only the losses that some rank has
-        now.
-        """
+        """Return the common layout of all ranks; without gradients (validation), only currently present losses."""
         if not torch.is_grad_enabled():
             return union(layouts)
         whole = union([*layouts, self._known])

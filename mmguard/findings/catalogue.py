@@ -54,9 +54,7 @@ def find_rule(code: str) -> Type[Rule]:
 
 
 def describe(rule: Type[Rule]) -> str:
-    """Return the output of `mmguard explain CODE`: what the rule finds, why it matters, an example, its limits, what to
-    do.
-    """
+    """Return the output of `mmguard explain CODE`: findings of the rule, reasons, an example, limits, advice."""
     parts = [
         f'{rule.code}  {rule.summary}',
         f'Why it matters: {rule.why}',

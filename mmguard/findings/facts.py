@@ -21,10 +21,10 @@ class MapFacts:
     Args:
         raw (dict[int, int]): Value as stored -> pixels.
         files_with (dict[int, int]): Value as stored -> files that contain it.
-        forms (dict[str, int]): Form of a file -> number of files: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``,
+        forms (dict[str, int]): Form -> number of files: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``,
             ``'float'``, ``'bool'``, ``'rgb'``, ``'rgba'``, ``'gray_alpha'``, ``'gray4'``, ``'gray2'``, ``'other'``.
         lossy (int): Files that were compressed with loss (JPEG).
-        loaded_otherwise (dict[str, int]): How the framework's loader changes what is stored -> files: ``'wrapped'``
+        loaded_otherwise (dict[str, int]): Change of the stored values by the framework's loader -> files: ``'wrapped'``
             (16 bits modulo 256), ``'colours'`` (palette or RGB read as colours), ``'scaled'`` (fewer than 8 bits
             stretched over 0 to 255), ``'truncated'`` (fractions cut off).
         at_edges (float, optional): Share of the invalid pixels at the border of two other values: with a lower and a

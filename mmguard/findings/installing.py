@@ -31,9 +31,7 @@ def describe_limits(limits: Tuple[str, str]) -> str:
 
 
 def find_command(module: str, stack: str, environment: EnvironmentFacts) -> Tuple[str, Tuple[str, str]]:
-    """Return the command that installs a module, and what it installs; for mmcv, the newest version that all frameworks
-    accept.
-    """
+    """Return the command that installs a module, and what it installs; for mmcv, the newest accepted version."""
     name = STACKS[stack][module][0]
     low, high = mmcv_limits(environment) if module == 'mmcv' else ('', '')
     if not (low or high):

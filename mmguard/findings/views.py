@@ -139,8 +139,7 @@ def normalize_name(name: str) -> str:
 
 
 def nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> Dict[str, str]:
-    """Name -> the one among ``known`` that is spelt most like it, or nothing. Of very many names none is looked for:
-    each would be compared with each.
+    """Map each name to the ``known`` name with the most similar spelling, or to nothing; skipped for very many names.
 
     Example:
         >>> nearest(['trafic light', 'boat'], ['traffic light', 'car'], 0.7)

@@ -60,7 +60,7 @@ def table_of_names(
     names: Sequence[str],
     categories: Sequence[str],
 ) -> Table:
-    """Return the table of objects given by class name; none is ignored.
+    """Return the table of objects with class names; none is ignored.
 
     Args:
         rows (Sequence): (index of the image, class name, corners) of each object.
@@ -87,7 +87,7 @@ def table_of_names(
 
 
 def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotations: AnnotationFacts) -> LabelFacts:
-    """Compute all facts of the columns; ``annotations`` is filled and becomes part of them.
+    """Compute all facts from the columns, and fill ``annotations``, which becomes part of them.
 
     Labels greater than or equal to ``num_classes`` are invalid.
     """
@@ -157,7 +157,7 @@ def find_repeated(values: np.ndarray) -> List[int]:
 
 
 def side_by_side(*columns: np.ndarray) -> np.ndarray:
-    """Return K columns (N,) as (N, K), each contiguous: conditions on whole rows take a third of the time."""
+    """Return K columns (N,) as (N, K), each contiguous, which makes conditions on whole rows three times as fast."""
     return np.array(columns).T
 
 
@@ -240,7 +240,7 @@ def _describe_boxes(table: Table, codes: np.ndarray, extents: np.ndarray, annota
 def _describe_convention(
     table: Table, looked_at: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts
 ) -> None:
-    """Count boxes that look like the boxes of another format."""
+    """Count boxes that appear to use another box format."""
     first, second = table.corners[:, :2], table.corners[:, 2:]
     with np.errstate(invalid='ignore', over='ignore'):
         if table.shows_size:

@@ -1,4 +1,4 @@
-"""``torch.nn.functional``'s cross entropies that no label can break."""
+"""``torch.nn.functional``'s cross entropies, robust against any label."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def cross_entropy_and_counts(
     on_invalid: str,
     counted: bool = True,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """Compute :func:`cross_entropy`, with counts for :func:`~mmguard.functional.sanitize.read_tally`."""
+    """Compute :func:`cross_entropy` and return its counts, for :func:`~mmguard.functional.sanitize.read_tally`."""
     check_reduction(reduction)
     check_on_invalid(on_invalid)
     check_int('ignore_index', ignore_index)

@@ -1,4 +1,4 @@
-"""Binary cross entropies of sigmoid scores and of instance masks that no label can break."""
+"""Binary cross entropies of sigmoid scores and instance masks, robust against any label."""
 
 from __future__ import annotations
 

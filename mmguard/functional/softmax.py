@@ -1,4 +1,4 @@
-"""Softmax cross entropy that no label can break."""
+"""Softmax cross entropy, robust against any label."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def softmax_cross_entropy(
 
 
 def _loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor], per_element: bool) -> Tensor:
-    """Compute the loss of each element, 0 if it takes no part, or their sum; float32 for weighted half scores."""
+    """Compute the loss of each element, 0 if it takes no part, or their sum; float32 for weighted half precision."""
     half = logits.dtype in HALF
     # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer match the
     # denominator, and large ones would be infinite.
@@ -98,7 +98,7 @@ def _loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor]
 def _denominator(
     sanitized: ClassTarget, class_weight: Optional[Tensor], kept: Tensor, ignored: Union[Tensor, int]
 ) -> Tensor:
-    """Sum the weights of the elements that are counted: their class weights, or 1 each."""
+    """Sum the weights of the elements in the denominator: their class weights, or 1 each."""
     if class_weight is None:
         return kept + ignored
     total = sanitized.weight(class_weight.float())

@@ -1,4 +1,4 @@
-"""Discovery of guards and their results: losses in a model, samples and tallies in a batch, guards in a pipeline."""
+"""Discovery of guards and their results: losses in a model, samples and tallies in a batch, guards in pipelines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def unwrap(model: Any) -> nn.Module:
 
 
 def built_loop(runner: Any, mode: str = 'train') -> Any:
-    """Return the loop of a mode; ``None`` if it is not built, which ``runner.train_loop`` and the like would do."""
+    """Return the loop of a mode; ``None`` if not built. Unlike ``runner.train_loop``, never build it."""
     from mmengine.runner import BaseLoop  # not above: importing it registers the hooks
 
     loop = getattr(runner, f'_{mode}_loop')
@@ -246,7 +246,7 @@ def _reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement]:
 
 
 def select_trained(data_batch: Any) -> List[Any]:
-    """Return the samples with labels: mmdet's semi-supervised detectors call those without ``unsup_...``."""
+    """Return the labelled samples: mmdet's semi-supervised detectors name the other ones ``unsup_...``."""
     samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
     if isinstance(samples, dict):
         samples = [part for name, part in samples.items() if not str(name).startswith('unsup')]

@@ -1,4 +1,4 @@
-"""The hook that reports what the guards did."""
+"""Hook that reports what the guards did."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class LabelGuardHook(Hook):
             raise LabelGuardError(describe_skipped_ratio(ratio, limit, worst), worst)
 
     def _show(self, runner: Any, at: Optional[int] = None) -> None:
-        """Make the LoggerHook, which comes next, show what was found since the last call.
+        """Pass what was found since the last call to the LoggerHook, which runs next.
 
         With ``at``, nothing is shown here: the visualizer gets it immediately, for this training iteration.
         """
@@ -365,7 +365,7 @@ def _sum_over_ranks(numbers: List[int]) -> List[int]:
 
 
 def _length_of(loader: Any) -> int:
-    """Return the iterations of an epoch; 0 for a stream."""
+    """Return the number of iterations per epoch; 0 for a stream."""
     try:
         return len(loader)
     except TypeError:

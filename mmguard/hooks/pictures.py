@@ -1,4 +1,4 @@
-"""Pictures of the worst files of a loop, for the visualizer of the run."""
+"""Pictures of a loop's worst files, for the run's visualizer."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _find(dataset: Any, names: Set[str], shorten: Callable[[str], str]) -> Dict[
 
 
 def draw(image: np.ndarray, label: Any, boxes: np.ndarray, values: Any) -> np.ndarray:
-    """Return the image with the invalid labels painted and boxes outlined. At most 1,024 pixels high and wide.
+    """Return the image with invalid labels painted and boxes outlined, at most 1,024 pixels high and wide.
 
     Shapes: ``image`` (height, width[, channels]), BGR; ``label`` (height, width); ``boxes`` (number, 4), two corners;
     the picture (height, width, 3), RGB, uint8.

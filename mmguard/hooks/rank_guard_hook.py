@@ -1,4 +1,4 @@
-"""The hook that keeps ranks in step."""
+"""Hook that keeps ranks in step."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class RankGuardHook(HookAroundTraining):
         raise _Skip
 
     def _keep(self, runner: Any, filled: Sequence[RankLosses]) -> None:
-        """Write to the log of the run, on rank 0, what any rank lacked."""
+        """Record in the run's log, on rank 0, what any rank lacked."""
         if dist.get_rank() == 0:
             run_log_of(runner).fill('train', self._place, filled)
             warn_of_problems(runner)
@@ -208,7 +208,7 @@ def _put_in(undo: ExitStack, owner: Any, name: str, method: Any) -> None:
 
 
 def _find_iteration_counters(runner: Any) -> Iterator[Tuple[Any, str]]:
-    """Yield the methods by which other hooks would count an iteration that was skipped."""
+    """Find the methods by which other hooks would count a skipped iteration."""
     for hook in runner.hooks:
         if getattr(hook, 'ema_model', None) is not None:
             yield hook.ema_model, 'update_parameters'  # would count this iteration's unchanged weights once more

@@ -24,7 +24,7 @@ CODES = ('MG225', 'MG251', 'MG201', 'MG208', 'MG230', 'MG253')
 
 
 def start_warnings(runner: Any) -> List[str]:
-    """Return a line for each misfit between the guards of a run and its model or data, with every place to change.
+    """Return a line for each mismatch between the guards of a run and its model or data, with all places to change.
 
     A run that was built from objects only has no config, and gets none.
     """

@@ -129,7 +129,7 @@ def group_of(head: Head, kind: str) -> Optional[str]:
 
 
 def spaces_of_head(head: Head) -> Iterator[Space]:
-    """Yield the labels that a head takes: of one kind, of both, or none."""
+    """Yield the labels that a head accepts: of one kind, both, or none."""
     if not takes_labels(head):
         return
     group = group_of(head, 'pixels')
@@ -157,7 +157,7 @@ def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str
 
 
 def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
-    """Return the smallest space of the most telling group."""
+    """Return the smallest space in the most relevant group."""
     for group in GROUPS[kind]:
         found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
         if found:
@@ -209,7 +209,7 @@ def _int(value: Any) -> Optional[int]:
 
 
 class _Built:
-    """A module, read like a part of a config."""
+    """A module with the interface of a config part."""
 
     def __init__(self, path: str, module: Any) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""Record that flows from file to log: labels seen, skipped, remapped and mapped, and their file; and its exception."""
+"""Record of label elements seen, skipped, remapped and mapped in a file; and the exception for invalid labels."""
 
 from __future__ import annotations
 

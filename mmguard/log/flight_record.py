@@ -1,4 +1,4 @@
-"""The flight record: the last batches of a training and how it ended, written and read."""
+"""Flight record: the last batches of a training and how it ended."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ _LARGEST = 1 << 10
 
 @dataclass
 class FlightSample:
-    """A sample of a batch: its file, by its path and relative to its data root, and what guards found.
+    """A sample of a batch: its absolute and relative path, and the tallies of guards.
 
     Args:
         path, source (str): Empty if not recorded.
@@ -180,7 +180,7 @@ class Flight:
 
 @dataclass
 class _Entry:
-    """A line, with some of these fields."""
+    """A line of the record; each has only some of these fields."""
 
     rank: Optional[Rank] = None
     iter: Optional[int] = None

@@ -1,4 +1,4 @@
-"""Statistics of a loop: sums, and the counts of every label file."""
+"""Statistics of a loop: sums, and counts of every label file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLEAN = -1
 
 
 class PerFileStats:
-    """Counts of every file that was seen; a million offending files take less than 200 MB.
+    """Counts of every file seen; a million offending files take less than 200 MB.
 
     The values of files far from the worst are dropped first; names and counts stay.
     """
@@ -80,7 +80,7 @@ class PerFileStats:
         return [self._tally(kind, name) for _, name in heapq.nsmallest(number, found)]
 
     def number(self, kind: str) -> int:
-        """Count the files with something of that kind skipped or remapped."""
+        """Return the number of files with anything of that kind skipped or remapped."""
         return int(np.count_nonzero(self._sums(kind)))
 
     def merge(self, other: PerFileStats) -> None:
@@ -91,7 +91,7 @@ class PerFileStats:
                 self._index_of(name)
 
     def _index_of(self, name: str) -> int:
-        """Return the index of an offending file, a new one the first time."""
+        """Return the index of an offending file, assigned on first use."""
         folder, base = _split(name)
         indices = self._indices.setdefault(folder, {})
         if indices.get(base, _CLEAN) == _CLEAN:
@@ -138,7 +138,7 @@ class PerFileStats:
 
 
 def _hash_offence(tally: Tally) -> int:
-    """Hash the values of an offence; 0 if it has faults of boxes, which the log always repeats."""
+    """Hash the values of an offence; return 0 for box faults, which the log never abbreviates."""
     if tally.reasons.keys() - {LABEL_REASON}:
         return 0
     is_single = len(tally.values) == 1 and not tally.other_values
@@ -160,7 +160,7 @@ def _lengthen(column: array[int], index: int) -> None:
 
 @dataclass
 class LoopStats:
-    """Statistics of a loop: sums, every file with its counts, and what is not reported yet.
+    """Statistics of a loop: sums, counts of every file, and unreported iterations.
 
     Args:
         roots (list[str]): Data roots; files are named relative to them.
@@ -186,11 +186,11 @@ class LoopStats:
             self.files.see(self.shorten(source))
 
     def add(self, stats: Stats) -> None:
-        """Add an iteration; it is pending until the next report."""
+        """Add an iteration, which is pending until the next report."""
         self.pending = stats if self.pending is None else self.pending + stats
 
     def report(self) -> Tuple[Stats, Dict[str, Any]]:
-        """Move what is pending into the sums, and return it with its line of the log (empty without an offence)."""
+        """Move the pending statistics into the sums, and return them with their log line (empty without an offence)."""
         stats, self.pending = Stats() if self.pending is None else self.pending, None
         self.sums += stats.totals()
         if not stats:
@@ -222,12 +222,12 @@ class LoopStats:
         return relative_to(source, self.roots)
 
     def worst(self, kind: str, number: int) -> List[Tally]:
-        """Return the files with the most skipped or remapped elements, under paths that an editor can open."""
+        """Return the files with the most skipped or remapped elements, with openable paths."""
         found = self.files.worst(kind, number)
         return [replace(tally, source=path_of(str(tally.source), self.roots)) for tally in found]
 
     def totals(self) -> Stats:
-        """Return the sums of what was reported."""
+        """Return the sums of all reported iterations."""
         return replace(self.sums, files=len(self.files), offending_files=self.files.offending)
 
     @property

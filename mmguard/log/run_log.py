@@ -168,7 +168,7 @@ class RunRecord:
             self.write()
 
     def see(self, mode: str, place: Dict[str, int]) -> None:
-        """Record the iteration that a loop has reached, as in the lines of the log."""
+        """Record the iteration that a loop has reached, numbered as in the log's lines."""
         self._run['modes'][mode].update(place)
         if time.monotonic() - self._written >= EVERY:
             self.write()
@@ -196,7 +196,7 @@ class RunRecord:
 
 
 class _Mode:
-    """The loops of one mode: those that ended, and the running one.
+    """The loops of one mode: the finished ones, and the running one.
 
     Args:
         record (dict): The record of the mode, which has the last iteration.

@@ -1,4 +1,4 @@
-"""Selection and guarding of losses, for a config (``apply``) and for a built model."""
+"""Selection of losses to guard, for a config (``apply``) or a built model, and their replacement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_LABELS = ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
 
 
 class Selection(NamedTuple):
-    """Decision how a loss is guarded.
+    """Decision on how to guard a loss.
 
     Attributes:
         is_cross_entropy (bool): True if it is replaced by GuardedCrossEntropyLoss.
@@ -38,7 +38,7 @@ class Selection(NamedTuple):
 
 
 def select(cls: type, scope: str = '') -> Selection:
-    """Decide how a loss of a class is guarded.
+    """Decide how to guard a loss.
 
     Args:
         cls (type): Class of the loss.
@@ -121,7 +121,7 @@ def guard_model(model: nn.Module) -> GuardedModel:
 
 
 def _losses_of(owner: nn.Module, path: str = '', is_loss: bool = False) -> Iterator[_Place]:
-    """Yield the places of all losses outside of guards; a shared loss at each of its places."""
+    """Yield the paths of all losses outside of guards; for a shared loss, each of its paths."""
     for key, child in owner._modules.items():
         if child is None or isinstance(child, CountsLabels):
             continue

@@ -1,4 +1,4 @@
-"""Running counts of a loss: on the device until they are read, and reported when the process ends."""
+"""Running counts of a loss, kept on the device until read, and reported when the process ends."""
 
 from __future__ import annotations
 

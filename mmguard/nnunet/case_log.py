@@ -1,4 +1,4 @@
-"""Reports of a guarded nnU-Net trainer: a line for the reader, a JSON line for the report, sums at the end."""
+"""Reports of a guarded nnU-Net trainer: lines on the console, JSON lines for the report, sums at the end."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _iteration_line(mode: str, place: Dict[str, int], stats: Stats) -> str:
 
 
 def _tally_of(stats: Stats) -> Tally:
-    """Return the counts of the transforms, or, if they found nothing, of the loss."""
+    """Return the transforms' counts, or if they found nothing, the loss's."""
     pixels = stats.kinds['pixels']
     return pixels if pixels or not stats.losses else sum(stats.losses.values(), Tally())
 
@@ -192,5 +192,5 @@ def _describe_treatment(stats: Stats) -> str:
 
 
 def raw_folder_of(dataset_name: str, raw: Optional[str]) -> str:
-    """Return the folder of a raw data set, as a reader can type it."""
+    """Return the folder of a raw data set in a form that can be typed."""
     return os.path.join(raw or '$nnUNet_raw', dataset_name)

@@ -1,4 +1,4 @@
-"""Shell line that tells nnU-Net where the guarded trainer is."""
+"""Shell line that makes nnU-Net find the guarded trainer."""
 
 from __future__ import annotations
 

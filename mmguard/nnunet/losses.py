@@ -1,4 +1,4 @@
-"""nnU-Net's losses over valid voxels only: each shell calls the stock parts with what to leave out."""
+"""nnU-Net's losses over valid voxels only; each wrapper tells the stock parts what to leave out."""
 
 from __future__ import annotations
 

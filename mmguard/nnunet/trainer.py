@@ -1,4 +1,4 @@
-"""nnU-Net trainers that no label can break."""
+"""nnU-Net trainers that accept any label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offset and flip between what is drawn into an image and into its label."""
+"""Offset and flip between the figures drawn into an image and its label."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLIPS: Dict[str, Tuple[int, ...]] = {'': (), 'left-right': (1,), 'top-bottom': (
 
 
 def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarray] = None) -> Optional[str]:
-    """Say how an image must be flipped and shifted to resemble a figure most.
+    """Describe how an image must be flipped and shifted to match a figure best.
 
     The sign of the correlation does not matter: Invert and Solarize turn it.
 
@@ -127,7 +127,7 @@ def find_third_values(label: np.ndarray, ignored: Sequence[int] = (255,)) -> Tup
 
 
 def draw_boxes(rng: np.random.Generator, height: int, width: int, dots: bool = False) -> List[Box]:
-    """Return a few boxes that do not overlap, one in each of six of nine cells; ``dots``: all of the size of a dot."""
+    """Return a few boxes without overlap, one in each of six of nine cells; ``dots``: all of the size of a dot."""
     boxes = []
     for cell in rng.permutation(9)[:6]:
         top, left = (cell // 3) * height / 3, (cell % 3) * width / 3

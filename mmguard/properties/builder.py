@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
 
 
 class Builder(Worker):
-    """Process that builds and calls parts of configs, and remembers the results.
+    """Process that builds and calls parts of configs, and caches the results.
 
     Args:
         seconds (float): Time for all calls together.

@@ -1,4 +1,4 @@
-"""Evaluation: training and validation see the same labels, and the evaluator gives full marks to the truth."""
+"""Properties of the evaluation: same labels as in training, and full marks for the ground truth."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PER_INSTANCE = 1000
 
 
 def check_labels(program: Program) -> List[Result]:
-    """Compare class names, and the labels of values or categories, in the data sets of both splits."""
+    """Compare class names, and the labels of values or categories, between the data sets of both splits."""
     train, results = program.leaves('train'), []
     for number, one in enumerate(train):
         subject = type(one).__name__ if len(train) == 1 else f'{type(one).__name__} {number}'
@@ -59,7 +59,7 @@ def check_labels(program: Program) -> List[Result]:
 
 
 def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there: str) -> str:
-    """Say which is the first label with two names; empty: no label has two, or one side has no names."""
+    """Name the first label with two names; empty if no label has two, or one side has no names."""
     if not ours or not theirs or tuple(ours) == tuple(theirs):
         return ''
     at = next((n for n, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), min(len(ours), len(theirs)))
@@ -68,7 +68,7 @@ def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there:
 
 
 def _judge_labels(subject: str, found: Dict[str, Tuple[Optional[int], Optional[int]]], names: Sequence[str]) -> Result:
-    """Compare the labels that values or categories get in the training and in the validation, if both are known."""
+    """Compare the labels of values or categories in training and validation, if both are known."""
     known = {value: pair for value, pair in found.items() if None not in pair}
     if not known:
         return not_tested(subject, 'both data sets say the label of no category, and load no label map of one value')
@@ -124,7 +124,7 @@ def _values_of(dataset: Any) -> Set[int]:
 
 @once
 def label_for(program: Program, split: str, number: int, value: int) -> Optional[int]:
-    """Return what the pipeline of a data set makes of a label map of one value; ``None`` where it does not load it."""
+    """Return the label that a data set's pipeline makes of a label map of one value; ``None`` if it loads none."""
     dataset = program.leaves(split)[number]
     known = dataset.get_data_info(0)
     like = _read_label_file(dataset, known)
@@ -172,7 +172,7 @@ def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, 
 
 
 def _translate(program: Program, labels: Sequence[int]) -> List[int]:
-    """Return the labels that the training gives the categories of labels of the validation."""
+    """Return the training labels of the categories of validation labels."""
     names = {label: name for name, label in _labels_by_name(program.leaves('val')[0]).items()}
     trained = _labels_by_name(program.leaves('train')[0])
     if any(names.get(label) not in trained for label in labels):
@@ -224,7 +224,7 @@ def _decode_mask(outline: Any, height: int, width: int) -> torch.Tensor:
 
 
 def _check_names(metric: Any) -> List[Result]:
-    """Compare class names in a metric, or in its file, with the data set's: marks stay full under a swap."""
+    """Compare class names in a metric, or in its file, with the data set's: marks stay full if both are swapped."""
     names = tuple(map(str, (metric.dataset_meta or {}).get('classes') or ()))
     subject, results = f'{type(metric).__name__}, class names', []
     for where, theirs in _name_lists(metric, names):
@@ -237,7 +237,7 @@ def _check_names(metric: Any) -> List[Result]:
 
 
 def _name_lists(metric: Any, names: Tuple[str, ...]) -> List[Tuple[str, Tuple[str, ...]]]:
-    """Return the lists of class names that a metric holds, each with where it is."""
+    """Return the lists of class names in a metric, each with its place."""
     lists = []
     for key, value in vars(metric).items():
         cats = getattr(value, 'cats', None)
@@ -253,7 +253,7 @@ def _name_lists(metric: Any, names: Tuple[str, ...]) -> List[Tuple[str, Tuple[st
 
 
 class Marks(NamedTuple):
-    """Full marks of a metric, the ends of the names of its values, what predicts the truth, and a package."""
+    """Full marks of a metric: their value, the suffixes of its keys, the predictor of the truth, and a package."""
 
     full: float = 1.0
     keys: Sequence[str] = ()
@@ -272,7 +272,7 @@ MARKS: Dict[str, Marks] = {
 
 
 def check_marks(program: Program) -> List[Result]:
-    """Give each metric of the validation the truth as predictions; compare its class names with the data set's."""
+    """Evaluate each validation metric on the ground truth; compare its class names with the data set's."""
     results: List[Result] = []
     for number, node in enumerate(program.metric_nodes()):
         cls = class_of(node['type'], 'METRICS', str(program.config.get('default_scope') or ''))

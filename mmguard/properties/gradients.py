@@ -1,4 +1,4 @@
-"""Gradients of scores: each label raises its own output and no other, and ignored elements weigh nothing."""
+"""Gradients of scores: each label raises only its own output, and ignored elements have no weight."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mmguard.properties.worker import Failure
 
 
 def check_outputs(program: Program) -> List[Result]:
-    """Train on each of a few classes, and see which output the gradient raises."""
+    """Train on each of a few classes, and check which output the gradient raises."""
     names = program.class_names()
     results = _check_names(names, program.num_classes) + _check_things(program)
     classes = program.some_classes()
@@ -82,7 +82,7 @@ def _sum_gradients(program: Program, classes: List[int], seed: int) -> Dict[str,
 
 
 def _sum_outputs(program: Program, gradient: Tensor, head: Any, is_map: bool) -> Optional[Tensor]:
-    """Sum up what a gradient raises, by output; ``None`` where the scores have no axis of outputs."""
+    """Sum a gradient by output; ``None`` if the scores have no axis of outputs."""
     gradient = gradient.clamp(max=0)  # what it lowers differs with the anchors that are chosen
     classes = program.num_classes
     outputs = getattr(head, 'cls_out_channels', classes)
@@ -107,7 +107,7 @@ def _check_names(names: Tuple[str, ...], outputs: int) -> List[Result]:
 
 
 def _check_things(program: Program) -> List[Result]:
-    """Compare the number of things of panoptic heads, their first labels, with the order of the class names."""
+    """Compare the number of things in panoptic heads, which come first, with the order of the class names."""
     try:
         known = program.dataset('train').metainfo
     except Exception:  # the data are not here
@@ -125,7 +125,7 @@ def _check_things(program: Program) -> List[Result]:
 
 
 def check_ignored(program: Program) -> List[Result]:
-    """Ignore the left half of images, and look at the gradients of the scores there, loss by loss."""
+    """Ignore the left half of images, and check the gradients of the scores there, for each loss."""
     results = _check_boxes(program) if program.kind == 'instances' else []
     heads = find_pixel_heads(program) if program.has_label_map else {}
     if not heads and not results:
@@ -177,7 +177,7 @@ def _judge_share(subject: str, where: str, share: float, gradient: Tensor) -> Re
 
 
 def _check_boxes(program: Program) -> List[Result]:
-    """Ignore a box that covers the left half, for heads on anchors whose assigner is asked to ignore."""
+    """Ignore a box over the left half, for anchor-based heads whose assigner supports ignored boxes."""
     heads = {
         name: module
         for name, module in program.model().named_modules()
@@ -199,7 +199,7 @@ def _check_boxes(program: Program) -> List[Result]:
 
 
 def _train_levels(program: Program, heads: Dict[str, Any], is_ignored: bool) -> Dict[str, Tensor]:
-    """Return the gradients of the scores of the finest level, where anchors are smaller than the box."""
+    """Return the gradients of the scores at the finest level, where anchors are smaller than the box."""
     side = 2 * program.side()
     box = (side * 0.6, side * 0.3, side * 0.9, side * 0.7)
     samples = [program.instances([box], [0], side, seed) for seed in (0, 1)]

@@ -55,7 +55,7 @@ def check_weights(program: Program) -> List[Result]:
 
 
 def _grow_weights(program: Program) -> None:
-    """Build a program with one more entry in all class weights; raise its exception if it does not train, either."""
+    """Build a program with one more entry in all class weights; raise its exception if it fails to train."""
     tree = program.config.to_dict()
     for _, node in walk(tree['model']):
         if isinstance(node.get('class_weight'), (list, tuple)):
@@ -186,7 +186,7 @@ def _measure_ignored(program: Program) -> float:
 
 
 def _check_crowds(program: Program) -> List[Result]:
-    """Report how crowds are used: anchors in them train as background unless the assigner ignores them."""
+    """Report the use of crowds: anchors in them train as background unless the assigner ignores them."""
     objects = [one for leaf in program.leaves('train') for one in walk_objects(leaf, ANNOTATED)]
     crowds = sum(bool(one.get('ignore_flag')) for one in objects)
     results = []

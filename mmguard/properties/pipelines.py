@@ -43,7 +43,7 @@ LISTED = 20_000
 
 
 class Seen(NamedTuple):
-    """Image of shape (H, W, C) after a step, and kind of label -> what it shows there, of shape (H, W)."""
+    """Image of shape (H, W, C) after a step, and kind of label -> its content, of shape (H, W)."""
 
     step: str
     image: np.ndarray
@@ -77,7 +77,7 @@ def check_moves(program: Program) -> List[Result]:
 
 
 def _name_keypoints(program: Program) -> List[Result]:
-    """Say that keypoints of the annotations are not tested: mmdet's pipelines do not load them."""
+    """Note that keypoint annotations are not tested: mmdet's pipelines do not load them."""
     for leaf in program.leaves('train'):
         objects = getattr(getattr(leaf, 'coco', None), 'anns', None) or dict(enumerate(walk_objects(leaf, DRAWN_LOADS)))
         if any(one.get('keypoints') for one in objects.values()):
@@ -106,7 +106,7 @@ def _trace(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
 
 
 def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
-    """Draw a figure in place of an image and its labels, as soon as both are loaded. Returns True if it did."""
+    """Draw a figure in place of an image and its labels, once both are loaded. Return True if drawn."""
     if not isinstance(results, dict) or results.get(_DRAWN) or not isinstance(results.get('img'), np.ndarray):
         return False
     image, label = results['img'], results.get('gt_seg_map')
@@ -137,7 +137,7 @@ def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
 
 
 def _replace_instances(results: Dict[str, Any], boxes: List[Box], height: int, width: int) -> None:
-    """Put boxes in place of the annotated ones, with their labels, flags and masks."""
+    """Replace the annotated boxes, with their labels, flags and masks."""
     known, tensor = results.get('gt_bboxes'), torch.tensor(boxes, dtype=torch.float32)
     if known is not None:
         is_typed = torch.is_tensor(known) or hasattr(known, 'tensor')
@@ -150,7 +150,7 @@ def _replace_instances(results: Dict[str, Any], boxes: List[Box], height: int, w
 
 
 def look(step: str, results: Any) -> List[Seen]:
-    """Return image and labels of a sample, packed or not; an empty list where it has none."""
+    """Return image and labels of a sample, packed or not; an empty list if it has none."""
     if not isinstance(results, dict):
         return []
     image, label, instances = results.get('img'), results.get('gt_seg_map'), {}  # type: Any, Any, Any
@@ -191,7 +191,7 @@ def _run_preprocessor(program: Program, sample: Any) -> List[Seen]:
 
 
 def _judge(kind: str, steps: List[Seen], ignored: Tuple[int, ...]) -> Optional[Result]:
-    """Compare image and label at the end; where they differ, name the first step after which they stay different."""
+    """Compare image and label at the end; if they differ, name the first step after which they stay different."""
     named = None
     for seen in reversed(steps):
         found = describe_difference(seen.image, seen.figures[kind], kind, kind == _MAP, ignored)
@@ -205,7 +205,7 @@ def _judge(kind: str, steps: List[Seen], ignored: Tuple[int, ...]) -> Optional[R
 
 
 def check_samples(program: Program) -> List[Result]:
-    """Load samples of the training several times, those of the validation once."""
+    """Load samples of the training several times, and those of the validation once."""
     results = []
     for split, loads in (('train', LOADS), ('val', 1)):
         try:
@@ -274,7 +274,7 @@ def _is_other(asked: Dict[str, Any], sample: Any) -> bool:
 
 
 def _describe_filtered(leaf: Any, subject: str) -> List[Result]:
-    """Say how many samples filter_cfg leaves out."""
+    """Return how many samples filter_cfg leaves out."""
     if not getattr(leaf, 'filter_cfg', None) or getattr(leaf, 'test_mode', False) or len(leaf) > LISTED:
         return []
     try:

@@ -14,7 +14,7 @@ class Unavailable(Exception):
 
 
 class NoSamples(Unavailable):
-    """Absence of samples in a data set."""
+    """A data set without samples."""
 
 
 class Result(NamedTuple):

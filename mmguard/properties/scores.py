@@ -1,4 +1,4 @@
-"""Scores of heads, the losses that train them, and the gradients between both."""
+"""Scores of heads, the losses trained on them, and the gradients in between."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Call(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """Tensor number n returned by a head and trained directly by a loss, with its gradient."""
+    """Tensor number n returned by a head that a loss trains directly, with its gradient."""
 
     head: str
     number: int
@@ -56,7 +56,7 @@ class Trained(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Trace of one backward pass: the losses in their order, those not finite, the parameters with a gradient."""
+    """Trace of one backward pass: the losses in order, those not finite, and the parameters with a gradient."""
 
     names: Tuple[str, ...]
     infinite: Tuple[str, ...]
@@ -67,7 +67,7 @@ class Reached(NamedTuple):
         return f'not finite: {", ".join(self.infinite)}' if self.infinite else ''
 
     def describe_lack(self, other: Reached) -> str:
-        """Describe what another batch lacks, such as one without targets; empty: nothing."""
+        """Describe what another batch lacks, such as one without targets; empty if nothing."""
         if other.infinite:
             return other.describe_infinite()
         if other.names != self.names:
@@ -87,7 +87,7 @@ def reach(
     compute: Callable[[], Mapping[str, Tensor]],
     add: Callable[[Mapping[str, Tensor]], Tensor] = total,
 ) -> Reached:
-    """Compute the losses of a batch, add them up, and trace the backward pass."""
+    """Compute and add up the losses of a batch, and trace the backward pass."""
     model.zero_grad(set_to_none=True)
     try:
         seed_all(0)
@@ -142,7 +142,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any], side: int = 0) -> List[Trained]:
-    """Return what each loss of a batch trains directly: no other tensor depends on it that the loss reaches later.
+    """Return the tensors that each loss of a batch trains directly, not through later tensors.
 
     If a head computes its features from earlier scores (OCRNet, PointRend, K-Net), their gradient tells nothing about
     the loss.
@@ -198,7 +198,7 @@ def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
 
 
 def measure_ignored_share(gradient: Tensor) -> float:
-    """Return the largest gradient in the left, ignored half as a share of the right half's; -1: too few columns."""
+    """Return the largest gradient in the left, ignored half as a share of the right half's; -1 with too few columns."""
     half = gradient.shape[-1] // 2
     if half <= MARGIN:
         return -1.0

@@ -1,4 +1,4 @@
-"""List of the properties, and the call that tests one in the process of the program."""
+"""List of the properties, and the function that tests one in the program's process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BUILT = 0.5
 
 
 class Tested(NamedTuple):
-    """Record of a property: the worst outcome, and a result for each part that it is about, the broken ones first."""
+    """Record of a property: the worst outcome, and a result per part, the broken ones first."""
 
     name: str
     summary: str
@@ -49,14 +49,14 @@ class Tested(NamedTuple):
 def run_property(
     worker: Worker, tree: Mapping[str, Any], name: str, seconds: float, samples: int = 8, device: str = 'cpu'
 ) -> Tested:
-    """Test a property of a config in a worker; a crash, a hang or the end of its time makes it *not tested*.
+    """Test a property of a config in a worker; a crash, hang or timeout makes it *not tested*.
 
     Args:
-        worker (Worker): Keeps what is built for the next property.
+        worker (Worker): Keeps the built program for the next property.
         tree (dict): The config as plain dicts, lists and values.
         name (str): A key of ``PROPERTIES``.
-        seconds (float): Time that it may take.
-        samples (int): Samples of each data set that it may load.
+        seconds (float): Time limit.
+        samples (int): Maximum number of samples per data set.
         device (str): Device of the model.
     """
     test, summary = PROPERTIES[name]
@@ -68,7 +68,7 @@ def run_property(
 def run_properties(
     worker: Worker, tree: Mapping[str, Any], names: Sequence[str], seconds: float, samples: int = 8, device: str = 'cpu'
 ) -> Iterator[Tested]:
-    """Test properties in equal shares of the time, so that none takes the time of the others.
+    """Test properties in equal shares of the time, so that no property uses up another's time.
 
     The program is built first. Properties whose time is up are tested once more, in the time that is left at the end.
     """
@@ -101,7 +101,7 @@ def _out_of_time(seconds: float) -> Result:
 
 
 def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, ends: float) -> List[Result]:
-    """Test a property: in the process of the program, which it keeps by ending before it is ended."""
+    """Test a property in the program's process, and return in time so that the process is kept."""
     from mmguard.properties.program import program_of
 
     module, _, function = test.partition('.')

@@ -1,4 +1,4 @@
-"""Worker process for a program of the user: limited in time and memory, silent, without network."""
+"""Worker process for a user's program: limited in time and memory, silent, without network."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Failure(NamedTuple):
 
     @classmethod
     def describe(cls, error: BaseException) -> Failure:
-        """Describe an exception, with its last line in code of the user: no installed package, no standard library."""
+        """Describe an exception, with its last line in the user's code: no installed package, no standard library."""
         place = ''
         for frame in traceback.extract_tb(error.__traceback__):
             file = os.path.abspath(frame.filename)
@@ -135,7 +135,7 @@ class Worker:
         return replies[0]
 
     def close(self) -> None:
-        """End the process and all that it started."""
+        """End the process and all processes that it started."""
         if self._process is not None:
             family = _find_family(self._process.pid)
             with contextlib.suppress(OSError, AttributeError):
@@ -304,7 +304,7 @@ _made: Set[str] = set()
 
 
 def _keep_files(event: str, args: Any) -> None:
-    """Refuse to remove, replace or change files that the program did not make: some metrics empty their folder."""
+    """Refuse to remove, replace or change files that the program did not create: some metrics empty their folder."""
     if event == 'open':
         # Where a folder is opened for writing, it is for a file without a name.
         if isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR) and not os.path.isdir(args[0]):
@@ -323,7 +323,7 @@ def _keep_files(event: str, args: Any) -> None:
 
 
 def _change(path: Any) -> None:
-    """Remember what is made; refuse to change what was there."""
+    """Record created files; refuse to change existing ones."""
     if isinstance(path, int):
         return
     folder, name = os.path.split(os.path.abspath(os.fsdecode(path)))

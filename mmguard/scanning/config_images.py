@@ -1,4 +1,4 @@
-"""Data sets of an mmpretrain config: the labels of their images."""
+"""Data sets in an mmpretrain config, and their image labels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
 
 
 def _open(part: Part) -> Any:
-    """Build the data set without its pipeline, lazily and without a download."""
+    """Build the data set lazily, without its pipeline and without downloading."""
     cls = part.cls
     if cls is None:
         raise ValueError(f'{part.name} is not registered here: is its package installed, and in custom_imports?')

@@ -1,4 +1,4 @@
-"""Data sets of an mmdet config, found without building them: the files they read, and how."""
+"""Data sets in an mmdet config, found without building them: their files, and how they read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data sets of an mmseg config, and a few of their label maps as its own loader returns them."""
+"""Data sets in an mmseg config, and a few of their label maps as loaded by its own loader."""
 
 from __future__ import annotations
 
@@ -46,8 +46,7 @@ def ask_loader(
     settings: MapSettings,
     root: Optional[str] = None,
 ) -> LoaderFacts:
-    """Take all samples of a built data set, with its pipeline run up to loading the annotations, and compare their
-    values with those that the scan reads from the files."""
+    """Load all samples of a built data set up to their annotations, and compare their values with the scan's."""
     from mmengine.dataset import Compose
     from mmseg.registry import TRANSFORMS
 
@@ -88,7 +87,7 @@ def _load_values(dataset: Any, place: int) -> Dict[int, int]:
 
 
 def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Callable[[], Mapping[int, int]]) -> None:
-    """Load a sample, and compare its values with those that the scan counts in its file."""
+    """Load a sample, and compare its values with the scan's counts for its file."""
     try:
         loaded = load()
     except Exception as error:  # a user's class may raise anything
@@ -171,7 +170,7 @@ def _strip_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 class _Loading(NamedTuple):
-    """Changes that a pipeline makes to the values of a label map before anything else."""
+    """Changes that a pipeline makes to the values of a label map first."""
 
     loader: str
     backend: str
@@ -271,7 +270,7 @@ def _places(dataset: Any) -> str:
 
 
 def _build(config: Mapping[str, Any]) -> Any:
-    """Build a data set as in training, but without its pipeline, and let it list its files."""
+    """Build a data set as in training but without its pipeline, and let it list its files."""
     import mmseg.datasets  # noqa: F401  registers the classes
     from mmengine.dataset import BaseDataset
     from mmseg.registry import DATASETS

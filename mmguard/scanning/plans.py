@@ -1,4 +1,4 @@
-"""Plan of a scan: the data sets of a config, or those that the format of a target finds."""
+"""Plan of a scan: the data sets of a config, or those detected in a target."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Plan:
     format: Optional[Format] = None  #: Format of the target; ``None`` if it is a config.
 
     def source(self, name: str) -> Optional[Source]:
-        """Return the data set of a name."""
+        """Return the data set with a name."""
         return next((source for source in self.sources if source.name == name), None)
 
 
@@ -111,7 +111,7 @@ def _plan_file(target: str, options: ScanOptions) -> Plan:
 
 
 def _plan_detr(target: str, options: ScanOptions) -> Plan:
-    """Plan the JSON files named by a YAML of RT-DETR, D-FINE or DEIM, with the labels that it makes of them."""
+    """Plan the JSON files named by a YAML of RT-DETR, D-FINE or DEIM, with the labels that it assigns."""
     said = read_detr_yaml(target)
     options = replace(
         options,
@@ -213,7 +213,7 @@ def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> P
 
 
 def _add_once(plan: Plan, source: LabelSet) -> None:
-    """Add a source that has files; skip a test split that is the same as the validation split."""
+    """Add a source that has files; skip a test split that equals the validation split."""
     same = next((one for one in plan.sources if source.files and getattr(one, 'files', None) == source.files), None)
     if same is not None:
         same.name += f', {source.name}'

@@ -1,4 +1,4 @@
-"""Mappers: a process per core of one machine, or the workers of dask.distributed on several."""
+"""Mappers: one process per core on one machine, or dask.distributed workers on several."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PER_CORE = 2
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores available to this process."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
@@ -38,7 +38,7 @@ def cores() -> int:
 
 
 def local_mapper(processes: Optional[int] = None) -> Mapper:
-    """Return the mapper of this machine: processes, by default one per core, or none where one is enough."""
+    """Return the mapper for this machine: by default one process per core, or none if one is enough."""
     number = processes or cores()
     return scan_here if number == 1 else LocalProcesses(number)
 

@@ -108,7 +108,7 @@ def run_plan(
 
 
 def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True) -> None:
-    """Leave out the edits of a config that break what they touch; without ``verify`` say that they are not verified."""
+    """Leave out config edits that break the affected parts; without ``verify``, mark edits as unverified."""
     if plan.tree is not None:
         with verifier_of(plan.tree, plan.options.run_code, verify) as verifier:
             for result in results:
@@ -161,7 +161,7 @@ def offers_of(results: Sequence[SetResult]) -> List[Offer]:
 def _read_again(
     plan: Plan, result: SetResult, config: Optional[ReadConfig], options: Mapping[str, Any], files: FileChanges
 ) -> Optional[LabelFacts]:
-    """Return the labels of a data set as they will be with another config, other options or changed files."""
+    """Return the labels of a data set with another config, other options or changed files."""
     if any(is_url(path) for path, _ in files):
         return None  # fix does not write them
     known = plan.source(result.name)
@@ -179,7 +179,7 @@ def _read_again(
 
 
 def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
-    """Return the contents of label files as `mmguard fix` would write them with its options.
+    """Return the contents of label files as `mmguard fix` would write them.
 
     Raises:
         NotTried, CannotCorrect, OSError: A file cannot be corrected, or it would take too long.

@@ -1,4 +1,4 @@
-"""Files in a zip, none of which is larger than it says, or leads out of it."""
+"""Files in a zip archive, with their sizes and names checked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEEPEST = 64
 
 
 class _Bounded:
-    """A file that is read in bounded parts: a zip says itself how long its list of members is."""
+    """A file read in bounded parts: a zip itself states how long its list of members is."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -39,7 +39,7 @@ class _Bounded:
 
 
 class Archive:
-    """A zip; one that is damaged, or has too many members, is refused."""
+    """A zip archive; damaged ones, and ones with too many members, are refused."""
 
     def __init__(self, file: BinaryIO, place: str) -> None:
         try:
@@ -68,7 +68,7 @@ class Archive:
         return self._folders[folder]
 
     def look_at(self, path: str) -> Optional[Object]:
-        """Return what a path leads to; ``None`` where there is nothing."""
+        """Return the entry at a path; ``None`` if it does not exist."""
         if path in self._folders:
             return Object(True, 0, None)
         folder, _, name = path.rpartition('/')
@@ -76,13 +76,13 @@ class Archive:
         return None if entry is None or entry.stamp is None else Object(False, entry.stamp[0], entry.stamp)
 
     def entries(self, path: str) -> List[Entry]:
-        """Return what a folder holds, by name."""
+        """Return the entries of a folder by name."""
         if path not in self._folders:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return [entry for _, entry in sorted(self._folders[path].items())]
 
     def read(self, path: str, start: int, end: int) -> bytes:
-        """Return the bytes of a member from start to end, fewer where it is shorter."""
+        """Return the bytes of a member from start to end; fewer if it is shorter."""
         with self._opened(path) as member:
             member.seek(start)
             return member.read(end - start)

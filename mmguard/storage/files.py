@@ -1,4 +1,4 @@
-"""Files by their path: on a disk of this machine, or at a URL."""
+"""Files by path, on a disk of this machine or at a URL."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ _listings: OrderedDict[str, Dict[str, Entry]] = OrderedDict()
 
 
 def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
-    """Refuse a config whose ``backend_args`` (once ``file_client_args``) read files by something else than a path or
-    URL.
-    """
+    """Refuse a config whose ``backend_args`` (formerly ``file_client_args``) read files other than by path or URL."""
     backend = (arguments or {}).get('backend')
     if backend not in _BACKENDS:
         raise CannotRun(
@@ -47,7 +45,7 @@ def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
 
 
 class Content(NamedTuple):
-    """The content of a file, or its beginning, with size and version; or why it cannot be read."""
+    """The content of a file, or its beginning, with size and version; or the reason why it cannot be read."""
 
     data: bytes = b''
     stamp: Optional[Stamp] = None
@@ -55,9 +53,9 @@ class Content(NamedTuple):
 
 
 class Files:
-    """Reads files where their paths say: from the disk, and through fsspec where a path is a URL.
+    """Reads files from the disk, or through fsspec if the path is a URL.
 
-    It goes to other processes and machines, and takes along what they need to read the same URLs.
+    It can be sent to other processes and machines, with all they need to read the same URLs.
     """
 
     def __init__(self) -> None:
@@ -65,7 +63,7 @@ class Files:
 
     @contextmanager
     def replaced(self, contents: Mapping[str, bytes]) -> Iterator[None]:
-        """Read other contents in place of files, by their paths; of a folder that is listed they replace files only."""
+        """Read other contents in place of files, by path; in listings of folders they replace only files."""
         before, self._held = self._held, {os.path.abspath(path): data for path, data in contents.items()}
         try:
             yield
@@ -84,11 +82,11 @@ class Files:
         vars(self).update(state)
 
     def is_far(self, path: str) -> bool:
-        """Return True if :meth:`content` reads a file: it takes a request, which others may run alongside, or none."""
+        """Return True if :meth:`content` reads a file: it takes a request, alongside which others may run, or none."""
         return is_url(path) or self.held(path) is not None
 
     def look_at(self, path: str) -> Optional[Object]:
-        """Return what is at a path; ``None`` if there is nothing."""
+        """Return the entry at a path; ``None`` if it does not exist."""
         held = self.held(path)
         if held is not None:
             return Object(False, len(held), (len(held), 0))
@@ -112,7 +110,7 @@ class Files:
         return found is not None and found.is_folder
 
     def stamp_of(self, path: str) -> Optional[Stamp]:
-        """Return size and version (on a disk, the time of change); ``None`` if the file does not exist."""
+        """Return size and version (on disk, modification time); ``None`` if the file does not exist."""
         try:
             found = self.look_at(path)
         except (OSError, ValueError):
@@ -120,7 +118,7 @@ class Files:
         return None if found is None else found.stamp
 
     def entries(self, folder: str) -> List[Entry]:
-        """Return what a folder holds, by name."""
+        """Return the entries of a folder by name."""
         if not self.is_far(folder):
             with os.scandir(folder) as entries:
                 return sorted(Entry(entry.name, _is_folder(entry)) for entry in entries)
@@ -140,16 +138,14 @@ class Files:
             return {entry.name for entry in entries}
 
     def can_list(self, folder: str) -> bool:
-        """Return True if a folder can be listed: an HTTP server may not allow it."""
+        """Return True if a folder can be listed; an HTTP server may not allow it."""
         try:
             return not folder.startswith(WEB) or bool(self.entries(folder))
         except OSError:
             return False
 
     def content(self, path: str, stamp: Optional[Stamp] = None, most: Optional[int] = None) -> Content:
-        """Read a far file, or its first ``most`` bytes; never raise. A body shorter or longer than the file counts as
-        failed.
-        """
+        """Read a remote file, or its first ``most`` bytes, without raising; a body of the wrong length is a failure."""
         held = self.held(path)
         if held is not None:
             return Content(held[:most], (len(held), 0))
@@ -160,11 +156,11 @@ class Files:
             return Content(error=error)
 
     def end_of(self, path: str, size: int, length: int) -> bytes:
-        """Return the last bytes of a far file, whose size is known."""
+        """Return the last bytes of a remote file of known size."""
         return self._part(path, size - length, size)
 
     def readers(self, paths: Sequence[str], read: Callable[[str], bytes]) -> Iterator[Callable[[], bytes]]:
-        """Yield what reads each of many files, all far or none, or raises; of far ones the next are on the way."""
+        """Yield a reader for each of many files, all remote or all local; the next remote ones are prefetched."""
         if self._held:
             return (partial(_data, self.content(path)) if self.is_far(path) else partial(read, path) for path in paths)
         if paths and self.is_far(paths[0]):
@@ -253,7 +249,7 @@ FILES = Files()
 
 
 def forget_listings() -> None:
-    """Forget the listings, which may have changed since."""
+    """Forget cached listings, which may have changed."""
     _listings.clear()
     systems.forget_archives()
 

@@ -1,4 +1,4 @@
-"""One request: within a time limit, said while it is waited for, and failing as a disk does."""
+"""A single request with a time limit, a message while waiting, and the errors of a disk."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _Result = TypeVar('_Result')
 
 
 class Refused(OSError):
-    """A file that is not read, as it is too large or leads elsewhere, in words."""
+    """A file that is not read because it is too large or leads elsewhere, as text."""
 
 
 _said = float('-inf')
 
 
 class Transfer:
-    """The bytes of a body that a request may take its time for; whoever reads one of unknown size adds what came."""
+    """Size of a request's body, for its time limit; a reader of unknown size adds the bytes received."""
 
     def __init__(self, size: int = 0) -> None:
         self.size = size
 
 
 def time_limit() -> float:
-    """Return the seconds that a request may take without a byte."""
+    """Return the seconds that a request may take without receiving a byte."""
     text = os.environ.get(SECONDS, '')
     try:
         seconds = float(text or _DEFAULT_SECONDS)
@@ -62,14 +62,14 @@ def time_limit() -> float:
 
 
 def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = None) -> _Result:
-    """Make a request for a place; the limit grows with its body.
+    """Run a request for a place, with a time limit that grows with its body.
 
-    It runs in a thread of its own: libraries limit the time between two bytes at most, and some limit nothing.
+    It runs in a thread of its own, because libraries limit at most the time between two bytes, and some limit nothing.
 
     Raises:
-        OSError: ``ENOENT``, ``EACCES`` or ``EISDIR`` as of a disk, else ``EIO``; without credentials.
+        OSError: ``ENOENT``, ``EACCES`` or ``EISDIR`` as for a disk, else ``EIO``; the message has no credentials.
         CannotRun: A package is missing.
-        Refused: It is not read.
+        Refused: The file must not be read.
     """
     limit, began = time_limit(), time.monotonic()
     outcome: Future[_Result] = Future()
@@ -110,7 +110,7 @@ def _say(line: str) -> None:
 
 
 def _kind_of(error: BaseException) -> Optional[int]:
-    """Return the number of an error that a disk has, too."""
+    """Return the equivalent error number of a disk."""
     status = _status(error)
     if status is None and isinstance(error, FileNotFoundError):
         status = errno.ENOENT
@@ -120,7 +120,7 @@ def _kind_of(error: BaseException) -> Optional[int]:
 
 
 def _status(error: BaseException) -> Optional[int]:
-    """Return the status of HTTP, or the number of the system."""
+    """Return the HTTP status, or the system's error number."""
     response: Any = getattr(error, 'response', None)
     if isinstance(response, dict):  # of botocore
         return int(response.get('ResponseMetadata', {}).get('HTTPStatusCode') or 0) or None
@@ -137,7 +137,7 @@ _WAITING = 2 * AT_ONCE
 
 
 def ahead(calls: Iterable[Callable[[], _Result]]) -> Iterator[_Result]:
-    """Yield the results of calls in order; a bounded number of them runs ahead in threads.
+    """Yield the results of calls in order, while threads run a bounded number of later ones.
 
     Example:
         >>> list(ahead([lambda: 1, lambda: 2]))

@@ -1,4 +1,4 @@
-"""Access to URLs: object storages through fsspec, servers of HTTP, archives. Each function makes one request."""
+"""Access to URLs: object storage through fsspec, HTTP servers, archives. Each function makes one request."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _list(url: str, infos: List[Dict[str, Any]]) -> List[Entry]:
 
 
 def read_bytes(url: str, start: int, end: int) -> bytes:
-    """Return the bytes of a file from start to end, fewer where it is shorter."""
+    """Return the bytes of a file from start to end; fewer if it is shorter."""
     check_followed(url)
     archive, inside = split_archive(url)
     if archive:
@@ -93,20 +93,20 @@ def read_bytes(url: str, start: int, end: int) -> bytes:
 
 
 def unpack(url: str, into: BinaryIO) -> None:
-    """Write a file of an archive to an open one."""
+    """Write a file of an archive to an open file."""
     check_followed(url)
     archive, inside = split_archive(url)
     _archive(archive, os.getpid()).unpack(inside, into)
 
 
 def forget_archives() -> None:
-    """Open archives again: they may have changed."""
+    """Forget the open archives, which may have changed."""
     _archive.cache_clear()
 
 
 @lru_cache(maxsize=8)
 def _archive(archive: str, process: int) -> Archive:
-    """Return an archive, one per process: after a fork the position in an open file would be shared."""
+    """Return an archive opened by this process: forked processes would share the file position."""
     place = archive.partition('://')[2][:-1]
     if place.startswith(WEB):
         raise CannotRun(f'{place}: an archive is read from a disk or an object storage: copy it here')
@@ -125,7 +125,7 @@ def _system_of(url: str) -> Any:
 
 @lru_cache(maxsize=64)
 def _system(scheme: str, base: str, process: int) -> Any:
-    """Return a bucket, one per process: connections do not survive a fork."""
+    """Return a bucket opened by this process: connections do not survive a fork."""
     package = _PACKAGES.get(scheme)
     if package is None:
         known = ', '.join(f'{one}://' for one in ('http', 'https', 'zip', *_PACKAGES))
@@ -158,7 +158,7 @@ _UNSAFE = re.compile(r'[%/\\\x00-\x1f\x7f]')
 
 
 class _SameHost(HTTPRedirectHandler):
-    """Follows what leads elsewhere on the same host."""
+    """Redirect handler that stays on the same host."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -182,7 +182,7 @@ def read_head(url: str) -> Mapping[str, Any]:
 
 
 def list_links(url: str, transfer: Transfer) -> List[Tuple[str, bool]]:
-    """Return what the page of a folder links to directly below it: names, and whether they are folders."""
+    """Return the links on a folder's page to entries directly below it, and whether they are folders."""
     folder = f'{url}/'
     page = read_web(folder, 0, LARGEST_PAGE + 1, transfer)
     if len(page) > LARGEST_PAGE:
@@ -200,7 +200,7 @@ def list_links(url: str, transfer: Transfer) -> List[Tuple[str, bool]]:
 
 
 def read_web(url: str, start: int, end: int, transfer: Transfer) -> bytes:
-    """Return the bytes of a file from start to end, fewer where it is shorter."""
+    """Return the bytes of a file from start to end; fewer if it is shorter."""
     headers = {'Range': f'bytes={start}-{end - 1}'} if start or end <= _PIECE else {}
     with _open(url, 'GET', headers) as answer:
         skipped = 0 if answer.status == 206 else start  # a server may send all, whatever is asked

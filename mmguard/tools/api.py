@@ -12,16 +12,16 @@ from mmguard.text import visible
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Result of a command; true if that is nothing but remarks.
+    """Result of a command; true if it contains nothing but remarks.
 
     Attributes:
-        target (str): What was looked at.
+        target (str): Target of the command.
         findings (tuple[Finding]): Each with ``code``, ``title``, ``severity``, ``evidence``, ``files``, ``edits``; the
             most likely first.
         files (dict[str, int]): Every file with invalid labels -> their number, of at most 100,000 files per data set.
-        failed (tuple[str]): What could not be read, with the reason.
-        record (dict): The same as plain data: what ``--json`` writes.
-        text (str): What the command prints.
+        failed (tuple[str]): Parts that could not be read, with the reasons.
+        record (dict): The same as plain data, as written by ``--json``.
+        text (str): Output of the command.
     """
 
     target: str
@@ -63,7 +63,7 @@ class Diagnosis:
 
 
 class Page(str):
-    """HTML document, which a notebook displays in a frame of its own."""
+    """HTML document that notebooks display in a frame."""
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -88,7 +88,7 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
             ``images``, ``suffix``, ``splits``, ``labels``, ``framework``, ``masks``, ``classes``, ``run_code``.
 
     Raises:
-        TypeError: An option has another name.
+        TypeError: An unknown option.
         mmguard.errors.CannotRun: There is nothing to scan.
 
     Example:
@@ -126,7 +126,7 @@ def check(config: str, *, everything: bool = False, run_code: bool = False, veri
 
     Args:
         config (str): A file, or a shipped one as ``mmseg::pidnet/NAME.py``. In Python it is a program, and is run.
-        everything (bool): ``--all``: also what matters only where labels are invalid.
+        everything (bool): ``--all``: include rules that matter only if labels are invalid.
         run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
         verify (bool): Build and call what an edit touches before it is offered.
 
@@ -156,17 +156,17 @@ def dry_run(
     overfit: bool = False,
     run_code: bool = False,
 ) -> Diagnosis:
-    """Build the program of a config, small, and test what must hold of every training, as ``mmguard dry-run`` does.
+    """Build a small version of a config's program and test properties of every training, as ``mmguard dry-run`` does.
 
     A broken property is a finding with its name as the code, and severity ``'error'``; a setting is a remark.
 
     Args:
         config (str): A file, or a shipped one. In Python it is a program, and is run.
-        only (list[str]): Names of properties. Default: all, but the one of ``overfit``.
+        only (list[str]): Names of properties. Default: all except that of ``overfit``.
         samples (int): Samples of each data set.
         seconds (float): Time for all properties.
-        device (str): Where the model runs.
-        overfit (bool): Test also whether it can learn one batch.
+        device (str): Device of the model.
+        overfit (bool): Also test that it can learn one batch.
         run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
 
     Raises:
@@ -187,7 +187,7 @@ def dry_run(
 
 
 def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = None, **options: Any) -> Diagnosis:
-    """Say what ended a training, as ``mmguard explain`` does.
+    """Explain what ended a training, as ``mmguard explain`` does.
 
     Args:
         log (str): Path of a log or of the folder of a run; or the text itself, which has several lines.

@@ -1,4 +1,4 @@
-"""Processes of this interpreter that run nothing of the working directory."""
+"""Child processes of this interpreter that import nothing from the working directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exit codes of all commands; what exactly is found, or could not run, each says in its help."""
+"""Exit codes of all commands; the help of each command gives details."""
 
 #: Nothing was found, or all was done.
 CLEAN = 0

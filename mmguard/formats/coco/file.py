@@ -1,4 +1,4 @@
-"""COCO and LVIS files: finding them in a folder, and reading one into columns."""
+"""COCO and LVIS files: searching a folder, and reading a file into columns."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class CocoFile:
 
 
 def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False) -> CocoFile:
-    """Read a file into columns without raising; everything that cannot be read is recorded in ``faults``."""
+    """Read a file into columns without raising; unreadable parts are recorded in ``faults``."""
     reader = _Reader(source, faults, by_url, masks)
     try:
         with FILES.open(path) as file, _without_collection():

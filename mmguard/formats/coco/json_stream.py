@@ -30,7 +30,7 @@ _DIGITS = 2048
 
 
 class JsonFault(ValueError):
-    """A fault at which reading the file has to stop."""
+    """A fault that stops the reading of a file."""
 
     def __init__(self, what: str, at: str) -> None:
         super().__init__(f'{what} ({at})')

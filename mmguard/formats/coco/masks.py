@@ -153,7 +153,7 @@ def _add_polygons(column: np.ndarray, places: np.ndarray, masks: List[List[List[
 
 
 def _covers_a_pixel(polygons: List[List[float]], span: np.ndarray) -> bool:
-    """Return True if polygons cover a pixel when drawn as loaders draw them, or if pycocotools is not installed.
+    """Return True if polygons cover a pixel when drawn as by loaders, or if pycocotools is not installed.
 
     Args:
         span (np.ndarray): float64 (4,), bounding corners of the polygons.
@@ -168,7 +168,7 @@ def _covers_a_pixel(polygons: List[List[float]], span: np.ndarray) -> bool:
 
 
 def as_float(number: Any) -> float:
-    """Return a number as a float; an int of hundreds of digits becomes infinite."""
+    """Convert a number to float; an int of hundreds of digits becomes infinite."""
     try:
         return float(number)
     except OverflowError:

@@ -44,7 +44,7 @@ def folder_beside(path: str) -> str:
 def describe_segments(
     coco: CocoFile, folder: str, everything: bool, annotations: AnnotationFacts, faults: Faults, source: str
 ) -> None:
-    """Add the faults of the PNGs of a file to the facts without raising; check all with ``everything``, else some."""
+    """Add the faults of a file's PNGs to the facts without raising; check all with ``everything``, else a sample."""
     images = []
     for number, record in coco.panoptic.items():
         where = f'{source}: annotations[{number}]'

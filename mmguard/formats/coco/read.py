@@ -42,7 +42,7 @@ MIN_SIZE = 32
 
 
 class Numbering(NamedTuple):
-    """Mapping of categories to labels."""
+    """Mapping from categories to labels."""
 
     by: str  #: ``AnnotationFacts.labelled_by``.
     labels: List[int]  #: Label of each category of the file; -1 if it has none.
@@ -164,7 +164,7 @@ def _labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
 
 
 def _enough(annotations: AnnotationFacts) -> int:
-    """Return the outputs needed to make every id a label; the number of categories if ids cannot be labels."""
+    """Return the number of outputs that makes every id a valid label; that of categories if ids cannot be labels."""
     listed = max(len(annotations.categories), 1)
     enough = max(annotations.categories, default=0) + 1
     return enough if listed <= enough <= listed + _MOST_UNUSED else listed
@@ -284,7 +284,7 @@ def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) 
 
 
 def _places_of(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
-    """Return the image and id of the first annotations."""
+    """Return image and id of the first annotations."""
     places = []
     for row in rows[:EXAMPLES].tolist():
         image, code = int(table.image[row]), int(coco.annotations.id[row])

@@ -1,4 +1,4 @@
-"""Elements of COCO's arrays, and the columns that collect them: 66 bytes per annotation."""
+"""Elements of COCO's arrays, and the columns that collect them in 66 bytes per annotation."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def read_images(records: Sequence[Any], first: int, faults: Faults, source: str)
 
 
 def _usable(record: Dict[str, Any], keys: Sequence[str], where: str, faults: Faults) -> Dict[str, Any]:
-    """Return the values of a record that its type accepts; record a fault for each other one."""
+    """Return the values of a record that its type accepts; record a fault for each other value."""
     found = {}
     for key in keys:
         value = record.get(key)
@@ -286,7 +286,7 @@ _ACCEPTED: Dict[str, Tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = 
 
 
 def is_writable(text: str) -> bool:
-    """Return True if a text can be written to a file: a lone surrogate (half of a character) cannot."""
+    """Return True if a text can be written to a file, which a lone surrogate cannot."""
     try:
         text.encode('utf-8')
     except UnicodeEncodeError:

@@ -70,7 +70,7 @@ def facts_of_images(
 
 
 def _missing(images: List[Labelled]) -> Tuple[int, List[str]]:
-    """Return the number of images that are missing in the listings of their folders, and the first of them."""
+    """Return the number of images missing in the listings of their folders, and the first of them."""
     folders: Dict[str, Any] = {}
     absent = []
     for image in images:
@@ -158,7 +158,7 @@ def _images(folder: str) -> List[str]:
 
 
 def _is_photo(path: str) -> bool:
-    """Return True if an image is a photograph, not a label map: in color, with more colors than there are classes."""
+    """Return True if an image is a photograph, not a label map: in color, with more colors than classes."""
     try:
         from PIL import Image
 

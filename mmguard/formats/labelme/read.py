@@ -284,7 +284,7 @@ def _image_of(name: str, image: str, in_folder: bool) -> str:
 
 
 def around(root: str) -> str:
-    """Return the folder that a data set may use: images of labels/train are in ../../images/train."""
+    """Return the folder that may contain both images and labels: images of labels/train are in ../../images/train."""
     return os.path.dirname(os.path.dirname(root))
 
 

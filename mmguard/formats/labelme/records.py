@@ -54,7 +54,7 @@ class ShapeFile(NamedTuple):
 
 
 def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
-    """Read a file without raising; return ``None`` if all there is to say is in ``faults``."""
+    """Read a file without raising; return ``None`` if there is nothing beyond ``faults``."""
     content = _read_json(path, source, faults)
     if content is None:
         return None
@@ -73,7 +73,7 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
 
 
 def is_of_others(record: Any) -> bool:
-    """Return True if a JSON is not meant to be a Labelme file: output of a converter, settings, a manifest."""
+    """Return True if a JSON is not meant to be a Labelme file: converter output, settings, a manifest."""
     return isinstance(record, dict) and bool(record) and not {'shapes', 'imagePath', 'imageData'} & set(record)
 
 

@@ -1,4 +1,4 @@
-"""A folder of label maps, and the images that belong to them."""
+"""A folder of label maps, and the corresponding images."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _strip_tail(stem: str, tails: Tuple[str, ...]) -> str:
 
 
 class Partners:
-    """The images of one folder, found by the stems of labels."""
+    """The images of one folder, found by label stems."""
 
     def __init__(self, names: List[str]) -> None:
         self._by_stem: Dict[str, str] = {}
@@ -52,13 +52,13 @@ class Partners:
         self._found = set()  # type: ignore[var-annotated]
 
     def find(self, label_stem: str) -> str:
-        """Return the image of a label; ``''`` if it has none."""
+        """Return the image of a label; ``''`` if not found."""
         name = self._by_stem.get(label_stem) or self._by_key.get(_strip_tail(label_stem, LABEL_TAILS), '')
         self._found.add(name)
         return name
 
     def list_unlabelled(self) -> List[str]:
-        """Return the images that no label has asked for."""
+        """Return the images that were not matched with a label."""
         return [name for name in self._by_stem.values() if name not in self._found]
 
 
@@ -125,7 +125,7 @@ class FolderSource(MapSource):
         return False
 
     def found_instead(self) -> Optional[List[str]]:
-        """Return the other files that were seen if the folder has no label map; ``None`` if it has one."""
+        """Return the other files found if the folder has no label map; ``None`` if it has one."""
         others: List[str] = []
         closed: List[str] = []
         photos = False
@@ -197,7 +197,7 @@ class FolderSource(MapSource):
 
 
 def label_files(root: str, suffix: Optional[str] = None) -> List[str]:
-    """Return the label maps that a scan of a folder reads, without the images next to them."""
+    """Return the label maps in a folder that a scan reads, without the images next to them."""
     folders = label_and_image_folders(root)
     source = FolderSource(root if folders is None else folders[0], MapSettings(256), suffix=suffix)
     return [item.path for item in source.items()]

@@ -1,4 +1,4 @@
-"""Reader of one label map: values as stored, values as the loader returns them, and places of invalid pixels."""
+"""Reader of a single label map: stored values, loaded values, and positions of invalid pixels."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
 
 
 def _where(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
-    """Return the invalid pixels as a bool mask; a few values are compared, several times faster than a lookup."""
+    """Return the mask of invalid pixels; comparing a few values is several times faster than a lookup."""
     present = np.flatnonzero(invalid)
     low, high = int(present[0]), int(present[-1])
     if present.size == high - low + 1:
@@ -74,7 +74,7 @@ def _stand_between(label: np.ndarray, found: np.ndarray, values: np.ndarray) -> 
 
 
 def _around(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
-    """Return the minimum or maximum of each pixel and its neighbours."""
+    """Return the minimum or maximum over each pixel and its neighbours."""
     padded = np.pad(label, 1, mode='edge')
     rows = pick(pick(padded[:-2], padded[1:-1]), padded[2:])
     return pick(pick(rows[:, :-2], rows[:, 1:-1]), rows[:, 2:])
@@ -148,7 +148,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
 
 
 def _check_header(image: Any, stored: int) -> None:
-    """Refuse forms that never hold labels, and sizes that the file is too small for, before memory is allocated."""
+    """Refuse forms that never hold labels, and sizes too large for the file, before allocating memory."""
     if forms.form_of(image) == 'other':
         raise NoLabels(f'colours ({image.mode})')
     width, height = image.size
@@ -222,7 +222,7 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
 
 
 def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
-    """Count the values as stored and as pillow decodes them; return the array if one was made."""
+    """Count the stored values, and the values decoded by pillow; return the array if one was made."""
     record.form = forms.form_of(image)
     record.shape = (image.size[1], image.size[0])
     record.lossy = forms.is_lossy(image, head)

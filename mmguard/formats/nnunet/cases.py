@@ -1,4 +1,4 @@
-"""Cases of a data set: the files of each, as nnU-Net lists them, and their content."""
+"""Cases of a data set: the files of each, as listed by nnU-Net, and their content."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def list_cases(root: str, spec: DatasetSpec) -> Listing:
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
-    """Return True if images have the names in dataset.json: nnU-Net v1 adds the channel, the Decathlon does not."""
+    """Return True if image names match dataset.json: nnU-Net v1 adds the channel, the Decathlon does not."""
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
@@ -182,7 +182,7 @@ def _tell_channels(listing: Listing, case: str, channels: Mapping[int, str], spe
 
 
 def _tell_strangers(listing: Listing, names: List[str], spec: DatasetSpec) -> None:
-    """Report files that nnU-Net does not see."""
+    """Report files that nnU-Net ignores."""
     for name in names:
         stem = os.path.basename(name)
         if stem.startswith('.'):
@@ -248,7 +248,7 @@ class CasesResult(NamedTuple):
 
 @dataclass(frozen=True)
 class CaseSettings:
-    """Settings that the engine passes to a process together with cases, as ``tasks.Settings``."""
+    """Settings of a task, which the engine passes to a process together with cases."""
 
     reader: str  #: Name of the nnU-Net class that reads the files.
     expected: Tuple[int, ...]  #: Valid values; empty if unknown.
@@ -261,7 +261,7 @@ class CaseSettings:
         return False
 
     def report_crash(self, item: CaseItem) -> CasesResult:
-        """Return the record of a case that crashed the process reading it; the file that caused it is unknown."""
+        """Return the record of a case that crashed the process reading it; the responsible file is unknown."""
         record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
         detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
         if item.has_label:

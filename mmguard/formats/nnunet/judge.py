@@ -74,7 +74,7 @@ class Judge:
         self.expected = frozenset(spec.expected)
 
     def faults_of(self, record: CaseRecord) -> Iterator[Fault]:
-        """Yield kind and fault of everything that is wrong with a case."""
+        """Yield kind and fault for all faults of a case."""
         files = ([record.label] if record.label else []) + record.images
         for file in files:
             if file.fault:

@@ -1,4 +1,4 @@
-"""NIfTI files: header read by nibabel, geometry by the reader that nnU-Net uses, voxels by this module."""
+"""NIfTI files: header read by nibabel, geometry by nnU-Net's reader, voxels by this module."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _parse(head: bytes) -> Any:
 
 
 def _ask_nibabel(path: str, header: Any) -> None:
-    """Correct small faults of the header in place, as nibabel does when loading it.
+    """Correct small faults of the header in place, as nibabel does on loading.
 
     Raises:
         CannotRead: nibabel, and therefore nnU-Net, refuses the file.

@@ -1,4 +1,4 @@
-"""Scan of VOC data sets: a folder of XML files, with or without lists of the images of a split."""
+"""Scan of VOC data sets: a folder of XML files, with or without image lists of the splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One XML file of a VOC data set, read as far as mmdet reads it."""
+"""One XML file of a VOC data set, parsed as far as mmdet reads it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class VocFile(NamedTuple):
 
 
 class XmlFault(ValueError):
-    """Reason why an XML is not read, and what the parser says."""
+    """Reason why an XML is not read, and the parser's message."""
 
     def __init__(self, what: str, said: object = '') -> None:
         super().__init__(f'{what}: {said}' if said else what)
@@ -54,7 +54,7 @@ def parse_xml(text: bytes) -> ET.Element:
     """Parse XML into a tree of bounded size, without following entities: a file that declares one is rejected.
 
     Raises:
-        XmlFault: It is not such an XML.
+        XmlFault: The file is not an XML that can be accepted.
     """
     builder = ET.TreeBuilder()
     count = 0

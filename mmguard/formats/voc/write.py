@@ -61,7 +61,7 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
 
 
 def _change(item: ET.Element, width: float, height: float, options: FixOptions, counts: Counter) -> None:
-    """Change an object in place as the options ask."""
+    """Change an object in place according to the options."""
     name = item.find('name')
     if name is not None and options.rename.get(name.text or '', name.text) != name.text:
         name.text = options.rename[name.text or '']
@@ -109,7 +109,7 @@ def _side(text: Optional[str]) -> float:
 
 
 def _corners(item: ET.Element) -> Optional[Corners]:
-    """Return a box as mmdet loads it: whole numbers, one less than in the file."""
+    """Return a box as loaded by mmdet: whole numbers, one less than in the file."""
     found = numbers([item.findtext(f'bndbox/{side}') for side in _SIDES])
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Declarations of a data.yaml, or of the list of names next to the labels."""
+"""Declarations in a data.yaml, or in the list of names next to the labels."""
 
 from __future__ import annotations
 

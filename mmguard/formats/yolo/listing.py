@@ -86,7 +86,7 @@ def _find_elsewhere(listing: Listing) -> None:
 
 
 def _near_folders(folder: str) -> Iterator[str]:
-    """Yield the folders inside a local folder, next to it, and of its name next to its parent: labelTxt/train."""
+    """Yield the folders in and next to a local folder, and those of its name next to its parent: labelTxt/train."""
     if is_url(folder):
         return
     around, last = os.path.split(folder)
@@ -163,7 +163,7 @@ def _pair(listing: Listing, folder: str, images: Sequence[str], texts: str, name
 
 
 def _texts(names: Sequence[str], stems: set) -> set:
-    """Return the label files among the names of a folder."""
+    """Return the label files in a list of file names."""
     return {
         name
         for name in names

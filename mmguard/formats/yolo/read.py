@@ -1,4 +1,4 @@
-"""Scan of the YOLO data sets that a target names."""
+"""Scan of the YOLO data sets in a target."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class _Found:
 
 
 def _has_class_last(columns: np.ndarray) -> bool:
-    """Return True if rows are corners, or a box, in pixels and then a class: the last number has the fewest values."""
+    """Return True if rows are corners or a box in pixels, then a class: the last number has the fewest values."""
     if not len(columns) or (columns[:, 7] != BOX).any() or (columns[:, 8].astype(int) & IS_IN_PIXELS == 0).any():
         return False
     first, last = columns[:, 2], columns[:, 6] - columns[:, 4]
@@ -157,7 +157,7 @@ def _describe_row(row: np.ndarray) -> str:
 
 
 def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: Optional[int]) -> LabelFacts:
-    """Return the facts that annotations of every format have."""
+    """Return the facts that all annotation formats share."""
     label = columns[:, 2].astype(np.int64)
     classes = num_classes or declared.num_classes
     counted = classes is None
@@ -211,7 +211,7 @@ def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: 
 
 
 def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: LabelFacts) -> YoloFacts:
-    """Return the facts that only YOLO labels have."""
+    """Return the facts specific to YOLO labels."""
     listing = found.listing
     widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
     boxes = widths == BOX
@@ -264,7 +264,7 @@ def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: L
 
 
 def _task_of(widths: np.ndarray, declared: Declared) -> str:
-    """Return the task that most rows belong to."""
+    """Return the task of most rows."""
     if declared.kpt_shape is not None:
         return yolo.KEYPOINTS
     outlines = widths != BOX
@@ -282,7 +282,7 @@ _FAR_FOLDERS = 8
 
 @dataclass
 class YoloSet:
-    """One data set, not read yet."""
+    """One data set that has not been read yet."""
 
     name: str  #: Name of the split, or the target.
     target: str  #: Folder, data.yaml, list of images or label file given by the user.
@@ -374,7 +374,7 @@ def _place(declared: Declared, path: str) -> str:
 
 
 def _has_texts(root: str) -> bool:
-    """Return True if a folder has label files of rows, and no other labels."""
+    """Return True if a folder contains label files with rows, and no other labels."""
     texts: List[str] = []
     for number, (folder, names, _) in enumerate(walk(root, lambda at, error: None)):
         beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}

@@ -1,4 +1,4 @@
-"""Reading of YOLO label files and their images, with rows interpreted as in ultralytics, and the settings of a task."""
+"""YOLO label files and their images, with rows interpreted as by ultralytics, and the settings of a task."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
 
 
 def as_utf8(text: bytes) -> bytes:
-    """Return a UTF-16 label file, as written on Windows, in UTF-8; any other unchanged."""
+    """Convert a UTF-16 label file, as written on Windows, to UTF-8; return any other unchanged."""
     if text[:2] not in (b'\xff\xfe', b'\xfe\xff'):
         return text
     try:
@@ -105,7 +105,7 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
 
 
 def _is_of_keypoints(values: List[float]) -> bool:
-    """Return True if a box and points follow the class; an outline has no coordinate of 2."""
+    """Return True if the class is followed by a box and points: outlines have no coordinate of 2."""
     seen, points = values[BOX + 2 :: 3], [*values[1:BOX], *values[BOX::3], *values[BOX + 1 :: 3]]
     whole = len(values) > BOX and (len(values) - BOX) % 3 == 0 and {2.0} <= set(seen) <= {0.0, 1.0, 2.0}
     return whole and min(points) >= -SLACK and max(points) <= 1 + SLACK
@@ -242,7 +242,7 @@ class TextsRead(NamedTuple):
 
 @dataclass(frozen=True)
 class TextSettings:
-    """Settings that the engine passes to a process together with label files, as ``tasks.Settings``."""
+    """Settings of a task, which the engine passes to a process together with label files."""
 
     kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.
     files: Files = field(default=FILES, compare=False, repr=False)  # passes the URL readers on to the process

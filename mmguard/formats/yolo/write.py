@@ -1,4 +1,4 @@
-"""Correction of YOLO label files: rows that cannot be read, or that are outside the image."""
+"""Correction of YOLO label files: unreadable rows, and rows outside the image."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 
 
 def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
-    """Return the files of a YOLO folder or data.yaml; refuse a target without labels, or with labels in another
-    folder."""
+    """Return the files of a YOLO folder or data.yaml; refuse a target without labels or with labels elsewhere."""
     is_folder = os.path.isdir(target)
     if target.lower().endswith('.txt') and not is_folder:
         raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
@@ -80,7 +79,7 @@ def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
 
 
 def correct_data_yaml(data: bytes, ending: str) -> Corrected:
-    """Remove ``path`` from a data.yaml, so that its folder is that of the copy."""
+    """Remove ``path`` from a data.yaml, so that paths are relative to the copy."""
     fresh = _PATH.sub(b'', data)
     changes = ['path left out: the folder of this file'] if fresh != data else []
     return Corrected(fresh, ending, changes, {}, {})

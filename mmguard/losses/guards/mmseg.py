@@ -17,7 +17,7 @@ from mmguard.losses.guards.base import LossGuard, find_skipped, mark, select_sco
 
 
 class OwnIgnoreGuard(LossGuard):
-    """Guard that gives invalid labels the loss's own ignore value: TverskyLoss and unknown losses."""
+    """Guard that gives invalid labels the loss's own ignore value, for TverskyLoss and unknown losses."""
 
     serves = ('mmseg.TverskyLoss',)
 
@@ -53,7 +53,7 @@ class OhemGuard(LossGuard):
 
 
 def _is_finite(scores: Tensor) -> Tensor:
-    """Return ``scores.isfinite().all()`` in a tenth of the time, from the extremes: either is NaN if a score is."""
+    """Return ``scores.isfinite().all()`` ten times as fast, from the extremes: either is NaN if a score is."""
     return torch.stack(scores.aminmax()).isfinite().all() if scores.numel() else scores.new_ones((), dtype=torch.bool)
 
 
@@ -149,7 +149,7 @@ class DiceGuard(LossGuard):
 
 
 class LovaszGuard(LossGuard):
-    """Guard that leaves out images (or the batch) without a pixel to train on, which the stock loss cannot stack.
+    """Guard that leaves out images (or the batch) without trainable pixels, which the stock loss cannot stack.
 
     Like the stock loss it selects by value, so it synchronises.
     """

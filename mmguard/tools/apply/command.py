@@ -157,14 +157,14 @@ def apply(
 
 
 def _describe_verdicts(verdicts: Sequence[Any]) -> str:
-    """Say what was built and called with the edits, or why nothing could be."""
+    """Describe the parts that were built and called with the edits, or the reason why none could be."""
     doubts = [verdict.reason for verdict in verdicts if verdict.state != 'verified']
     parts = dict.fromkeys(part for verdict in verdicts for part in verdict.parts)
     return f'not verified: {doubts[0]}' if doubts else f'verified: built and called, as before: {", ".join(parts)}'
 
 
 def _check_again(out: Path) -> str:
-    """Describe what the rules find in the file that was written."""
+    """Describe what the rules find in the written file."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
     from mmguard.text import quantity

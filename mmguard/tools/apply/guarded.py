@@ -1,4 +1,4 @@
-"""The guarded config: all steps, in one tree."""
+"""The guarded config: all steps, in a single tree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Guarded(NamedTuple):
-    """A guarded tree, and in words what was changed and what could not be guarded."""
+    """A guarded tree, and descriptions of what was changed and what could not be guarded."""
 
     tree: Dict[str, Any]
     changed: List[str]
@@ -69,7 +69,7 @@ def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
 
 
 def guard_config(cfg: Config) -> Config:
-    """Return the guarded config, in one line before ``Runner.from_cfg(cfg)``.
+    """Return the guarded config, for one line before ``Runner.from_cfg(cfg)``.
 
     It has the hook, guards in every pipeline, and guarded losses. Assigners that did not know ignored instances leave
     out those with invalid labels; crowds are trained as before. ``cfg`` itself is not modified, and a guarded config is
@@ -141,14 +141,14 @@ NOT_GUARDED = {
 
 
 class Verdict(NamedTuple):
-    """The guarded config of a loss; ``None``: it stays, and why (empty: no label can hurt it)."""
+    """The guarded config of a loss; ``None``: unguarded, with the reason (empty: no label can hurt it)."""
 
     config: Optional[Dict[str, Any]]
     reason: str = ''
 
 
 def judge(loss: Dict[str, Any], scope: str) -> Verdict:
-    """Decide about one loss, in the scope that it is built in."""
+    """Decide how to guard a loss in the scope in which it is built."""
     if is_guarded_type(name_of(loss['type'])):
         return Verdict(None)
     cls = class_of(loss['type'], 'MODELS', scope)
@@ -181,7 +181,7 @@ def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
 
 
 def _refusal(config: Dict[str, Any], scope: str) -> str:
-    """Return why a wrapped loss cannot be built; empty if it can."""
+    """Return the reason why a wrapped loss cannot be built; empty if it can."""
     import torch
     from mmengine.registry import MODELS
 
@@ -231,7 +231,7 @@ def defaults_of(cls: Any) -> Dict[str, Any]:
 
 
 def find_default_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
-    """Yield losses that a config leaves to the defaults of its heads: path and argument of the head, default."""
+    """Yield losses that are the defaults of heads: path and argument of the head, default."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         if 'type' not in node or 'loss' in key_of(path) or 'head' not in key_of(path):
             continue
@@ -247,7 +247,7 @@ def _is_without_loss(cls: Any) -> bool:
 
 
 def heads_without_loss(tree: Dict[str, Any]) -> Iterator[str]:
-    """Describe the heads whose labels reach no loss that could be guarded."""
+    """Describe the heads whose labels reach no loss that can be guarded."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         is_head = 'type' in node and 'head' in key_of(path)
         if is_head and _is_without_loss(class_of(node['type'], 'MODELS', scope_at(tree, path))):
@@ -270,7 +270,7 @@ def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
 
 
 def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
-    """Guard the losses of a tree, in place. Return what was changed and what was left, in words."""
+    """Guard the losses of a tree in place. Return descriptions of what was changed and what was not."""
     changed, left = [], []
     for path, loss in list(losses_in(tree)):
         if _value_at(tree, path) is not loss:
@@ -303,7 +303,7 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
 
 
 def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
-    """Return why a loss stays as it is because of the head that calls it; empty if it does not."""
+    """Return why the calling head prevents guarding a loss; empty if it does not."""
     head = _value_at(tree, path[:-1])
     cls = class_of(head.get('type'), 'MODELS', scope_at(tree, path[:-1])) if isinstance(head, dict) else None
     for base in getattr(cls, '__mro__', ()):

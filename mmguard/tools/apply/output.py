@@ -1,4 +1,4 @@
-"""The guarded config as a file: inheriting from the original where that gives the same, else in full."""
+"""The guarded config as a file: inheriting from the original if that gives the same result, else in full."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load(source: str, run_code: bool = False) -> Dict[str, Any]:
 
 
 def bases_for(source: str, out: Path) -> List[Base]:
-    """Return what ``_base_`` of ``out`` may call ``source``, the most portable first."""
+    """Return possible values of ``_base_`` in ``out`` for ``source``, the most portable first."""
     if '::' in source:
         return _list_shipped(source)
     parts = Path(source).resolve().as_posix().split('/')
@@ -58,9 +58,9 @@ def _list_shipped(name: str) -> List[Base]:
 def config_text(
     source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Path, version: str, what: str = _GUARDED
 ) -> str:
-    """Return the text of a config that is to stand at ``out``, read back and found to say what ``tree`` does.
+    """Return the text of a config for ``out``, after checking that it loads as ``tree``.
 
-    ``old`` is what the original loads; ``what`` was done to it, for the first line.
+    ``old`` is the loaded original; ``what`` describes the change, for the first line.
     """
     for base in () if has_lazy_types(tree) else bases_for(source, out):
         text = _inheriting(base, old, tree, out, guards=_GUARDED in what)
@@ -130,7 +130,7 @@ def _lines(tree: Dict[str, Any]) -> List[str]:
 
 
 def _describe_change(leaf: Any) -> Any:
-    """Return a description of an object, which a diff can only show; anything else as it is."""
+    """Describe an object, so that a diff can show it; return anything else unchanged."""
     try:
         source_of(leaf)
         return leaf
@@ -139,7 +139,7 @@ def _describe_change(leaf: Any) -> Any:
 
 
 def _spread(prefix: str, source: Source, indent: int, ends: str) -> str:
-    """Put each argument of a nested dict on its own line, so that a diff shows only that argument."""
+    """Put each argument of a nested dict on its own line, so that a diff shows only changed arguments."""
     nested = isinstance(source, Items) and any(isinstance(part, Items) and part.parts for _, part in source.parts)
     line = ' ' * indent + prefix + one_line(source) + ends
     if not isinstance(source, Items) or (not nested and len(line) <= WIDTH):
@@ -152,7 +152,7 @@ def _spread(prefix: str, source: Source, indent: int, ends: str) -> str:
 
 
 def show_diff(lines: List[str], file: TextIO) -> None:
-    """Print a diff, in colour if ``file`` is a terminal that has colours."""
+    """Print a diff, in colour if ``file`` is a terminal with colours."""
     if not file.isatty():
         print('\n'.join(lines), file=file)
         return
@@ -166,7 +166,7 @@ def show_diff(lines: List[str], file: TextIO) -> None:
 
 
 def show_changes(source: str, changed: List[str], left: List[str]) -> None:
-    """Print what was changed, and what was left as it was."""
+    """Print what was changed and what was not."""
     print(f'{quantity(len(changed), "change")}:' if changed else f'{source} is guarded already, nothing to change')
     for line in changed:
         print(f'  {visible(line)}')

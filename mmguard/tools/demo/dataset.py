@@ -1,4 +1,4 @@
-"""A small data set in the layout of Cityscapes, with invalid labels planted in some of its files."""
+"""A small data set in the layout of Cityscapes, with invalid labels in some of its files."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ TRAIN: Dict[str, Tuple[str, ...]] = {
 
 @dataclass
 class DataSet:
-    """A data root, its training label files, and label file -> invalid value -> pixels that were planted."""
+    """A data root, its training label files, and the planted pixels: label file -> invalid value -> number."""
 
     root: Path
     labels: List[str] = field(default_factory=list)
     planted: Dict[str, Dict[int, int]] = field(default_factory=dict)
 
     def image_of(self, label: str) -> Path:
-        """Return the image that belongs to a label file."""
+        """Return the image of a label file."""
         image = label.replace('gtFine/', 'leftImg8bit/', 1)
         return self.root / image.replace('_gtFine_labelTrainIds.png', '_leftImg8bit.png')
 

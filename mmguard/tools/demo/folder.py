@@ -1,4 +1,4 @@
-"""The demo's folder, the config in it, and the packages that it needs."""
+"""The demo's folder, its config, and the required packages."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def write_stock(folder: Path, iters: int) -> None:
 
 
 def empty_folder(folder: Path) -> Path:
-    """Empty the demo's folder, or create it; refuse a file, and a folder with files that the demo did not make."""
+    """Empty the demo's folder, or create it; refuse a file, and a folder with files not made by the demo."""
     if folder.exists() and not folder.is_dir():
         raise CannotRun(f'{folder} is a file; give another folder with --out')
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
@@ -80,7 +80,7 @@ def empty_folder(folder: Path) -> Path:
 
 
 def what_is_missing() -> Optional[str]:
-    """Return a paragraph that names what to install, or ``None`` if nothing is missing."""
+    """Return a paragraph on what to install; ``None`` if nothing is missing."""
     name = ''
     try:
         for name in NEEDED:

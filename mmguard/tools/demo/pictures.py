@@ -1,4 +1,4 @@
-"""The picture of what the guard found."""
+"""Picture of the invalid labels that the guard found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLOURS = dict(
 
 
 def draw_offenders(dataset: DataSet, path: Path) -> None:
-    """Draw the planted files to a PNG, their invalid pixels in loud colours over the darkened photo."""
+    """Draw the planted files to a PNG, with invalid pixels in bright colours over the darkened photo."""
     rows = (len(dataset.planted) + 1) // 2
     figure = Figure(figsize=(13, 4.25 * rows + 0.7), facecolor='white')
     figure.suptitle('Pixels whose label is not a class of the head; the guard continues without them', fontsize=15)

@@ -21,7 +21,7 @@ Point = Tuple[float, float, float]  # metres: to the right, upwards, ahead
 
 
 class Canvas:
-    """An image and its label map, painted at once and seen through a camera."""
+    """An image and its label map, drawn together as seen by a camera."""
 
     def __init__(self, width: int, height: int, vanishing: float) -> None:
         self.image = np.zeros((height, width, 3), np.uint8)
@@ -42,14 +42,14 @@ class Canvas:
             cv2.fillPoly(self.label, [outline], label)
 
     def disc(self, centre: Point, radius: Tuple[float, float], colour: Colour, label: int, line: int = -1) -> None:
-        """Draw an ellipse of these half axes; ``line``: its outline only, in the image."""
+        """Draw an ellipse with these half axes; ``line``: only its outline, in the image."""
         scale = self.focal / centre[2]
         axes = (max(1, round(radius[0] * scale)), max(1, round(radius[1] * scale)))
         cv2.ellipse(self.image, self.project(centre), axes, 0, 0, 360, self._seen(colour, centre[2]), line)
         cv2.ellipse(self.label, self.project(centre), axes, 0, 0, 360, label, -1)
 
     def upright(self, across: Span, up: Span, ahead: float, colour: Colour, label: Optional[int]) -> None:
-        """Draw a rectangle that faces the camera."""
+        """Draw a rectangle facing the camera."""
         (left, right), (low, top) = across, up
         self.shape([(left, low, ahead), (left, top, ahead), (right, top, ahead), (right, low, ahead)], colour, label)
 

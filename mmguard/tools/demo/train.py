@@ -1,4 +1,4 @@
-"""Training with a config, run from its folder: ``python -m mmguard.tools.demo.train CONFIG [WORK_DIR]``."""
+"""Training with a config from its folder: ``python -m mmguard.tools.demo.train CONFIG [WORK_DIR]``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 
 def main(config: str, work_dir: str = 'work_dirs', tethered: str = '') -> None:
-    """Build the runner of a config and train; ``tethered``: end as soon as standard input is closed."""
+    """Build the runner of a config and train; ``tethered``: end when standard input is closed."""
     if tethered:
         threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -24,7 +24,7 @@ def main(config: str, work_dir: str = 'work_dirs', tethered: str = '') -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent has closed the pipe, which it does however it ends."""
+    """Wait until the parent has closed the pipe, however it ends."""
     while os.read(0, 1024):  # not sys.stdin: its lock would be missed when the interpreter ends
         pass
     os._exit(1)

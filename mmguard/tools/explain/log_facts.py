@@ -1,6 +1,6 @@
-"""Facts that follow from a log: numbers, the iteration in which it died, validation, framework.
+"""Facts inferred from a log: numbers, the iteration in which it died, validation, framework.
 
-Patterns of causes see them as lines that begin with ``fact: ``; the line that they follow from is quoted.
+Patterns of causes see them as lines that begin with ``fact: ``; the underlying line is quoted.
 """
 
 from __future__ import annotations
@@ -96,20 +96,20 @@ _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
 
 
 class Facts(NamedTuple):
-    """Facts of a log with the lines that they are taken from, and the framework that it shows (empty if unknown)."""
+    """Facts of a log with their lines, and the framework in the log (empty if unknown)."""
 
     pieces: List[Piece]
     framework: str
 
 
 class FactLines:
-    """Lines of a log with numbers and names that causes depend on."""
+    """Lines of a log with numbers and names that matter to causes."""
 
     def __init__(self) -> None:
         self.found: List[Tuple[str, int, str]] = []
 
     def take(self, text: str, first: int) -> None:
-        """Take the facts of a piece that begins in a line."""
+        """Collect the facts of a piece that begins at a line."""
         start = 0
         for number, line in enumerate(text.split('\n'), first):
             end = start + len(line)
@@ -148,13 +148,13 @@ def find_facts(
 
 
 def find_framework(texts: Sequence[str]) -> str:
-    """Return the framework that texts name, a particular one before its base; empty if unknown."""
+    """Return the framework in texts, preferring a specific one to its base; empty if unknown."""
     joined = '\n'.join(texts)[:_SEARCHED]
     return next((name for name, pattern in _FRAMEWORKS.items() if pattern.search(joined)), '')
 
 
 def find_ending(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
-    """Return the place where a log stops early; ``None`` if it ends, or does not tell how far it should go."""
+    """Return the place where a log stops early; ``None`` if it is complete, or its length is unknown."""
     for line, text in reversed(last):
         if _DONE.search(text):
             return None

@@ -1,4 +1,4 @@
-"""Reader for a log of any size: keeps the errors that are not followed by more training."""
+"""Reader for a log of any size: keeps errors that are not followed by more training."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Reader:
         return self
 
     def _add_sign(self, text: str, line: int, quoted: str) -> None:
-        """Add a sign: its text, and the line of the log that it follows from."""
+        """Add a sign: its text, and the log line that shows it."""
         self.signs.append(Trouble(line, '', [Raised('', text, lines=[(line, quoted)])]))
 
     def _last_lines(self) -> List[Tuple[int, str]]:
@@ -134,7 +134,7 @@ class Reader:
         self._rows = []
 
     def _has_more(self, text: bytes) -> bool:
-        """Return True if a piece may contain anything that is kept."""
+        """Return True if a piece may contain anything to keep."""
         return len(self.troubles) < _TROUBLES and any(word in text for word in _TRIGGERS)
 
     def _take_lines(self, text: bytes) -> None:
@@ -159,7 +159,7 @@ class Reader:
                 self._see_progress(read_line(raw))
 
     def _take_like(self, raw: bytes, shape: bytes) -> None:
-        """Take a line, and remember the result for all lines of its shape."""
+        """Read a line, and cache the result for all lines of the same shape."""
         self._bare = None
         self._take_line(read_line(raw))
         if len(self._shapes) < _SHAPES and len(shape) < 1000 and not self._open:

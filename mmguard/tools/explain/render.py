@@ -34,7 +34,7 @@ _QUOTE = 240
 def as_text(
     found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100, verbose: bool = True
 ) -> str:
-    """Return the error, its meaning, its causes in order (brief: the likeliest, in three sentences), and what to do."""
+    """Return the error, its meaning, its causes in order (brief: the most likely, in three sentences), and advice."""
     signature, error = found.signature, _error_rows(found, name, width)
     if signature is None:
         head = f'not known: none of {len(read_signatures())} signatures fits'
@@ -62,8 +62,7 @@ def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]
 
 
 def _first_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
-    """Return the confirmed causes, else the supported ones, else those that nothing separates; and how many more there
-    are."""
+    """Return the confirmed causes, else the supported ones, else the undecided ones; and the number of other causes."""
     first = found.causes[0] if found.causes else None
     rows = [] if _is_confirmed(found) else _wrap(signature.meaning, width, '  ')
     shown = 1
@@ -96,7 +95,7 @@ def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
 
 
 def _possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
-    """Return the rows of a cause that nothing supports: the observation that decides comes before the cause."""
+    """Return the rows of an unsupported cause: the deciding observation comes before the cause."""
     texts = {'look': weighed.cause.look, 'cause': weighed.cause.text, 'do': weighed.advice}
     first, *more = _label_rows(texts, width, ' ' * len(mark))
     return [f'{mark}{first.lstrip()}', *more]
@@ -107,7 +106,7 @@ def _next_rows(weighed: Weighed, width: int, indent: str = '') -> List[str]:
 
 
 def _label_rows(texts: Mapping[str, str], width: int, indent: str) -> List[str]:
-    """Return the texts, each with its label, without empty ones."""
+    """Return the texts with their labels, without empty ones."""
     lines = [f'{indent}{label}: {text}' for label, text in texts.items() if text]
     return [row for line in lines for row in _wrap(line, width, f'{indent}  ')]
 
@@ -117,7 +116,7 @@ def _is_confirmed(found: Explanation) -> bool:
 
 
 def advise(found: Explanation) -> str:
-    """Return what to do in one line: about a cause only if something supports it, else the looks that decide."""
+    """Return the advice on one line: about a cause only if something supports it, else the deciding observations."""
     first = found.causes[0] if found.causes else None
     if first is None:
         return _NO_CAUSE
@@ -127,7 +126,7 @@ def advise(found: Explanation) -> str:
 
 
 def signature_text(signature: Signature) -> str:
-    """Return the text that `mmguard explain CODE` prints for a signature."""
+    """Return the output of `mmguard explain CODE` for a signature."""
     rows = [f'{signature.code}  {signature.title}', '', signature.meaning, '', 'Causes, the most frequent first:']
     for number, cause in enumerate(signature.causes, 1):
         look = f' To see whether it is this one: {cause.look}' if cause.look else ''
@@ -207,8 +206,7 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
 
 
 def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]) -> List[str]:
-    """Return the rows of a cause; ``shown`` has the number under which each finding is printed, since it is printed
-    once."""
+    """Return the rows of a cause; ``shown`` holds the numbers of findings, each of which is printed once."""
     if weighed.standing == POSSIBLE:
         return _possible_rows(weighed, f'{number}. ', width)
     tag = ' [the log points to it]' if weighed.standing == SUPPORTED else ''
@@ -251,7 +249,7 @@ def _other_rows(found: Explanation, width: int) -> List[str]:
 
 
 def _show(line: str) -> str:
-    """Return a line of a log as it is printed: tabs as blanks, other control characters escaped."""
+    """Format a line of a log for printing: tabs as blanks, other control characters escaped."""
     return visible(line.replace('\t', '  '))
 
 

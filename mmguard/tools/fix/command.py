@@ -206,14 +206,14 @@ def _write_edits(args: argparse.Namespace) -> int:
 
 
 def _code_of(written: Sequence[Copies]) -> int:
-    """Return the exit code; raise the first unexpected failure: the command line says how to report it."""
+    """Return the exit code; raise the first unexpected failure, which the command line reports."""
     for failure in (failure for copies in written for failure in copies.failures):
         raise failure
     return FOUND if any(copies.left_out for copies in written) else CLEAN
 
 
 def _show(out: Path, copies: Copies) -> None:
-    """Print how many files are in ``out`` now, and what was changed in the first of them."""
+    """Print how many files are in ``out``, and the changes of the first of them."""
     from mmguard.formats.correction import MANIFEST
 
     changed = [record for record in copies.done if record['changes']]

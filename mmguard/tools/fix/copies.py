@@ -32,7 +32,7 @@ from mmguard.version import __version__
 
 
 class Copies(NamedTuple):
-    """Result for the files: those copied, those left out with the reasons, linked images, internal errors."""
+    """Result for the files: copied ones, left-out ones with the reasons, linked images, internal errors."""
 
     done: List[Dict[str, Any]]
     left_out: List[Dict[str, str]]

@@ -1,4 +1,4 @@
-"""Edits of label files that a scan offers, by their numbers; and boxes that must not be clamped."""
+"""Edits of label files offered by a scan, selected by number; and the check for boxes that must not be clamped."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from mmguard.tools.fix.copies import Copies
 
 
 class Offered(NamedTuple):
-    """Plan that was scanned, and its edits by the numbers that the scan shows."""
+    """Scanned plan, and its edits by the numbers that the scan shows."""
 
     plan: Plan
     offers: List[Offer]
 
 
 class Chosen(NamedTuple):
-    """Edits as one: file or folder -> options; those that another one excludes; the command for the config, if any."""
+    """Combined edits: file or folder -> options; the excluded edits; the command for the config, if any."""
 
     files: Dict[str, FixOptions]
     formats: Dict[str, Format]
@@ -90,7 +90,7 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
 
 
 def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
-    """Return the options for which an edit has another value than those already chosen."""
+    """Return the options for which an edit's value differs from those already chosen."""
     said = dict(as_one([one.edit for one in chosen]).files)
     return ', '.join(
         f'--{name.replace("_", "-")}'
@@ -154,7 +154,7 @@ _FORMATS = (*_SINGLE, 'MG164', 'MG172')
 
 
 def check_boxes(target: str, of_format: Format, options: FixOptions) -> None:
-    """Refuse boxes that seem to be in another format, of which some would be clamped or dropped: name the command.
+    """Refuse to clamp or drop boxes that appear to be in another format, and name the command that converts them.
 
     The rules of the scan look at them, unless the options say how they are written.
     """

@@ -1,4 +1,4 @@
-"""The model of a config on the CPU, and a checkpoint for it, read without running its pickle."""
+"""The model of a config on the CPU, and its checkpoint, read without unpickling code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mmguard.tools.samples import enter_scope
 
 
 def read_checkpoint(file: str) -> Any:
-    """Read the tensors of a checkpoint, in their dicts and lists; refuse one that holds more."""
+    """Read the tensors of a checkpoint, in their dicts and lists; refuse any other content."""
     try:
         _refuse_archives(Path(file))
         return torch.load(file, map_location='cpu', weights_only=True)
@@ -54,7 +54,7 @@ def _refuse_archives(file: Path) -> None:
 
 
 def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
-    """Build the model, with the weights of a checkpoint or random ones that are always the same."""
+    """Build the model, with the weights of a checkpoint or reproducible random ones."""
     from mmengine.model import revert_sync_batchnorm
 
     if not config.get('model'):
@@ -109,9 +109,7 @@ _BELOW = re.compile(r'/(?:torch|numpy|mmcv|mmengine|PIL|cv2|mmguard)/|^<')
 
 @dataclass
 class Raised:
-    """An exception in one line, and where: ``mmseg/models/losses/x.py:45 in cross_entropy``, or in mmguard's ``own``
-    code.
-    """
+    """An exception on one line, and its place: ``mmseg/models/x.py:45 in forward``; ``own``: in mmguard."""
 
     type: str
     message: str
@@ -139,9 +137,9 @@ class Pass:
 
 
 def run_sample(model: nn.Module, sample: Any, seed: int) -> Pass:
-    """Run one packed sample as a batch of one, or, where batch norm does not allow that, twice in a batch of two.
+    """Run one packed sample as a batch of one, or if batch norm does not allow that, as both samples of a batch of two.
 
-    The model is left as it was, running means included; the seed is that of dropout and random sampling.
+    The model, including running means, is unchanged afterwards; the seed is for dropout and random sampling.
     """
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:

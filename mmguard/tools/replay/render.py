@@ -1,4 +1,4 @@
-"""Output of ``mmguard replay``: which sample fails and why, then all of them."""
+"""Output of ``mmguard replay``: the failing sample and the reason, then all samples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_ROWS = 60
 
 
 def show(console: Console, report: Dict[str, Any], verbose: bool = False) -> None:
-    """Print what :func:`mmguard.tools.replay.run.replay` returned; ``verbose``: with all edits and notes."""
+    """Print the result of :func:`mmguard.tools.replay.run.replay`; ``verbose``: with all edits and notes."""
     ended = visible_name(str(report['exception'] or report['reason']))
     place = f'iteration {report["iter"]}' if report['iter'] is not None else 'its start'
     _say(console, f'{visible_name(report["file"])}: training got to {place} (rank {report["rank"]}): {ended}')

@@ -1,4 +1,4 @@
-"""From a flight record to the sample that fails."""
+"""Search for the failing sample in a flight record."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from mmguard.tools.trace.snapshot import read_annotations, take
 
 
 def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
-    """Replay the samples of a flight record as the command line asks, and return what came of each."""
+    """Replay the samples of a flight record according to the command line, and return the outcomes."""
     forward = not args.no_forward
     flight = load_record(args.record)
     batches = read_batches(flight, args.record)
@@ -88,7 +88,7 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
 
 @contextlib.contextmanager
 def without_gpu() -> Iterator[None]:
-    """Hide the GPUs from whatever looks for one."""
+    """Hide the GPUs from this process."""
     name = 'CUDA_VISIBLE_DEVICES'
     before = os.environ.get(name)
     os.environ[name] = ''
@@ -162,7 +162,7 @@ _MOST_FINDINGS = 2
 
 
 class Replayer:
-    """Replays samples, one at a time, random pipelines several times; without a model it looks only at labels."""
+    """Runner of samples, one at a time, with random pipelines several times; without a model it only checks labels."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class Replayer:
         self._seeds = seeds
 
     def replay(self, sample: Sample, outcome: Outcome) -> None:
-        """Replay a sample into ``outcome``, and stop at the first seed that fails."""
+        """Replay a sample into ``outcome``, and stop at the first failing seed."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter('always')
             self._look_at_files(sample, outcome)
@@ -243,7 +243,7 @@ class Replayer:
             outcome.status = NOT_FINITE
 
     def _weigh(self, sample: Sample, outcome: Outcome) -> None:
-        """Report what the files hold and no seed has shown, and the likely causes."""
+        """Report invalid labels in the files that no seed has shown, and the likely causes."""
         hidden = '; '.join(str(judged) for judged in outcome.loaded.values() if judged.is_invalid)
         if hidden and any(True for _ in rules_in(sample.transforms)):
             if not outcome.invalid:

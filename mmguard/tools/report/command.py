@@ -70,8 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _explain_end(crash: Crash, said: Container[str]) -> Optional[Explanation]:
-    """Explain the exceptions of a run that died, as `mmguard explain` does; return ``None`` if findings explain
-    them."""
+    """Explain the exceptions of a crashed run, as `mmguard explain` does; return ``None`` if findings explain them."""
     from mmguard.tools.explain.explained import explain_text
     from mmguard.tools.explain.sources import mark_rank
 

@@ -1,4 +1,4 @@
-"""``mmguard scan``, and the options for labels and reading that every scanning command shares."""
+"""``mmguard scan``, and the options for labels and reading that scanning commands share."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def add_labels(group: Any) -> None:
 
 
 def add_reading(group: Any) -> None:
-    """Add the options for how labels are read."""
+    """Add the options that control how labels are read."""
     group.add_argument(
         '--reduce-zero-label', action='store_true', help='as in mmseg: 0 is ignored, and 1 is the first class'
     )

@@ -1,4 +1,4 @@
-"""Output of a scan: screen, JSON, page."""
+"""Output of a scan on the screen, as JSON and as an HTML page."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def show_failed(console: Console, failed: Sequence[str]) -> None:
 
 
 def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 100) -> str:
-    """Return what the command prints of the data sets."""
+    """Return the command's output for the data sets."""
     lines = io.StringIO()
     console = Console(file=lines, width=width, soft_wrap=True, highlight=False)
     for result in results:
@@ -219,7 +219,7 @@ def _histogram(facts: LabelFacts) -> Table:
 
 
 def _block() -> str:
-    """Return the character of a bar that standard output can write."""
+    """Return the bar character that standard output can encode."""
     encoding = getattr(sys.stdout, 'encoding', None) or 'ascii'
     try:
         '█'.encode(encoding)
@@ -267,7 +267,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
 
 
 def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = None) -> str:
-    """Return the HTML page; ``drawn`` is the number of files with pictures per data set, by default that of a page."""
+    """Return the HTML page; ``drawn`` is the number of files with pictures per data set."""
     from mmguard.tools.page.html import DRAWN, page
     from mmguard.tools.page.sections import Section, WorstFile
 
@@ -293,7 +293,7 @@ def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = No
 
 
 def _plain(value: Any) -> Any:
-    """Return dicts with keys as text, as JSON has them; a colour becomes ``'255,0,0'``."""
+    """Return dicts with text keys, as JSON requires; a colour becomes ``'255,0,0'``."""
     if isinstance(value, dict):
         plain: Dict[str, Any] = {}
         for key, item in value.items():

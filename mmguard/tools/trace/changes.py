@@ -1,4 +1,4 @@
-"""Changes that a step makes to label values and instances, and their reasons according to its attributes."""
+"""Changes made by a step to label values and instances, and their reasons according to its attributes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ELSEWHERE = 0.5
 
 
 def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, after: Snapshot) -> str:
-    """Explain why ``raw`` became ``label``, as far as the transform's attributes tell.
+    """Explain why ``raw`` became ``label``, as far as the transform's attributes show.
 
     mmseg's loader casts to uint8, then shifts (``reduce_zero_label``), then maps (``label_map``), in this order.
     """
@@ -116,7 +116,7 @@ class Change:
 
     @property
     def makes(self) -> Optional[int]:
-        """The value that the step created, or made more frequent."""
+        """Value that the step created or made more frequent."""
         if self.what == 'becomes':
             return self.to
         return self.value if self.what in ('appears', 'grows') else None
@@ -179,8 +179,7 @@ def _find_moves(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequen
 
 
 def _expect_count(count: int, before: np.ndarray, after: np.ndarray) -> int:
-    """Return the expected number of pixels if an image is only scaled down, cut or turned; padding does not reduce
-    it."""
+    """Return the expected pixels after scaling down, cutting or turning an image; padding does not reduce them."""
     return count if after.size >= before.size else round(count * after.size / before.size)
 
 
@@ -208,8 +207,7 @@ def _origin(value: int, before: Snapshot, after: Snapshot, transform: Any, mixed
 
 
 def _share_between(value: int, label: np.ndarray) -> float:
-    """Return the share of a value's pixels with a lower and a higher one among 5 x 5 pixels, as upscaling leaves
-    them."""
+    """Return the share of a value's pixels with a lower and a higher one within 5 x 5 pixels, as upscaling leaves."""
     import cv2
 
     flat = label.astype(np.float32)
@@ -302,7 +300,7 @@ def matches(
 
 
 def _is_recorded(before: Snapshot, after: Snapshot) -> bool:
-    """Return True if mmdet's homography tells where boxes went, or nothing moved."""
+    """Return True if mmdet's homography records the movement of boxes, or nothing moved."""
     unmoved = before.size == after.size and before.homography is None and after.homography is None
     if before.step == 'annotation file' or unmoved:
         return True

@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _choose(tracer: Tracer, console: Any, args: argparse.Namespace) -> List[Story]:
-    """Choose the requested samples and trace them; if only a value is given, find the first sample that shows it."""
+    """Choose the requested samples and trace them; if only a value is given, find the first sample that contains it."""
     if args.sample is not None or args.value is None:
         number = None if args.sample is None else tracer.find(args.sample)
         return tracer.repeat(args.samples, number)

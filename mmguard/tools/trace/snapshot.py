@@ -80,7 +80,7 @@ class Snapshot:
 
     @property
     def labels(self) -> Dict[int, int]:
-        """Label -> instances that are trained on."""
+        """Label -> trained instances."""
         found: Dict[int, int] = {}
         for instance in self.instances or ():
             if not instance.ignored:
@@ -92,7 +92,7 @@ class Snapshot:
 
 
 def read_annotations(results: Dict[str, Any]) -> Snapshot:
-    """Return what is known before loading: the instances of the annotation file, and the label map on disk."""
+    """Return the state before loading: the instances of the annotation file, and the label map on disk."""
     shot = Snapshot('disk')
     shot.label_map = {int(raw): int(label) for raw, label in (results.get('label_map') or {}).items()}
     found = results.get('instances')
@@ -216,7 +216,7 @@ def _check_boxes(shot: Snapshot) -> None:
 
 
 def _find_mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[Fault]:
-    """Compare number and size of masks as mmdet stores them (bitmaps, polygons), and report masks without a pixel."""
+    """Compare number and size of masks as stored by mmdet (bitmaps, polygons), and report masks without a pixel."""
     if len(masks) != len(instances):
         return [Fault(f'{quantity(len(masks), "mask")} for {quantity(len(instances), "instance")}')]
     faults = []
@@ -268,7 +268,7 @@ _OPEN = ('Compose', 'RandomApply', 'RandomChoice')
 
 @dataclass
 class Step:
-    """A transform, the sample after it, and the images that it mixed in (Mosaic, MixUp)."""
+    """A transform, the sample after it, and the images mixed in by it (Mosaic, MixUp)."""
 
     transform: Any
     after: Snapshot
@@ -285,7 +285,7 @@ class Run:
 
 
 class Recorder:
-    """Recorder between the transforms of a data set, which collects the sample after each of them."""
+    """Recorder of a sample after each transform of a data set."""
 
     def __init__(self) -> None:
         self.runs: List[Run] = []
@@ -331,7 +331,7 @@ class Recorder:
         return results
 
     def place(self) -> Tuple[Optional[Run], int]:
-        """Return the image that a step is about to work on, and the number of images begun."""
+        """Return the image that a step is about to process, and the number of images begun."""
         return self._open, len(self.runs)
 
     def step(self, name: str, transform: Any, results: Any, outer: bool, place: Tuple[Optional[Run], int]) -> None:
@@ -347,7 +347,7 @@ class Recorder:
 
 
 class _Watched:
-    """A transform that reports the sample after it, and behaves as the transform itself."""
+    """A transform that reports the sample after it, and otherwise behaves as the wrapped transform."""
 
     def __init__(self, transform: Any, recorder: Recorder, name: str, outer: bool = False) -> None:
         self._transform = transform

@@ -105,9 +105,7 @@ class ReducedBackground(ConfigRule):
 
 
 def _fits_its_files(dataset: Part, first: str) -> bool:
-    """Return True if the shift is right for this data set class: LoveDA stores the background as 1 and missing data as
-    0.
-    """
+    """Return True if the shift fits the data set class: LoveDA stores the background as 1, missing data as 0."""
     stock = str(getattr(dataset.cls, '__module__', '')).startswith('mmseg.')
     chosen = says_classes(dataset) and first not in (metainfo_of(dataset).get('classes') or ())
     return stock and not chosen and default_of(dataset.cls, 'reduce_zero_label') is True
