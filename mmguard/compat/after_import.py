@@ -25,7 +25,7 @@ class _Waiting(MetaPathFinder):
             return None
         place = sys.meta_path.index(self)
         sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)  # found by another finder
+        spec = importlib.util.find_spec(fullname)  # the module was found by another finder
         if spec is None or spec.loader is None:
             sys.meta_path.insert(place, self)
             return spec

@@ -9,9 +9,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Seque
 from mmguard.config.classes import MISSING, class_of, default_of, full_name
 from mmguard.config.read import ReadConfig
 
-#: Places of a config and what they become: (path, value).
+#: Changes of a config: (path, new value).
 Changes = Tuple[Tuple[str, Any], ...]
-#: In place of a value: the key is removed.
+#: Instead of a value: remove the key.
 REMOVED = object()
 
 
@@ -55,7 +55,7 @@ def steps(path: str) -> List[Union[str, int]]:
 
 
 def _copy(value: Any) -> Any:
-    # Not deepcopy: parts of a config that are one object are not meant to change together.
+    # Not deepcopy: it would keep parts that are one object shared, but they must not change together.
     if isinstance(value, dict):
         return {key: _copy(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -63,7 +63,7 @@ def _copy(value: Any) -> Any:
     return value
 
 
-#: In place of a value that one side does not have.
+#: Instead of a value that one side lacks.
 _MISSING = object()
 
 

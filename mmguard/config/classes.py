@@ -11,7 +11,7 @@ import warnings
 from functools import lru_cache
 from typing import Any, Dict, Iterator, Optional, Sequence, Union
 
-#: The frameworks whose registries are asked -> the one whose heads, losses, data sets and samples they share.
+#: Frameworks with registries -> the one whose heads, losses, data sets and samples they share.
 FRAMEWORK_OF = {
     'mmseg': 'mmseg',
     **dict.fromkeys(('mmdet', 'mmyolo', 'mmrotate', 'mmdet3d'), 'mmdet'),
@@ -57,7 +57,7 @@ def metainfo_of_class(cls: Any, version: Any = None, classwise: bool = False) ->
     """
     if version is not None and hasattr(cls, 'set_dataset_classes'):
         cls = type(cls.__name__, (cls,), {})  # it writes to the class
-        with contextlib.suppress(Exception):  # a version that it does not know: building it will say so
+        with contextlib.suppress(Exception):  # an unknown version: building it raises
             cls.set_dataset_classes(version)
     metainfo = getattr(cls, 'METAINFO', None)
     if not isinstance(metainfo, dict):
@@ -108,7 +108,7 @@ def registry_of(scope: str, name: str) -> Any:
     try:
         with quiet():
             return getattr(importlib.import_module(f'{scope}.registry'), name, None)
-    except (Exception, SystemExit):  # not installed, or an install that does not import
+    except (Exception, SystemExit):  # not installed, or a broken installation
         return None
 
 
@@ -119,15 +119,15 @@ def _find_registered(scope: str, name: str, registry: str) -> Optional[type]:
         return None
     try:
         cls = found.module_dict.get(name)
-        if cls is None:  # a module that registers it may not be imported yet
+        if cls is None:  # the module that registers it may not be imported yet
             with quiet():
                 cls = found.get(name)
-    except (Exception, SystemExit):  # a module of the registry that does not import
+    except (Exception, SystemExit):  # a module of the registry cannot be imported
         cls = _import_from_framework(scope, name, registry) if scope in SCOPES else None
     return cls if isinstance(cls, type) else None
 
 
-#: Where a framework keeps what a registry knows.
+#: Modules of a framework that fill a registry.
 _MODULES = {'MODELS': 'models', 'TASK_UTILS': 'models', 'DATASETS': 'datasets', 'TRANSFORMS': 'datasets'}
 
 
@@ -145,7 +145,7 @@ def _import_class(path: str) -> Optional[type]:
     try:
         with quiet():
             found = getattr(importlib.import_module(module), name, None)
-    except (Exception, SystemExit):  # a module of the user's may raise anything
+    except (Exception, SystemExit):  # a user's module may raise anything
         return None
     return found if isinstance(found, type) else None
 

@@ -14,7 +14,7 @@ from mmguard.labels.numbering import COCO_IDS
 
 #: Deepest chain of includes.
 _DEEPEST = 20
-#: Largest annotation file that is read for this.
+#: Maximum size of an annotation file that is read.
 _LARGEST = 1 << 30
 _SPLITS = ('train', 'val')
 #: Outputs of a model of COCO's classes: one for each class, or for each id.
@@ -58,7 +58,7 @@ def fits_table(path: str) -> bool:
         said = read_detr_yaml(path)
         return bool(said.files) and all(_fits(file, said.num_classes or 0) for _, file, _ in said.files)
     except (CannotRun, OSError, ValueError, KeyError, TypeError, RecursionError, MemoryError):
-        return False  # nothing is known of them
+        return False  # nothing is known about them
 
 
 def _fits(path: str, num_classes: int) -> bool:

@@ -14,7 +14,7 @@ from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
 
 PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'
-#: Transforms that draw further targets from the label map: it must be sanitized before them.
+#: Transforms that derive further targets from the label map, which must be sanitized before.
 _DRAW_FROM_LABELS = ('GenerateEdge',)
 _OBJECT_PACK = 'Pack3DDetInputs'
 _INSTANCE_PACKS = ('PackDetInputs', _OBJECT_PACK)
@@ -30,7 +30,7 @@ _OTHER_PACKS = {
     'PackTrackInputs': 'mmguard does not guard the frames of videos',
 }
 _NO_CLASSIFIER = 'no head takes the labels of images and says how many classes it has'
-#: Augments one image several times: its labels would be counted as often.
+#: Augments one image several times, so its labels would be counted several times.
 _AUGMENTED = 'TestTimeAug'
 _BRANCHES = 'MultiBranch'
 
@@ -70,7 +70,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
                     report.left.append(
                         f'{join_path(path)}: no guard: {_OBJECT_PACK} packs no labels, keys={pack.get("keys")}'
                     )
-                continue  # points or images alone, to be tested
+                continue  # only points or images, for testing
         if not guards:
             why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads name no number of classes'
             report.left.append(f'{join_path(path)}: no guard: {why}')
@@ -141,7 +141,7 @@ def _guards(
     guards = []
     if _name(pack) in _INSTANCE_PACKS and spaces.instances is not None and _packs(pack, 'instances'):
         guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
-        # A metric reads what the annotations ignore.
+        # A metric reads ignored annotations.
         guard.update({name: said for name, said in for_instances.items() if not evaluates or name != 'keep_ignored'})
         guards.append(guard)
     if spaces.pixels is not None and _packs_label_maps(steps, pack, scope):

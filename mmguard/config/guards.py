@@ -19,7 +19,7 @@ TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels')
 LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 HOOK = 'LabelGuardHook'
 HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
-#: Frameworks that have a GuardedX for each of their losses of class labels.
+#: Frameworks with a GuardedX for each loss of class labels.
 NAMED = ('mmseg', 'mmdet', 'mmpretrain')
 #: Metrics that take labels from the sample -> the guard of such labels. Other metrics open files themselves.
 JUDGES = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
@@ -40,7 +40,7 @@ class Unguarded(NamedTuple):
     @property
     def dataset(self) -> Part:
         owner = self.pipeline[0].owner
-        assert owner is not None  # pipelines are of data sets
+        assert owner is not None  # pipelines belong to data sets
         return owner
 
 
@@ -55,7 +55,7 @@ def find_unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
         if guard is None or metric.config.get('format_only'):
             continue
         judged = [pipeline for pipeline in found if pipeline[0].split == metric.split]
-        # A wrapper around the data set may hold the guard of all of them.
+        # A wrapper of the data sets may hold the guard for all of them.
         if any(_wraps(pipeline[0].owner) and _has(pipeline, guard) for pipeline in judged):
             continue
         for pipeline in judged:
@@ -96,7 +96,7 @@ def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
 def add_reporting(config: ReadConfig) -> Changes:
     """Add to an edit that inserts a guard the import of mmguard and the hook, if missing."""
     kind = full_name(config.part('model').get('type'))
-    is_full = kind.count('.') > 1  # classes of the new style, or their paths: they bring their modules
+    is_full = kind.count('.') > 1  # new-style classes, or their paths: they import their modules
     imports = config.part('custom_imports')
     found: Changes = ()
     if not is_full and 'mmguard' not in imports_of(config):
@@ -181,7 +181,9 @@ def find_similar_name(part: Part) -> str:
     known = {'TRANSFORMS': TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
     if known:
         return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')
-    stems = {_GUARD.sub('', name): name for name in list_guarded_losses(part.scope or 'mmseg')}  # Guarded says nothing
+    stems = {
+        _GUARD.sub('', name): name for name in list_guarded_losses(part.scope or 'mmseg')
+    }  # the prefix "Guarded" does not distinguish names
     return next((stems[stem] for stem in get_close_matches(_GUARD.sub('', part.name), stems, 1, 0.82)), '')
 
 
@@ -189,13 +191,13 @@ def build_error(part: Part) -> str:
     """Build a part of mmguard as the run would; return the error message, ``''`` if it succeeds."""
     config, head = name_types(part.config), part.owner if part.registry == 'MODELS' else None
     if head is not None and (head.cls is None or head.cls.__module__.partition('.')[0] not in SCOPES):
-        return ''  # a head of the user's may change the arguments before
-    if head is not None and head.is_a('DETRHead'):  # it makes one list of weights of these
+        return ''  # a user's head may change the arguments first
+    if head is not None and head.is_a('DETRHead'):  # it builds a single list of weights from these
         config = {key: value for key, value in config.items() if key not in ('class_weight', 'bg_cls_weight')}
     registry = registry_of(part.scope or 'mmengine', part.registry) or registry_of('mmengine', part.registry)
     try:
         registry.build(config)
-    except Exception as error:  # a loss of the user's inside may raise anything
+    except Exception as error:  # a user's loss inside may raise anything
         text = ' '.join(str(error).split()).partition(' Please check')[0]  # mmengine's help, with a link
         return text.strip("'.") or type(error).__name__
     return ''

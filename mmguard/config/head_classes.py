@@ -24,7 +24,7 @@ class Count(NamedTuple):
 def counts(config: ReadConfig) -> List[Count]:
     """Return the numbers of classes that must equal the data set's."""
     found = []
-    for head in heads(config) + assigners(config):  # those of mmyolo count classes, too
+    for head in heads(config) + assigners(config):  # mmyolo's also count classes
         if not takes_labels(head) or head.is_a(*STUFF_MAPS) or head.config.get('class_agnostic') is True:
             continue
         for key, kind in (('num_classes', 'all'), (THINGS, 'things'), (STUFF, 'stuff')):
@@ -58,7 +58,7 @@ def classes_in(head: Optional[Part]) -> Optional[int]:
 def data_counts(dataset: Part) -> Dict[str, int]:
     """Count the classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` if it distinguishes them."""
     classes = classes_of(dataset)
-    if not classes:  # not known, or those of the file
+    if not classes:  # unknown, or taken from the file
         return {}
     found = {'all': len(classes)}
     metainfo = dataset.config.get('metainfo') if isinstance(dataset.config.get('metainfo'), dict) else {}
@@ -67,7 +67,7 @@ def data_counts(dataset: Part) -> Dict[str, int]:
         names = (metainfo or {}).get(key)
         if names is None and not says_classes(dataset):
             names = metainfo_of(dataset).get(key)
-        # Heads take the labels below the number of things for things.
+        # Heads treat labels below the number of things as things.
         if (
             isinstance(names, (list, tuple))
             and names

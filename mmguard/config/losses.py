@@ -36,7 +36,7 @@ def class_weights(loss: Part) -> ClassWeights:
             return ClassWeights(values, len(values))
         except OSError as error:
             return ClassWeights([], problem=f'{given}: {error.strerror or error}')
-        except Exception as error:  # a damaged file raises what it likes
+        except Exception as error:  # a damaged file may raise anything
             return ClassWeights([], problem=f'{given}: {describe_error(error, 200)}')
     if not isinstance(given, (list, tuple)):
         return ClassWeights([])
@@ -70,7 +70,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
     classes = classes_in(head)
     if head is None or classes is None:
         return None, ''
-    # One that is not installed, but counts things and stuff, is of that kind.
+    # A head that is not installed but counts things and stuff is of that kind.
     if head.is_a(*QUERY_HEADS) or (head.cls is None and isinstance(head.config.get(THINGS), int)):
         if loss.key == 'loss_cls' or str(loss.config.get('loss_name', '')).startswith('loss_cls'):
             return classes + 1, f' ({quantity(classes, "class")} and "no object")'
@@ -80,7 +80,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
         return (None if channels == 1 else channels), ''  # one channel: MG215, or a weight of no class
     if loss.key != 'loss_cls' or not loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss'):
         return None, ''
-    if head.is_a('BBoxHead', 'DETRHead') and head.name != 'DETRHead':  # that one takes a number
+    if head.is_a('BBoxHead', 'DETRHead') and head.name != 'DETRHead':  # that one accepts a number
         extra = 'the background' if head.is_a('BBoxHead') else '"no object"'
         if loss.get('use_sigmoid', False):
             return classes, ''

@@ -11,7 +11,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
 from mmguard.labels.heads import HEAD_MODULE
 
-#: Base classes of mmdet3d's data sets: of labels of points, and of objects in space.
+#: Base classes of mmdet3d's data sets: point labels, and objects in space.
 OF_POINTS, OF_OBJECTS_3D = 'Seg3DDataset', 'Det3DDataset'
 #: Largest list of classes.
 _LARGEST_LIST = 8 << 20
@@ -82,7 +82,7 @@ class Part:
 
 def _add_model_parts(value: Any, path: str, scope: str, head: Optional[Part], found: List[Part]) -> None:
     """Add every dict of the model that has a type; ``owner`` is the nearest enclosing head."""
-    # A list that grows, and no paths for scalars: some hundred rules ask for all parts.
+    # A growing list, and no paths for scalars: about a hundred rules request all parts.
     if isinstance(value, dict):
         scope = value.get('_scope_', scope)
         if 'type' in value:

@@ -58,7 +58,7 @@ class ReadConfig:
         found = scope_in(self.data.get('model')) or scope_in(self.data)
         if found:
             return found
-        # A file of only models or data sets, as in _base_, does not say. Only mmseg has SegDataPreProcessor.
+        # A base file of only models or data sets does not name it. Only mmseg has SegDataPreProcessor.
         preprocessor = self.part('model').get('data_preprocessor') or self.data.get('data_preprocessor')
         kind = str(preprocessor.get('type')) if isinstance(preprocessor, dict) else ''
         if self.is_old:
@@ -162,7 +162,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
         sys.path.append(here)
     try:
         path = config_file(file)
-        if os.path.exists(path):  # mmengine says what is missing
+        if os.path.exists(path):  # mmengine's message names what is missing
             check_regular(path)
         check_bases(path)
         with warnings.catch_warnings(), _plain_data():

@@ -14,18 +14,18 @@ from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import read_regular
 from mmguard.text import visible_name
 
-#: A value that is not known without running the file.
+#: A value that is unknown without running the file.
 _UNKNOWN = object()
-#: Calls that make plain values.
+#: Calls that create plain values.
 _MAKERS = ('dict', 'list', 'tuple', 'range', 'float', 'int', 'str', 'len')
-#: Largest config.
+#: Maximum size of a config.
 _LARGEST = 8 << 20
 #: Top-level keys of configs that hold parts with a ``type``; of mmcv 1.x ``data`` and ``optimizer``, too.
 _PARTS = ('model', 'tta_model', 'data_preprocessor', 'optim_wrapper', 'optimizer', 'param_scheduler', 'visualizer')
 _ENDINGS = ('_evaluator', '_pipeline', '_cfg', 'pipeline')
 
 
-#: What can be checked whatever trains.
+#: Checks that work with any training loop.
 CHECK_TARGET = (
     'call `mmguard.functional.check_target(logits, target)` in the loop (boxes: `mmguard.detection.guard_targets`)'
 )
@@ -33,13 +33,13 @@ IN_THE_LOOP = f'scan its label files, `mmguard scan FOLDER --num-classes N`, or 
 _OF_DETR = 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
 _OF_DETECTRON2 = 'a config of detectron2: name the COCO JSON of its data set, with --framework detectron2'
 _OF_YOLO = 'a data.yaml (YOLO): `mmguard scan` reads it, and the labels that it leads to'
-#: Package that a script imports -> what it is, and what to do.
+#: Package imported by a script -> kind of script, and what to do.
 _BY_IMPORT = {
     'detectron2': f'a script, or {_OF_DETECTRON2}',
     'yolox': 'an experiment of YOLOX: name the COCO JSON of its data set, with --framework yolox',
     'ultralytics': 'a script of ultralytics: name the data.yaml that it trains on',
 }
-#: Keys of YAML and JSON -> what it is, and what to do; so many of them may have keys of ours, too.
+#: Keys of YAML and JSON -> kind of file, and what to do; many such files share keys with our configs.
 _BY_KEYS = [
     (set(keys.split()), words)
     for keys, words in (
@@ -115,7 +115,7 @@ def read_text(file: str) -> Optional[str]:
     except UnicodeDecodeError:
         return None
     text = text.replace('\r\n', '\n').replace('\r', '\n')
-    # As mmengine does before it parses, except for values that only bases and environment have.
+    # Like mmengine before parsing, except for values from bases and environment.
     folder, base = os.path.split(os.path.abspath(file))
     stem, ending = os.path.splitext(base)
     known = {'fileDirname': folder, 'fileBasename': base, 'fileBasenameNoExtension': stem, 'fileExtname': ending}
@@ -130,7 +130,7 @@ def _looks_of_python(text: str, is_base: bool) -> str:
     script = any('__name__' in ast.dump(node.test) for node in tree.body if isinstance(node, ast.If))
     assigned = list(_find_assigned(tree.body))
     names = {name for name, _ in assigned}
-    # In OpenMMLab every model has a type, its own or that of a base.
+    # In OpenMMLab every model has a type, its own or a base's.
     other = any(
         name == 'model' and isinstance(value, Mapping) and not {'type', None} & set(value) for name, value in assigned
     )

@@ -11,9 +11,9 @@ from mmguard.config.classes import is_lazy, name_of
 from mmguard.errors import CannotRun
 from mmguard.text import shorten
 
-#: Deepest tree; deeper ones would end in a RecursionError.
+#: Maximum depth; deeper trees would cause a RecursionError.
 _DEEPEST = 100
-#: Most classes of a head: advice may build lists of that length.
+#: Maximum number of classes of a head: advice may build lists of that length.
 MOST_CLASSES = 1_000_000
 
 
@@ -220,7 +220,7 @@ def _normal(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
         return value
     try:
         plain = value.tolist()
-    except Exception:  # on a device that is gone, or of a type without lists
+    except Exception:  # on an unavailable device, or of a type without lists
         plain = None
     if not isinstance(value, numbers.Number):
         found.append(Misplaced(_path(way), _Described(value), 'plain numbers or a list of them', plain, fatal=False))

@@ -130,7 +130,7 @@ class LossAgreement:
         self._limiter = RateLimiter()
         #: Digest of a layout -> parameters that its losses do not reach on this rank.
         self._unreached: Dict[int, List[str]] = {}
-        #: Items of the last layout that needed no change, in their order, and its digest.
+        #: Items, in order, and digest of the last layout that needed no change.
         self._settled: Tuple[Optional[List[Tuple[str, Entry]]], int] = (None, 0)
 
     def __call__(self, losses: Losses, samples: Sequence[str] = ()) -> Agreed:
@@ -150,7 +150,7 @@ class LossAgreement:
         channel = self._channel
         if channel is None:
             return self._judge(losses, [RankLosses(0, nonfinite, list(samples))] if nonfinite else [], [])
-        # From here on every rank takes the same branches: they depend only on what is the same on all of them.
+        # From here on every rank takes the same branches: they depend only on shared values.
         mine = self._settled[1] if list(layout.items()) == self._settled[0] else digest(layout)
         same, any_nonfinite = channel.compare(mine, bool(nonfinite))
         filled: List[RankLosses] = []

@@ -21,7 +21,7 @@ def zero_of(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
         return torch.zeros(())
     if getattr(module, 'find_unused_parameters', False):
         return torch.zeros((), device=hung[0].device)
-    # Sums of nothing: 0 whatever a parameter holds, while 0 * inf would be NaN.
+    # Sums over nothing: 0 whatever a parameter holds, while 0 * inf would be NaN.
     return torch.stack([one.flatten()[:0].sum().float().to(hung[0].device) for one in hung]).sum()
 
 

@@ -25,7 +25,7 @@ import re
 from functools import lru_cache
 from typing import Callable
 
-#: Suffix of a name that is not read.
+#: Suffix for the message on a name that is not read.
 OUTSIDE = 'outside of the data set'
 _CONTROL = re.compile(r'[\x00-\x1f\x7f]')
 _HOST = re.compile(r'[/\\]{2}')

@@ -7,9 +7,9 @@ import json
 from itertools import chain
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-#: A config or a data.yaml has fewer values.
+#: Maximum number of values in a config or a data.yaml.
 LARGEST = 1_000_000
-#: They also have fewer levels of lists and tables; code that walks them recurses once per level.
+#: Maximum depth of lists and dicts; code that walks them recurses once per level.
 DEEPEST = 100
 _MOST_DIGITS = 4000
 _TOO_DEEP = f'nested more than {DEEPEST} levels deep'
@@ -42,7 +42,7 @@ def parse_data(text: str, ending: str) -> Any:
         return data
     import yaml
 
-    # libyaml reads ten times as fast, but overflows the stack if lists are nested deep enough.
+    # libyaml is ten times as fast, but overflows the stack if lists are nested deeply enough.
     loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
     try:
         _check_events(yaml.parse(text, Loader=loader))
@@ -108,7 +108,7 @@ def _check_events(events: Iterable[Any]) -> None:
             raise NotPlain(f'YAML that is {_TOO_DEEP}')
 
 
-#: A file of class weights has fewer bytes.
+#: Maximum number of bytes in a file of class weights.
 LARGEST_WEIGHTS = 1 << 22
 
 

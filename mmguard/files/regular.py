@@ -68,7 +68,7 @@ _FOLDER = 'mmguard-files-'
 #: Opening a pipe must not wait, and a link must not be followed.
 _WRITE = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
 NOT_REGULAR = 'is not a regular file'
-#: Has the name of a draft: a file left by a killed process does not count as one of the folder.
+#: Has the name of a draft, so that one left by a killed process is not taken for a data file.
 LOCK = '.mmguard-lock.part'
 _OWNER_SIZE = 200
 
@@ -122,7 +122,7 @@ def temporary_folder() -> Iterator[str]:
     while True:
         folder = tempfile.mkdtemp(prefix=_FOLDER)
         lock = _lock(folder, wait=True)
-        if os.path.isdir(folder):  # else another process removed it as left over
+        if os.path.isdir(folder):  # otherwise another process removed it as a leftover
             break
     try:
         yield folder
@@ -207,7 +207,7 @@ def _open_draft(path: Path) -> Tuple[int, Path]:
     """Open the draft of a file; a different one if another process is writing it."""
     stem = f'.{path.name}'[:40]
     draft = path.with_name(f'{stem}.part')
-    with suppress(OSError):  # of another user, or a link
+    with suppress(OSError):  # belongs to another user, or is a link
         descriptor = os.open(draft, _WRITE, 0o666)
         if _is_alone(descriptor, draft):
             return descriptor, draft
@@ -219,7 +219,7 @@ def _open_draft(path: Path) -> Tuple[int, Path]:
 def _is_alone(descriptor: int, draft: Path) -> bool:
     """Lock a draft; return True if no other process writes it or has renamed it."""
     opened = os.fstat(descriptor)
-    if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:  # else what it is linked to would be emptied
+    if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:  # otherwise the target of a link would be truncated
         return False
     is_locked = _try_lock(descriptor)
     if not is_locked:

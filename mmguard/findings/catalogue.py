@@ -22,14 +22,14 @@ find nothing wrong, but show where an invalid label would end the run.
 (Written by `python -m mmguard.findings.catalogue > docs/findings.md`; a test keeps it current.)
 """
 
-#: Codes of rules that were deleted: no other rule gets them, as they are in old logs.
+#: Codes of deleted rules, which occur in old logs and are never reused.
 RETIRED = tuple(f'MG{number}' for number in (
     155, 166, 170, 171, 177, 213, 217, 219, 228, 241, 242, 245, 246, 410, 412, 419, 421, 427, 430, 431, 435, 436,
     438, 439, 440, 446, 449, 451, 455, 459, 460, 461, 462, 466, 467, 468, 470, 473, 477, 481, 482, 485, 486, 488, 489,
     490, 493, 494, 495, 496, 497, 501, 510, 511, 513, 514,
 ))  # fmt: skip
 
-#: Meaning of the words in capitals of an advice whose name does not say it.
+#: Meaning of placeholders in advice whose names are not self-explanatory.
 _PLACEHOLDERS = {
     'enough': 'the highest label + 1',
     'first': 'the lowest id that is meant',

@@ -20,9 +20,9 @@ from mmguard.findings.usual_edits import (
 from mmguard.findings.views import VOID, annotations_of, count_trained, ids_of
 from mmguard.text import plural, quantity
 
-#: mmseg's class for data of one's own, as configs of the new style name it.
+#: mmseg's class for custom data, as named in new-style configs.
 BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
-#: Numbers of classes in mmdet's own configs: of VOC, COCO, Objects365, LVIS, OpenImages.
+#: Numbers of classes in mmdet's own configs: VOC, COCO, Objects365, LVIS, OpenImages.
 COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
 
 
@@ -164,7 +164,7 @@ def match_heads_and_list(
             yield replace(heads, applicability=ASKS, question=asked)
         if not holds_more and not counted_one_more and not any('stuff' in place for place in wanted):
             yield _own_names(config, number)
-        # Another number at the heads of a detector was written by somebody who counted classes.
+        # Any other number in a detector's heads was set by someone who counted the classes.
         if not of_base and (holds_more or counted_one_more or (labels is None and config.framework != 'mmdet')):
             yield replace(heads, applicability=ASKS, question=asked)
 
@@ -175,9 +175,9 @@ def _own_names(config: ReadConfig, number: int) -> Edit:
     by_name = config.framework == 'mmdet'
     return Edit(
         'List the names of your classes in the data sets of all splits, inside of wrappers.',
-        MANUAL if by_name else ASKS,  # by its name an annotation is found
+        MANUAL if by_name else ASKS,  # annotations are matched by name
         f'Is this data of your own, with {quantity(number, "class")}?',
         tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
         lines=(f'metainfo=dict(classes=({number} names))',),
-        commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names of the file
+        commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names from the file
     )

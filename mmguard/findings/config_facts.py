@@ -38,7 +38,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
             )
             filters = filters if isinstance(filters, dict) else {}
             usual = dataset.is_a('BaseVideoDataset')  # frames without an object are left out
-            if dataset.is_a(OF_OBJECTS_3D):  # an argument of its own
+            if dataset.is_a(OF_OBJECTS_3D):  # an argument of the class
                 filters = {'filter_empty_gt': dataset.get('filter_empty_gt', True)}
             facts.filter_empty_gt[dataset.path] = bool(filters.get('filter_empty_gt', usual))
     for part in sets + [t for t in transforms(read) if t.says('reduce_zero_label')]:

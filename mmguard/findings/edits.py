@@ -9,17 +9,17 @@ from mmguard.config.changes import REMOVED, Changes
 from mmguard.findings.environment import EnvironmentChanges
 from mmguard.text import quantity, shorten
 
-#: Files of labels, and what `mmguard fix` does with each: (file or folder, ((option of the command, value), ...)).
+#: Label files and the options of `mmguard fix` for each: (file or folder, ((option, value), ...)).
 FileChanges = Tuple[Tuple[str, Tuple[Tuple[str, Any], ...]], ...]
 
-#: Which edits a machine may write. ``'safe'``: the meaning of no label is changed by a guess. ``'asks'``: the user
+#: Which edits may be written automatically. ``'safe'``: no label changes its meaning by a guess. ``'asks'``: the user
 #: must know the answer to its question. ``'manual'``: it is shown, and written by hand.
 SAFE, ASKS, MANUAL = ('safe', 'asks', 'manual')
 
-#: On a command line, in place of a number: every edit that asks nothing.
+#: On a command line, instead of a number: every edit that asks nothing.
 ALL_SAFE = 'safe'
 
-#: Places of a config that a line names.
+#: Maximum number of config paths on a line.
 _PLACES = 4
 
 
@@ -103,7 +103,7 @@ def format_value(value: Any) -> str:
     """Format a value on one line; a long list as its length and ends."""
     try:
         text = shorten(value, _SHOWN + 1)
-    except Exception:  # an object of the user's, whose repr fails
+    except Exception:  # a user's object whose repr fails
         return f'what cannot be shown ({type(value).__name__})'
     if isinstance(value, (list, tuple)) and len(text) > _SHOWN:
         first, last = value[0], value[-1]

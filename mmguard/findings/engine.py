@@ -60,7 +60,7 @@ def _try_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Seq
     candidates = [guard_evaluation(facts, edit) for edit in rule.edits(finding, facts)]
     edits: List[Edit] = []
     for edit in candidates:
-        # About labels: the first of those with the same meaning (in all splits, in only this one).
+        # Of label edits with the same meaning (in all splits, in only this one), the first.
         same = not finding.places and any(edit.question == known.question for known in edits)
         if not same and holds(edit, finding, splits, rules):
             was_read = bool(edit.files or (edit.options and not edit.config))
@@ -163,14 +163,14 @@ def apply_edit(edit: Edit, facts: Facts) -> Optional[Facts]:
     """Return the facts after an edit; ``None`` if they cannot be read again or the edit does not apply."""
     try:
         config = facts.config if facts.config is None else change_config(facts.config, edit.config)
-    except (LookupError, TypeError):  # no such place
+    except (LookupError, TypeError):  # the path does not exist
         return None
     options: Dict[str, Any] = {**facts.options, **dict(edit.options)}
     labels = facts.labels
     if labels is not None:
         try:
             labels = None if facts.reread is None else facts.reread(config, options, edit.files)
-        except (CannotRun, OSError, ValueError):  # as a scan takes it: the files cannot be read or copied
+        except (CannotRun, OSError, ValueError):  # like a scan does: the files cannot be read or copied
             return None
         if labels is None:
             return None
@@ -196,7 +196,7 @@ def holds(edit: Edit, finding: Finding, splits: Sequence[Split], rules: Sequence
 def _holds_in(
     edit: Edit, finding: Finding, facts: Facts, before: Sequence[Finding], rules: Sequence[Type[Rule]]
 ) -> bool:
-    # What rewrites files must not even leave boxes or ids that look wrong.
+    # An edit that rewrites files must not even leave boxes or ids that look wrong.
     grave = (ERROR, WARNING) if edit.files else (ERROR,)
     known: Set[str] = {found.code for found in before if found.severity in grave}
     after = apply_edit(edit, facts)
@@ -213,7 +213,7 @@ def _holds_in(
     return _keeps(edit, facts.labels, after.labels, is_here)
 
 
-#: Share of the objects that teach something, and their number: if an edit leaves out more, they are not slips.
+#: Share and number of trainable objects: if an edit leaves out more, they are not slips.
 SLIPS, FEW = 0.05, 3
 
 
@@ -265,7 +265,7 @@ def _keeps(edit: Edit, before: LabelFacts, after: LabelFacts, is_here: bool) -> 
     object in one split makes it none in another.
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
-        return bool(count_trained_classes(after))  # other files: nothing of those before is missing
+        return bool(count_trained_classes(after))  # other files: nothing is missing from the previous ones
     # A split without the finding may use these numbers for classes.
     nothing = edit.unlabelled if is_here else ()
     old = {label: count for label, count in _count_meant(before).items() if label not in nothing}

@@ -91,7 +91,7 @@ class EnvironmentFacts:
                 there = any(one in versions for one in DISTRIBUTIONS[module])
                 missing = [one for one in missing if one != module] + ([] if there else [module])
                 errors = {one: why for one, why in errors.items() if one.partition('.')[0] != module}
-                accepts.pop(module, None)  # what another version accepts is not known
+                accepts.pop(module, None)  # the limits of another version are unknown
                 if module == 'mmcv':
                     ops = 'mmcv-lite' not in versions if there else None
             if name == 'numpy':

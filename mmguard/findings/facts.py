@@ -10,7 +10,7 @@ from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
 
-#: Values that evidence lists.
+#: Maximum number of values listed as evidence.
 _FEW = 6
 
 

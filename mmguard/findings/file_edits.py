@@ -78,7 +78,7 @@ def command(path: str, out: str, options: Mapping[str, Any]) -> str:
     words = ['mmguard', 'fix', path, '--out', out]
     for name, value in options.items():
         flag, text = f'--{name.replace("_", "-")}', _as_word(value)
-        # A value that begins like an option must be in one word with its own.
+        # A value that begins with a dash must be joined with its option.
         words += [flag] if value is True else [f'{flag}={text}'] if text.startswith('-') else [flag, text]
     return ' '.join(map(shlex.quote, words))
 
@@ -97,9 +97,9 @@ def frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-#: Share of the boxes that lie inside their images, where they are read as they were written.
+#: Share of the boxes that are inside their images if read in the right format.
 NEARLY_ALL = 0.98
-#: Share of the boxes from which on it is a convention, not a few slips; of so many boxes at least.
+#: Minimum share of boxes for a convention rather than slips, and minimum number of boxes.
 MANY, ENOUGH = 0.2, 10
 
 #: Formats of boxes as x, y, width, height.
@@ -116,7 +116,7 @@ _OTHER_FORMATS = {
 
 def fitting(found: AnnotationFacts) -> List[str]:
     """List the box formats in which nearly all boxes, and more than now, are inside their images."""
-    # On square images both orders fit, and x comes first nearly everywhere.
+    # On square images both orders fit, and nearly everyone writes x first.
     square = found.inside_as.get('rows', 0) <= found.inside_as.get('corners', 0)
     return [
         name

@@ -10,8 +10,8 @@ from mmguard.findings.edits import Edit
 #: ``'error'``: training dies, or learns the wrong thing. ``'warning'``: probably not what you want. ``'info'``: a
 #: weak spot that only invalid labels bring out, or the verdict that all is well. The worst first.
 SEVERITIES = ERROR, WARNING, INFO = ('error', 'warning', 'info')
-#: How sure it is that a finding is what goes wrong in training. ``'proven'``: config or labels show it. ``'likely'``:
-#: they speak for it more than for anything else. ``'possible'``: they do not exclude it. The surest first.
+#: Certainty that a finding affects training. ``'proven'``: config or labels show it. ``'likely'``:
+#: they support it more than anything else. ``'possible'``: they do not exclude it. The most certain first.
 CERTAINTIES = PROVEN, LIKELY, POSSIBLE = ('proven', 'likely', 'possible')
 
 

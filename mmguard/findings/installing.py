@@ -8,7 +8,7 @@ from mmguard.compat.stack import INSTALL, ONEDL, OPENMMLAB, STACKS, find_stacks
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.environment import EnvironmentFacts, version_key
 
-#: What pip takes where nothing limits it: newer than anything.
+#: Version chosen by pip without limits: newer than any other.
 NEWEST = '99'
 
 
@@ -37,7 +37,7 @@ def find_command(module: str, stack: str, environment: EnvironmentFacts) -> Tupl
     if not (low or high):
         return INSTALL[stack][module], (name, NEWEST)
     limits = ','.join([f'>={low}'] * bool(low) + [f'<{high}'] * bool(high))
-    # The last one before the limit, whatever its number.
+    # The last version before the limit, whatever its number.
     return f'{find_installer(name)} "{name}{limits}"', (name, f'{high}dev0' if high else NEWEST)
 
 
@@ -45,7 +45,7 @@ def reinstall_mmcv(environment: EnvironmentFacts) -> Edit:
     """Reinstall mmcv in a version that all frameworks accept, from the installed stack."""
     fork = list(find_stacks(environment.versions)) == [ONEDL]
     command, becomes = find_command('mmcv', ONEDL if fork else OPENMMLAB, environment)
-    if fork:  # for the torch that is there, not for one of its own
+    if fork:  # for the installed torch, without replacing it
         command = command.replace('pip install', 'pip install --no-build-isolation')
     installed = list(environment.find_installed('mmcv')) or [becomes[0]]
     return Edit(

@@ -12,7 +12,7 @@ CITYSCAPES_TRAIN_IDS: Dict[int, int] = {
     **{value: label for label, value in enumerate(_CITYSCAPES)},
 }
 
-#: COCO-Stuff: id - 1, as its maps hold it -> class. Missing ids have no name.
+#: COCO-Stuff: id - 1, as stored in its maps -> class. Missing ids have no name.
 _NO_CLASS = {11, 25, 28, 29, 44, 65, 67, 68, 70, 82, 90}
 COCO_STUFF_CLASSES: Dict[int, int] = {
     value: label for label, value in enumerate(value for value in range(182) if value not in _NO_CLASS)
@@ -29,7 +29,7 @@ VOID_BEHIND = (11, 19, 65, 123)
 
 #: Length of the numbering of well-known label maps.
 NUMBERED = {66: 'Mapillary Vistas 1.2', 124: 'Mapillary Vistas 2.0', 847: 'ADE20K full'}
-#: Share of them that a scan of many files finds.
+#: Share of the numbering that a scan of many files finds.
 MOST_OF_THEM = 0.9
 
 #: First classes of data sets whose files keep 0 for "no class": ADE20K, LoveDA, Potsdam, Vaihingen.

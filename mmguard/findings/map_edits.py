@@ -18,7 +18,7 @@ from mmguard.findings.rule import Facts, Rule
 from mmguard.findings.usual_edits import both, map_labels, reduce_zero_label, set_ignore_index, set_num_classes
 from mmguard.findings.views import VOID, count_stored, has_num_classes
 
-#: So many entries of a table are written into a command; more go into a file.
+#: Maximum number of table entries in a command; longer tables go into a file.
 _IN_COMMANDS = {'label_map': 64, 'colours': 24}
 
 
@@ -45,7 +45,7 @@ def renumber(
         table (dict[int, int]): Value -> label.
         unlabelled (list[int]): Present labels that mean no class, if the answer is yes.
     """
-    if facts.config is not None and facts.config.is_old:  # mmcv 1.x knows no guard
+    if facts.config is not None and facts.config.is_old:  # mmcv 1.x has no guards
         yield from convert_files(facts, 'Rewrite the files.', applicability, question, label_map=dict(table))
         return
     outside = facts
@@ -109,7 +109,7 @@ def _elsewhere(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
         return ()
     if len(table) > _IN_COMMANDS['label_map']:
         if facts.options.get('reduce_zero_label'):
-            return ()  # the map that is shown applies after the shift
+            return ()  # the displayed map applies after the shift
         size = max(VOID, *table) + 1
         return (
             f'Without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
@@ -219,11 +219,11 @@ def _here(folder: str) -> str:
     return folder.rpartition('/')[2] if '://' in folder else folder
 
 
-#: Of mmseg's data sets, where a config does not say.
+#: Default of mmseg's data sets.
 SUFFIX = '.png'
-#: So many names in a folder, and folders next to one, are looked at.
+#: Maximum number of names in a folder, and of neighbouring folders, to look at.
 _NAMES, _FOLDERS = 100_000, 50
-#: Files in which classes can be stored.
+#: Endings of files that can store classes.
 _EXACT = ('.png', '.bmp', '.tif', '.tiff', '.gif', '.pgm')
 
 

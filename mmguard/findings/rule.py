@@ -28,14 +28,14 @@ from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.run import RankFacts, RunFacts
 from mmguard.labels.instances import LABEL_REASON
 
-#: Files that a finding names; the scan's report lists them all.
+#: Maximum number of files that a finding names; the scan's report lists them all.
 NAMED = 5
 
 #: Default certainty by severity.
 USUAL_CERTAINTIES = {ERROR: PROVEN, WARNING: POSSIBLE, INFO: POSSIBLE}
 
 
-#: The labels as they will be with another config, other options and changed files; ``None`` if that cannot be known.
+#: Returns the labels with another config, other options and changed files; ``None`` if unknown.
 Reread = Callable[[Optional[ReadConfig], Mapping[str, Any], FileChanges], Optional[LabelFacts]]
 
 
@@ -82,27 +82,27 @@ class Rule:
 
     #: Stable code; it is never given to another rule.
     code: ClassVar[str]
-    #: Codes of rules that were joined with this one: `mmguard explain` still knows them.
+    #: Codes of rules merged into this one, which `mmguard explain` still accepts.
     aliases: ClassVar[Tuple[str, ...]] = ()
-    #: What it finds, one line.
+    #: Mistake that it finds, one line.
     summary: ClassVar[str]
     #: Title of a finding, with its numbers; empty: the summary.
     title: ClassVar[str] = ''
-    #: Why it matters: what happens if it is not corrected.
+    #: Consequences if the mistake is not corrected.
     why: ClassVar[str]
     example: ClassVar[Example]
-    #: What it misses, or may mistake for a fault.
+    #: Mistakes that it misses, and false alarms.
     limits: ClassVar[str] = ''
-    #: What to do if no edit is offered.
+    #: Advice if no edit is offered.
     advice: ClassVar[str]
-    #: The same for plain PyTorch; empty: not looked for there.
+    #: Advice for plain PyTorch; empty: the rule does not apply there.
     pytorch: ClassVar[str] = ''
     severity: ClassVar[str] = ERROR
-    #: The fields of ``Facts`` that it looks at; without any of them the rule is skipped.
+    #: Fields of ``Facts`` that it needs; the rule is skipped if one is missing.
     looks_at: ClassVar[Tuple[str, ...]] = ()
-    #: True if it is looked for only with ``--all`` or ``--select``.
+    #: True if it applies only with ``--all`` or ``--select``.
     on_request: ClassVar[bool] = False
-    #: True if it says that labels are wrong; the others do not exclude the verdict 'your labels are fine'.
+    #: True if it means that labels are wrong, which excludes the verdict 'your labels are fine'.
     blames_labels: ClassVar[bool] = True
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -156,7 +156,7 @@ class ConfigRule(Rule):
         raise TypeError(f'{type(self).__name__} does not look at the config')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
-        # What is wrong with val is mostly wrong with test, too: one finding, both places.
+        # Mistakes in val mostly occur in test, too: one finding with both places.
         merged: Dict[Tuple[Any, ...], Finding] = {}
         for found in self.look(facts.config) if facts.config is not None else ():
             ways = tuple((edit.title, edit.question) for edit in found.candidates)
@@ -205,11 +205,11 @@ class DataRule(Rule):
     """
 
     looks_at: ClassVar[Tuple[str, ...]] = ('labels',)
-    #: The kinds of labels that can show it.
+    #: Kinds of labels that can show it.
     kinds: ClassVar[Tuple[str, ...]] = ('pixels',)
-    #: True if it shows the invalid values: they are not the fault of boxes, files or names.
+    #: True if invalid values show it, rather than boxes, files or names.
     shows_values: ClassVar[bool] = True
-    #: The facts without which it cannot be seen.
+    #: Facts that it needs.
     needs: ClassVar[Tuple[str, ...]] = ('values',)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -275,9 +275,9 @@ class DataRule(Rule):
     def files(self, facts: LabelFacts) -> List[str]:
         if facts.maps is None:
             known = facts.annotations.box_examples if facts.annotations is not None else {}
-            return known.get(LABEL_REASON, []) if self.values(facts) else []  # of texts, which have lines
+            return known.get(LABEL_REASON, []) if self.values(facts) else []  # label files of text, which have lines
         values, examples = self.values(facts), facts.maps.examples
-        # Examples are by what the files hold, and that is not always what training sees.
+        # Examples are keyed by stored values, which may differ from the loaded ones.
         as_stored = facts.stored if values is facts.values else {}
         named = [path for v in values for stored in as_stored.get(v, [v]) for path in examples.get(stored, [])]
         return list(dict.fromkeys(named))
@@ -327,7 +327,7 @@ def common_placeholders(facts: LabelFacts) -> Dict[str, Any]:
         'last': facts.num_classes - 1,
         'more': facts.num_classes + 1,
         'ignore_index': facts.ignore_index,
-        # If nothing is ignored yet, the usual value is the one to write.
+        # If nothing is ignored yet, the usual value is proposed.
         'void': 255 if facts.ignore_index is None else facts.ignore_index,
         'values': ', '.join(map(str, sorted(facts.values)[:8])),
         'classes': len(facts.class_names),

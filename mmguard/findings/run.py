@@ -117,7 +117,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
 _SAID = re.compile(
     r'Parameter(?P<named>s|\s+indices) which did not receive grad for rank (?P<rank>\d+):[ \t]*(?P<list>[^\n]*)'
 )
-#: Parameters, or their parts, that are named.
+#: Maximum number of parameters, or of their parts, that are named.
 _FEW = 8
 
 

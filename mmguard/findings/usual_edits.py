@@ -86,7 +86,7 @@ def set_ignore_index(facts: Facts, value: int, applicability: str = ASKS, questi
         places = tuple(
             change
             for place in find_ignored_labels(facts.config)
-            if place.value != value and place.path != place.part.path  # some know but one value
+            if place.value != value and place.path != place.part.path  # some allow only one value
             for change in _write_value(place, value)
         )
     title = 'Set the same ignore_index in the head, the losses and the metric.'
@@ -124,7 +124,7 @@ def map_labels(
         shown = f'num_classes={classes}, ' if classes < 256 else ''
         shown += f'ignore_index={guard["ignore_index"]}, ' if guard.get('ignore_index') not in (None, 255) else ''
         title = f'Map these values right after LoadAnnotations, in the pipelines of {name_splits(splits)}.'
-        if facts.config is None:  # nothing says that it is OpenMMLab
+        if facts.config is None:  # nothing shows that it is OpenMMLab
             title = 'Map these values where the labels are loaded (with OpenMMLab right after LoadAnnotations).'
         line = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
     options = (('label_map', moved),)
@@ -165,7 +165,7 @@ def reduce_zero_label(
         for t in pipeline
         if t.name == 'LoadAnnotations' and t.says('reduce_zero_label') and (not splits or t.split in splits)
     ]
-    places += loaders  # where it says nothing, it takes the data set's
+    places += loaders  # by default it uses the data set's
     return Edit(
         f'{"Set" if switch else "Unset"} reduce_zero_label in the data sets of {name_splits(splits)}.',
         applicability,
@@ -204,10 +204,10 @@ def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
         return edit
     try:
         after = change_config(facts.config, edit.config)
-    except (LookupError, TypeError):  # it will not be offered
+    except (LookupError, TypeError):  # it is not offered
         return edit
     missing = list(find_unguarded_evaluation(after))
-    if not missing or any(find_unguarded_evaluation(facts.config)):  # that is a finding of its own
+    if not missing or any(find_unguarded_evaluation(facts.config)):  # another finding reports it
         return edit
     for found in missing:
         guard = guard_pipelines(after, [found.pipeline], found.guard, with_map=not facts.others)

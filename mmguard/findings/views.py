@@ -12,16 +12,16 @@ from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
 #: Value for pixels without a class.
 VOID = 255
 
-#: With fewer files a few are a large share.
+#: With fewer files, shares are not informative.
 ENOUGH_FILES = 20
 
-#: Most pairs of names whose spelling is compared: that takes some seconds.
+#: Maximum number of compared pairs of names, which takes some seconds.
 COMPARED = 100_000
 
 #: Share of the invalid elements above which a cause is the only one, or the main one.
 NEARLY_ALL, MOST = 0.9, 0.5
 
-#: Form of a label file -> what is wrong with it.
+#: Form of a label file -> its fault.
 MANY_CHANNELS = {'rgb': '3 channels', 'rgba': '4 channels (with alpha)', 'gray_alpha': 'gray with an alpha channel'}
 
 

@@ -93,7 +93,7 @@ class FlightRecorderHook(HookAroundTraining):
             yield
             record.remove()
         except BaseException as error:  # Ctrl-C and SystemExit, too
-            parts = TracebackException.from_exception(error)  # its text is safe even if str(error) raises
+            parts = TracebackException.from_exception(error)  # safe even if str(error) raises
             message = add_names(str(parts), getattr(runner, 'model', None))
             described = dict(type=type(error).__name__, message=message, traceback=''.join(parts.format()))
             self._write(runner, reason='exception', exception=described)

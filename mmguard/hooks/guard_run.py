@@ -78,7 +78,7 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
         if loop is not None:
             lists[mode] = []
             tree[f'{mode}_dataloader'] = {'dataset': _describe_dataset(loop.dataloader.dataset, lists[mode])}
-    # PipelineSwitchHook later replaces the pipeline by what it builds from these.
+    # PipelineSwitchHook later builds the new pipeline from these.
     switches = [hook for hook in runner.hooks if isinstance(getattr(hook, 'switch_pipeline', None), list)]
     tree['custom_hooks'] = [{'switch_pipeline': hook.switch_pipeline} for hook in switches]
     left = [f'{join_path(path)}: the map stays; `mmguard apply` guards it' for path, _ in point_class_mappings(tree)]

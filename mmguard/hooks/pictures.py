@@ -14,7 +14,7 @@ from mmguard.text import describe_error, visible
 
 #: Pixels of the longer side of a picture.
 LONGEST = 1024
-#: What is invalid. No palette has it.
+#: Colour of invalid labels, which no palette has.
 LOUD = (255, 0, 170)
 
 
@@ -43,7 +43,7 @@ def add_pictures(
             if 'img' not in results:
                 raise LookupError('no Load... transform at the beginning of the pipeline loads the image')
             label = results['gt_seg_map'] if kind == 'pixels' else None
-            has_boxes = kind == 'instances' and 'gt_bboxes' in results  # a label may be that of the image
+            has_boxes = kind == 'instances' and 'gt_bboxes' in results  # the label may belong to the image
             boxes = _invalid_boxes(results, tally) if has_boxes else np.zeros((0, 4))
             picture = draw(results['img'], label, boxes, tally.values)
         except Exception as error:
@@ -57,7 +57,7 @@ def _find(dataset: Any, names: Set[str], shorten: Callable[[str], str]) -> Dict[
     found = {}
     for reader in _readers(dataset):
         for info in map(reader.get_data_info, range(len(reader))):
-            listed = (file_of(info), info.get('img_path'))  # a packed sample may only keep that of the image
+            listed = (file_of(info), info.get('img_path'))  # a packed sample may only keep the image's path
             found.update(dict.fromkeys(names.intersection(shorten(str(one)) for one in listed), (reader, info)))
     return found
 
@@ -73,7 +73,7 @@ def draw(image: np.ndarray, label: Any, boxes: np.ndarray, values: Any) -> np.nd
     step = max(1, -(-max(pixels.shape[:2]) // LONGEST))
     painted = np.nan_to_num(pixels[::step, ::step]).clip(0, 255)
     if label is not None:
-        painted = painted * 0.55  # so that few pixels are seen
+        painted = painted * 0.55  # so that single pixels are visible
     painted = np.ascontiguousarray(painted, dtype=np.uint8)
     height, width = painted.shape[:2]
     if label is not None:

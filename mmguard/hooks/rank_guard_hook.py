@@ -85,7 +85,7 @@ class RankGuardHook(HookAroundTraining):
     def around_training(self, runner: Any) -> Iterator[None]:
         try:
             yield
-        except BaseException as error:  # whatever ends training: loading, a step, validation, Ctrl-C
+        except BaseException as error:  # any end of training: loading, a step, validation, Ctrl-C
             if self._agreement is not None:
                 self._agreement.leave(f'{type(error).__name__}: {error}')
             raise
@@ -203,7 +203,7 @@ def _put_in(undo: ExitStack, owner: Any, name: str, method: Any) -> None:
     if name in vars(owner):  # a compiled step, another hook's
         undo.callback(setattr, owner, name, vars(owner)[name])
     else:
-        undo.callback(delattr, owner, name)  # uncovers the method of the class
+        undo.callback(delattr, owner, name)  # reveals the method of the class
     setattr(owner, name, method)
 
 
@@ -211,7 +211,7 @@ def _find_iteration_counters(runner: Any) -> Iterator[Tuple[Any, str]]:
     """Find the methods by which other hooks would count a skipped iteration."""
     for hook in runner.hooks:
         if getattr(hook, 'ema_model', None) is not None:
-            yield hook.ema_model, 'update_parameters'  # would count this iteration's unchanged weights once more
+            yield hook.ema_model, 'update_parameters'  # would count this iteration's unchanged weights again
         # Schedules must not step, and CheckInvalidLossHook would get no loss.
         names = [base.__name__ for base in type(hook).__mro__]
         if 'ParamSchedulerHook' in names or 'CheckInvalidLossHook' in names:

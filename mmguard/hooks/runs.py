@@ -104,6 +104,6 @@ class _RunWithin:
 
     def put_back(self) -> None:
         if self._before is None:
-            del self._loop.run  # uncovers the method of the class
+            del self._loop.run  # reveals the method of the class
         else:
             self._loop.run = self._before

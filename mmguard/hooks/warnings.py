@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mmguard.findings import Finding
 
 
-#: Misfits between a guard and its head, a head and its data set, or ignored labels; guards that meet no labels;
+#: Mismatches between a guard and its head, a head and its data set, or ignored labels; guards without labels;
 #: evaluation without guard; replaced hooks of a base config.
 CODES = ('MG225', 'MG251', 'MG201', 'MG208', 'MG230', 'MG253')
 

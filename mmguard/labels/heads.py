@@ -23,7 +23,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Protocol, Sequ
 
 from mmguard.labels.spaces import KINDS, VOID, LabelSpaces, Space
 
-#: Names of heads, the most telling first; the others have to agree with it.
+#: Names of heads, the most informative first, with which the others must agree.
 GROUPS = {
     'pixels': ('decode_head', 'semantic_head', 'panoptic_head', 'auxiliary_head'),
     'instances': (

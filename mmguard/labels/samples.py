@@ -33,7 +33,7 @@ def find_instances(sample: Any) -> Optional[Tuple[Any, str]]:
     """Return the container of the instances and the name of their labels; ``None`` without annotations."""
     for place, field in _INSTANCES.items():
         holder = sample.get(place)
-        if holder is not None and holder.keys():  # without annotations it has no field at all
+        if holder is not None and holder.keys():  # without annotations it has no fields
             return holder, field
     return None
 

@@ -21,7 +21,7 @@ from mmguard.log.statistics import KINDS
 NAME = 'label_guard_flight.jsonl'
 #: Changes when a field changes its meaning.
 FORMAT = 2
-#: The file is cut to the last batches when it holds this many times as many.
+#: The file is cut to the last batches when it has this many times as many.
 _SURPLUS = 10
 
 
@@ -227,7 +227,7 @@ def _add(flight: Flight, entry: _Entry) -> None:
     if entry.samples is not None:
         flight.batches.append(FlightBatch(entry.samples, entry.iter, entry.losses))
     elif entry.losses is not None:
-        flight.reason = ''  # it was slow, but ended
+        flight.reason = ''  # the iteration was slow, but ended
         # The last batch has losses already if the line of their batch is damaged.
         if flight.batches and flight.batches[-1].losses is None:
             flight.batches[-1].losses = entry.losses

@@ -185,7 +185,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
             raise self._add_source(error, label) from None
         loss = self.guard(self.guard.blank_scores(pred, sanitized), sanitized, num_classes, *others, *args, **kwargs)
         self._record(sanitized.counts)
-        # The mean of nothing is NaN in one loss, 1 in another and a detached 0 in a third.
+        # The mean of nothing is NaN in some losses, 1 or a detached 0 in others.
         any_label = sanitized.keep.any()
         return map_parts(loss, lambda part: _attach(torch.where(any_label, part, torch.zeros_like(part)), pred))
 

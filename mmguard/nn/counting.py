@@ -70,7 +70,7 @@ def _report() -> None:
         for loss in list(_alive):
             take_counts_of(loss)
         tallies = {name: read_tally(counts) for name, counts in _gone.items()}
-    except RuntimeError:  # a dead device cannot be read; the process ends for another reason
+    except RuntimeError:  # a failed device cannot be read; the process ends for another reason
         return
     for name, tally in tallies.items():
         if tally:

@@ -99,7 +99,7 @@ class GuardsLabels:
     def train_step(self, batch: dict) -> dict:
         batch, tallies = self._open(batch)
         outputs = super().train_step(batch)  # type: ignore[misc]
-        # nnU-Net has waited for the loss by now, so that reading the counters waits for nothing.
+        # nnU-Net has already waited for the loss, so reading the counters does not wait.
         self._report('train', batch, tallies)
         return outputs
 
@@ -124,7 +124,7 @@ class GuardsLabels:
 
     def on_train_start(self) -> None:
         super().on_train_start()  # type: ignore[misc]
-        if self.current_epoch == 0:  # else an earlier training continues, and so does its log
+        if self.current_epoch == 0:  # otherwise an earlier training and its log continue
             self._log_of_cases().rename_earlier()
 
     def on_train_epoch_start(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 Box = Tuple[float, float, float, float]
 
-#: Longest side that is compared or shown; larger arrays are thinned out.
+#: Longest side for comparison and display; larger arrays are thinned out.
 LONGEST = 384
 #: Pixels (after thinning) by which a label may be off because of interpolation and rounding.
 TOLERANCE = 2

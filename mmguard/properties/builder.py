@@ -114,7 +114,7 @@ class Builder(Worker):
 def _differ(one: Any, other: Any) -> bool:
     try:
         return bool(one != other)
-    except Exception:  # arrays do not say
+    except Exception:  # arrays have no such attribute
         return True
 
 
@@ -159,7 +159,7 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
         for split in PARTS[part].splits:
             _check_size(program, split)
         PARTS[part].call(program)
-    except NoSamples:  # an edit must not leave out all of them
+    except NoSamples:  # an edit must not remove all of them
         raise
     except Unavailable as reason:
         return str(reason)

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import numpy as np
 import torch
 
-#: Called after a step with its name and what it left; returns what the next one gets.
+#: Called after a step with its name and output; returns the input of the next step.
 OnStep = Callable[[str, Any], Any]
 
 

@@ -21,13 +21,13 @@ from mmguard.properties.program import Program, once
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.worker import Failure
 
-#: Label files whose values are taken, and how many values are tried.
+#: Number of label files to take values from, and of values to try.
 FILES, VALUES = 6, 24
-#: Side of the images that are written for it.
+#: Side of the temporary images.
 SIDE = 256
-#: Draws of random steps.
+#: Number of repetitions for random steps.
 TRIES = 3
-#: Detections per image that COCO counts.
+#: Maximum number of detections per image in COCO.
 MOST_DETECTIONS = 100
 #: Factor of the number of an instance in the ids of mmdet's panoptic maps; the rest is the label.
 PER_INSTANCE = 1000
@@ -140,10 +140,10 @@ def label_for(program: Program, split: str, number: int, value: int) -> Optional
             seed_all(seed)
             try:
                 Image.fromarray(np.full((SIDE, SIDE), value, like.dtype)).save(label)
-                if not np.all(_decode(dataset, label) == value):  # this format does not keep it
+                if not np.all(_decode(dataset, label) == value):  # this format does not preserve it
                     return None
                 seen = look('', dataset.pipeline(info))
-            except Exception:  # another property names it
+            except Exception:  # another property reports it
                 return None
             if seen and 'label map' in seen[0].figures:
                 found = seen[0].figures['label map']
@@ -166,7 +166,7 @@ def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, 
     label_map = sample.gt_sem_seg.data.squeeze().numpy()
     if label_map.shape != truth.shape:
         raise Unavailable(f'the validation evaluates at {label_map.shape}, not at the size of the file')
-    # What the training ignores no model can learn: another property compares the two.
+    # No model can learn labels that training ignores; another property compares the two.
     truth = np.where(truth == VOID, np.where(label_map == VOID, 0, label_map), truth)
     sample.pred_sem_seg = PixelData(data=torch.as_tensor(truth)[None])
 
@@ -244,7 +244,7 @@ def _name_lists(metric: Any, names: Tuple[str, ...]) -> List[Tuple[str, Tuple[st
         if isinstance(cats, dict) and cats and names:
             try:
                 ids = value.get_cat_ids(cat_names=names)
-            except TypeError:  # LVIS takes all
+            except TypeError:  # LVIS counts all
                 ids = value.get_cat_ids()
             lists.append(('in its file', tuple(str(cats[number]['name']) for number in ids)))
         elif isinstance(value, (list, tuple)) and len(set(names) & set(map(str, value))) > len(names) / 2:
@@ -312,7 +312,7 @@ def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
             return broken(name, f'image {unknown[0]} of the data set is not in its file')
     try:
         with program.scope():
-            metric.results = []  # of an attempt whose time was up
+            metric.results = []  # left by an attempt that timed out
             metric.process({}, [sample.to_dict() for sample in given])
             values = metric.evaluate(len(given))
     except ImportError:

@@ -32,7 +32,7 @@ def check_outputs(program: Program) -> List[Result]:
     tables = _sum_gradients(program, classes, 0)
     found = {place: find_raised_outputs(table) for place, table in tables.items()}
     if any(output not in (None, label) for one in found.values() for label, output in zip(classes, one)):
-        again = _sum_gradients(program, classes, 1)  # another image, to be sure
+        again = _sum_gradients(program, classes, 1)  # another image, for confirmation
         for place, one in found.items():
             other = find_raised_outputs(again[place]) if place in again else []
             found[place] = [output if output in other[n : n + 1] else None for n, output in enumerate(one)]
@@ -83,7 +83,7 @@ def _sum_gradients(program: Program, classes: List[int], seed: int) -> Dict[str,
 
 def _sum_outputs(program: Program, gradient: Tensor, head: Any, is_map: bool) -> Optional[Tensor]:
     """Sum a gradient by output; ``None`` if the scores have no axis of outputs."""
-    gradient = gradient.clamp(max=0)  # what it lowers differs with the anchors that are chosen
+    gradient = gradient.clamp(max=0)  # the lowered outputs depend on the chosen anchors
     classes = program.num_classes
     outputs = getattr(head, 'cls_out_channels', classes)
     outputs = outputs if isinstance(outputs, int) else classes
@@ -110,7 +110,7 @@ def _check_things(program: Program) -> List[Result]:
     """Compare the number of things in panoptic heads, which come first, with the order of the class names."""
     try:
         known = program.dataset('train').metainfo
-    except Exception:  # the data are not here
+    except Exception:  # the data are missing
         known = (program.dataset_config('train') or {}).get('metainfo') or {}
     names, things = known.get('classes') or (), set(known.get('thing_classes') or ())
     results = []
@@ -149,7 +149,7 @@ def _check_pixels(program: Program, heads: Dict[str, Any], factor: int) -> List[
         trained = train_on(program, heads, samples, side)
     except Exception as error:
         if factor > 1:
-            return []  # larger than the model was tried with
+            return []  # larger than any size that was tried
         return [broken('the losses', f'fail where pixels are ignored: {Failure.describe(error)}')]
     results = []
     for one in trained:

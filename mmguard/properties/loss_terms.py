@@ -44,7 +44,7 @@ def check_weights(program: Program) -> List[Result]:
         side = SIDES['mmdet'][0]
     try:
         calls = _record(program, {place: modules[place] for place in weighted}, program.samples_of(classes, side, 2))
-    except Exception as error:  # raised before a loss was called: heads read weights, too
+    except Exception as error:  # raised before a loss was called: heads also read weights
         _grow_weights(program)
         evidence = f'fails with these class weights, and trains with an entry more: {Failure.describe(error)}'
         return [*results, *(broken(place, evidence) for place in weighted)]

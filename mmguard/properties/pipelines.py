@@ -26,19 +26,19 @@ from mmguard.properties.result import Result, Unavailable, broken, holds, not_te
 from mmguard.properties.samples import label_map_of, make_masks
 from mmguard.properties.worker import Failure
 
-#: Gray levels of what is drawn and of what is around it.
+#: Gray levels of figure and background.
 BRIGHT, DARK = 200, 50
-#: Key of results whose image and labels were drawn.
+#: Key that marks results with drawn image and labels.
 _DRAWN = 'mmguard_drawn'
 #: Kinds of labels: label maps, keypoints.
 _MAP, _POINTS = 'label map', 'keypoints'
 #: Keys of labels that are drawn.
 _LABELS = ('gt_seg_map', 'gt_bboxes', 'gt_masks', 'gt_keypoints')
-#: Times that samples are loaded, at least: random steps draw again each time.
+#: Minimum number of loads: random steps draw again each time.
 DRAWN_LOADS = 8
-#: Times that each sample of the training is loaded: random steps may drop it now and then.
+#: Number of loads of each training sample: random steps may drop it occasionally.
 LOADS = 5
-#: Data sets above this length are not listed a second time to see what was filtered out.
+#: Data sets above this length are not listed again to find filtered images.
 LISTED = 20_000
 
 
@@ -99,7 +99,7 @@ def _trace(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
         seed_all(seed)
         try:
             sample = dataset[index]
-        except Exception:  # another property names it
+        except Exception:  # another property reports it
             return []
     final = look('the pipeline', sample)
     return [*steps, *final, *_run_preprocessor(program, sample)] if final else []
@@ -185,7 +185,7 @@ def _run_preprocessor(program: Program, sample: Any) -> List[Seen]:
             preprocessor = MODELS.build(node)
             batch = preprocessor(pseudo_collate([sample]), True)
         packed = {'inputs': batch['inputs'][0], 'data_samples': batch['data_samples'][0]}
-    except Exception:  # it may need a whole model
+    except Exception:  # it may need the complete model
         return []
     return look(type(preprocessor).__name__, packed)
 
@@ -195,7 +195,7 @@ def _judge(kind: str, steps: List[Seen], ignored: Tuple[int, ...]) -> Optional[R
     named = None
     for seen in reversed(steps):
         found = describe_difference(seen.image, seen.figures[kind], kind, kind == _MAP, ignored)
-        if not found:  # before it, steps may have moved one that a later one moved back
+        if not found:  # earlier steps may have made a shift that a later one reversed
             break
         named, words = seen, found
     if named is None:
@@ -279,7 +279,7 @@ def _describe_filtered(leaf: Any, subject: str) -> List[Result]:
         return []
     try:
         listed = len(leaf.load_data_list())
-    except Exception:  # its annotations may not be read twice
+    except Exception:  # its annotations may not be readable twice
         return []
     words = f'leaves out {listed - len(leaf):,} of {listed:,} images'
     return [setting(f'{subject}, filter_cfg', words)] if listed > len(leaf) else []

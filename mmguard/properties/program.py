@@ -35,11 +35,11 @@ from mmguard.properties.datasets import innermost, names_of, seed_all, spread, w
 from mmguard.properties.result import NoSamples, Unavailable
 from mmguard.properties.samples import label_map_of, make_blank, make_instances, make_template
 
-#: Sides of images that are tried, the smallest first.
+#: Image sides to try, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
 #: Number of annotations of a training set whose labels are collected.
 ANNOTATED = 1000
-#: Classes that properties ask, at most.
+#: Maximum number of classes per property.
 ASKED = 6
 
 Made = TypeVar('Made')
@@ -82,7 +82,7 @@ class Program:
         register()
         hub = MessageHub.get_current_instance()
         for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
-            hub.update_info(name, value)  # schedules of losses and preprocessors ask a runner for it
+            hub.update_info(name, value)  # schedules of losses and preprocessors read it from a runner
         self.config = Config(copy.deepcopy(dict(tree)))
         if os.getcwd() not in sys.path:
             sys.path.append(os.getcwd())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Mapping, NamedTuple
 
-#: What a property can say of a program, the worst first.
+#: Outcomes of a property, the worst first.
 OUTCOMES = ('broken', 'setting', 'holds', 'not tested')
 
 

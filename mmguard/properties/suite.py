@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tup
 from mmguard.properties.result import Result, Unavailable, not_tested
 from mmguard.properties.worker import Failure, OutOfTime, Worker, time_limit
 
-#: Name, as ``--only`` takes it -> what tests it, and what must hold.
+#: Name for ``--only`` -> function that tests it, and the property as text.
 PROPERTIES: Dict[str, Tuple[str, str]] = {
     'move-together': ('pipelines.check_moves', 'image and label move together'),
     'samples-survive': ('pipelines.check_samples', 'every sample survives'),
@@ -23,7 +23,7 @@ PROPERTIES: Dict[str, Tuple[str, str]] = {
     'full-marks': ('evaluation.check_marks', 'the evaluator gives full marks to the truth'),
     'learns-one-batch': ('batches.check_learning', 'it can learn one batch'),
 }
-#: The one that takes long: only where it is asked for.
+#: A slow property, tested only on request.
 OVERFIT = 'learns-one-batch'
 
 

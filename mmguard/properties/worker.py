@@ -108,7 +108,7 @@ class Worker:
         ends = time.monotonic() + seconds
         try:
             request = pickle.dumps((function, args))
-        except Exception as error:  # functions and objects of the config's own
+        except Exception as error:  # functions and objects defined in the config
             return Reply(failure=Failure(type(error).__name__, f'cannot be handed to a process ({error})'))
         try:
             if self._process is None:
@@ -116,7 +116,7 @@ class Worker:
         except OSError as error:  # no processes, files or memory are left
             return Reply(failure=Failure(type(error).__name__, f'cannot be given a process ({error})'))
         replies: List[Reply] = []
-        # The process may stop within a message: only a thread can wait for the rest of it and for the deadline.
+        # The process may stop within a message: only a thread can wait for both the rest of it and the deadline.
         exchange = threading.Thread(target=_exchange, args=(self._connection, request, replies), daemon=True)
         exchange.start()
         while True:
@@ -255,7 +255,7 @@ def _end_descendants_at_exit(connection: Any, parent: int) -> None:
     signal.signal(signal.SIGTERM, end_descendants)
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_SIGNAL_AT_END, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before it was asked to tell
+    if os.getppid() != parent:  # it ended before it was asked to report
         end_descendants()
     _, status = os.waitpid(fork, 0)
     end_descendants()
@@ -286,7 +286,7 @@ def _leave_network(libc: Any) -> None:
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     user, group = os.getuid(), os.getgid()
     if libc.unshare(_NEW_NETWORK) != 0 and libc.unshare(_NEW_USER | _NEW_NETWORK) == 0:
-        # New files need an owner.
+        # New files must have an owner.
         for name, text in (('setgroups', 'deny'), ('uid_map', f'{user} {user} 1'), ('gid_map', f'{group} {group} 1')):
             with open(f'/proc/self/{name}', 'w', encoding='ascii') as file:
                 file.write(text)
@@ -299,14 +299,14 @@ def _refuse_network(event: str, args: Any) -> None:
         raise ConnectionRefusedError('mmguard runs the program without network')
 
 
-#: Files and folders that the program made.
+#: Files and folders created by the program.
 _made: Set[str] = set()
 
 
 def _keep_files(event: str, args: Any) -> None:
     """Refuse to remove, replace or change files that the program did not create: some metrics empty their folder."""
     if event == 'open':
-        # Where a folder is opened for writing, it is for a file without a name.
+        # A folder is opened for writing only for a file without a name.
         if isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR) and not os.path.isdir(args[0]):
             _change(args[0])
     elif event == 'os.mkdir':
@@ -317,7 +317,7 @@ def _keep_files(event: str, args: Any) -> None:
     elif event == 'os.rename':
         _change(args[0])
         _change(args[1])
-    # What is named in an open folder is of a tree, which was asked for as a whole.
+    # Names in an open folder belong to a tree that was checked as a whole.
     elif event in ('os.remove', 'os.rmdir', 'shutil.rmtree') and args[1:] in ((), (-1,), (None,)):
         _change(args[0])
 

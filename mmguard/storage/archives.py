@@ -13,11 +13,11 @@ from mmguard.storage.entries import Entry, Object, stamp_of
 from mmguard.storage.requests import Refused
 from mmguard.storage.urls import has_dots
 
-#: Bytes of the list of members, which is in memory as a whole, and members.
+#: Maximum bytes of the list of members, which is held in memory, and maximum number of members.
 LARGEST_DIRECTORY, MOST_MEMBERS = 64 << 20, 1_000_000
-#: Beyond this size a member may expand so many times: texts of labels do 30 times.
+#: Beyond this size, the maximum expansion of a member; label texts expand 30 times.
 _SMALL, _EXPANDS = 16 << 20, 200
-#: Folders in each other; others are left out.
+#: Maximum depth of folders; deeper ones are left out.
 _DEEPEST = 64
 
 
@@ -44,7 +44,7 @@ class Archive:
     def __init__(self, file: BinaryIO, place: str) -> None:
         try:
             self._zip = zipfile.ZipFile(_Bounded(file))  # type: ignore[arg-type]
-        except Exception as error:  # a damaged file raises what it likes
+        except Exception as error:  # a damaged file may raise anything
             raise Refused(errno.EIO, f'is not a zip that can be read ({error})', place) from error
         if len(self._zip.infolist()) > MOST_MEMBERS:
             raise Refused(errno.EIO, f'has more than {MOST_MEMBERS:,} members', place)
@@ -105,5 +105,5 @@ class Archive:
         try:
             with self._zip.open(info) as member:
                 yield member
-        except Exception as error:  # zipfile, zlib and the storage of a far archive raise what they like
+        except Exception as error:  # zipfile, zlib and the storage of a remote archive may raise anything
             raise Refused(errno.EIO, 'cannot be unpacked', f'{path} ({str(error)[:200]})') from error

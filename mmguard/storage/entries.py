@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Tuple
 
 Stamp = Tuple[int, int]
 
-#: What a listing says of a file's content: the first of them that it has.
+#: Keys of a listing that identify a file's content; the first one present is used.
 _VERSIONS = (
     'ETag', 'etag', 'md5Hash', 'crc32c', 'CRC', 'Content-MD5', 'generation', 'LastModified', 'last_modified',
     'Last-Modified', 'updated',

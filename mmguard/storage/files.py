@@ -22,13 +22,13 @@ from mmguard.storage.systems import WEB
 from mmguard.storage.urls import add_named, is_url, list_named, mask_secrets, split_archive
 from mmguard.text import shorten
 
-#: What is larger is fetched in parts of this size, to a temporary file.
+#: Larger files are fetched in parts of this size, to a temporary file.
 _PART = 16 << 20
-#: The most that is read into memory, of many files at a time, and of one that goes to a temporary file.
+#: Maximum bytes read into memory, for many files at a time, and for one in a temporary file.
 LARGEST, LARGEST_FILE = 128 << 20, 8 << 30
-#: Of mmengine's file backends those that read what :class:`Files` does; without a name it is chosen by the path.
+#: mmengine's file backends that read the same as :class:`Files`; without a name the path decides.
 _BACKENDS = (None, 'local', 'disk', 'http')
-#: Listings of folders that are kept: a target is looked at from several sides before it is read.
+#: Number of cached folder listings: a target is inspected several times before it is read.
 _KEPT = 8
 
 _listings: OrderedDict[str, Dict[str, Entry]] = OrderedDict()
@@ -226,7 +226,7 @@ class Files:
             return self._part(path, 0, most) if size >= 0 else systems.read_bytes(path, 0, most)
         if size > LARGEST:
             raise _too_large(path, LARGEST)
-        # One byte more than there should be shows a longer body.
+        # Read one byte more than expected, to detect a longer body.
         data = systems.read_bytes(path, 0, (LARGEST if size < 0 else size) + 1) if size else b''
         if len(data) > LARGEST:
             raise _too_large(path, LARGEST)

@@ -16,12 +16,12 @@ from mmguard.errors import CannotRun
 from mmguard.storage.urls import mask_secrets
 from mmguard.text import describe_error
 
-#: Environment variable: seconds that a request may take without a byte, in place of the default.
+#: Environment variable: seconds that a request may take without a byte, overriding the default.
 SECONDS = 'MMGUARD_REQUEST_SECONDS'
 _DEFAULT_SECONDS = 60.0
-#: Bytes per second below which a body does not come: it would hold a request open for days.
+#: Bytes per second below which a body counts as stalled: it would hold a request open for days.
 SLOWEST = 16 << 10
-#: Seconds after which a line says what is waited for, and between two such lines.
+#: Seconds before a line reports the wait, and between two such lines.
 _SILENCE = 10.0
 
 _KINDS = {
@@ -29,7 +29,7 @@ _KINDS = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, 401, 403), errno.EACCES),
     errno.EISDIR: errno.EISDIR,
 }
-#: All that gcsfs says of a 403.
+#: gcsfs's entire message for a 403.
 _FORBIDDEN = 'Forbidden: '
 
 _Result = TypeVar('_Result')
@@ -85,11 +85,11 @@ def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = 
         return outcome.result()
     except (CannotRun, Refused):
         raise
-    except Exception as error:  # libraries of storage raise what they like
+    except Exception as error:  # storage libraries may raise anything
         kind = _kind_of(error)
         if kind is not None:
             raise OSError(kind, os.strerror(kind), mask_secrets(place)) from None
-        # What differs from object to object is the file name: faults of one kind are counted together.
+        # Only the file name differs from object to object, so faults of one kind are counted together.
         raise OSError(
             errno.EIO, 'the request failed', mask_secrets(f'{place} ({describe_error(error, 200)})')
         ) from None
@@ -98,7 +98,7 @@ def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = 
 def _settle(call: Callable[[], _Result], outcome: Future[_Result]) -> None:
     try:
         outcome.set_result(call())
-    except BaseException as error:  # raised again where it is waited for
+    except BaseException as error:  # raised again in the waiting thread
         outcome.set_exception(error)
 
 
@@ -122,7 +122,7 @@ def _kind_of(error: BaseException) -> Optional[int]:
 def _status(error: BaseException) -> Optional[int]:
     """Return the HTTP status, or the system's error number."""
     response: Any = getattr(error, 'response', None)
-    if isinstance(response, dict):  # of botocore
+    if isinstance(response, dict):  # from botocore
         return int(response.get('ResponseMetadata', {}).get('HTTPStatusCode') or 0) or None
     for name in ('status', 'code', 'errno'):
         value = getattr(error, name, None)
@@ -131,7 +131,7 @@ def _status(error: BaseException) -> Optional[int]:
     return None
 
 
-#: Requests of a process at a time, and results that may wait for whoever asked.
+#: Number of concurrent requests of a process, and of results waiting to be consumed.
 AT_ONCE = 16
 _WAITING = 2 * AT_ONCE
 

@@ -19,12 +19,12 @@ from mmguard.storage.entries import Entry, Object, size_of, stamp_of
 from mmguard.storage.requests import Refused, Transfer, ask, time_limit
 from mmguard.storage.urls import check_followed, is_url, mask_secrets, origin_of, secrets_of, split_archive
 
-#: Connections of a process to one place: more than there are threads.
+#: Connections of a process to one host: more than there are threads.
 CONNECTIONS = 32
 WEB = ('http://', 'https://')
 _AMAZON = ('s3', 's3a')
 
-#: What reads a protocol, by the name that pip knows it by.
+#: Protocol -> pip name of the package that reads it.
 _PACKAGES = {
     **dict.fromkeys(_AMAZON, 's3fs'),
     **dict.fromkeys(('gs', 'gcs'), 'gcsfs'),
@@ -43,7 +43,7 @@ def look_at(url: str) -> Object:
         return found
     if url.startswith(WEB):
         head = ask(partial(read_head, url), url)
-        # To HTTP everything is a file: a page that lists files is what comes nearest to a folder.
+        # HTTP only has files: a page that lists files is the closest to a folder.
         is_folder = str(head.get('Content-Type', '')).startswith('text/html')
         return Object(is_folder, size_of(head), None if is_folder else stamp_of(head))
     info = ask(partial(_system_of(url).info, url), url)
@@ -72,7 +72,7 @@ def _list(url: str, infos: List[Dict[str, Any]]) -> List[Entry]:
     depth = url.partition('://')[2].count('/')
     for info in infos:
         path = str(info['name']).strip('/')
-        if path.count('/') == depth + 1:  # object storages list a folder in itself
+        if path.count('/') == depth + 1:  # object storage lists a folder inside itself
             is_folder = info.get('type') == 'directory'
             entries.append(Entry(path.rpartition('/')[2], is_folder, None if is_folder else stamp_of(info)))
     return entries
@@ -135,12 +135,12 @@ def _system(scheme: str, base: str, process: int) -> Any:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise CannotRun('URLs are read by fsspec: pip install fsspec') from error
-    options: Dict[str, Any] = {'use_listings_cache': False}  # ten million objects do not stay in memory
+    options: Dict[str, Any] = {'use_listings_cache': False}  # do not keep ten million objects in memory
     if scheme in _AMAZON:
         limits = {'connect_timeout': time_limit(), 'read_timeout': time_limit(), 'max_pool_connections': CONNECTIONS}
         options['config_kwargs'] = {**limits, **fsspec.config.conf.get(scheme, {}).get('config_kwargs', {})}
     elif package == 'gcsfs':
-        # Else gcsfs asks over gRPC what kind of bucket it is, for each file; and gRPC does not survive a fork.
+        # Otherwise gcsfs requests the kind of bucket over gRPC for each file, and gRPC does not survive a fork.
         os.environ.setdefault('GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT', 'false')
     try:
         return url_to_fs(base, **options)[0]
@@ -150,7 +150,7 @@ def _system(scheme: str, base: str, process: int) -> Any:
         raise CannotRun(f'{scheme}:// cannot be read ({mask_secrets(str(error))})') from error
 
 
-#: Bytes of a page that lists a folder: a million names or so.
+#: Maximum bytes of a page that lists a folder: about a million names.
 LARGEST_PAGE = 64 << 20
 _PIECE = 1 << 16
 _LINK = re.compile(r'<a\s[^>]{0,1000}?href\s*=\s*["\']([^"\'<>]{1,1000})["\']', re.IGNORECASE)
@@ -167,7 +167,7 @@ class _SameHost(HTTPRedirectHandler):
             raise Refused(errno.EIO, 'redirects to another host, which is not followed', mask_secrets(newurl))
         followed = super().redirect_request(req, fp, code, msg, headers, newurl)
         if followed is not None:
-            followed.method = req.get_method()  # a question for the head stays one
+            followed.method = req.get_method()  # a HEAD request stays one
         return followed
 
 
@@ -191,7 +191,7 @@ def list_links(url: str, transfer: Transfer) -> List[Tuple[str, bool]]:
     for link in _LINK.findall(page.decode(errors='replace')):
         whole = urljoin(folder, unescape(link))
         if not whole.startswith(folder) or '?' in whole or '#' in whole:
-            continue  # what sorts the page, the folder above, another host
+            continue  # links that sort the page, to the parent folder, or to another host
         name = whole[len(folder) :]
         plain = unquote(name.rstrip('/'))
         if name.rstrip('/'):
@@ -203,7 +203,7 @@ def read_web(url: str, start: int, end: int, transfer: Transfer) -> bytes:
     """Return the bytes of a file from start to end; fewer if it is shorter."""
     headers = {'Range': f'bytes={start}-{end - 1}'} if start or end <= _PIECE else {}
     with _open(url, 'GET', headers) as answer:
-        skipped = 0 if answer.status == 206 else start  # a server may send all, whatever is asked
+        skipped = 0 if answer.status == 206 else start  # a server may ignore the range and send everything
         pieces, left = [], end - start + skipped
         while left > 0:
             piece = answer.read1(min(_PIECE, left))
@@ -212,7 +212,7 @@ def read_web(url: str, start: int, end: int, transfer: Transfer) -> bytes:
             transfer.size += len(piece)
             left -= len(piece)
             pieces.append(piece)
-        if left > 0 and answer.length:  # read1 takes the end of a connection for that of a body
+        if left > 0 and answer.length:  # read1 mistakes the end of a connection for that of a body
             raise OSError(f'the body ended {answer.length:,} bytes early')
     return b''.join(pieces)[skipped:]
 

@@ -14,11 +14,11 @@ import re
 from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 from urllib.parse import urlsplit, urlunsplit
 
-#: Their user is one, not the name of a container, and what follows a question mark no part of a name.
+#: Schemes whose user part is a user, not a container, and whose question mark starts a query.
 _WEB = ('http://', 'https://')
 _ARCHIVE = 'zip://'
 _INSIDE = '!'
-#: A scheme, or several of a chain. ``labels/http://host`` is a path that holds one.
+#: A scheme, or a chain of schemes. ``labels/http://host`` is a path that contains one.
 _URL = re.compile(r'[A-Za-z][\w+.:-]*://')
 _DOTS = re.compile(r'(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/\\]|%2f|%5c)', re.IGNORECASE)
 _USER = re.compile(r'(\w://)[^\s/@\'"<>]*:[^\s/@\'"<>]*@')
@@ -27,7 +27,7 @@ _SECRET_NAMES = re.compile('KEY|SECRET|TOKEN|PASSW|SAS|CONNECTION_STRING')
 _SHORTEST_SECRET = 8
 
 
-#: What the user named, as :func:`origin_of` has it; and URL without -> (user and password, query). Of this process.
+#: Origins named by the user, see :func:`origin_of`; and URL -> (user and password, query). Per process.
 _origins: Set[str] = set()
 _secrets: Dict[str, Tuple[str, str]] = {}
 

@@ -21,10 +21,10 @@ from mmguard.files.regular import NOT_REGULAR, write_whole
 
 _HEAD = 1024
 _JSON = b'{\n "written_by": "mmguard"'
-#: How a journal begins, also one that was cut off after the first bytes.
+#: Beginning of a journal, even if truncated after the first bytes.
 _JOURNAL = (b'{"path": ', b'{"journal": ')
 
-#: Option -> True if a file begins as those that it writes.
+#: Option -> True if a file begins like those that it writes.
 _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
     'json': lambda head: head.startswith(_JSON),
     'html': lambda head: b'<title>mmguard: ' in head,

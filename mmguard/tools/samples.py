@@ -58,7 +58,7 @@ def build_dataset(config: Any, split: str = 'train') -> Any:
                 built.full_init()
             samples = len(built)
         except Exception as error:
-            empty = 'need at least one array' in str(error)  # what mmengine says of a data set without samples
+            empty = 'need at least one array' in str(error)  # mmengine's error for a data set without samples
             hint = f'It {_EMPTY}' if empty else 'Is data_root right on this machine?'
             raise CannotRun(f'the {split} data set cannot be built: {describe_error(error)}. {hint}') from error
     if not samples:

@@ -11,16 +11,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Tuple, Union
 
-#: Distance of an error from its cause. A kernel's assert names what was wrong; most exceptions come up where it was
-#: noticed; what ended a process from outside says who, not why; what follows is said where another process is gone;
-#: with a sign training goes on; what is open may be no fault.
+#: Distance of an error from its cause. A kernel's assert names the fault; most exceptions occur where it was
+#: noticed; the end of a process from outside shows who, not why; consequences occur when another process is gone;
+#: after a sign, training continues; an open end may not be a fault.
 STAGES = ('kernel', 'raised', 'ended', 'follows', 'sign', 'open')
 KERNEL, RAISED, ENDED, FOLLOWS, SIGN, OPEN = range(6)
 
 #: Files in the order in which they are searched: the first signature that matches is taken.
 FILES = ('device', 'targets', 'shapes', 'numbers', 'ranks', 'memory', 'checkpoints', 'environment', 'datasets')
 
-#: Command that decides where a signature names none, by framework.
+#: Framework -> command that decides if a signature names none.
 SCAN = {
     'mmengine': 'mmguard scan CONFIG',
     'ultralytics': 'mmguard scan data.yaml',

@@ -22,7 +22,7 @@ from mmguard.version import __version__
 if TYPE_CHECKING:
     from mmguard.formats.options import ScanOptions
 
-#: The first line of what is written.
+#: First line of the written file.
 _GONE = 'with the edits for {}'
 _GUARDED = 'guarded against invalid labels'
 
@@ -106,7 +106,7 @@ def apply(
     from mmguard.tools.apply.guarded import Guarded, guard_tree
     from mmguard.tools.apply.output import config_text, diff_configs, how, load, show_changes, show_diff
 
-    warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
+    warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's warnings, at every import
     _check_places(source, out)
     tree = load(source, run_code)
     check_may_build(source, run_code)  # it first says if the file is not a config

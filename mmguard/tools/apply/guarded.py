@@ -107,7 +107,7 @@ def tree_of(cfg: Config, keep_imported: bool = False) -> Dict[str, Any]:
     """Return a config as plain dicts and lists, without loading its lazy classes."""
     if hasattr(cfg, '_to_lazy_dict'):
         return cfg._to_lazy_dict(keep_imported=keep_imported)
-    return cfg._cfg_dict.to_dict()  # mmengine before 0.8 knows no lazy classes
+    return cfg._cfg_dict.to_dict()  # mmengine before 0.8 has no lazy classes
 
 
 def has_lazy_types(tree: Dict[str, Any]) -> bool:
@@ -131,9 +131,9 @@ def _add_reported(tree: Dict[str, Any], read: ReadConfig) -> Iterator[str]:
         yield f'{key}: + {HOOK}'
 
 
-#: Heads that look at the type of a loss before it is built -> the loss, and the types that they look for.
+#: Heads that check the type of a loss before it is built -> the loss, and the types that they check for.
 READ_BY_TYPE = {'Anchor3DHead': ('loss_cls', ('mmdet.FocalLoss', 'mmdet.GHMC'))}
-#: Heads whose losses stay as they are -> the reason.
+#: Heads whose losses are not guarded -> the reason.
 NOT_GUARDED = {
     ARCFACE: 'indexes by the label before its loss, so no loss can protect it: remove images with invalid labels',
     'LinearReIDHead': 'compares identities (re-identification), which mmguard does not guard',
@@ -199,7 +199,7 @@ def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
     guards: List[Path] = []
     for path, node in walk(tree.get('model', {}), ('model',)):
         if any(path[: len(guard)] == guard for guard in guards):
-            continue  # what a guard holds is guarded
+            continue  # a loss inside a guard is guarded
         if 'loss' in key_of(path) and key_of(path) not in WITHOUT_CLASSES and 'type' in node:
             if is_guarded_type(name_of(node['type'])):
                 guards.append(path)
@@ -274,7 +274,7 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     changed, left = [], []
     for path, loss in list(losses_in(tree)):
         if _value_at(tree, path) is not loss:
-            continue  # it went into a guard with the loss around it
+            continue  # it was guarded with the loss around it
         reason = _reason_of_head(tree, path, loss)
         verdict = Verdict(None, reason) if reason else judge(loss, scope_at(tree, path[:-1]))
         if verdict.config is not None:

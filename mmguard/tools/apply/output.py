@@ -85,7 +85,7 @@ def _inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path
         text = overlay_text(base, remove_scopes(old), remove_scopes(tree), guards)
         with _written(text, out) as path:
             return text if _same(load(str(path)), tree) else None
-    except Exception:  # whatever stops this base, the next way is tried, and the last one tells
+    except Exception:  # if this base fails for any reason, try the next way; the last one reports
         return None
 
 

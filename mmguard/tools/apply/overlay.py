@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 from mmguard.config.changes import Path
 
-#: Names that a ConfigDict answers itself.
+#: Attributes of ConfigDict itself.
 _OF_DICTS = frozenset(dir(dict)) | {'to_dict', 'merge', 'build_lazy', 'lazy'}
 
 _COMMENTS = {

@@ -15,14 +15,14 @@ from mmguard.tools.demo.street import street_scene
 NUM_CLASSES = 19
 SIZE = (512, 256)  # width, height
 
-#: Train id -> raw Cityscapes id of what moves: an export that translated only the rest.
+#: Train id -> raw Cityscapes id for moving objects, as in an export that translated only the rest.
 RAW_IDS = {11: 24, 12: 25, 13: 26, 14: 27, 15: 28, 16: 31, 17: 32, 18: 33}
-#: A value that means nothing: a slip of an annotation tool.
+#: A meaningless value, like a slip of an annotation tool.
 SLIP = 200
 _MOVING = ('person', 'rider', 'car', 'truck', 'bus', 'train', 'motorcycle', 'bicycle')
 MEANING = {**{raw: f'raw id of {name}' for raw, name in zip(RAW_IDS.values(), _MOVING)}, SLIP: 'no id at all'}
 
-#: City -> what is wrong with each of its training images ('' = nothing).
+#: City -> fault of each of its training images ('' = none).
 TRAIN: Dict[str, Tuple[str, ...]] = {
     'aachen': ('', '', 'raw', '', 'slip', '', ''),
     'bremen': ('', '', '', 'raw', '', '', ''),

@@ -11,7 +11,7 @@ ROAD, SIDEWALK, BUILDING, POLE, SIGN, TREE, TERRAIN, SKY = 0, 1, 2, 5, 7, 8, 9, 
 PERSON, RIDER, CAR, BUS, BICYCLE, IGNORED = 11, 12, 13, 15, 18, 255
 #: Height of the camera, and nearest distance that is drawn, in metres.
 EYE, NEAR = 1.45, 1.5
-#: Painted this much larger, then shrunk: soft edges in the image.
+#: Factor by which it is painted larger and then shrunk, for soft edges.
 FINER = 2
 DARK, GLASS, HAZE = (26, 25, 26), (74, 62, 54), np.array((205, 196, 188), float)
 
@@ -166,5 +166,5 @@ def _rider(canvas: Canvas, right: float, ahead: float, random: np.random.Generat
     _person(canvas, right, ahead, random, RIDER)
 
 
-#: Objects along the kerb: how they are drawn, their distance from the kerb, the usual gap between two.
+#: Objects along the kerb: drawing function, distance from the kerb, and usual gap between two.
 _ROWS = ((_tree, 2.0, 14), (_sign, 0.5, 22), (_car, -1.2, 9), (_person, 1.6, 12))

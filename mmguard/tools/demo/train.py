@@ -17,7 +17,7 @@ def main(config: str, work_dir: str = 'work_dirs', tethered: str = '') -> None:
     from mmengine.runner import Runner
 
     if utils.DEVICE == 'mps':
-        utils.DEVICE = 'cpu'  # Metal reads out of bounds silently, and then the demo would show nothing
+        utils.DEVICE = 'cpu'  # Metal silently reads out of bounds, so the demo would show nothing
     loaded = Config.fromfile(config)
     loaded.work_dir = work_dir
     Runner.from_cfg(loaded).train()
@@ -25,7 +25,7 @@ def main(config: str, work_dir: str = 'work_dirs', tethered: str = '') -> None:
 
 def _end_with_parent() -> None:
     """Wait until the parent has closed the pipe, however it ends."""
-    while os.read(0, 1024):  # not sys.stdin: its lock would be missed when the interpreter ends
+    while os.read(0, 1024):  # not sys.stdin, whose lock the interpreter needs when it ends
         pass
     os._exit(1)
 

@@ -31,7 +31,7 @@ def train_in_child(config: str, folder: Path, heard: Callable[[str], None]) -> i
     (folder / 'runs').mkdir(exist_ok=True)
     command = [*python_command(_CODE), config, f'runs/{stem}', '--tethered']
     environment = {**os.environ, 'NO_COLOR': '1'}
-    # Two threads that wait for each other on busy cores take ten times as long as one.
+    # Two threads waiting for each other on busy cores take ten times as long as one.
     environment.setdefault('OMP_NUM_THREADS', '1')
     child = subprocess.Popen(
         command,

@@ -23,11 +23,11 @@ from mmguard.findings.wording import finding_text
 from mmguard.text import visible
 from mmguard.tools.child import python_command
 
-#: From, and below; empty: no limit.
+#: Lower limit (included) and upper limit (excluded); empty: no limit.
 Limits = Tuple[str, str]
 #: Rows of versions (``torch``, ``numpy``, ``python``) with the result of the tests.
 TRIED = Path(__file__).with_name('tried.json')
-#: Tried in this order; what is compiled comes last of its package.
+#: Import order; compiled modules come last in each package.
 IMPORTS = (
     'numpy',
     'torch',
@@ -148,7 +148,7 @@ def _torch_cuda() -> Optional[str]:
 
 def _ask_driver(facts: EnvironmentFacts) -> None:
     program = shutil.which('nvidia-smi')
-    # Where PATH has '.', or on Windows, it may be one of the working directory.
+    # If PATH has '.', or on Windows, it may be a program in the working directory.
     if program is None or not os.path.isabs(program) or os.path.samefile(os.path.dirname(program), os.curdir):
         return
     for arguments in ([], ['--query-gpu=driver_version,name', '--format=csv,noheader']):
@@ -187,7 +187,7 @@ def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]
             output = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ''
             how = f'still not imported after {IMPORT_TIMEOUT} s'
         for line in output.splitlines():
-            if not line.startswith('@mmguard '):  # what a package prints
+            if not line.startswith('@mmguard '):  # output of a package
                 continue
             name, result = json.loads(line[len('@mmguard ') :])
             if name == 'cuda':
@@ -211,7 +211,7 @@ _UNBROKEN = 1 << 20
 OK = 'ok'
 #: Shown only where they are installed.
 _OPTIONAL = ('nnunetv2', 'torchvision')
-#: Packages that everything needs, and mmguard itself: only these must be installed.
+#: Required packages, and mmguard itself: only these must be installed.
 _NEEDED = ('torch', 'numpy', 'mmguard')
 
 

@@ -35,7 +35,7 @@ _CLASSES = re.compile(
 #: A label as the index of a column.
 _SIZED = re.compile(r'index (\d{1,9}) is out of bounds for dimension \d+ with size (\d{1,9})\b')
 _VALUE = re.compile(r'\b(?:[Tt]arget|index|Label class|label class|values?) (-?\d{1,9})\b')
-#: Framework -> its pattern, for paths of a traceback and for the beginning of a log; particular ones come first.
+#: Framework -> its pattern, for paths of a traceback and for the beginning of a log; specific ones come first.
 _FRAMEWORKS = {
     name: re.compile(pattern)
     for name, pattern in {
@@ -89,7 +89,7 @@ _RANGE = re.compile(r'to be in the range .{1,20}, got (?:tensor\()?(-?\d+(?:\.\d
 #: Box loss, and the two next to it, in a table of YOLO.
 _TABLE = re.compile(r'\d\d?/\d+\s+\d[\d.]*G\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s')
 _LOSS = re.compile(r'\b(?:total_)?loss["\']?: (\d{1,9}(?:\.\d{1,9})?)\b')
-#: A gradient or a loss that no training recovers from, and names of identities (persons, vehicles) as labels.
+#: A gradient or a loss from which no training recovers, and names of identities (persons, vehicles) as labels.
 _EXPLODED = re.compile(r'\bgrad_norm["\']?: (?:\d{7,}|\d[\d.]*e\+(?:0[6-9]|[1-9]\d))|\b(?:total_)?loss["\']?: \d{6,}')
 _IDENTITIES = re.compile(r'\bpids?\b|\bre-?id\b|(?:torch|fast)reid\b|\bidentit(?:y|ies)\b')
 _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')

@@ -129,7 +129,7 @@ def read_line(raw: bytes) -> Line:
         Line(text='Iter(train) [50/100]', rank='', is_dated=True)
     """
     raw = raw.rstrip(b'\r')
-    # Text that a progress bar has overwritten is not visible.
+    # Skip text that a progress bar has overwritten.
     raw = raw[raw.rfind(b'\r') + 1 :][:LONGEST]
     text = raw.decode('utf-8', 'backslashreplace')
     if '\x1b' in text:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mmguard.formats.options import Colour
     from mmguard.tools.fix.copies import Copies
 
-#: Files of each kind that are named.
+#: Maximum number of files named per kind.
 _SHOWN = 10
 
 

@@ -147,9 +147,9 @@ def _apply(plan: Plan, *numbers: str) -> str:
     return shlex.join([*words, *(word for number in numbers for word in ('--edit', number))])
 
 
-#: Of single boxes, where they are few.
+#: Findings about single boxes, if there are few.
 _SINGLE = ('MG109', 'MG152')
-#: Of boxes in another format, which not every edit converts.
+#: Findings about boxes in another format, which not every edit converts.
 _FORMATS = (*_SINGLE, 'MG164', 'MG172')
 
 
@@ -164,7 +164,7 @@ def check_boxes(target: str, of_format: Format, options: FixOptions) -> None:
         sets = of_format.sets(target, ScanOptions())
         labels = [source.scan().facts for source in sets.sources if isinstance(source, LabelSet)]
     except (CannotRun, OSError, ValueError):
-        return  # why it cannot be copied, who copies says
+        return  # the copying code reports why it cannot be copied
     for found in labels:
         _check(found, of_format)
 

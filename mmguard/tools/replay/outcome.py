@@ -20,7 +20,7 @@ from mmguard.tools.samples import common_tail, parts_of
 from mmguard.tools.trace.snapshot import Snapshot
 
 _INF = float('inf')
-#: What may become of a sample; the first ones fail.
+#: Outcomes of a sample; the first ones are failures.
 DIES, NOT_FINITE, INVALID, PASSES, LEFT_OUT, NOT_FOUND, OUR_FAILURE = (
     'dies',
     'not finite',
@@ -59,7 +59,7 @@ def judge(shot: Snapshot, spaces: Mapping[str, LabelSpace], source: str) -> Dict
     pixels, instances = spaces.get('pixels'), spaces.get('instances')
     if isinstance(pixels, LabelRule) and shot.label is not None:
         label = shot.label
-        if label.dtype.kind == 'f':  # the loss, too, cuts fractions off, or refuses them itself
+        if label.dtype.kind == 'f':  # the loss also truncates fractions, or refuses them itself
             label = np.nan_to_num(label, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
         judged['pixels'] = Judged('pixels', pixels.num_classes, pixels.ignore_index, pixels.sanitize(label, source)[1])
     if isinstance(instances, InstanceRule) and shot.instances is not None:

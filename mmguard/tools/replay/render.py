@@ -88,7 +88,7 @@ def _table(outcomes: List[Outcome]) -> Table:
     table.add_column('outcome', no_wrap=True)
     table.add_column('labels', overflow='fold')
     table.add_column('loss', justify='right', no_wrap=True)
-    # What fails is never among those left out.
+    # Failures are never left out.
     shown = outcomes if len(outcomes) <= _MOST_ROWS else sorted(outcomes, key=lambda o: not o.fails)[:_MOST_ROWS]
     for outcome in shown:
         iteration = outcome.recorded.iteration

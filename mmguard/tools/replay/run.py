@@ -60,13 +60,13 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
         dataset = build_dataset(config)
         samples = Samples(dataset)
         model = build_model(config, args.weights) if forward else None
-    # What guards in the pipeline do is looked at in the samples.
+    # The effects of guards in the pipeline are visible in the samples.
     spaces = from_config(from_mmengine(config)) if model is None else from_model(model, class_names_of(dataset))
     notes = [*flight.unread.messages(), *_notes(config, spaces.rules(), model, args.weights)]
     replayer = Replayer(spaces.rules(), model, from_mmengine(config), args.seeds)
     if args.sample is not None:
         batches = [[choose_sample(batches, args.sample)]]
-        samples.find(batches[0][0].path)  # one that is nowhere is the user's slip
+        samples.find(batches[0][0].path)  # a missing one is the user's slip
     elif args.last is not None:
         batches = batches[: args.last]
     outcomes: List[Outcome] = []
@@ -76,8 +76,8 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
             with console.status(f'replaying {quantity(len(batch), "sample")} of iteration {batch[0].iteration}'):
                 outcomes += [outcome for recorded in batch for outcome in _outcomes(recorded, samples, replayer)]
             looked_at += 1
-            # One that fails among others that do not is what was looked for. Where all fail, older ones tell whether
-            # it is a matter of samples at all.
+            # A failure among successes is the one searched for. If all fail, older samples show whether
+            # it depends on the samples at all.
             found = [o for o in outcomes if o.status in (DIES, NOT_FINITE) or (o.fails and not forward)]
             if args.last is None and found and any(not o.fails and o.seeds for o in outcomes):
                 break
@@ -155,9 +155,9 @@ def _notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[st
     return notes
 
 
-#: Of whom it is known that none of their transforms gives a label another value.
+#: Frameworks whose transforms never change the value of a label.
 _FRAMEWORKS = {'mmcv', 'mmseg', 'mmdet'}
-#: Causes that are reported per sample.
+#: Maximum number of causes reported per sample.
 _MOST_FINDINGS = 2
 
 
@@ -197,7 +197,7 @@ class Replayer:
             for transform in takewhile(lambda one: type(one).__name__.startswith('Load'), sample.transforms):
                 results = transform(results)
         except Exception:
-            return  # the whole pipeline will raise the same
+            return  # the whole pipeline raises the same
         outcome.loaded = judge(take('loaded', results), self._spaces, outcome.path)
 
     def _run_seeds(self, sample: Sample, outcome: Outcome) -> None:
@@ -264,7 +264,7 @@ class Replayer:
             outcome.findings = (sure or found)[:_MOST_FINDINGS]
 
     def _causes(self, invalid: Dict[str, Judged], names: List[str], outcome: Outcome) -> List[Finding]:
-        # Without an invalid label it may still be what the config makes of valid ones.
+        # Without an invalid label, the config may still mistreat valid ones.
         asked = list(invalid.values()) or list(outcome.trained.values())
         found: List[Finding] = []
         for judged in asked:
@@ -280,7 +280,7 @@ class Replayer:
                 class_names=names,
                 split='train',
             )
-            rules = [rule for rule in chosen_rules() if rule is not OwnLineFails]  # the run that died had built them
+            rules = [rule for rule in chosen_rules() if rule is not OwnLineFails]  # the crashed run had built them
             found += [one for one in diagnose(facts, self._config, rules) if one.severity == 'error']
         return sorted(found, key=sort_key)
 

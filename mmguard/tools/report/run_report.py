@@ -110,7 +110,7 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
             crash.ranks.append(rank)
         crash.problems += flight.unread.messages()
     crash.ranks.sort(key=_order)
-    # Only if the file of another rank is expected here: a single file may have been sent by someone.
+    # Only if the file of another rank is expected here: a single file may come from elsewhere.
     crash.silent = [rank for rank in range(world_size) if rank not in there]
     return crash
 

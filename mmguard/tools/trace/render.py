@@ -63,7 +63,7 @@ def _describe_labels(leg: Leg, spaces: LabelSpaces) -> Any:
 
 
 def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[str, bool]]:
-    """Return a sentence per origin, ``+ 225, 241 appear (17 px, invalid): ...``, and True if anything becomes invalid."""
+    """Return a sentence per origin, ``+ 225, 241 appear (17 px, invalid): ...``, and True if any is invalid."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
         invalid = change.makes is not None and is_invalid(spaces, change.makes, change.kind)

@@ -15,7 +15,7 @@ from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.views import annotations_of
 from mmguard.text import quantity
 
-#: How many of what a head counts.
+#: Kind of classes that a head counts -> text.
 NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of stuff', 'kinds of stuff')}
 
 
@@ -68,7 +68,7 @@ def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
             if count.kind == 'things' and 'things' not in numbers and _adds_up(count.head.config, expected):
                 continue
             if config.framework == 'mmdet' and count.value == expected + 1 and count.kind == 'all':
-                continue  # MG202 says so, and why
+                continue  # MG202 reports it, with the reason
             if count.value == 1 and expected == 2 and config.framework == 'mmseg':
                 continue  # one sigmoid channel tells two classes apart; with a softmax MG215 speaks
             yield count, expected, dataset
@@ -111,7 +111,7 @@ class BackgroundCounted(ConfigRule):
             yield from match_heads_and_list(facts, wanted, finding.value, counted_one_more=True)
 
     def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
-        # The annotations know as many categories as the heads: then a name is missing in the list.
+        # The annotations have as many categories as the heads: a name is missing in the list.
         known = annotations_of(labels)
         return POSSIBLE if known.left_out_names and len(known.categories) == found.value else PROVEN
 

@@ -192,7 +192,7 @@ class SplitClasses(ConfigRule):
             return
         first, expected = known[0]
         for dataset, names in known[1:]:
-            # Classes of a data set that the config does not name are its author's affair, unless it names others.
+            # Classes that the config does not name are up to its author, unless it names others.
             if names == expected or not (says_classes(first) or says_classes(dataset) or _same_kind(first, dataset)):
                 continue
             place, ways = classes_path(first), _one_list(config, first, dataset)
@@ -211,7 +211,7 @@ def _one_list(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
     """Write the training's list here; if both are in the config, also this list in the training."""
     names, expected = classes_of(dataset) or [], classes_of(first) or []
     forgotten = says_classes(first) and not says_classes(dataset)
-    # Annotation files name their categories: there the order decides nothing.
+    # Annotation files name their categories, so the order does not matter.
     certain = forgotten or (config.framework == 'mmdet' and sorted(names) == sorted(expected))
     here = propose(
         'Write the class list of the training here.',
@@ -230,7 +230,7 @@ def _one_list(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
         *numbers,
         question='Are the files of the training labelled by the list here?',
     )
-    return [there] if arrived else [here, there]  # the names of a type were not chosen by the user
+    return [there] if arrived else [here, there]  # the names come from the type, not from the user
 
 
 def _same_kind(one: Part, other: Part) -> bool:

@@ -144,8 +144,8 @@ class WeightedIgnored(ConfigRule):
 
     def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
         if labels.values:
-            return POSSIBLE  # what is invalid may have ended it as well
-        # Where no file holds one, padding brings some.
+            return POSSIBLE  # an invalid label may have ended it as well
+        # If no file has one, padding adds some.
         return PROVEN if is_whole(labels) and labels.ignore_index in count_trained(labels) else LIKELY
 
 

@@ -122,7 +122,7 @@ class IgnoredAsBackground(ConfigRule):
         if not moving:
             return
         heeding = [one for one in assigners(config) if one.name in ALWAYS or _is_set(one.get('ignore_iof_thr'))]
-        # Where no assigner heeds crowds, they shall be trained as before.
+        # If no assigner uses crowds, they are to be trained as before.
         leaving = () if heeding else tuple((guard.place('keep_ignored'), False) for guard in moving)
         for assigner in assigners(config):
             if assigner.name in ALWAYS or assigner.cls is None:
@@ -248,7 +248,7 @@ class UnguardedEvaluation(ConfigRule):
             yield self.report_at(place, names, dict(metric=found.metric.name), edits=ways)
 
 
-#: Classification losses that an invalid label ends, or spoils silently.
+#: Classification losses that an invalid label crashes or silently spoils.
 BY_LABEL = {
     'mmseg': ('CrossEntropyLoss', 'OhemCrossEntropy', 'FocalLoss', 'DiceLoss', 'LovaszLoss', 'TverskyLoss'),
     'mmdet': (

@@ -76,7 +76,7 @@ def _one_label(config: ReadConfig, place: Ignored, first: Ignored, is_class: boo
     there = set_ignore_index(Facts(config=config), place.value, ASKS, asked.format(place.value))
     if first.value < 0:  # no label is
         there = replace(there, applicability=SAFE, question='')
-    if place.path == place.part.path:  # some know but one value
+    if place.path == place.part.path:  # some allow only one value
         return [there]
     classes = classes_in(first.part) or 0
     both = [here] if is_class or filled or place.value < 0 else [here, there]
@@ -109,7 +109,7 @@ class IgnoredClass(ConfigRule):
         for place in places:
             classes = classes_in(place.part if place.role == 'head' else place.part.owner)
             if place.role in ('head', 'loss') and classes is not None and 0 <= place.value < classes:
-                # What others fill in or ignore is then a class, or beyond the classes.
+                # The values that others fill in or ignore are then classes, or beyond the classes.
                 others = [one for one in places if one.value != place.value and one.role in ('head', 'loss', 'fill')]
                 yield self._inside(place.path, place.value, classes, ERROR if others else WARNING)
 
@@ -149,12 +149,12 @@ TRAINS_ON = {
     'DiceLoss': 'every class that is predicted there counts as wrong',
     'HuasdorffDisstanceLoss': 'they count as class 0',
 }
-#: A smaller share does not change what is learnt.
+#: A smaller share does not change the result.
 MANY = 0.01
 #: Losses that divide by the number of all pixels, ignored ones included; a smaller share hardly changes the average.
 AVERAGES = ('CrossEntropyLoss', 'GuardedCrossEntropyLoss')
 MANY_AVERAGED = 0.2
-#: What heads call their losses of pixels: mmseg's, and those of mmdet for panoptic labels.
+#: Names of pixel losses in heads: mmseg's, and mmdet's for panoptic labels.
 _OF_PIXELS = ('loss_decode', 'loss_seg')
 
 
@@ -190,7 +190,7 @@ class IgnoredInLoss(ConfigRule):
         for found in self.look(config) if part >= MANY else ():
             evidence = f'{found.evidence}; {100 * part:.3g} % of the pixels are {void}'
             yield replace(found, evidence=evidence)
-        # What a shift or a map ignores was chosen; where a guard ignores invalid pixels, they count as ignored ones.
+        # Pixels ignored by a shift or a map are intended; those ignored by a guard count as ignored ones.
         part = share(min(ignored, count_stored(labels).get(void, 0)) + sum(labels.values.values()), labels.total)
         if part >= MANY_AVERAGED:
             yield from self._find_averages(config, f'{100 * part:.3g} %')
@@ -213,7 +213,7 @@ class IgnoredInLoss(ConfigRule):
         for loss in map(stock_loss, losses(config)):
             if loss.scope != 'mmseg' or loss.name not in TRAINS_ON or loss.owner is None:
                 continue
-            # A guard takes out invalid pixels; with ignored ones it does what the loss in it does.
+            # A guard removes invalid pixels; ignored ones are treated as by the wrapped loss.
             outer = loss.path[: -len('.loss')] if loss.key == 'loss' else loss.path
             if outer.rsplit('.', 1)[-1].split('[')[0] != 'loss_decode' or loss.owner.is_a('STDCHead'):
                 continue

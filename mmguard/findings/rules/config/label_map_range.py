@@ -98,7 +98,7 @@ class LabelMapRange(ConfigRule):
         yield from finding.candidates
         number = facts.labels.num_classes if facts.labels is not None else 0
         above = {label for label in finding.value.values() if label == number} if finding.candidates and number else ()
-        if above:  # one more class, next to those there are
+        if above:  # one more class than there are
             yield set_num_classes(facts, number + 1, ASKS, f'Is {number} one more class?')
 
     def find(self, facts: Facts) -> Iterator[Finding]:

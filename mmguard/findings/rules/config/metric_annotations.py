@@ -48,7 +48,7 @@ class MetricAnnotations(ConfigRule):
                 continue
             dataset = sets[0]
             if dataset.is_a('CocoPanopticDataset') != (metric.name == 'CocoPanopticMetric'):
-                continue  # the boxes of a panoptic model are judged by another file, on purpose
+                continue  # the boxes of a panoptic model are evaluated on another file, on purpose
             root, own = dataset.config.get('data_root') or '', dataset.config.get('ann_file')
             if not isinstance(root, str) or not isinstance(own, str) or not own:
                 continue

@@ -69,7 +69,7 @@ def _ways(config: ReadConfig) -> List[Edit]:
     if not found:
         return []
     heads = list({loss.owner.path: loss.owner for loss in found if loss.owner is not None}.values())
-    # Another head that has its sigmoid counts the same classes.
+    # Another head with a sigmoid counts the same classes.
     ones = [count.head for count in counts(config) if count.kind == 'all' and count.value == 1]
     number = tuple((head.place('num_classes'), 2) for head in ones)
     single = tuple((head.place('out_channels'), 1) for head in ones)
@@ -83,7 +83,7 @@ def _ways(config: ReadConfig) -> List[Edit]:
     ways = [two] if has_ohem else [two, one] if number else [one, two]
     names = next((classes_of(dataset) for dataset in datasets(config) if dataset.split == 'train'), None) or []
     if len(names) == 1:
-        # The list, too, forgot what is not the object.
+        # The list also lacks the background.
         more = tuple(change for dataset in datasets(config) for change in name_classes(dataset, ('background', *names)))
         asked = 'Is 0 the background in the files, and 1 the object?'
         ways = [replace(way, applicability=ASKS, question=asked, config=(*way.config, *more)) for way in ways]

@@ -47,15 +47,15 @@ class OwnLineFails(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         parts = own_lines(config)
-        # A full path brings its module.
+        # A full path imports its module.
         plain = [part for part in parts if not full_name(part.config['type']).startswith('mmguard.')]
         if plain and not _may_import(imports_of(config)):
             yield self._not_imported(config, plain[0])
         for part in parts:
             if part.cls is None:
-                if find_similar_name(part) != part.name:  # else its framework is not installed
+                if find_similar_name(part) != part.name:  # otherwise its framework is not installed
                     yield self._unknown(part)
-            elif config.file.endswith('.py'):  # a program, which ran already; YAML, JSON and a log are data
+            elif config.file.endswith('.py'):  # a program that has already run; YAML, JSON and a log are data
                 error = build_error(part)
                 if error:
                     yield self.report_at(part.path, part.config, dict(part=part.name, error=error))
@@ -131,5 +131,5 @@ def _hooks_of(config: ReadConfig) -> List[Dict[str, Any]]:
 def _base_hooks(file: str) -> List[Dict[str, Any]]:
     try:
         return _hooks_of(ReadConfig(load_config(file, import_custom_modules=False).to_dict()))
-    except Exception:  # it cannot be read by itself
+    except Exception:  # it cannot be read on its own
         return []

@@ -46,7 +46,7 @@ class UnusedParameters(ConfigRule):
                 return
             read += [i % len(outputs) for i in indices]
         if read and max(read) < len(outputs) - 1:
-            # Only a wrapper that is written out is asked.
+            # Only a wrapper in the config itself is checked.
             where = 'model_wrapper_cfg.' if config.part('model_wrapper_cfg') else ''
             changes = (f'{where}find_unused_parameters', True)
             edit = propose('Let DistributedDataParallel find unused parameters.', changes)

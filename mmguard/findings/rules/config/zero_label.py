@@ -139,7 +139,7 @@ class ShiftAndMap(ConfigRule):
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
-        # Labels that were read show what the order makes of them.
+        # Scanned labels show the effect of the order.
         yield from super().find(facts) if facts.labels is None else ()
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

@@ -77,7 +77,7 @@ class SeveralDistributions(EnvironmentRule):
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         for module in DISTRIBUTIONS:
             installed = environment.find_installed(module)
-            if module == 'cv2' and len(set(installed.values())) == 1:  # the same files, as onedl-mmdetection brings
+            if module == 'cv2' and len(set(installed.values())) == 1:  # the same files as in onedl-mmdetection
                 continue
             if len(installed) < 2:
                 continue
@@ -200,7 +200,7 @@ class CannotImport(EnvironmentRule):
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         for module, error in environment.errors.items():
-            if module not in DISTRIBUTIONS or 'MMCV==' in error:  # MG508 says what to do about the version of mmcv
+            if module not in DISTRIBUTIONS or 'MMCV==' in error:  # MG508 gives advice on the version of mmcv
                 continue
             ways = [
                 edit

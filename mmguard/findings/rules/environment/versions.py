@@ -10,14 +10,14 @@ from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.installing import describe_limits, reinstall_mmcv
 from mmguard.findings.rule import EnvironmentRule, Example
 
-#: Modules that were compiled against NumPy 1: below which version, what happens, and where it is said.
+#: Modules compiled against NumPy 1: version limit, consequence, and source.
 COMPILED = {
     'torch': ('2.3', 'cannot convert arrays', 'https://github.com/pytorch/pytorch/issues/107302'),
     'cv2': ('4.10.0.83', 'cannot be imported', 'https://github.com/opencv/opencv/issues/25772'),
 }
-#: The first mmcv of mmengine.
+#: First mmcv version that uses mmengine.
 _FIRST = '2.0.0dev0'
-#: The line of the ops in the table.
+#: Line of the ops in the table.
 LINE = "mmcv's compiled ops"
 
 

@@ -69,7 +69,7 @@ class UnusableBoxes(DataRule):
         return {reason: count for reason, count in facts.reasons.items() if reason != LABEL_REASON and count > 0}
 
 
-#: Fewer boxes over the edge are rounding.
+#: Fewer boxes over the edge are due to rounding.
 MANY = 0.01
 #: Note of the edit of corners at -1.
 _COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: of VOC the reader subtracts 1, as mmdet does.'
@@ -131,12 +131,12 @@ class BoxesBeyondImage(AnnotationRule):
         return found.counts_from_one and bool(found.negative_boxes) and not found.below_minus_one
 
 
-#: A few slips may be neither; a box of a pixel at the origin may occur.
+#: A few slips may be in neither format; a box of one pixel at the origin may occur.
 NEARLY_ALL, MOST = 0.98, 0.9
-#: Of good boxes some lie near the upper left, where width and height exceed x and y; of a few boxes perhaps all.
+#: Some valid boxes, perhaps all of a few, are near the upper left, where width and height exceed x and y.
 ENOUGH, SOME = 8, 3
 
-#: Two corners, x first or y (TensorFlow). Where both fit, on square images, the first is meant.
+#: Two corners, x first or y first (TensorFlow). If both fit, on square images, x first is assumed.
 ORDERS = {'corners': 'x1, y1, x2, y2', 'rows': 'y1, x1, y2, x2'}
 FRACTIONS = 'fractions'
 

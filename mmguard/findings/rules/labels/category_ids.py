@@ -27,9 +27,9 @@ from mmguard.findings.views import (
 from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, framework_titles
 from mmguard.text import quantity, shorten
 
-#: Models have outputs for ids up to here.
+#: Largest id for which models have outputs.
 _MOST = 1000
-#: Whoever looks ids up in COCO's table trains other classes, often without an error.
+#: Looking ids up in COCO's table trains other classes, often without an error.
 _OWN_IDS = 'RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False` for it.'
 _ASKED = f'Does the training take ids as labels ({framework_titles(IDS)}, loops of your own)?'
 
@@ -117,7 +117,7 @@ class IdsAsLabels(DataRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if annotations_of(labels).classes_counted:
-            return  # how many classes the model has decides what is wrong
+            return  # the number of classes of the model decides what is wrong
         is_unknown = annotations_of(labels).labelled_by == 'unknown'
         yield from self._fit_ids(facts, labels, _ASKED if is_unknown else '')
         if is_unknown:
@@ -298,8 +298,8 @@ class OrderDiffers(AnnotationRule):
             return
         _, names, ordered = displaced
         if any(is_trained_on(split.labels) for split in (facts, *facts.others) if split.labels is not None):
-            yield set_classes(facts, ordered, SAFE)  # else it is the training that says in which order
-        # Files that disagree are all given the order of the config.
+            yield set_classes(facts, ordered, SAFE)  # otherwise the training decides the order
+        # Disagreeing files all get the order of the config.
         yield from rewrite(self, facts, 'List the categories in the order of the config.', SAFE, classes=names)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

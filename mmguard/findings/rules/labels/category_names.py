@@ -58,7 +58,7 @@ class NamesNotInFile(AnnotationRule):
         return PROVEN if self._missing(facts)[0] else None
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        # Only a list that did not arrive fits no head, and not the other lists.
+        # Only a list that was not passed on matches no head and no other list.
         others = super().find_superseded(facts)
         return others if self._is_of_the_type(facts) else [code for code in others if not code.startswith('MG2')]
 
@@ -84,7 +84,7 @@ class NamesNotInFile(AnnotationRule):
             question = '' if sure else f'Does this file only lack objects of {listing(map(repr, missing))}?'
             title = f'Add {listing(map(repr, missing))} to "categories", each at its place.'
             yield from rewrite(self, facts, title, SAFE if sure else ASKS, question, classes=names)
-            if is_trained_on(labels):  # what else is to be learnt, no other file says
+            if is_trained_on(labels):  # no other file names further classes
                 question = f'Are {listing(map(repr, self._names_in_file(labels)))} all that is to be learnt?'
                 yield learn(facts, self._names_in_file(labels), ASKS, question)
         else:
@@ -111,7 +111,7 @@ class NamesNotInFile(AnnotationRule):
         found = annotations_of(facts)
         if found.names_from != 'objects':
             return [str(name) for name in found.categories.values()]
-        # XML files have no list of categories: what they name, they know.
+        # XML files have no list of categories, only the names of objects.
         named = [name for name, number in found.instances_of.items() if number]
         return list(dict.fromkeys([*named, *found.left_out_names]))
 
@@ -126,7 +126,7 @@ class NamesNotInFile(AnnotationRule):
         lacks = [([str(name) for name in names if name not in there], list(map(str, names))) for names in lists]
         missing, names = max(lacks, key=lambda pair: len(pair[0]) / len(pair[1]), default=([], []))
         if found.names_from == 'objects' and len(missing) < len(names):
-            # A class may be missing in a small set of XML files; a name that is left out and nearly its own may not.
+            # A class may be missing in a small set of XML files, but not if a similar name is left out.
             left_out = list(found.left_out_names)
             alike = {normalize_name(name) for name in left_out}
             close = nearest([name for name in missing if normalize_name(name) not in alike], left_out, 0.7)
@@ -144,7 +144,7 @@ class NamesNotInFile(AnnotationRule):
         """Return the letters of a class list that is a string, if any."""
         for names in [facts.class_names, *class_lists(facts).values()]:
             letters = len(names) > 1 and all(len(name) == 1 for name in names)
-            # Classes may well be called a, b and c: in a file that knows them.
+            # Classes may be named a, b and c if the file has them.
             if letters and (
                 ''.join(names) in self._names_in_file(facts) or not set(names) & set(self._names_in_file(facts))
             ):
@@ -159,7 +159,7 @@ class NamesNotInFile(AnnotationRule):
         listed = set(names)
         close = nearest(missing, [name for name in known if name not in listed], 0.7)
         meant = {name: alike.get(normalize_name(name), found) for name, found in close.items()}
-        # Of another list altogether what sounds alike is chance.
+        # In an unrelated list, similar names are a coincidence.
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
 
     def _lacks(self, facts: LabelFacts) -> bool:
@@ -265,7 +265,7 @@ class BackgroundListed(Rule):
             return
         in_files = [] if labels is None else _categories(labels)
         if labels is not None and not (in_files and (places or not has_config(labels))):
-            return  # a name that the files do not know (MG140), or that the config leaves out
+            return  # a name that the files lack (MG140), or that the config leaves out
         if in_files and labels is not None:
             found = annotations_of(labels)
             of = ', '.join(f'{shorten(name)} has id {i}' for i, name in in_files)
@@ -319,6 +319,6 @@ def _categories(labels: LabelFacts) -> List[Tuple[int, str]]:
     found = annotations_of(labels)
     if found.names_from != 'categories':
         return []
-    # Where ids are labels, 0 costs an output and nothing else; in torchvision it is the background.
+    # If ids are labels, 0 only costs an output; in torchvision it is the background.
     free = {0} if found.labelled_by == 'category id' and not found.instances_of.get('0') else set()
     return [(i, name) for i, name in found.categories.items() if _is_background(name) and i not in free]

@@ -62,7 +62,7 @@ class MoreClassesThanHead(DataRule):
             return None
         if facts.kind == 'instances':
             return PROVEN
-        # A list of names does not prove that the files are numbered by it.
+        # A list of names does not prove that the files use its numbering.
         return PROVEN if max(facts.values) == listed - 1 else LIKELY
 
 
@@ -77,7 +77,7 @@ def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int
         yield replace(set_num_classes(facts, number, ASKS, question), options=options)
 
 
-#: A single file may well show a single class.
+#: A single file may contain only one class.
 ENOUGH_FILES = 5
 
 
@@ -145,7 +145,7 @@ class OnlyOneClass(DataRule):
 
 #: Numbers of outputs that frameworks have by default.
 DEFAULTS = (20, 21, 80, 81, 90, 91, 365, 1203)
-#: Outputs beyond the labels, at the least: one more is the background or "no object".
+#: Minimum number of outputs beyond the labels: one is the background or "no object".
 ENOUGH, HALF = 2, 0.5
 
 

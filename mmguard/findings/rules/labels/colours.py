@@ -27,7 +27,7 @@ from mmguard.findings.views import (
 )
 from mmguard.text import quantity
 
-#: Colours that the evidence lists.
+#: Maximum number of colours listed as evidence.
 FEW_COLOURS = 6
 BLACK = (0, 0, 0)
 
@@ -58,7 +58,7 @@ class StoredAsColours(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if not self._forms(facts):
             return None
-        # Gray all the same: that compression changed the values (MG136) is the greater harm.
+        # Gray nevertheless: the values changed by compression (MG136) are the worse fault.
         return LIKELY if maps_of(facts).lossy and self._is_gray(facts) else PROVEN
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -84,14 +84,14 @@ class StoredAsColours(DataRule):
             question = f'Is the {("red", "green", "blue")[place]} channel the number of the class?'
             yield from convert_files(facts, 'Keep only this channel.', ASKS, question, colours=table)
         elif len(colours) == 2 and BLACK in colours and (not has_num_classes(labels) or labels.num_classes == 2):
-            # Any other number of colours leaves open which class is which.
+            # With any other number of colours, the classes are ambiguous.
             table = {colour: int(colour != BLACK) for colour in sorted(colours)}
             yield from convert_files(facts, title, ASKS, 'Is black the background?', colours=table)
 
     def _edit_equal_channels(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         values = sorted(list_stored_values(facts))
         if self._is_alpha(labels) and not set(values) <= {*range(labels.num_classes), labels.ignore_index}:
-            return  # one step of two: without alpha another mistake shows
+            return  # first of two steps: without alpha another mistake appears
         if values == [0, VOID]:
             question = 'Is white the object (not void)?'
             title = 'Keep the first channel, as 0 and 1.'
@@ -173,7 +173,7 @@ class StoredAsColours(DataRule):
 def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
     """Return the known palette that contains all of the colours."""
     for palette in (CITYSCAPES, VOC):
-        # Pure red on black is a rider of Cityscapes, too.
+        # Pure red on black is also Cityscapes' rider.
         classes = [colour for colour in colours & set(palette) if palette[colour] != VOID]
         if len(classes) >= 2 and colours <= set(palette):
             return palette
@@ -182,14 +182,14 @@ def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
 
 VOC_GRAYS = 'VOC (labelme)'
 _COLOURS = [voc_colour(label) for label in range(1, 64)]
-#: What a palette of VOC becomes when it is read as colours: one channel of it, or its gray.
+#: Values of VOC's palette read as colours: one channel, or its gray.
 CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
 #: One channel of the first 64 colours, without 0.
 FEW = frozenset({64, 128, 192})
 GRAYS: FrozenSet[int] = frozenset(GRAYS_OF[VOC_GRAYS])
-#: Of the first six labels: what makes the grays of VOC unmistakable.
+#: Grays of the first six labels, which make VOC's palette unmistakable.
 FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
-#: So many grays of another palette make that one unmistakable.
+#: Number of grays that make another palette unmistakable.
 UNMISTAKABLE = 4
 
 
@@ -225,7 +225,7 @@ class PaletteReadAsColours(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         maps = maps_of(facts)
         palette = maps.forms.get('palette8', 0)
-        # Files of several channels are read as colours, too, and rightly so.
+        # Multi-channel files are also read as colours, and rightly so.
         others = sum(maps.forms.get(form, 0) for form in MANY_CHANNELS)
         if palette and maps.loaded_otherwise.get('colours', 0) > others:
             return PROVEN
@@ -236,18 +236,18 @@ class PaletteReadAsColours(DataRule):
         if not invalid or not seen:
             return None
         coloured = seen <= CHANNELS or (bool(_name_palette(seen)) and len(seen) >= 2)
-        # The files show that their indices are others.
+        # The files show other indices.
         if palette and coloured and not invalid <= set(count_stored(facts)):
             return PROVEN
         if _name_palette(seen):
             return PROVEN
-        # One class has one gray; a numbering by hand does not choose 38.
+        # One class has one gray; 38 is an unlikely choice by hand.
         if is_whole(facts) and seen == {38} and facts.num_classes == 2:
             return PROVEN
-        # Levels of a gray picture would be as many as classes; a channel of the colours has four for all of them.
+        # A gray picture would have as many levels as classes; a channel of the colours has four in total.
         if self._is_batch(facts) and seen <= FEW and facts.num_classes > len(FEW) + 2:
             return PROVEN
-        # A full count says whether they are the gray levels of as many classes (MG125).
+        # A full count shows if they are the gray levels of as many classes (MG125).
         is_counted = is_whole(facts) or bool(maps.raw)
         return LIKELY if not is_counted and seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else None
 

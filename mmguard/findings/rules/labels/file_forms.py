@@ -25,7 +25,7 @@ from mmguard.findings.views import (
 
 PHOTO = ('rgb', 'rgba')
 PLAIN, DEEP = ('gray8', 'palette8', 'bool'), ('gray16', 'gray32', 'float')
-#: Values beyond 8 bits: ids of a few classes or instances are fewer.
+#: Number of values beyond 8 bits; ids of a few classes or instances have fewer.
 MANY_VALUES = 200
 INDEX = ('gray8', 'palette8', 'gray16', 'bool')
 #: Of all channel values the 32 most frequent: of drawn colours they are nearly all, even after JPEG; of photographs
@@ -161,7 +161,7 @@ class NotEightBits(DataRule):
             return None
         if maps.raw and facts.histogram and set(maps.raw) != {0} and set(facts.histogram) == {0}:
             return PROVEN
-        # mmseg reads these right; what other loaders do is not known.
+        # mmseg reads these correctly; other loaders are unknown.
         return LIKELY if not has_config(facts) and max(maps.raw, default=0) < 256 else None
 
     def severity_of(self, facts: LabelFacts) -> str:
@@ -201,7 +201,7 @@ class NotEightBits(DataRule):
             return 0
         if find_files_named(facts, '_instanceids') or (min(wide) >= 24_000 and max(wide) < 34_000):
             return 1000
-        # The numbers of objects are small: the low byte says little.
+        # Object numbers are small, so the low byte is not informative.
         low = max(value % 256 for value in wide)
         return 256 if low < 64 and len({value // 256 for value in wide}) > 1 else 0
 

@@ -18,7 +18,7 @@ from mmguard.findings.views import annotations_of, has_config, listing, maps_of,
 from mmguard.findings.volumes import CHANNELS, FORM, NO_IMAGE, NO_LABEL, STRANGER, UNREADABLE
 from mmguard.text import quantity
 
-#: List of ``MapFacts``, or kind of fault of a volume, and what one and several of its files are.
+#: List of ``MapFacts``, or kind of fault of a volume -> description of one and of several files.
 NAMED = {
     'missing_labels': ('image without a label file', 'images without a label file'),
     'missing_images': ('label file without an image', 'label files without an image'),
@@ -29,7 +29,7 @@ NAMED = {
     STRANGER: ('file that nnU-Net does not see', 'files that nnU-Net does not see'),
 }
 
-#: Kinds that end nnU-Net.
+#: Kinds that stop nnU-Net.
 ENDS = {NO_LABEL, CHANNELS}
 
 
@@ -70,7 +70,7 @@ class UnpairedFiles(DataRule):
             yield from set_places(self, facts, lambda labels: maps_of(labels).missing_labels, elsewhere=False)
 
     def severity_of(self, facts: LabelFacts) -> str:
-        # An image without its label file ends a training; a label file too many does not.
+        # An image without a label file ends a training; an extra label file does not.
         found = self._find_unpaired(facts)
         return ERROR if (has_config(facts) and 'missing_labels' in found) or found.keys() & ENDS else self.severity
 
@@ -145,7 +145,7 @@ class SizeMismatch(DataRule):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        # One or two may be slips of the list; they spoil as many images.
+        # One or two may be slips in the list, which affect as many images.
         return LIKELY if maps_of(facts).size_mismatches else PROVEN if self._mismatches(facts) else None
 
     def choose_title(self, facts: LabelFacts) -> str:
@@ -183,7 +183,7 @@ def _are_copies(label: Tuple[int, int], image: Tuple[int, int]) -> bool:
     return abs(height * wide - width * of_image) <= max(of_image, wide)
 
 
-#: A file that is not there has a cause of its own.
+#: A missing file has a cause of its own.
 MISSING = 'missing'
 
 

@@ -28,7 +28,7 @@ from mmguard.findings.views import (
     subtracts_one,
 )
 
-#: Share of 255 from which on it is as likely void.
+#: Share of 255 above which it is equally likely void.
 HALF = 0.5
 _SUBTRACTED = 'Is 255 the background, from which 1 was subtracted (0 - 1 is 255 in 8 bits)?'
 
@@ -54,10 +54,10 @@ class BinaryMask(DataRule):
     pytorch = 'If 255 is the object: target = (target > 0).long(). If it is void: ignore_index=255.'
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        # Mapped already: training sees the foreground as a class.
+        # Already mapped: training sees the foreground as a class.
         if 255 in config_of(facts).label_map or ids_of(count_trained(facts)) - {0}:
             return None
-        # What comes first is to make one channel of them (MG120); no label_map does that.
+        # They must first be converted to one channel (MG120), which no label_map does.
         if has_many_channels(facts):
             return None
         counts = count_stored(facts)
@@ -87,7 +87,7 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
     """Yield edits for masks of 0 and 255, one value being the object."""
     counts = count_stored(labels)
     two = facts if has_num_classes(labels) else facts._replace(labels=replace(labels, num_classes=2))
-    # Unlabelled pixels are 255, too, and where they are many, or other classes are known, only a look decides.
+    # Unlabelled pixels are also 255; if there are many, or other classes are known, only a look decides.
     few = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
     clear = few and (facts.config is not None or subtracts_one(labels))  # the loader is known
     ways = [({0: 1, VOID: 0}, _SUBTRACTED)] * may_be_subtracted(labels)
@@ -107,9 +107,9 @@ def may_be_subtracted(facts: LabelFacts) -> bool:
 
 #: More distinct invalid values than this are neither slips nor forgotten classes.
 MANY = 16
-#: Of no data set that is trained on with 8 bits.
+#: More classes than any 8-bit data set has.
 MOST_IDS = 190
-#: What is drawn in gray levels is brighter somewhere.
+#: Masks drawn in gray levels have brighter values somewhere.
 BRIGHT = 128
 
 
@@ -161,7 +161,7 @@ class GrayLevels(DataRule):
         return facts.evidence or f'{len(count_trained(facts))} different values'
 
 
-#: Gray levels of classes lie this far apart at least; ids of classes do not.
+#: Minimum distance between gray levels of classes; class ids are closer.
 STEP = 8
 MOST = 24
 
@@ -230,5 +230,5 @@ def _table(levels: Sequence[int], classes: int) -> Dict[int, int]:
         return {level: label for label, level in enumerate(levels[:-1])}
     step = min((high - low for low, high in zip(levels, levels[1:])), default=0)
     if step and len(levels) > 2 and all(level % step == 0 for level in levels) and levels[-1] // step < classes:
-        return {level: level // step for level in levels}  # the level of a class that no file holds is left out
+        return {level: level // step for level in levels}  # skip the level of a class that no file contains
     return {}

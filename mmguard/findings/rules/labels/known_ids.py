@@ -27,11 +27,11 @@ from mmguard.findings.views import (
     subtracts_one,
 )
 
-#: Ids in ``labelIds`` files: more of them than this, up to 33, and it is not another numbering.
+#: Number of ids up to 33 above which the files are ``labelIds``, not another numbering.
 MANY_IDS = 15
-#: Share of the pixels below which ids are nearly never drawn.
+#: Share of pixels below which ids are hardly ever drawn.
 RARE = 0.05
-#: Of the invalid values: gray levels hold some that are ids, too.
+#: Share of the invalid values; some gray levels are ids, too.
 MOSTLY = 0.5
 #: The highest id.
 LAST = 33
@@ -119,7 +119,7 @@ class RawCityscapesIds(DataRule):
             question = f"Are these Cityscapes' ids {shift:+}?"
         table = {value + shift: label for value, label in CITYSCAPES_TRAIN_IDS.items() if value + shift >= 0}
         if shift > 0:
-            table[0] = VOID  # what has no id
+            table[0] = VOID  # values without an id
         void = [value + shift for value in void if value + shift >= 0]
         for edit in renumber(facts, table, SAFE if named and not shift else ASKS, question, void):
             note = 'Files named *_gtFine_labelTrainIds.png, if they were made, need no map.'
@@ -133,7 +133,7 @@ class RawCityscapesIds(DataRule):
 NEVER: FrozenSet[int] = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})
 
 
-#: How likely ids that have nothing to do with COCO leave all gaps free, at most.
+#: Maximum probability that ids unrelated to COCO avoid all gaps.
 BY_CHANCE = 0.005
 
 
@@ -188,12 +188,12 @@ class RawCocoIds(DataRule):
         shift = self._shift(labels)
         if labels.kind != 'pixels' or (labels.num_classes != classes and shift is None):
             return
-        # Ids that name nothing are never in raw files: a split that holds them is numbered already.
+        # Raw files never contain unnamed ids: a split with them is already renumbered.
         nothing = dict.fromkeys(set(range(max(COCO_STUFF_CLASSES))) - set(COCO_STUFF_CLASSES), 255)
         table = {value + (shift or 0): label for value, label in {**COCO_STUFF_CLASSES, **nothing}.items()}
         moved = {value: label for value, label in table.items() if value != label}
         if shift:
-            moved[0] = VOID  # what has no id
+            moved[0] = VOID  # values without an id
         where = facts
         if labels.num_classes != classes:
             if facts.config is not None:
@@ -222,7 +222,7 @@ class RawCocoIds(DataRule):
             and not ids & {gap + shift for gap in gaps}
             and (1 - min(len(ids) / most, 1.0)) ** len(gaps) < BY_CHANCE
         ]
-        # An output for each id: as it is meant.
+        # An output for each id, as intended.
         exact = [shift for shift in fits if facts.num_classes == most + shift + 1]
         return fits[0] if len(fits) == 1 and not exact else None
 
@@ -277,7 +277,7 @@ class RawBratsIds(DataRule):
         return PROVEN if is_whole(facts) and fits else None
 
 
-#: How its list of classes begins.
+#: First names of its class list.
 ADE = ('wall', 'building', 'sky')
 
 
@@ -312,7 +312,7 @@ class AdeNotReduced(DataRule):
         ids = set(facts.values) - {VOID}
         if subtracts_one(facts):
             return None
-        # In a few files 150 need not occur. Whoever shifted them by hand has 255 for "other".
+        # A few files need not contain 150. Files shifted by hand have 255 for "other".
         stored = set(maps_of(facts).raw)
         if tuple(facts.class_names[:3]) == ADE and not ids and 0 in stored and VOID not in stored:
             return PROVEN

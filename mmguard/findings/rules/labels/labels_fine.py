@@ -43,7 +43,7 @@ class LabelsFine(Verdict):
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if annotations_of(facts).labelled_by == 'unknown':
-            return None  # which label a category id becomes depends on who trains
+            return None  # the label of a category id depends on the framework
         read = facts.histogram or (facts.annotations is not None and facts.annotations.images)
         return PROVEN if read and not facts.values and not facts.reasons else None
 

@@ -11,7 +11,7 @@ from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.gray import MANY
 from mmguard.findings.views import count_stored, has_num_classes, is_whole, listing, maps_of, share
 
-#: A single value in between may be a label of its own: a border that somebody drew.
+#: A single value in between may be a label of its own, such as a drawn border.
 FEW = 2
 #: Share of the pixels below which a value is rare, how many such values there must be, and in how many files.
 RARE, MANY_RARE, FEW_FILES = 0.02, 6, 3
@@ -20,7 +20,7 @@ RARE, MANY_RARE, FEW_FILES = 0.02, 6, 3
 NEAR, BLACK_AND_WHITE = 32, 0.8
 #: Of masks whose number of classes is not known: share of both peaks, and of the smaller one.
 PEAKS, A_LITTLE = 0.9, 0.002
-#: Of black how much is 0 exactly; of white, which a small object hardly reaches, half as much is 255.
+#: Share of black that is exactly 0; of white, which small objects hardly reach, half as much is 255.
 EXACT = 0.7
 
 
@@ -62,7 +62,7 @@ class LossyOrInterpolated(DataRule):
             return PROVEN if maps.at_edges >= 0.8 else None
         if not is_whole(facts) or len(facts.values) <= MANY:
             return None
-        # A few values hold almost every pixel, the many others next to nothing.
+        # A few values have almost all pixels, the many others next to none.
         counts = sorted(count_stored(facts).values(), reverse=True)
         peaks = counts[: facts.num_classes + 1]
         return LIKELY if share(sum(peaks), sum(counts)) >= 0.9 else None
@@ -93,7 +93,7 @@ class LossyOrInterpolated(DataRule):
         whole = sum(counts.values())
         black = sum(count for value, count in counts.items() if 0 <= value <= NEAR)
         white = sum(count for value, count in counts.items() if 255 - NEAR <= value <= 255)
-        # Classes below 32 and void would look alike, but for the values next to 255.
+        # Classes below 32 and void would look the same, except for the values next to 255.
         around = sum(1 for value in counts if 255 - NEAR <= value < 255)
         exact = counts.get(0, 0) >= EXACT * black and counts.get(255, 0) >= EXACT * white / 2
         return (

@@ -44,7 +44,7 @@ class NoUsableInstance(AnnotationRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
         none = found.images > 0 and found.images in (found.images_without_target, found.small_images)
-        # What is named more exactly elsewhere: other labels, boxes that cannot be used, categories without a name.
+        # Mistakes with more specific rules: other labels, unusable boxes, unnamed categories.
         elsewhere = facts.values or facts.reasons or found.unnamed or found.unreadable
         return PROVEN if none and is_trained_on(facts) and not elsewhere and self._reasons(facts) else None
 
@@ -162,7 +162,7 @@ class ImagesWithoutTarget(AnnotationRule):
         question = 'May images without an object be left out of training?'
         if not _is_filtered(labels):
             yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
-        elif not labels.reasons:  # else they may be empty for their boxes' sake
+        elif not labels.reasons:  # otherwise they may be empty because of their boxes
             yield from rewrite(self, facts, 'Leave these images out.', ASKS, question, drop_empty=True)
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -67,7 +67,7 @@ class CountsFromOne(DataRule):
         most = max(ids_of(count_trained(labels)))
         clear = most == labels.num_classes and not starts_with_background(labels.class_names)
         question = '' if clear else f'Are 1 to {labels.num_classes} the classes, in the order of your list?'
-        if most > labels.num_classes:  # values above the last class have none
+        if most > labels.num_classes:  # values above the last class have no name
             void = VOID if labels.ignore_index is None else labels.ignore_index
             ids = ids_of(count_trained(labels)) | ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 if value <= labels.num_classes else void for value in ids if value}
@@ -89,7 +89,7 @@ class CountsFromOne(DataRule):
                 yield replace(edit, notes=(*edit.notes, note))
         else:
             yield from shift_down(facts, SAFE if clear else ASKS, question)
-            # Where the config must say the same of all splits.
+            # If the config must be consistent for all splits.
             table = {value: value - 1 for value in ids_of(count_trained(labels)) if value}
             yield from renumber(facts, table, SAFE if clear else ASKS, question)
 
@@ -144,10 +144,10 @@ class GapsInIds(DataRule):
             ignored
             and len(ids) < len({*ids, facts.ignore_index} & set(range(ids[0], ids[-1] + 1))) == ids[-1] - ids[0] + 1
         ):
-            return None  # what is ignored fills the gap
+            return None  # the ignored label fills the gap
         if not full or ids[0] > 1 or ids[-1] < len(ids) + (ids[0] == 1):
             return None
-        # Void after the last class of a known set, and one class that no file holds.
+        # Void after the last class of a known set, and a class without files.
         # Rare: the last class does not occur, and the id after the gap is a slip. Far away: not a numbering at all.
         void_behind = ids[-1] == facts.num_classes and facts.num_classes in VOID_BEHIND
         return LIKELY if void_behind or is_rare(facts) or ids[-1] > 4 * len(ids) + 8 else PROVEN
@@ -171,7 +171,7 @@ class GapsInIds(DataRule):
         return sorted(ids_of(count_trained(facts)) - {facts.ignore_index})
 
 
-#: No model has so many classes.
+#: More classes than any model has.
 HUGE = 5000
 
 

@@ -77,7 +77,7 @@ class OutOfRange(DataRule):
             yield from drop_rows(self, facts)
             return
         if self._find_known_set(labels)[0]:
-            return  # which class a number is, only the table of both lists says
+            return  # only the table of both lists maps numbers to classes
         seen = sorted(labels.values)
         void = VOID if labels.ignore_index is None else labels.ignore_index
         lacking = _find_unmapped(labels)
@@ -97,7 +97,7 @@ class OutOfRange(DataRule):
                 wanted = listing(labels.class_names)
                 question = f'Are {first} in the files {wanted}, in this order, and the others not wanted?'
             others = renumber(facts, dict.fromkeys(beyond, void), ASKS, question)
-            # With as many names as the head has classes, more are not wanted.
+            # With as many names as the head has classes, no further classes are wanted.
             if named:
                 yield from others
                 yield counted
@@ -224,7 +224,7 @@ class OneTooMany(DataRule):
         # Where 0 fills much of the files only a known data set leaves it unlabelled.
         void = 255 if labels.ignore_index is None else labels.ignore_index
         ignored = renumber(facts, {beyond: void}, ASKS, f'Is {beyond} your void (unlabelled) value?')
-        # The more classes, the rarer a data set that has just as many.
+        # The more classes, the rarer a data set with exactly as many.
         if beyond in VOID_BEHIND[-2:] and not known:
             yield from ignored
         if known or 0 < zeros < CLASS_SHARE or beyond in COUNTED_WITHOUT_ZERO:
@@ -245,7 +245,7 @@ class OneTooMany(DataRule):
 
 
 FEW_VALUES = 4
-#: Of fewer files than usual: how many there are at least, and the share of files and elements that hold a slip.
+#: For few files: their minimum number, and the maximum share of files and elements with a slip.
 SEVERAL_FILES, FEW_FILES, FEW_ELEMENTS = 10, 0.2, 0.03
 
 
@@ -292,7 +292,7 @@ class StrayValue(DataRule):
             return False
         holders = (maps_of(facts) if of_pixels else annotations_of(facts)).files_with_class
         files = {label: number for label, number in holders.items() if 0 <= label < beyond and number}
-        # Of boxes, also by number: a file may hold many.
+        # For boxes also by number: a file may contain many.
         rarest = min((count_trained(facts).get(label, 0) for label in files), default=0)
         few = share(facts.offending_files, facts.files) <= FEW_FILES and facts.files >= SEVERAL_FILES
         small = share(count, facts.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)

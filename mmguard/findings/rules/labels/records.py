@@ -103,7 +103,7 @@ class RecordsWithoutKey(AnnotationRule):
         return listing(f'{key} in {quantity(number, "record")}' for key, number in without.items())
 
 
-#: Beginnings of what is wrong with a file as a whole: it must be copied or exported again, not corrected.
+#: Prefixes of faults of a whole file, which must be copied or exported again, not corrected.
 WHOLE_FILE = (
     'cannot be',
     'does not fit',
@@ -122,7 +122,7 @@ WHOLE_FILE = (
     'data sets of type',
 )
 NO_FOLDER = 'the folder of images does not exist'
-#: Beginnings of faults of folders that are the classes.
+#: Prefixes of faults of class folders.
 CLASS_FOLDERS = ('a hidden folder', 'the class folders', 'there are fewer class folders')
 
 
@@ -154,7 +154,7 @@ class WrongRecords(AnnotationRule):
         return self.title_folders if self._is_about_folders(facts) else self.title
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        # One folder more moves the number of every class after it.
+        # An extra folder shifts the number of every later class.
         return super().find_superseded(facts) if self._is_about_folders(facts) else ()
 
     def _is_about_folders(self, facts: LabelFacts) -> bool:
@@ -191,7 +191,7 @@ def is_about_records(reason: str) -> bool:
     return not reason.startswith(WHOLE_FILE)
 
 
-#: From this share of the annotations on it is the list of categories that is wrong.
+#: Share of the annotations above which the list of categories is wrong.
 MANY = 0.2
 
 
@@ -199,7 +199,7 @@ class UnnamedCategories(DataRule):
     """Category ids missing in ``categories``."""
 
     code = 'MG149'
-    #: Where ids are labels, one that no category has makes 1..N look like 1..N+1.
+    #: If ids are labels, one without a category makes 1..N look like 1..N+1.
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     summary = 'Annotations use category ids that the file does not name.'

@@ -26,7 +26,7 @@ from mmguard.findings.views import (
     subtracts_one,
 )
 
-#: A share of 0 beyond this is a background that somebody drew on purpose.
+#: Share of 0 above which it is a background drawn on purpose.
 MUCH = 0.4
 #: Its files keep 0 for 'no data' and number the background 1.
 LOVEDA = ('background', 'building', 'road', 'water', 'barren', 'forest', 'agricultural')
@@ -74,7 +74,7 @@ class ReduceZeroHidesClass(DataRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         enough = max(ids_of(dict.fromkeys(list_stored_values(facts), 1)), default=0) + 1
-        # The first name is that of 0, or whoever saved the files has shifted them already.
+        # The first name belongs to 0, or the saved files are already shifted.
         clear = enough == labels.num_classes and (
             starts_with_background(labels.class_names) or self._is_shifted(labels)
         )
@@ -161,7 +161,7 @@ class LabelMapBeforeShift(DataRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is not None:
-            return  # the data set's class makes the map
+            return  # the map is made by the data set's class
         label_map = config_of(labels).label_map
         shifted = tuple(sorted((key - 1, label) for key, label in label_map.items() if key > 0))
         lines = (f'label_map={as_map(dict(shifted))}',)

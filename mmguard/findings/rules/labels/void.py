@@ -56,7 +56,7 @@ class VoidNotIgnored(DataRule):
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        # Where a class never occurs 255 may be it.
+        # If a class never occurs, 255 may be that class.
         complete = set(range(labels.num_classes)) <= set(count_trained(labels))
         question = '' if complete else 'Is 255 your void (unlabelled) value?'
         yield set_ignore_index(facts, VOID, SAFE if complete else ASKS, question)
@@ -65,9 +65,9 @@ class VoidNotIgnored(DataRule):
         return PROVEN if set(facts.values) == {255} and facts.num_classes > 2 else None
 
 
-#: Share of the pixels, and of the files, that a background fills at least.
+#: Minimum share of pixels, and of files, of a background.
 MUCH, MOST_FILES = 0.25, 0.8
-#: Of fewer files a class may be missing by chance.
+#: In fewer files a class may be missing by chance.
 SEVERAL_FILES = 5
 #: What 0 and 255 look like; 254 is not a gray level.
 OF_GRAY = ('MG106', 'MG125', 'MG135')
@@ -121,7 +121,7 @@ class ShiftedVoid(DataRule):
         if set(labels.values) != {254}:
             return
         void = VOID if labels.ignore_index is None else labels.ignore_index
-        # Where 255 is there, too, 254 may be another kind of void; a class it is nowhere.
+        # If 255 occurs, too, 254 may be another kind of void, but never a class.
         clear = VOID not in count_trained(labels)
         question = '' if clear else 'Is 254 void, as 255 is?'
         yield from renumber(facts, {254: void}, SAFE if clear else ASKS, question)

@@ -61,7 +61,7 @@ class RefusedRows(YoloRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if share(self.count(labels), yolo_of(labels).rows) > MOST:
-            return  # they are of another form, and not to go
+            return  # they are in another format, and not to be removed
         question = 'May these rows go, with their objects?'
         yield from rewrite(
             self, facts, 'Leave these rows out, cut what follows a box, and convert UTF-16 to UTF-8.', ASKS, question
@@ -75,7 +75,7 @@ class RefusedRows(YoloRule):
         return f'{super().evidence(facts)}: {parts}; {quantity(yolo_of(facts).left_out, "image")} left out'
 
 
-#: Share of the rows from which on pixels are the convention of the set, not a slip.
+#: Share of the rows above which pixels are a convention, not a slip.
 NEARLY_ALL = 0.9
 
 
@@ -154,7 +154,7 @@ class DataYaml(YoloRule):
     why = 'It stops before the first image, counts other classes than the labels have, or trains without labels.'
     example = Example(wrong='nc: 3, names: [cat, dog]', right='names: {0: cat, 1: dog}')
     limits = 'It judges only what the file says, and the folders next to those that it names.'
-    #: What to do, by what a fault names; the first that fits.
+    #: Pattern of a fault -> advice; the first match applies.
     ways: ClassVar[Dict[str, str]] = {
         'kpt_shape|flip_idx': 'Write `kpt_shape: [17, 3]`, with every keypoint once in `flip_idx`.',
         'names no|no path': 'Name the folders of `train` and `val`.',
@@ -195,7 +195,7 @@ class DataYaml(YoloRule):
         return '; '.join([*self.files(facts), *texts][:3])
 
 
-#: Of COCO's own images 1 % have no object.
+#: In COCO itself, 1 % of the images have no object.
 MANY = 0.5
 
 

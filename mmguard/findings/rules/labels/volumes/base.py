@@ -12,7 +12,7 @@ from mmguard.findings.views import as_map
 from mmguard.findings.volumes import CONVERSIONS, CaseFault, VolumeFacts
 from mmguard.text import quantity
 
-#: So rare, compared with the next number, a value is a slip of it.
+#: Maximum ratio of a slip's count to that of the adjacent value.
 _SLIP = 0.01
 
 
@@ -82,7 +82,7 @@ class VolumeCause(DataRule):
 
     kinds = ('voxels',)
     needs: ClassVar[Tuple[str, ...]] = ('volumes',)
-    #: The kinds of faults that show it, as in ``VolumeFacts.faults``.
+    #: Kinds of faults in ``VolumeFacts.faults`` that show it.
     shown_by: ClassVar[Tuple[str, ...]] = ()
     usual_certainty: ClassVar[str] = PROVEN
 
@@ -109,7 +109,7 @@ class DeclaredCause(DataRule):
     kinds = ('voxels',)
     needs = ('volumes',)
     shows_values = False
-    #: The kinds of faults, as in ``VolumeFacts.declared``.
+    #: Kinds of faults in ``VolumeFacts.declared``.
     declared: ClassVar[Tuple[str, ...]] = ()
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

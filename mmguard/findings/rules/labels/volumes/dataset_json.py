@@ -84,7 +84,7 @@ class LabelList(DeclaredCause):
             known = {'background': 0, **known}
         values = list(known.values())
         if not all(type(value) is int for value in values) or len(set(values)) < len(values) or 0 not in values:
-            return  # regions, texts, one value twice: which number a class has is not known
+            return  # regions, strings, duplicate values: the numbers of the classes are unknown
         last = known.get('ignore')
         ordered = sorted(values, key=lambda value: (value == last, value))
         number = {old: new for new, old in enumerate(ordered)}

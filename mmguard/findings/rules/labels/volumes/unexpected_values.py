@@ -21,9 +21,9 @@ from mmguard.findings.views import listing, share
 from mmguard.findings.volumes import UNEXPECTED
 from mmguard.text import quantity, shorten
 
-#: Up to this share of the voxels a value is a slip rather than a class.
+#: Share of voxels up to which a value is a slip rather than a class.
 RARE = 1e-4
-#: Gray levels up to here are near 0, and so near 255.
+#: Maximum distance of gray levels near 0 and near 255.
 _NEAR = 32
 
 
@@ -100,7 +100,7 @@ class UnexpectedValues(VolumeCause):
             title = 'Declare it in dataset.json, with the name of the class.'
             yield rewrite_volumes(labels, title, f'Is {following} a class that was forgotten?', (entry,), added)
         void = following if labels.ignore_index is None else labels.ignore_index
-        if len(wrong) <= 16 and not is_old(labels):  # v1 knows no ignored label
+        if len(wrong) <= 16 and not is_old(labels):  # v1 has no ignored label
             added = {'labels': {**declared, 'ignore': void}}
             rows = [f'seg[np.isin(seg, {wrong})] = {void}'] * (wrong != [void])
             rows += [f'"ignore": {void}'] * (labels.ignore_index is None)

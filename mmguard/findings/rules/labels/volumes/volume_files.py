@@ -61,7 +61,7 @@ class GridsDiffer(VolumeCause):
         return not volumes_of(facts).find_faults(SHAPE, SPACING)
 
 
-#: So near to an integer a value was one, before it was scaled or cast.
+#: Maximum distance from an integer of a value that was one before scaling or casting.
 NEAR = 0.01
 
 
