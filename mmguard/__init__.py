@@ -64,7 +64,7 @@ def _register_or_warn() -> None:
         register()
     except Exception as error:  # mmguard must not break an import of mmengine for another purpose
         _warnings.warn(
-            f'mmguard: nothing is registered, {error}. `mmguard env` looks at the installation', stacklevel=2
+            f'mmguard: nothing is registered, {error}. Run `mmguard env` to check the installation', stacklevel=2
         )
 
 
@@ -87,7 +87,7 @@ def __getattr__(name: str) -> _Any:
             register()  # the other classes may be named in a config
             return getattr(_importlib.import_module(_OF_FRAMEWORKS[name]), name)
         except ImportError as error:
-            raise AttributeError(f'mmguard.{name} needs what does not import here: {error}') from error
+            raise AttributeError(f'mmguard.{name} needs a module that cannot be imported: {error}') from error
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
 
 

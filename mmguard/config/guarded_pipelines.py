@@ -29,7 +29,7 @@ _OTHER_PACKS = {
     'PackReIDInputs': 'its labels are identities, which mmguard does not guard',
     'PackTrackInputs': 'mmguard does not guard the frames of videos',
 }
-_NO_CLASSIFIER = 'no head takes the labels of images and says how many classes it has'
+_NO_CLASSIFIER = 'no head takes image labels and sets its number of classes'
 #: Augments one image several times, so its labels would be counted several times.
 _AUGMENTED = 'TestTimeAug'
 _BRANCHES = 'MultiBranch'
@@ -72,7 +72,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
                     )
                 continue  # only points or images, for testing
         if not guards:
-            why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads name no number of classes'
+            why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads do not set their number of classes'
             report.left.append(f'{join_path(path)}: no guard: {why}')
             continue
         present = {_name(step) for step in steps}

@@ -116,7 +116,9 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
     if run_code:
         read.notes += _import_custom(custom)
     elif custom is not None:
-        read.notes.append('custom_imports: not imported, a config in YAML or JSON is data; with --run-code they are')
+        read.notes.append(
+            'custom_imports: not imported, because a config in YAML or JSON is data; add --run-code to import them'
+        )
     read.notes += read.unknown_framework()
     return read
 
@@ -134,7 +136,7 @@ def _import_custom(custom: Any) -> List[str]:
         except SystemExit as error:
             raise CannotRun(f'custom_imports: {name} {describe_exit(error)} when it is imported') from error
         except Exception as error:  # a module of the user's may raise anything
-            notes.append(f'custom_imports: {name} does not import ({error}); its classes were not checked')
+            notes.append(f'custom_imports: {name} cannot be imported ({error}); its classes were not checked')
     return notes
 
 

@@ -86,13 +86,13 @@ _PARTS = Wanted('a dict or a list of dicts', _either(_is_dict, _is_object, _all(
 _LIST_OF_PARTS = Wanted('a list of dicts', _all(_either(_is_dict, _is_object)))
 _TEXT = Wanted('a text', _is_text)
 _PREFIX = Wanted('a dict or a text', _either(_is_dict, _is_text))
-_TEXTS = Wanted('a text or a list of texts', _either(_is_text, _all(_is_text)))
+_TEXTS = Wanted('a string or a list of strings', _either(_is_text, _all(_is_text)))
 _NAMES = Wanted('a list of names', _either(_is_text, lambda value: isinstance(value, (list, tuple))))
 _NUMBER = Wanted('a number', _is_number)
 _LABEL = Wanted('a whole number', _is_int)
 _BOOL = Wanted('True or False', lambda value: isinstance(value, (bool, int)))
 _CLASSES = Wanted(
-    f'a whole number of at most {MOST_CLASSES:,}', lambda value: _is_int(value) and abs(value) <= MOST_CLASSES
+    f'an integer of at most {MOST_CLASSES:,}', lambda value: _is_int(value) and abs(value) <= MOST_CLASSES
 )
 _WEIGHTS = Wanted(
     'a list of numbers, or the name of a file of them', _either(_is_text, _is_number, _is_object, _all(_is_number))

@@ -41,7 +41,7 @@ def warn_of(tallies: List[Tally], stacklevel: int) -> None:
 def warn_of_empty_masks(empty: int, total: int, source: str, stacklevel: int) -> None:
     """Warn of masks without a pixel, as often as :func:`warn_of` does."""
     if _is_due(_OF_EMPTY_MASKS):
-        what = f'{empty:,} of {total:,} masks hold no pixel, first: {visible_name(source)}'
+        what = f'{empty:,} of {total:,} masks have no pixels, first: {visible_name(source)}'
         _warn(what, _OF_EMPTY_MASKS, stacklevel + 1)
 
 

@@ -135,13 +135,13 @@ class Presence:
         ended = [rank for rank, (kind, _) in stories.items() if kind in ('ended', 'gone')]
         details = '; '.join(stories[rank][1] for rank in (ended or stories))
         if not stories:
-            return 'all of them are here, so the connection between them failed', []
+            return 'all ranks are present, so the connection between them failed', []
         waiting = [rank for rank, (kind, _) in stories.items() if kind == 'waiting']
         here = [rank for rank in self.ranks if rank not in stories]
         if ended or len(waiting) < len(here):
             return details, ended or list(stories)
         skipped = ', '.join(map(str, here))
-        return f'{details}. Rank {skipped} skipped this, unless the others were to skip it, too', here
+        return f'{details}. Rank {skipped} skipped this, unless the others should have skipped it, too', here
 
 
 def describe_position(thread: int) -> str:

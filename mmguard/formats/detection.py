@@ -70,7 +70,7 @@ def _load_installed() -> Tuple[Format, ...]:
             formats.append(point.load()())
         except Exception as error:  # a package may raise anything
             raise CannotRun(
-                f'the format {point.name} of {point.value} does not load: {describe_error(error)}'
+                f'the format {point.name} of {point.value} cannot be loaded: {describe_error(error)}'
             ) from error
     return tuple(formats)
 

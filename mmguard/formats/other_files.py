@@ -32,7 +32,7 @@ _YOLO = re.compile(rb'\s*\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 def describe_files(files: Sequence[str], suffix: str = '') -> str:
     """Say what the first files are, and which target to name instead."""
     if not files:
-        return 'It holds no files: is the path right, is a disk not mounted?'
+        return 'It contains no files: is the path right, and the disk mounted?'
     if suffix:
         return f'No name ends with {suffix} (--suffix); the first is {os.path.basename(files[0])}'
     kinds = Counter(map(_ending, files))
@@ -125,11 +125,11 @@ _AS_COCO = (
     'categories), and name that'
 )
 _AS_MAPS = (
-    "write its label maps as arrays of one label a pixel, `np.save(f'labels/{n}.npy', label)`, and name their folder, "
+    "write its label maps as arrays, one label per pixel, `np.save(f'labels/{n}.npy', label)`, and name their folder, "
     f'or {CHECK_TARGET}'
 )
 _EXPORT = f'export it there as COCO, or {_AS_COCO}'
-_NO_CONVERTER = 'which nothing converts; `mmguard apply CONFIG` guards a training on it'
+_NO_CONVERTER = 'which has no converter; `mmguard apply CONFIG` guards a training on it'
 #: Keys of metadata that hold labels.
 _LABELS = r'(objects|labels?)'
 
@@ -183,7 +183,7 @@ _OTHERS = (
     (
         '.txt',
         r'\A([^\W\d]\S*|\d+,)[ \d.,]+\n',
-        'rows that are not of YOLO: it needs numbers with blanks, the class first',
+        'rows that are not in YOLO format, numbers separated by blanks with the class first',
     ),
     ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, and {_AS_MAPS}'),
     ('.csv', '', f'a table: if it holds boxes, {_AS_COCO}; if classes of images, sort these into a folder a class'),

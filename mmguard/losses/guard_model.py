@@ -100,13 +100,13 @@ def guard_model(model: nn.Module) -> GuardedModel:
         selection = select(type(loss))
         if id(loss) not in guards:
             if selection.reason:
-                left.append(f'{path}: {type(loss).__name__} stays as it is: {selection.reason}')
+                left.append(f'{path}: {type(loss).__name__} is left unchanged: {selection.reason}')
             if not selection.is_cross_entropy and not selection.is_wrapped:
                 continue
             try:
                 guards[id(loss)] = _guard_of(loss, selection)
             except TypeError as error:  # no guard can keep the contract for it
-                left.append(f'{path}: {type(loss).__name__} stays as it is: {error}')
+                left.append(f'{path}: {type(loss).__name__} is left unchanged: {error}')
                 continue
         guard = guards[id(loss)]
         owner._modules[key] = guard

@@ -25,7 +25,7 @@ LARGE = 64 << 20
 
 VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
 #: Reply for a part that the config does not have.
-ABSENT = 'the config has none'
+ABSENT = 'the config has no such part'
 #: Keys of a config that every part depends on.
 _EVERYWHERE = {'default_scope', 'custom_imports'}
 #: Exceptions of an incomplete program, independent of its config.
@@ -99,7 +99,7 @@ class Builder(Worker):
         try:
             key = pickle.dumps((part, config.written))
         except Exception as error:  # functions and objects in the config
-            return Reply(f'the config holds what cannot be handed to a process ({error})')
+            return Reply(f'the config has an object that cannot be sent to a process ({error})')
         if key not in self._known:
             if self._ends is None:
                 self._ends = time.monotonic() + self._seconds

@@ -71,7 +71,7 @@ def _judge_labels(subject: str, found: Dict[str, Tuple[Optional[int], Optional[i
     """Compare the labels of values or categories in training and validation, if both are known."""
     known = {value: pair for value, pair in found.items() if None not in pair}
     if not known:
-        return not_tested(subject, 'both data sets say the label of no category, and load no label map of one value')
+        return not_tested(subject, 'neither data set gives the label of a category, or loads a label map of one value')
     data = dict(labels={value: list(pair) for value, pair in known.items()})
     words = [
         '{} is {} in the training and {} in the validation'.format(
@@ -156,7 +156,7 @@ def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, 
     """Predict the label map of the file, labelled as the training labels it."""
     raw = _read_label_file(program.leaves('val')[0], info)
     if raw is None:
-        raise Unavailable('its label files are not here, or not images of one channel')
+        raise Unavailable('its label files are missing, or are not images of one channel')
     truth = np.full(raw.shape, VOID, np.int64)
     for value in np.unique(raw).tolist():
         label = label_for(program, 'train', 0, value)
@@ -184,7 +184,7 @@ def _predict_panoptic(program: Program, metric: Any, sample: Any, info: Dict[str
     """Predict the segments of the file."""
     segments = info.get('segments_info') or ()
     if not segments or not os.path.isfile(info.get('seg_map_path') or ''):
-        raise Unavailable('its panoptic maps are not here')
+        raise Unavailable('its panoptic maps are missing')
     with Image.open(info['seg_map_path']) as image:
         ids = np.asarray(image.convert('RGB')).astype(np.int64) @ (1, 1 << 8, 1 << 16)
     truth = np.full(ids.shape, len(names_of(program.leaves('val')[0])), np.int64)
@@ -290,7 +290,7 @@ def check_marks(program: Program) -> List[Result]:
 def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
     name, dataset, (leaf, *others) = type(metric).__name__, program.dataset('val'), program.leaves('val')
     if not marks.keys:
-        raise Unavailable('it is not known what its full marks are')
+        raise Unavailable('its full marks are unknown')
     if others or getattr(metric, 'format_only', False):
         raise Unavailable('several data sets are evaluated' if others else 'it writes files only (format_only)')
     given, problem = [], Unavailable('no sample has labels')
@@ -318,11 +318,11 @@ def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
     except ImportError:
         raise
     except Exception as error:
-        return broken(name, f'fails on the truth: {Failure.describe(error)}')
+        return broken(name, f'fails on the ground truth: {Failure.describe(error)}')
     found = {key: float(value) for key, value in values.items() if key.split('/')[-1] in marks.keys}
     found = {key: value for key, value in found.items() if np.isfinite(value) and value >= 0}
     if not found:
         raise Unavailable(f'it gives none of {", ".join(marks.keys)}')
     low = ', '.join(f'{key} {value:g}' for key, value in found.items() if value < marks.full - 1e-3)
     data = dict(samples=len(given), values=found)
-    return broken(name, f'gives the truth {low} of {marks.full:g}', data) if low else holds(name, '', data)
+    return broken(name, f'gives the ground truth {low} of {marks.full:g}', data) if low else holds(name, '', data)

@@ -47,7 +47,7 @@ def _judge_outputs(place: str, outputs: Dict[int, Optional[int]], names: Tuple[s
     data: Dict[str, Any] = dict(outputs={str(label): output for label, output in outputs.items()})
     if not wrong:
         is_clear = set(outputs.values()) != {None}
-        return holds(place, '', data) if is_clear else not_tested(place, 'no label raises one output clearly')
+        return holds(place, '', data) if is_clear else not_tested(place, 'no label clearly raises one output')
 
     def describe(label: int) -> str:
         return f'{label} ({names[label]})' if label < len(names) else str(label)

@@ -46,7 +46,7 @@ def check_weights(program: Program) -> List[Result]:
         calls = _record(program, {place: modules[place] for place in weighted}, program.samples_of(classes, side, 2))
     except Exception as error:  # raised before a loss was called: heads also read weights
         _grow_weights(program)
-        evidence = f'fails with these class weights, and trains with an entry more: {Failure.describe(error)}'
+        evidence = f'fails with these class weights, but trains with one more entry: {Failure.describe(error)}'
         return [*results, *(broken(place, evidence) for place in weighted)]
     for place, node in weighted.items():
         with program.scope():

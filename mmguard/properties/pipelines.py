@@ -249,7 +249,7 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
             if sample is None:
                 drops[(left or ['the data set'])[0]] += 1
             elif _is_other(asked, sample):
-                return [broken(subject, f'{file} was asked for, another image was returned')]
+                return [broken(subject, f'{file} was requested, but another image was returned')]
             if program.seconds_left() < 0:
                 break
         if sum(drops.values()) == tries > 1:

@@ -125,7 +125,7 @@ class Program:
         if hasattr(built, 'full_init'):
             built.full_init()
         if not len(built):
-            raise NoSamples(f'the {split} data set holds no sample')
+            raise NoSamples(f'the {split} data set has no samples')
         return built
 
     def construct_datasets(self) -> None:

@@ -44,7 +44,7 @@ def make_template(read: ReadConfig) -> Any:
             boxes = torch.tensor([[4.0, 4.0, 40.0, 40.0], [20.0, 8.0, 60.0, 60.0]])
             labels.proposals = InstanceData(bboxes=boxes, scores=torch.ones(2))
     else:
-        raise Unavailable('samples are made for MMSegmentation and MMDetection only, and the data are not here')
+        raise Unavailable('the data are missing, and samples can only be made for MMSegmentation and MMDetection')
     return {'inputs': torch.zeros((3, 64, 64), dtype=torch.uint8), 'data_samples': labels}
 
 

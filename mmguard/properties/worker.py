@@ -109,12 +109,12 @@ class Worker:
         try:
             request = pickle.dumps((function, args))
         except Exception as error:  # functions and objects defined in the config
-            return Reply(failure=Failure(type(error).__name__, f'cannot be handed to a process ({error})'))
+            return Reply(failure=Failure(type(error).__name__, f'cannot be sent to a process ({error})'))
         try:
             if self._process is None:
                 self._start()
         except OSError as error:  # no processes, files or memory are left
-            return Reply(failure=Failure(type(error).__name__, f'cannot be given a process ({error})'))
+            return Reply(failure=Failure(type(error).__name__, f'no process can be started for it ({error})'))
         replies: List[Reply] = []
         # The process may stop within a message: only a thread can wait for both the rest of it and the deadline.
         exchange = threading.Thread(target=_exchange, args=(self._connection, request, replies), daemon=True)
@@ -126,7 +126,7 @@ class Worker:
             if time.monotonic() >= ends:
                 return self._end(Failure('hang', f'did not end within {seconds:.0f} s'))
             if self._held() > self._memory:
-                return self._end(Failure('memory', f'holds more than {self._memory / 2**30:.0f} GiB'))
+                return self._end(Failure('memory', f'uses more than {self._memory / 2**30:.0f} GiB'))
         if not replies:
             self._process.join(max(0.1, min(5.0, ends - time.monotonic())))
             code = self._process.exitcode

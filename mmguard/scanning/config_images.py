@@ -77,7 +77,7 @@ def _read_lines(dataset: Any, faults: Faults) -> Iterator[Labelled]:
         try:
             yield Labelled(f'{name}: line {number}: {line.strip()}', _join(dataset, image), [int(label)])
         except ValueError:
-            what = f'the label is not a whole number: {shorten(label)}' if blank else 'a line is not `file label`'
+            what = f'the label is not an integer: {shorten(label)}' if blank else 'a line is not `file label`'
             faults.add(what, f'{name}: line {number}')
 
 
@@ -96,7 +96,7 @@ def _read_samples(dataset: Any, faults: Faults) -> Iterator[Labelled]:
         try:
             labels = [int(one) for one in (label if hasattr(label, '__len__') else [label])]
         except (TypeError, ValueError):
-            faults.add(f'gt_label is not a whole number: {shorten(label)}', place)
+            faults.add(f'gt_label is not an integer: {shorten(label)}', place)
             continue
         yield Labelled(f'{place}: {", ".join(map(str, labels))}', path, labels)
 

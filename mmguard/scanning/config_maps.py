@@ -237,8 +237,8 @@ class ConfigSource(MapSource):
         dataset.data_list = [dataset.data_list[place] for place in spread(labelled)]
         if isinstance(named, str):
             self.notes.append(
-                f'{split.name}: metainfo.classes is a text, and each of its letters a class: the comma of a tuple of '
-                f'one is missing. Write classes=({named!r},)'
+                f'{split.name}: metainfo.classes is a string, so each letter is a class: the comma of a one-tuple is '
+                f'missing. Write classes=({named!r},)'
             )
         without = len(infos) - len(self._files)
         if without:

@@ -146,7 +146,7 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
     try:
         facts = facts_of_config(read)
     except Exception as error:  # a config may hold anything
-        raise CannotScan(f'{read.file} cannot be looked at: {describe_error(error)}') from error
+        raise CannotScan(f'{read.file} cannot be checked: {describe_error(error)}') from error
     today = add_loaders(read)
     enter_all(today.data)
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
@@ -175,7 +175,7 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
         if plan.sources and bare.name == 'test':  # the test labels of a challenge are not public
             plan.sources[0].notes += bare.notes
         else:
-            plan.failed.append(f'nothing was read of {"; ".join(bare.notes)}: data_prefix names no seg_map_path')
+            plan.failed.append(f'nothing was read of {"; ".join(bare.notes)}: data_prefix has no seg_map_path')
     if not plan.sources:
         raise CannotScan('\n'.join([*plan.failed, *read.unknown_framework()]) or _describe_missing(read, options))
     for source in plan.sources:

@@ -266,7 +266,7 @@ def _watched(client: Any, address: str) -> Iterator[None]:
             if looks == 2:
                 print(
                     f'mmguard scan: {address} has no worker left, and the scan waits for one: dask worker {address}. '
-                    f'Ctrl-C ends it; what was read is kept, and --resume goes on',
+                    f'Ctrl-C ends it; results are kept, and --resume continues',
                     file=sys.stderr,
                     flush=True,
                 )

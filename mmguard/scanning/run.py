@@ -136,7 +136,7 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
         result.said_before = [finding.code for finding in found if (finding.code, finding.places) in said]
         said.update((finding.code, finding.places) for finding in found if finding.places)
         if not found and result.facts.annotations is not None and result.facts.annotations.labelled_by == 'unknown':
-            result.notes.append('which label a category id becomes is not known: --framework or --labels says it')
+            result.notes.append('the label of a category id is unknown: pass --framework or --labels')
     if not all(any(finding.code in VERDICTS for finding in result.findings) for result in results):
         for result in results:  # an all-clear for one split would be read as one for all
             result.findings = [finding for finding in result.findings if finding.code not in VERDICTS]

@@ -45,7 +45,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(_Bounded(file))  # type: ignore[arg-type]
         except Exception as error:  # a damaged file may raise anything
-            raise Refused(errno.EIO, f'is not a zip that can be read ({error})', place) from error
+            raise Refused(errno.EIO, f'is not a readable zip ({error})', place) from error
         if len(self._zip.infolist()) > MOST_MEMBERS:
             raise Refused(errno.EIO, f'has more than {MOST_MEMBERS:,} members', place)
         self._folders: Dict[str, Dict[str, Entry]] = {'': {}}
@@ -99,7 +99,7 @@ class Archive:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         info = self._zip.getinfo(path)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others decode without a limit
-            raise Refused(errno.EIO, 'is compressed by a method that is not read', path)
+            raise Refused(errno.EIO, 'is compressed with an unsupported method', path)
         if info.file_size > max(_SMALL, _EXPANDS * info.compress_size):
             raise Refused(errno.EIO, f'expands more than {_EXPANDS} times', path)
         try:

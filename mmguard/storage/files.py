@@ -231,13 +231,15 @@ class Files:
         if len(data) > LARGEST:
             raise _too_large(path, LARGEST)
         if 0 <= size != len(data):
-            raise OSError(errno.EIO, 'another number of bytes came than it has', f'{mask_secrets(path)} ({size:,})')
+            raise OSError(
+                errno.EIO, 'the number of received bytes differs from its size', f'{mask_secrets(path)} ({size:,})'
+            )
         return data
 
     def _part(self, path: str, start: int, end: int) -> bytes:
         data = systems.read_bytes(path, start, end)
         if len(data) < end - start:
-            raise OSError(errno.EIO, 'fewer bytes came than it has', mask_secrets(path))
+            raise OSError(errno.EIO, 'fewer bytes were received than its size', mask_secrets(path))
         return data
 
 

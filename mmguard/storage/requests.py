@@ -78,7 +78,7 @@ def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = 
         waited = time.monotonic() - began
         allowed = limit + (transfer.size / SLOWEST if transfer else 0)
         if waited > allowed:
-            raise OSError(errno.EIO, f'did not come within {waited:.0f} seconds', mask_secrets(place))
+            raise OSError(errno.EIO, f'was not received within {waited:.0f} seconds', mask_secrets(place))
         if waited > _SILENCE:
             _say(f'mmguard: waiting for {mask_secrets(place)} ({waited:.0f} of at most {allowed:.0f} seconds)')
     try:

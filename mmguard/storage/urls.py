@@ -143,7 +143,7 @@ def check_followed(url: str) -> None:
     """Raise :class:`FileNotFoundError` if a request to a URL is not allowed."""
     if not is_followed(url):
         raise FileNotFoundError(
-            errno.ENOENT, 'is on a host that was not named: nothing is asked there', mask_secrets(url)
+            errno.ENOENT, 'is on a host that you did not name: no request was made', mask_secrets(url)
         )
 
 

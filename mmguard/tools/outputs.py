@@ -79,7 +79,7 @@ def _is_file(value: Any) -> bool:
 def _objection(path: str, option: str) -> str:
     """Return the reason why a file must not be replaced; empty if it may be."""
     if not os.path.exists(path):
-        return 'is a link that leads nowhere' if os.path.islink(path) else ''
+        return 'is a broken link' if os.path.islink(path) else ''
     status = os.stat(path)
     if option == 'journal' and stat.S_ISCHR(status.st_mode) and os.path.samefile(path, os.devnull):
         return ''  # no journal: it is written to, not replaced

@@ -206,7 +206,7 @@ class _Reader:
 
     def _begin(self, key: str) -> None:
         if key in self.seen:
-            self.faults.add(f'has "{key}" twice: readers take the last', self.source)
+            self.faults.add(f'has the key "{key}" twice: readers use the last', self.source)
             if key == 'annotations':
                 self.parts.clear()
                 self.coco.panoptic.clear()
@@ -227,7 +227,7 @@ class _Reader:
             if not isinstance(name, str):
                 self.faults.add('a category has no name', f'{where}: {shorten(record)}')
             elif not is_writable(name):
-                self.faults.add('the name of a category holds half of a character', f'{where}: {shorten(name)}')
+                self.faults.add('the name of a category has half of a surrogate pair', f'{where}: {shorten(name)}')
             self.coco.without_isthing += 'isthing' not in record
             self.coco.ungrouped += record.get('supercategory') == 'none'
             # A category without an id cannot be referenced by an annotation.

@@ -105,7 +105,7 @@ class Stream:
             self._warn(what, 'byte 0')
             self._pos = len(codecs.BOM_UTF8)
         elif b'\0' in self._data[:4]:
-            raise JsonFault('is not UTF-8 text (UTF-16, or no text at all)', 'byte 0')
+            raise JsonFault('is not UTF-8 text (UTF-16, or not text)', 'byte 0')
 
     def _fill(self, size: int) -> None:
         more = self._file.read(size)
@@ -114,7 +114,7 @@ class Stream:
             if not more.isascii() or self._utf8.getstate()[0]:
                 self._utf8.decode(more, final=not more)
         except UnicodeDecodeError:  # other readers decode the whole file, including keys skipped here
-            self._warn('holds bytes that are not UTF-8', f'after byte {self._offset + len(self._data):,}')
+            self._warn('contains bytes that are not UTF-8', f'after byte {self._offset + len(self._data):,}')
             self._utf8 = codecs.getincrementaldecoder('latin-1')()  # say it once
         self._offset += self._pos
         self._data = self._data[self._pos :] + more

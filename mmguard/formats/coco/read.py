@@ -237,7 +237,7 @@ def _describe_categories(
         if isinstance(number, int) and code != ABSENT:
             annotations.categories[number] = name
         else:
-            what = 'a category has no id' if code == ABSENT else 'the id of a category is not a whole number'
+            what = 'a category has no id' if code == ABSENT else 'the id of a category is not an integer'
             faults.add(
                 what,
                 f'{source}: {shorten(name)}' if code == ABSENT else f'{source}: {shorten(number)}, {shorten(name)}',
@@ -296,7 +296,7 @@ def _places_of(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
 def _look_for_maps(coco: CocoFile, folder: str, ending: str, faults: Faults) -> None:
     names = [name.rsplit('.', 1)[0] + ending for name in coco.images.name if name]
     for name in missing_files(folder, names, faults)[1]:
-        faults.add('with_seg=True, and the label map of an image is not there', os.path.join(folder, name))
+        faults.add('with_seg=True, but the label map of an image is missing', os.path.join(folder, name))
 
 
 def _describe_sizes(coco: CocoFile, faults: Faults, source: str) -> None:

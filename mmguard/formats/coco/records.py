@@ -243,7 +243,9 @@ def read_images(records: Sequence[Any], first: int, faults: Faults, source: str)
         for key in ('file_name', 'coco_url'):
             name = getattr(found[-1], key)
             if not is_writable(name):
-                faults.add(f'{key} holds half of a character: no file can have that name', f'{where}: {shorten(name)}')
+                faults.add(
+                    f'{key} has half of a surrogate pair: no file can have that name', f'{where}: {shorten(name)}'
+                )
     return found
 
 
@@ -277,7 +279,9 @@ def _is_text(value: Any) -> bool:
 _OF_SEGMENT = ('id', 'category_id', 'bbox', 'area', 'iscrowd')
 #: Key -> what is said of a value that is not accepted, and functions that accept and convert one.
 _ACCEPTED: Dict[str, Tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
-    **dict.fromkeys(('id', 'image_id', 'category_id'), ('is neither a number nor a text', is_id, lambda value: value)),
+    **dict.fromkeys(
+        ('id', 'image_id', 'category_id'), ('is neither a number nor a string', is_id, lambda value: value)
+    ),
     **dict.fromkeys(('iscrowd', 'ignore'), ('is neither 0 nor 1', lambda value: isinstance(value, (int, float)), bool)),
     **dict.fromkeys(('area', 'width', 'height'), ('is not a number', _is_number, as_float)),
     **dict.fromkeys(('file_name', 'coco_url'), ('is not a string', _is_text, str)),

@@ -204,7 +204,7 @@ def _map_categories(record: Record, options: FixOptions, counts: Counter) -> Non
     known = {id_of(category) for category in record['categories']}
     unknown = {raw: new for raw, new in wanted.items() if new not in known}
     if unknown:
-        raise NotCorrected(f'--label-map leads to category ids that the file does not have: {unknown}')
+        raise NotCorrected(f'--label-map maps to category ids that the file lacks: {unknown}')
     gone = set(wanted) - set(wanted.values())
     _change_categories(record, wanted, counts)
     record['categories'] = [category for category in record['categories'] if id_of(category) not in gone]

@@ -96,9 +96,7 @@ def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, flo
         return None
     if all(type(side) is int and 1 <= side <= 1 << 24 for side in (height, width)):
         return float(height), float(width)
-    faults.add(
-        'imageHeight or imageWidth is not a whole number above 0', f'{source}: {shorten(height)}, {shorten(width)}'
-    )
+    faults.add('imageHeight or imageWidth is not a positive integer', f'{source}: {shorten(height)}, {shorten(width)}')
     return None
 
 
@@ -116,7 +114,7 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
         faults.add('a shape is of a kind that Labelme does not have', f'{where}: {shorten(kind)}')
         return None
     if group is not None and type(group) not in (int, str):
-        faults.add('group_id is neither a number nor a text', f'{where}: {shorten(group)}')
+        faults.add('group_id is neither a number nor a string', f'{where}: {shorten(group)}')
         group = None
     points = _points_of(record.get('points'), where, faults)
     if points is None:

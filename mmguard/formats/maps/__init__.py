@@ -95,6 +95,6 @@ def _import_pillow(target: str) -> None:
         import PIL.Image  # noqa: F401
     except ImportError as error:
         raise CannotScan(
-            f'{target}: label maps are read with pillow, which does not import ({error}): pip install pillow. COCO, '
+            f'{target}: label maps are read with pillow, which cannot be imported ({error}): pip install pillow. COCO, '
             f'LVIS and VOC annotations are read without it'
         ) from error

@@ -181,4 +181,4 @@ def describe_unread(unreadable: Mapping[str, Examples]) -> str:
     if not all(steps.values()):
         return ''
     files = [f'{os.path.basename(unreadable[fault].first[0])}: {fault}; {step}' for fault, step in steps.items()]
-    return f'A label map has one label a pixel, (H, W). {". ".join(files)}. Or {CHECK_TARGET}' if files else ''
+    return f'A label map has one label per pixel, (H, W). {". ".join(files)}. Or {CHECK_TARGET}' if files else ''

@@ -82,7 +82,7 @@ def _list_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Lis
             continue
         for place in places:
             if not os.path.isfile(place):
-                listing.faults.append((NO_IMAGE, CaseFault(case, _relative(root, place), 'listed, but not there')))
+                listing.faults.append((NO_IMAGE, CaseFault(case, _relative(root, place), 'listed, but missing')))
         listing.cases.append(_check_label(root, item, listing))
     return listing
 
@@ -102,7 +102,7 @@ def _relative(root: str, path: str) -> str:
 def _check_label(root: str, item: CaseItem, listing: Listing) -> CaseItem:
     if os.path.isfile(item.path):
         return item
-    detail = 'the image has no label file' if item.images else 'listed, but not there'
+    detail = 'the image has no label file' if item.images else 'listed, but missing'
     listing.faults.append((NO_LABEL, CaseFault(item.case, _relative(root, item.path), detail)))
     return item._replace(has_label=False)
 
@@ -116,7 +116,7 @@ def _names_in(root: str, folder: str, spec: DatasetSpec, listing: Listing) -> Li
         return []
     for name, is_file, is_link in listed:
         if is_link and not is_file and not os.path.isdir(os.path.join(root, folder, name)):
-            fault = CaseFault(name.split('.')[0], f'{folder}/{name}', 'a link that leads nowhere: fetch the file')
+            fault = CaseFault(name.split('.')[0], f'{folder}/{name}', 'a broken link: fetch the file')
             listing.faults.append((STRANGER, fault))
     return [name for name, is_file, _ in listed if is_file]
 

@@ -238,7 +238,7 @@ def why_unread(reader: str, ending: str) -> str:
     if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
         return (
             f'{ending} files are not read: write them as .nii.gz, for example by SimpleITK: '
-            f"SimpleITK.WriteImage(SimpleITK.ReadImage('a{ending}'), 'a.nii.gz'), and say so in file_ending"
+            f"SimpleITK.WriteImage(SimpleITK.ReadImage('a{ending}'), 'a.nii.gz'), and set file_ending to .nii.gz"
         )
     needed = ['pillow'] if reader == 'NaturalImage2DIO' else ['nibabel']
     needed += ['SimpleITK'] if reader.startswith('SimpleITK') else []

@@ -105,7 +105,7 @@ class Content:
             raise CannotRead(NOT_A_FILE)
         self.size = status.st_size
         if not self.size:
-            raise CannotRead(EMPTY, 'the file has no bytes')
+            raise CannotRead(EMPTY, 'the file is empty')
         self._first = file.read(min(_PIECE, self.size))
         self.is_gzipped = self._first.startswith(_GZIP)
 

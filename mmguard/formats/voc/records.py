@@ -126,7 +126,7 @@ def _size(size: ET.Element, source: str, faults: Faults) -> Tuple[float, float]:
         try:
             sides.append(float(int(text or '')))  # same as mmdet, where '640.0' raises a ValueError
         except (ValueError, OverflowError):
-            what = f'the size has no {side}' if text is None else f'the {side} is not a whole number: mmdet stops here'
+            what = f'the size has no {side}' if text is None else f'the {side} is not an integer: mmdet stops here'
             faults.add(what, source if text is None else f'{source}: {shorten(text)}')
             sides.append(NO_NUMBER)
     return sides[0], sides[1]
@@ -140,7 +140,7 @@ def _object(item: ET.Element, where: str, faults: Faults) -> Optional[VocObject]
     try:
         difficult = int(text) != 0
     except ValueError:
-        faults.add('difficult is not a whole number: mmdet stops here', f'{where}: {shorten(text)}')
+        faults.add('difficult is not an integer: mmdet stops here', f'{where}: {shorten(text)}')
         difficult = False
     return VocObject(name, difficult, _corners(item, where, faults))
 

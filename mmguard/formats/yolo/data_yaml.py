@@ -93,7 +93,7 @@ def read_data_yaml(path: str) -> Declared:
     said.faults += [why] if why else []
     count = data.get('nc')
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 0 < count <= _MOST):
-        said.faults.append(f'nc is {shorten(count)}, no number of classes')
+        said.faults.append(f'nc is {shorten(count)}, which is not a number of classes')
         count = None
     if names and count is not None and count != len(names):
         said.faults.append(f'nc is {count}, names has {len(names)}: ultralytics stops')
@@ -101,7 +101,7 @@ def read_data_yaml(path: str) -> Declared:
     twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
     said.faults += [f'the name {shorten(name)} is that of several classes' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]
-    said.faults += [f'it names no {split}, which ultralytics asks for' for split in missing]
+    said.faults += [f'it names no {split}, which ultralytics requires' for split in missing]
     said.kpt_shape = _keypoints(data, said)
     for split in SPLITS:
         paths = data.get(split)

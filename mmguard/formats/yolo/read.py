@@ -347,7 +347,7 @@ def _add_note(found: YoloSet) -> YoloSet:
     if found.declared.file:
         found.notes.append(f'YOLO labels, names: {found.declared.file}')
     else:
-        found.notes.append('YOLO labels without names: every class id counts as a class, but for --num-classes')
+        found.notes.append('YOLO labels without names: every class id counts as a class unless --num-classes is given')
     return found
 
 

@@ -87,7 +87,7 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
     if kpt_shape is not None:
         wanted = BOX + kpt_shape[0] * kpt_shape[1]
         if width != wanted:
-            return f'the row has not the {wanted} columns of kpt_shape={list(kpt_shape)}'
+            return f'the row does not have the {wanted} columns of kpt_shape={list(kpt_shape)}'
     elif _is_of_keypoints(values):
         return 'the row is of keypoints (x, y, visibility after a box): data.yaml needs kpt_shape, and the task is pose'
     elif width == BOX + 1:
@@ -100,7 +100,7 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
     if not isfinite(sum(values)):
         return 'a number is nan or infinite'
     if values[0] % 1 or abs(values[0]) > _LARGEST_ID:
-        return 'the class id is not a whole number'
+        return 'the class id is not an integer'
     return ''
 
 

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     options = options_of(args)
     said = replace(options, run_code=False).arguments()
     if said and not args.scan:
-        raise CannotRun(f'{shlex.join(said)}: what is said to a scan goes with --scan')
+        raise CannotRun(f'{shlex.join(said)}: options of a scan need --scan')
     scanned = options if args.scan else None
     guard = args.guard or not args.edit
     return apply(
@@ -139,7 +139,7 @@ def apply(
     text = config_text(source, tree, guarded.tree, out, __version__, what)
     before = out.read_text(encoding='utf-8') if out.exists() else None
     if before not in (None, text) and not force:
-        raise CannotRun(f'{out} exists and says something else: give another -o, or --force to overwrite it')
+        raise CannotRun(f'{out} exists with other content: give another -o, or --force to overwrite it')
     if not quiet and changed:
         show_diff(diff_configs(name_types(tree), name_types(guarded.tree), source, str(out)), sys.stdout)
         print()

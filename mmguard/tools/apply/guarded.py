@@ -281,7 +281,7 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
             set_at(tree, path, verdict.config)
             changed.append(f'{join_path(path)}: {name_of(loss["type"])} -> {_show_loss(verdict.config)}')
         elif verdict.reason:
-            left.append(f'{join_path(path)}: {name_of(loss["type"])} stays as it is: {verdict.reason}')
+            left.append(f'{join_path(path)}: {name_of(loss["type"])} is left unchanged: {verdict.reason}')
     for path, name, default in list(find_default_losses(tree)):
         scope = scope_at(tree, path)
         spelled = copy.deepcopy(default)
@@ -312,7 +312,7 @@ def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> s
         name, types = READ_BY_TYPE.get(base.__name__, ('', ()))
         if path[-1] == name and loss['type'] in types:
             return (
-                f'{name_of(head["type"])} looks at its type before it is built, and would train otherwise. The guard '
+                f'{name_of(head["type"])} checks its type before it is built, and would train differently. The guard '
                 f'in the pipeline keeps invalid labels from it'
             )
     return ''

@@ -14,8 +14,8 @@ _OF_DICTS = frozenset(dir(dict)) | {'to_dict', 'merge', 'build_lazy', 'lazy'}
 
 _COMMENTS = {
     'custom_imports': '# Registers the guards.',
-    'custom_hooks': '# Tells what was skipped: in the log, in label_guard.jsonl.',
-    'model': '# Losses that no label can bring down. All other arguments stay as they are.',
+    'custom_hooks': '# Reports what was skipped: in the log, in label_guard.jsonl.',
+    'model': '# Losses that no label can crash. All other arguments stay as they are.',
 }
 _FIRST = ('custom_imports', 'custom_hooks', 'model')
 

@@ -30,7 +30,7 @@ _OF_IMAGES = ('MG129', 'MG130')
 _OF_VERSIONS = ('MG227',)
 
 #: Cause for an error of the scan or the config whose code no cause lists.
-_UNFORESEEN = Cause('unforeseen', 'An error in labels or config that no known cause of this message foresees.')
+_UNFORESEEN = Cause('unforeseen', 'An error in labels or config that is not among the known causes of this message.')
 #: Degrees of evidence for a cause.
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 

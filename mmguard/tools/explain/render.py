@@ -19,12 +19,12 @@ _POSSIBLE = 3
 _TRUE_LINE = (
     'The line that Python shows is only where it waited for the device. The true one: the same command with '
     '`CUDA_LAUNCH_BLOCKING=1`, or the failing batch on the CPU (device="cpu"), where the same fault is an IndexError '
-    'with the label in it; `TORCH_USE_CUDA_DSA=1` works only where torch was built with it. After it the process '
-    'can use the device no more: start again.'
+    'with the label in it; `TORCH_USE_CUDA_DSA=1` works only where torch was built with it. After it, the process '
+    'can no longer use the device: start again.'
 )
 _TRUE_LINE_IN_BRIEF = 'the same command with `CUDA_LAUNCH_BLOCKING=1`; what Python shows is a later one'
 _NO_CAUSE = 'None of the known causes fits what the log, the config and the labels show.'
-_UNDECIDED = 'The log does not decide between these causes. Look which of them you see:'
+_UNDECIDED = 'The log does not decide between these causes. See which of them applies:'
 #: Number of lines of a message, and of other errors in a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
 #: Maximum number of characters of a quoted line.
@@ -37,7 +37,7 @@ def as_text(
     """Return the error, its meaning, its causes in order (brief: the most likely, in three sentences), and advice."""
     signature, error = found.signature, _error_rows(found, name, width)
     if signature is None:
-        head = f'not known: none of {len(read_signatures())} signatures fits'
+        head = f'not known: none of {len(read_signatures())} signatures matches'
         return '\n'.join([head, '', *error, '', *_unknown_rows(found, width), *_other_rows(found, width)])
     rows = [f'{signature.code}  {signature.title}', '', *error, '']
     rows += (_all_rows if verbose else _first_rows)(found, signature, width)
@@ -82,7 +82,7 @@ def _first_rows(found: Explanation, signature: Signature, width: int) -> List[st
         rows += [row for one in found.causes[:shown] for row in _possible_rows(one, '- ', width)]
     rows += _wrap(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
-    return [*rows, f'more with --verbose: {quantity(left, "other cause") if left > 0 else "all that is known of it"}']
+    return [*rows, f'more with --verbose: {quantity(left, "other cause") if left > 0 else "everything known about it"}']
 
 
 def _finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:

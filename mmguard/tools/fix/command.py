@@ -57,7 +57,7 @@ def add_to(commands: Any) -> None:
         '--classes',
         type=class_names,
         metavar='cat,dog',
-        help='names that VOC objects and shapes of Labelme may have (or a file with a name in each line); of COCO the '
+        help='names that VOC objects and shapes of Labelme may have (or a file with one name per line); of COCO the '
         'categories that the file is to list, in this order: '
         'annotations of other classes are dropped, names that the file lacks are added',
     )
@@ -90,7 +90,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         '--images',
         metavar='FOLDER',
-        help='for a COCO JSON: name the images as in FOLDER, and leave out entries whose image is not there',
+        help='for a COCO JSON: name the images as in FOLDER, and leave out entries whose image is missing',
     )
     parser.add_argument('--drop-empty', action='store_true', help='for a COCO JSON: leave out images without an object')
     parser.add_argument(
@@ -123,7 +123,7 @@ def add_to(commands: Any) -> None:
     )
     add_split(edit)
     add_reading(edit)
-    parser.set_defaults(run=run, interrupted='mmguard fix: interrupted; what is in DIR is whole, run it again')
+    parser.set_defaults(run=run, interrupted='mmguard fix: interrupted; the files in DIR are complete, run it again')
 
 
 def _target(text: str) -> str:

@@ -182,12 +182,10 @@ def _check(labels: LabelFacts, of_format: Format) -> None:
         is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
         if is_way and all(map(_converts, edits)) and (edits or is_other_format):
             ways = replace(finding, edits=tuple(edits)).next_step
-            as_they_are = (
-                '' if found.yolo else f' Where they are right as they are, add --boxes {of_format.right_boxes}.'
-            )
+            as_they_are = '' if found.yolo else f' If they are right as they are, add --boxes {of_format.right_boxes}.'
             raise CannotCorrect(
-                f'{finding.title} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
-                f'{ways}{as_they_are}'
+                f'{finding.title} ({finding.evidence}) Clamping or dropping boxes would hide that: nothing was '
+                f'written. {ways}{as_they_are}'
             )
 
 

@@ -40,7 +40,7 @@ def read_checkpoint(file: str) -> Any:
             f"torch.save(torch.load(FILE, weights_only=False)['state_dict'], NEW)"
         ) from error
     except Exception as error:  # a damaged file may raise anything
-        raise CannotRun(f'--weights {file}: damaged, or no checkpoint ({describe_error(error, 200)})') from error
+        raise CannotRun(f'--weights {file}: damaged, or not a checkpoint ({describe_error(error, 200)})') from error
 
 
 def _refuse_archives(file: Path) -> None:
@@ -146,7 +146,7 @@ def run_sample(model: nn.Module, sample: Any, seed: int) -> Pass:
         result = _run(model, [sample], seed)
         if result.raised is not None and _ONE_VALUE in result.raised.message:
             result = _run(model, [sample, sample], seed)
-            result.notes.append('batch norm cannot train on a batch of one here: the sample was taken twice')
+            result.notes.append('batch norm cannot train on a batch of one here: the sample was used twice')
         return result
     finally:
         model.zero_grad(set_to_none=True)
@@ -172,7 +172,7 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
             total.backward()
             result.nonfinite_gradients = find_nonfinite_gradients(model)
         else:
-            result.notes.append('no loss hangs on a parameter: on several GPUs the ranks would wait for gradients')
+            result.notes.append('no loss depends on a parameter: on several GPUs the ranks would wait for gradients')
     except Exception as error:
         result.raised = describe_raised(error)
     return result

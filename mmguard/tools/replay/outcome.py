@@ -190,7 +190,7 @@ def load_record(file: str) -> Flight:
         return read_flight(file)
     except OSError as error:
         raise CannotRun(
-            f'{file}: {error.strerror or error}. Wanted is the {NAME} that FlightRecorderHook writes into the log '
+            f'{file}: {error.strerror or error}. Give the {NAME} that FlightRecorderHook writes into the log '
             f'folder of a run'
         ) from error
     except ValueError as error:

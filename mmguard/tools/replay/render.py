@@ -137,7 +137,9 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
         )
     if missing:
         _say(
-            console, f'{quantity(missing, "sample was", "samples were")} not found here, and may be the ones.', 'yellow'
+            console,
+            f'{quantity(missing, "sample was", "samples were")} not found here, and may be the failing ones.',
+            'yellow',
         )
     if report['older_batches']:
         _say(console, f'{report["older_batches"]} older batches were not replayed; --last N takes N batches.', 'dim')

@@ -146,12 +146,12 @@ def _same_for_all(outcomes: List[Outcome]) -> str:
 def _notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[str]) -> List[str]:
     notes = []
     if not spaces:
-        notes.append('the number of classes is not known: labels are not checked, only the forward is')
+        notes.append('the number of classes is unknown: only the forward pass is checked, not the labels')
     if model is not None and weights is None:
         notes.append('random weights: a loss that only trained ones drive to NaN needs --weights CHECKPOINT')
     wrapper = config.get('optim_wrapper') or {}
     if 'Amp' in str(wrapper.get('type')):
-        notes.append('float32 on the CPU: what overflows only in half precision does not show here')
+        notes.append('float32 on the CPU: overflows in half precision do not show here')
     return notes
 
 
@@ -227,7 +227,7 @@ class Replayer:
                 return
         if before is None:
             outcome.status = LEFT_OUT
-            outcome.notes.append('the pipeline leaves nothing of it (no target?); training draws another one instead')
+            outcome.notes.append('the pipeline drops it (no target?); training draws another one instead')
 
     def _run_model(self, sample: Any, seed: int, outcome: Outcome) -> None:
         if self._model is None:
@@ -256,7 +256,7 @@ class Replayer:
             else:
                 outcome.notes.append(f'loaded: {hidden}; gone after the pipeline')
         if sample.mixes:
-            outcome.notes.append('other images are mixed in: what fails may be in one of them')
+            outcome.notes.append('other images are mixed in: the failure may be in one of them')
         if outcome.fails and outcome.stage != 'pipeline':
             names = class_names_of(sample.dataset)
             found = self._causes(outcome.invalid, names, outcome)

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if not report.is_clean:
         return FOUND
     if report.is_damaged:
-        console.print('what could be read skipped nothing; what is left out may have', style='yellow')
+        console.print('the readable parts skipped nothing; the others may have', style='yellow')
         return COULD_NOT_RUN
     return CLEAN
 
