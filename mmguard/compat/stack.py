@@ -120,7 +120,7 @@ def config_file(name: str) -> str:
 
     Raises:
         ModuleNotFoundError: The framework is not installed.
-        FileNotFoundError: It ships no such config.
+        FileNotFoundError: The framework does not ship this config.
     """
     package, shipped, inner = name.partition('::')
     if not shipped:

@@ -30,7 +30,7 @@ def change_config(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> Rea
 
 
 def change_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> Any:
-    """Apply the same changes to plain dicts and lists."""
+    """Return a copy of the plain dicts and lists of a config with changes applied, see :func:`change_config`."""
     copy = _copy(data)
     for path, value in changes:
         *way, last = steps(path)
@@ -75,7 +75,7 @@ def merge(base: Any, one: Any, other: Any, path: str = '') -> Any:
     """Merge the results of two edits of a config, or of a part of it.
 
     Raises:
-        Conflict: They contradict each other.
+        Conflict: The edits contradict each other.
 
     Example:
         >>> merge([1, 2, 3], [0, 1, 2, 3], [1, 2, 4])

@@ -33,7 +33,7 @@ class DetrYaml(NamedTuple):
 
 
 def is_detr_yaml(path: str) -> bool:
-    """Return True if a file is such a config: it, or a file that it includes, names a JSON."""
+    """Return True if a file is a config of this family: it, or an included file, names a JSON."""
     if os.path.splitext(path)[1].lower() not in ('.yml', '.yaml'):
         return False
     try:

@@ -29,10 +29,10 @@ class Ignored(NamedTuple):
     """A place that sets the ignored label.
 
     Attributes:
-        path (str): Its path; ``written`` says if the config has it.
+        path (str): Path of the argument, whether or not the config sets it.
         value (int): The label.
         role (str): ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pixels are set to it) or ``'reads'``.
-        written (bool): True if the config says it; else it is the default of the class.
+        written (bool): True if the config sets it; otherwise it is the default of the class.
         part (Part): The part that has it.
     """
 
@@ -196,7 +196,7 @@ def _is_set(threshold: Any) -> bool:
 def classifier_arguments(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
     """Return the arguments of ``GuardClsLabels`` that depend on the model: multi-label, one-hot.
 
-    Outside of a training several labels stay labels: their metrics take no scores without one.
+    Outside of training, several labels remain labels, because their metrics do not accept scores without any label.
     """
     model = tree.get('model', {})
     head = model.get('head')

@@ -156,8 +156,8 @@ QUERIES = ('SideAdapterCLIPHead',)
 def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
     """Return mmseg's softmax losses that look up ``class_weight[label]`` for every pixel.
 
-    That is CrossEntropyLoss with ``reduction='mean'`` (``avg_non_ignore`` or not: the look-up comes first) in a head
-    that passes no ``avg_factor``, which is all of mmseg's decode heads; the guarded loss does not.
+    These are CrossEntropyLoss with ``reduction='mean'`` (``avg_non_ignore`` or not: the look-up comes first) in a head
+    that passes no ``avg_factor``, as all of mmseg's decode heads. The guarded loss does no such look-up.
     """
     return [
         loss

@@ -15,7 +15,7 @@ _KEPT = ('type', 'data_root', 'img_suffix', 'seg_map_suffix', 'ignore_index', 'p
 def add_loaders(read: ReadConfig) -> ReadConfig:
     """Return a config with ``train_dataloader`` etc. in place of ``data=dict(train=...)``; a current one unchanged.
 
-    It names the same files and classes, so that readers of data sets need to know one generation only. It is neither
+    It names the same files and classes, so that readers of data sets need to support only one generation. It is neither
     written nor shown.
     """
     if not read.is_old:

@@ -102,7 +102,7 @@ def read_config(file: str, run_code: bool = False) -> ReadConfig:
     ``run_code``. One that fails becomes a note: the rest of the config can still be checked.
 
     Raises:
-        CannotRun: It cannot be read.
+        CannotRun: The config cannot be read.
         Exception: An error of the import of mmengine.
     """
     config = load_config(file, import_custom_modules=False, run_code=run_code)
@@ -153,7 +153,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
             frameworks. Without it the former are skipped, and the latter refused.
 
     Raises:
-        CannotRun: It cannot be loaded. A file that is not a config was not run.
+        CannotRun: The config cannot be loaded. A file that is not a config was not run.
         Exception: An error of the import of mmengine.
     """
     from mmengine.config import Config

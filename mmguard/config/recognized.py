@@ -81,7 +81,7 @@ def check_is_config(file: str, is_base: bool = False) -> None:
         is_base (bool): True if another config names it as its base: then it may only set plain values.
 
     Raises:
-        NotAConfig: Its top level assigns nothing that a config has, or it is data that would run code.
+        NotAConfig: The top level assigns no key of a config, or the file is data that would run code.
     """
     ending = os.path.splitext(file)[1].lower()
     text = read_text(file)
@@ -102,7 +102,7 @@ def read_text(file: str) -> Optional[str]:
     """Return the text of a possible config, with templates filled in; ``None`` for other and unreadable files.
 
     Raises:
-        NotAConfig: It is too large.
+        NotAConfig: The file is too large.
     """
     if os.path.splitext(file)[1].lower() not in ('.py', '.yaml', '.yml', '.json') or not os.path.isfile(file):
         return None
@@ -233,7 +233,7 @@ def check_bases(file: str) -> List[str]:
     A file that does not exist, or cannot be parsed, is left to its reader.
 
     Raises:
-        NotAConfig: One of them is not a config, or leads back to itself.
+        NotAConfig: A file is not a config, or includes itself.
     """
     check_is_config(file)
     seen: Dict[str, bool] = {}

@@ -23,8 +23,8 @@ class Misplaced(NamedTuple):
     Attributes:
         path (str): Its path, ``model.decode_head.num_classes``.
         value: The value; a description if it cannot be shown.
-        wanted (str): The expected type, in words.
-        instead: The same as a value of the right type; ``None`` if it has no such form.
+        wanted (str): Description of the expected type.
+        instead: The value converted to the right type; ``None`` if that is impossible.
         fatal (bool): True if training fails with it.
     """
 
@@ -139,10 +139,10 @@ _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_ho
 def separate_misplaced(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplaced]]:
     """Return a copy of a config without values of the wrong type, and those values.
 
-    Numbers of NumPy become Python's, arrays and tensors lists. The positions in lists stay.
+    Numbers of NumPy become Python's, arrays and tensors lists. Positions in lists are kept.
 
     Raises:
-        CannotRun: It is nested too deeply.
+        CannotRun: The config is nested too deeply.
     """
     found: List[Misplaced] = []
     copy = _copy(tree, (), found, tree.get('default_scope') in _TEXT_PREFIX)

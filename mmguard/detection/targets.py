@@ -153,7 +153,7 @@ def guard_batch(
         :class:`~mmguard.labels.tally.Tally` per image that came in.
 
     Raises:
-        TypeError, ValueError, LabelGuardError: As there; and for images that cannot be indexed, or do not match the
+        TypeError, ValueError, LabelGuardError: As :func:`guard_targets`; also for images that do not match the
             number of targets.
 
     Example:

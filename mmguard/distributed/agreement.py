@@ -168,7 +168,7 @@ class LossAgreement:
             self._warn(line + self._limiter.describe_held_back())
 
     def leave(self, why: str) -> None:
-        """Tell the waiting ranks that this rank will not come any more, and why."""
+        """Tell the waiting ranks that this rank has left, and why."""
         if self._channel is not None:
             self._channel.leave(why)
 

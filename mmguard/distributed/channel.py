@@ -31,7 +31,7 @@ class Channel:
         timeout (float): Seconds after which an absent rank is named.
 
     Raises:
-        AbsentRankError: A rank did not come, to this or to any call; after that every call raises the same error.
+        AbsentRankError: A rank did not join the creation or a call; afterwards every call raises the same error.
 
     Attributes:
         rank (int): The number of this rank.
@@ -72,7 +72,7 @@ class Channel:
         return self._failure is not None
 
     def leave(self, why: str) -> None:
-        """Tell the ranks that wait for this one that it will not come any more, and why."""
+        """Tell the waiting ranks that this rank has left, and why."""
         if os.getpid() == self._owner and self._failure is None:
             self._failure = RuntimeError(f'this rank left the others: {why}')
             self._presence.leave(why)

@@ -25,10 +25,10 @@ WAITING = ('torch.distributed', 'torch.nn.parallel', 'torch.autograd', 'mmguard.
 
 
 class AbsentRankError(RuntimeError):
-    """A rank did not come to a collective.
+    """A rank did not join a collective.
 
     Args:
-        message (str): The missing rank, and what to look at.
+        message (str): The missing rank, and advice.
         ranks (list[int]): The ranks to look at: those that ended, else those that are elsewhere; or, where most wait in
             a collective that others skipped, these.
     """
@@ -70,7 +70,7 @@ class Presence:
         self._ended.set()
 
     def leave(self, why: str) -> None:
-        """Record that this rank will not come any more."""
+        """Record that this rank has left."""
         with contextlib.suppress(Exception):  # the store may be gone, and with it the others
             self.store.set(f'why/{self.rank}', why)
             self.store.add(f'left/{self.rank}', 1)

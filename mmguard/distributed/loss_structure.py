@@ -88,7 +88,7 @@ def union(layouts: Sequence[Layout]) -> Layout:
 
 
 def find_missing(layout: Layout, whole: Layout) -> List[str]:
-    """Return the keys of ``whole`` that ``layout`` lacks, or has without the graph that they should have."""
+    """Return the keys of ``whole`` that ``layout`` lacks, or has without the required graph."""
     return [k for k, e in whole.items() if k not in layout or (e.graph and not layout[k].graph)]
 
 

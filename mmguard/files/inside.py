@@ -40,7 +40,7 @@ def check_name(name: str) -> None:
     """Refuse a name that is not a path of this machine.
 
     Raises:
-        OutsideError: It has a control character, or begins with a host, or with a drive that this system lacks.
+        OutsideError: The name has a control character, or begins with a host or with a drive unknown here.
     """
     if _CONTROL.search(name):
         raise OutsideError(f'{name!r:.120} has a control character')
@@ -57,7 +57,7 @@ def resolve_inside(root: str, name: str, within: str = '') -> str:
         within (str): A folder around ``root`` that ``name`` must not leave. Default: ``root``.
 
     Returns:
-        str: The path, without ``..``: what is opened is what was checked, whatever links there are.
+        str: The path without ``..``, so that the opened file is the checked one, even with links.
 
     Raises:
         OutsideError: The name leads out of the folder, in the notation of this system or of another.

@@ -23,9 +23,9 @@ def parse_data(text: str, ending: str) -> Any:
     """Parse text: JSON if the ending is ``'.json'``, else YAML. Nothing is executed.
 
     Raises:
-        NotPlain: It holds more than plain data, repeats its parts so often that they are too many, or is nested too
+        NotPlain: The text holds more than plain data, expands to too many values by aliases, or is nested too
             deeply.
-        ValueError: It is damaged; the parser's error is the cause.
+        ValueError: The text is damaged; the parser's error is the cause.
 
     Example:
         >>> parse_data('a: [1, 2]', '.yaml')
@@ -116,7 +116,7 @@ def parse_weights(content: bytes, ending: str) -> Any:
     """Parse a file of class weights by its ending, without executing code; the limit is :data:`LARGEST_WEIGHTS` bytes.
 
     Raises:
-        ValueError: It is damaged or too large, or a .npy holds anything but a list of numbers.
+        ValueError: The file is damaged or too large, or a .npy holds anything but a list of numbers.
         Exception: Anything else that a damaged file raises.
     """
     if len(content) > LARGEST_WEIGHTS:

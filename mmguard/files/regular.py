@@ -26,7 +26,7 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
     """Open a regular file for reading.
 
     Raises:
-        OSError: It does not exist, may not be read, or is a folder, a FIFO, a socket or a device.
+        OSError: The file does not exist, may not be read, or is a folder, a FIFO, a socket or a device.
         ValueError: The path has a null byte.
     """
     check_regular(path)
@@ -85,7 +85,7 @@ def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], Non
         check (callable, optional): Called with the draft before it is renamed; an exception stops the writing.
 
     Raises:
-        OSError: It cannot be written, or its name belongs to something other than a regular file.
+        OSError: The file cannot be written, or the path exists and is not a regular file.
     """
     if not path.name:  # '.' or '/': a draft cannot be placed next to it
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -142,8 +142,8 @@ def hold_folder(folder: Path) -> Iterator[None]:
     """Lock a folder against writes by other processes; a killed process holds no lock.
 
     Raises:
-        BlockingIOError: Another process holds it.
-        OSError: Nothing can be written there.
+        BlockingIOError: Another process holds the lock.
+        OSError: The folder is not writable.
     """
     path = folder / LOCK
     descriptor = _take(path)

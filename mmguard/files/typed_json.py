@@ -28,8 +28,8 @@ def parse_object(text: bytes) -> Dict[str, Any]:
     """Parse a text into a JSON object.
 
     Raises:
-        NotJson: It is not JSON.
-        ValueError: It is not an object; the message says what it is.
+        NotJson: The text is not JSON.
+        ValueError: The JSON is not an object; the message names its type.
     """
     try:
         record = json.loads(text)
@@ -47,7 +47,7 @@ def decode(kind: Type[T], value: Any) -> T:
     JSON has no NaN. Keys without a field in a dataclass are ignored.
 
     Raises:
-        ValueError: It does not fit; the message says where and why.
+        ValueError: The value does not match the type; the message says where and why.
 
     Example:
         >>> decode(Dict[int, int], {'-1': 3})

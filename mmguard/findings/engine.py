@@ -78,11 +78,11 @@ def _offer(finding: Finding, edits: Sequence[Edit]) -> Finding:
 def verify_edits(findings: Sequence[Finding], config: ReadConfig, verifier: Verifier) -> List[Finding]:
     """Keep the config edits that do not break the program, and mark those that could not be verified.
 
-    Numbers stay: `mmguard apply --edit N` writes what was shown as ``[N]``.
+    Numbers are kept: `mmguard apply --edit N` writes the edit shown as ``[N]``.
 
     Args:
         findings (list[Finding]): With numbered edits.
-        config (ReadConfig): What the edits change.
+        config (ReadConfig): The config that the edits change.
         verifier (callable): Compares the program before and after an edit.
     """
     return [_add_verdicts(finding, config, verifier) for finding in findings]
@@ -188,7 +188,7 @@ class Split(NamedTuple):
 def holds(edit: Edit, finding: Finding, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> bool:
     """Return True if an edit is right: all rules are checked again after it, in every split.
 
-    Its finding must be gone, no error be new, and the training must keep every class and every label.
+    Its finding must be gone, no new error may appear, and the training must keep every class and every label.
     """
     return all(_holds_in(edit, finding, *split, rules) for split in splits)
 

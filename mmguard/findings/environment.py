@@ -41,7 +41,7 @@ class EnvironmentFacts:
         missing (list[str]): Modules of ``DISTRIBUTIONS`` that cannot be found.
         errors (dict[str, str]): Module -> why it cannot be imported.
         torch_cuda (str, optional): The CUDA that torch was built for; ``None``: a CPU build.
-        cuda_available (bool, optional): True if torch can use a GPU; ``None``: not known.
+        cuda_available (bool, optional): True if torch can use a GPU; ``None``: unknown.
         driver (str, optional): Version of the NVIDIA driver.
         driver_cuda (str, optional): The newest CUDA that the driver runs.
         gpus (list[str]): Their names.

@@ -99,7 +99,7 @@ class AnnotationFacts:
         box_examples (dict[str, list[str]]): Reason (``LabelFacts.reasons``, and ``'negative'``, ``'over_edge'`` as
             counted below) -> ``'file: x, y, w, h'``; ``'file: x1, y1, x2, y2'`` where the format stores corners.
         unreadable (dict[str, list[str]]): Fault -> files.
-        labelled_by (str): Where the labels of ``LabelFacts.values`` and ``histogram`` come from: ``'file order'`` (as
+        labelled_by (str): Source of the labels in ``LabelFacts.values`` and ``histogram``: ``'file order'`` (as
             mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
             (VOC, OpenImages), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
             among COCO's own ids; -1: none), ``'unknown'`` (not known for
@@ -116,7 +116,7 @@ class AnnotationFacts:
         missing (int): Listed images that are not on disk; ``missing_files`` names the first.
         min_size (int): Images with a shorter side below it are left out by the data set's filter.
         small_examples (list[str]): ``'file: width x height'`` of the first ``small_images``.
-        negative_boxes (int): Boxes with a corner below 0 (VOC: after its minus-one), whatever else is wrong.
+        negative_boxes (int): Boxes with a corner below 0 (VOC: after its minus-one), whatever their other faults.
         below_minus_one (int): Those of them with a corner below -1, which no minus-one makes.
         over_edge (int): Boxes that begin inside the image and end more than a pixel outside.
         left_out (dict[str, int]): Why mmdet leaves annotations out silently -> how many: ``'category not in the
@@ -140,14 +140,14 @@ class AnnotationFacts:
         inside_unit (int): Boxes whose numbers are all in [0, 1], as if divided by the size of the image.
         sizes_compared (int): Images whose size was compared with that in the annotations.
         size_mismatches (list[tuple]): Image, its (height, width) on disk, that in the annotations.
-        masks_read (bool, optional): True if masks were checked; ``None`` where nothing has to ask for it.
-        names_from (str): What names the categories: ``'categories'`` (a list in the file), ``'objects'`` (VOC), or
-            ``''``, where the list of classes is given.
+        masks_read (bool, optional): True if masks were checked; ``None`` if the format has none.
+        names_from (str): Source of the category names: ``'categories'`` (a list in the file), ``'objects'`` (VOC), or
+            ``''`` if the list of classes is given.
         counts_from_one (bool): True if corners are pixels counted from 1 (VOC).
         mask_faults (dict[str, int]): Fault of masks that were read -> annotations that a loader does not leave out, one
             fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
-        yolo (YoloFacts, optional): What only YOLO label files have.
+        yolo (YoloFacts, optional): Facts specific to YOLO label files.
     """
 
     format: str = 'coco'
@@ -260,20 +260,20 @@ class LabelFacts:
     Args:
         values (dict[int, int]): Invalid value -> count.
         num_classes (int): Number of classes.
-        ignore_index (int, optional): The label that is not trained on.
+        ignore_index (int, optional): The label to ignore.
         total (int): Elements seen.
         files (int): Files seen.
         offending_files (int): Files with an invalid value.
         kind (str): Kind of the elements, ``'pixels'``, ``'instances'`` or ``'voxels'``.
         reasons (dict[str, int]): Of instances, why they are invalid -> count.
-        class_names (list[str]): The classes of the data set, where it names them.
+        class_names (list[str]): Class names of the data set, if known.
         histogram (dict[int, int]): Every value that training sees, valid or not -> count; empty if only invalid ones
             are known (in training).
         maps (MapFacts, optional): Of label maps, from a scan.
         annotations (AnnotationFacts, optional): Of annotation files, from a scan.
         volumes (VolumeFacts, optional): Of volumes, from a scan.
         config (ConfigFacts, optional): Of the config, if there is one.
-        split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty if it is not known.
+        split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty if unknown.
         stored (dict[int, list[int]]): Invalid value -> other values in the files that become it, the lowest few:
             after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
         of_images (bool): True if instances are whole images, as for a classifier.

@@ -15,7 +15,7 @@ from mmguard.findings.yolo import DECLARED
 def rewrite(
     rule: Rule, facts: Facts, title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
-    """Yield `mmguard fix` of the annotation files in which a rule finds something, in all splits.
+    """Yield an edit that runs `mmguard fix` on the annotation files in which a rule finds something, in all splits.
 
     Args:
         title (str): Title of the edit: 'Leave these boxes out.'
@@ -47,7 +47,7 @@ def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
 def rewrite_files(
     facts: Facts, files: Sequence[str], title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
-    """Yield `mmguard fix` of some annotation files."""
+    """Yield an edit that runs `mmguard fix` on some annotation files."""
     if not files:
         return
     written = tuple((name, frozen(value)) for name, value in options.items())

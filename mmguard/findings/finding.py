@@ -23,7 +23,7 @@ class Finding:
         code (str): Stable code of the rule, ``MG101``.
         title (str): Description of the mistake, one line.
         evidence (str): Values and counts, or a place of the config and its value.
-        advice (str): What to do if no edit is offered, or if all questions of the edits have the answer "no".
+        advice (str): Advice if no edit is offered, or if all questions of the edits are answered "no".
         certainty (str): One of ``CERTAINTIES``.
         severity (str): One of ``SEVERITIES``.
         files (tuple[str]): First files that show it.

@@ -112,7 +112,7 @@ def match_named_values(values: Collection[int], names: Mapping[int, str]) -> Tup
         names (dict[int, str]): Declared number -> name; 0 and ignored ones left out.
 
     Returns:
-        tuple: Empty if the set is not known, or a value does not have exactly one of the names.
+        tuple: Empty if the set is unknown, or a value does not have exactly one of the names.
 
     Example:
         >>> match_named_values([1, 2, 4], {1: 'edema', 2: 'non-enhancing tumor', 3: 'enhancing tumor'})

@@ -172,7 +172,7 @@ class ConfigRule(Rule):
         yield from merged.values()
 
     def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
-        """Return how certain it is, given the labels, that a finding is what ended the training."""
+        """Return the certainty, given the labels, that a finding ended the training."""
         return found.certainty
 
     def report_at(

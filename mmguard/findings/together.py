@@ -67,7 +67,7 @@ def as_one(edits: Sequence[Edit], config: Optional[ReadConfig] = None) -> Edit:
         config (ReadConfig, optional): The config that they change. ``None``: leave out their changes of it.
 
     Raises:
-        Conflict: They change one place of the config in different ways.
+        Conflict: The edits change one place of the config in different ways.
     """
     files: Dict[str, Dict[str, Any]] = {}
     for edit in edits:

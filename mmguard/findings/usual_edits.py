@@ -1,6 +1,6 @@
 """Edits that several rules offer: of a config at every affected place, else of the options of a scan.
 
-Each takes the facts and returns an :class:`~mmguard.findings.edits.Edit`; whether it holds is tried later.
+Each takes the facts and returns an :class:`~mmguard.findings.edits.Edit`; it is tried later.
 """
 
 from __future__ import annotations

@@ -60,11 +60,11 @@ class VolumeFacts:
         reader (str): nnU-Net's class that reads the files, ``'SimpleITKIO'``.
         file_ending (str): Extension in dataset.json.
         expected (list[int]): Valid values, the ignored one included.
-        declared (dict[str, list[str]]): What is wrong with dataset.json: kind (``'keys'``, ``'labels'``,
+        declared (dict[str, list[str]]): Faults of dataset.json: kind (``'keys'``, ``'labels'``,
             ``'regions'``, ``'count'``) -> texts.
         faults (dict[str, list[CaseFault]]): Kind, as above -> every case that shows it.
-        never (list[int]): Declared values that no label file holds.
-        files_with_class (dict[int, int]): Value -> label files that hold it.
+        never (list[int]): Declared values that no label file contains.
+        files_with_class (dict[int, int]): Value -> label files that contain it.
         labels_read (int): Label files that could be read.
         root (str): The folder of the data set.
         content (dict): All of dataset.json.

@@ -89,8 +89,8 @@ def correct_file(
         final (set[str]): Digests of files that are corrected already; they must not be mapped twice.
 
     Raises:
-        NotCorrected: It is left out.
-        OSError: It cannot be read.
+        NotCorrected: The file is left out.
+        OSError: The file cannot be read.
     """
     with open_regular(path) as file:
         data = file.read()

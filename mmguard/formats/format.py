@@ -34,7 +34,7 @@ class Source:
     """One data set.
 
     Args:
-        name (str): Name that is shown.
+        name (str): Displayed name.
         notes (list[str]): Notes for the user on how it is read.
     """
 
@@ -77,7 +77,7 @@ class LabelSet(Source):
 
     Args:
         read (callable): Returns the facts; with ``by_tasks`` it takes a mapper and ``on_files``.
-        files (list): Names of what is read, to detect identical splits.
+        files (list): Names of the files to read, to detect identical splits.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Format:
     """A format of labels.
 
     A subclass names it, detects it and reads it; where `mmguard fix` can correct it, it corrects a file, too. Reading
-    never raises because of the content of a file: what is wrong with it is in ``AnnotationFacts.unreadable``.
+    never raises because of the content of a file: its faults are in ``AnnotationFacts.unreadable``.
     """
 
     #: Its name, as ``AnnotationFacts.format`` has it, and other names there.
@@ -156,7 +156,7 @@ class Format:
         """Return the data sets of a target without reading them; by default one.
 
         Raises:
-            CannotScan: It has none.
+            CannotScan: The target has none.
         """
         return Sets([LabelSet(target, lambda: self.read(target, options))])
 
@@ -164,7 +164,7 @@ class Format:
         """Return a corrected file; one that needs no correction is returned as it is.
 
         Raises:
-            NotCorrected: It cannot be corrected.
+            NotCorrected: The file cannot be corrected.
         """
         raise CannotCorrect(f'the format {self.name} is not corrected')
 
@@ -172,7 +172,7 @@ class Format:
         """Return the label files of a target; by default the target itself.
 
         Raises:
-            CannotCorrect: It has none that can be corrected.
+            CannotCorrect: The target has none that can be corrected.
         """
         if type(self).correct is Format.correct:
             raise CannotCorrect(

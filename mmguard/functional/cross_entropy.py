@@ -96,7 +96,7 @@ def cross_entropy(
             negative and adds up to 1 within :data:`~mmguard.functional.soft.SUM_TOLERANCE`.
         weight (Tensor, optional): Weight per class, shape (C), dtype of ``logits``.
         size_average, reduce (bool, optional): Deprecated in PyTorch, and kept for calls by position: they override
-            ``reduction`` and warn, as there.
+            ``reduction`` and warn, as in PyTorch.
         ignore_index (int): The class index that takes no part. Not with probabilities.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         label_smoothing (float): In [0, 1]: share of the uniform distribution that is mixed into the target.
@@ -248,7 +248,7 @@ def binary_cross_entropy_with_logits(
         logits (Tensor): Scores before sigmoid, floating point, any shape, (N, C, \*) for C labels.
         target (Tensor): The shape of ``logits``, each in [0, 1] or equal to ``ignore_index``.
         weight (Tensor, optional): Weight per element, broadcast to the loss. It does not enter the mean's denominator.
-        size_average, reduce (bool, optional): Deprecated in PyTorch: they override ``reduction`` and warn, as there.
+        size_average, reduce (bool, optional): Deprecated in PyTorch: they override ``reduction`` and warn.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         pos_weight (Tensor, optional): Weight of the positive part, broadcast along the *last* dimensions, as in
             PyTorch: for maps (N, C, H, W) write ``pos_weight.view(-1, 1, 1)``.

@@ -132,7 +132,7 @@ class BinaryTarget(NamedTuple):
     """Result of ``sanitize_binary_target``; all have the shape of the input.
 
     Attributes:
-        target (Tensor): In [0, 1], of the requested dtype; 0 for what takes no part.
+        target (Tensor): In [0, 1], of the requested dtype; 0 for elements that take no part.
         keep (Tensor): bool: takes part in the loss.
         invalid (Tensor): bool: was neither in [0, 1] nor ``ignore_index``.
         ignored (Tensor): bool: equal to ``ignore_index``.

@@ -55,7 +55,7 @@ def sigmoid_cross_entropy(
         reduction (str): ``'none'`` (returns the shape of ``logits``), ``'mean'`` or ``'sum'``.
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
             (:func:`~mmguard.functional.scale_avg_factor`).
-        ignore_index (int): The label that is not trained on.
+        ignore_index (int): The label to ignore.
         avg_non_ignore (bool): Exclude ignored elements from the denominator.
         background (bool): True if the label C is a valid one, the background.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.

@@ -41,7 +41,7 @@ def softmax_cross_entropy(
         reduction (str): ``'none'`` (returns the shape of ``target``), ``'mean'`` or ``'sum'``.
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
             (:func:`~mmguard.functional.scale_avg_factor`).
-        ignore_index (int): The label that is not trained on.
+        ignore_index (int): The label to ignore.
         avg_non_ignore (bool): Exclude ignored elements from the denominator.
         average_by_class_weight (bool): Include class weights in the denominator.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.

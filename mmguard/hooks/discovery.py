@@ -217,7 +217,7 @@ class KeepsReports:
 
     Args:
         collate (callable): Makes the batch. A batch that holds samples, or whose ``data_samples`` is not a dict, is
-            left as it is.
+            left unchanged.
     """
 
     def __init__(self, collate: Callable[[Sequence[Any]], Any]) -> None:

@@ -172,7 +172,7 @@ def _restart_workers(runner: Any) -> List[str]:
 
     ``IterBasedTrainLoop`` starts them when it is built. The sampler is built again from the config, with the seed of
     the run: the one at hand has given away the indices that the first workers fetch in advance. The random state is the
-    one before, so that all that follows draws what it would have drawn.
+    one before, so that all later draws are unchanged.
     """
     from mmengine.runner import loops
 

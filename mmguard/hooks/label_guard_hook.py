@@ -67,7 +67,7 @@ class LabelGuardHook(Hook):
             exceeds it; several ranks look where a LoggerHook shows the scalars.
         top_k (int): Files in the closing table. Defaults to 20.
         out_file (str, optional): Name of the JSON-lines file; ``None``: no file, and none next to it.
-        max_log_mb (float): What that file may grow to, in MB; then only the sums go on. Defaults to 256.
+        max_log_mb (float): Size limit of that file, in MB; after that only the sums go on. Defaults to 256.
         guard (bool): Guard the losses and pipelines of the run that are not guarded yet, as ``mmguard apply`` would
             write them into the config; a line in the log names each. Defaults to False.
         show_worst (int): Hand pictures of so many of the worst files of a loop to the runner's visualizer, at each
@@ -298,7 +298,7 @@ class LabelGuardHook(Hook):
         warn_of_problems(runner)
 
     def _log_report(self, runner: Any, mode: str, stats: Stats, begin: Dict[str, int], end: Dict[str, int]) -> None:
-        """Log what was reported: a line at the first offences, and the likely cause at the very first."""
+        """Log the reports: a line for each of the first offences, and the likely cause for the very first."""
         warn_of_problems(runner)
         begin, _, unreported = self._unreported.get(mode, (begin, end, Stats()))
         unreported += stats

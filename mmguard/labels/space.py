@@ -84,7 +84,7 @@ class LabelSpace:
         return all(apply_label_map(label_map, label, self.ignore_index) == label for label in label_map.values())
 
     def drop_map(self: Rule) -> Rule:
-        """Return the same rule without a map, for labels that are already mapped."""
+        """Return the rule without its map, for labels that are already mapped."""
         rule = copy.copy(self)
         rule.label_map, rule.others = {}, None
         return rule
@@ -120,7 +120,7 @@ class LabelRule(LabelSpace):
 
     Args:
         num_classes (int): Number of classes.
-        ignore_index (int): The label that is not trained on.
+        ignore_index (int): The label to ignore.
         on_invalid (str): ``'ignore'`` sets an invalid label to ``ignore_index``, ``'clip'`` clamps it into the
             classes, ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first. The key ``'*'``
@@ -320,7 +320,7 @@ class ImageLabelRule(LabelRule):
 
     Args:
         num_classes, on_invalid, label_map: See :class:`LabelRule`.
-        ignore_index (int): The label that is not trained on.
+        ignore_index (int): The label to ignore.
     """
 
     kind: ClassVar[str] = 'instances'

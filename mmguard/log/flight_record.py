@@ -197,7 +197,7 @@ def read_flight(path: str) -> Flight:
 
     Raises:
         OSError: The file cannot be opened.
-        ValueError: It is not a record of this format; the message names the file.
+        ValueError: The file is not a record of this format; the message names it.
     """
     flight = Flight()
     with open_regular(path) as file:

@@ -55,7 +55,7 @@ class Unread:
 
 
 def read_lines(file: BinaryIO, path: str, kind: Type[T], unread: Unread) -> Iterator[T]:
-    """Yield the lines of a file as records of a type; what does not fit is added to ``unread``."""
+    """Yield the lines of a file as records of a type; add malformed ones to ``unread``."""
     for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b''), start=1):
         # A file that reached its limit ends with a note.
         if line.isspace() or line.startswith(b'{"note"'):
@@ -100,7 +100,7 @@ class Line:
         samples, loss_samples (list[FoundIn]): Tallies of single files, from the pipeline or from a loss.
         losses (dict[str, LossRecord]): Guarded loss -> its counts.
         empty_images (int): Images without any instance.
-        filled (list[FilledRank]): Ranks that lacked losses; such a line has no counts.
+        filled (list[FilledRank]): Ranks that lacked losses; a line with them has no counts.
     """
 
     mode: str
@@ -138,7 +138,7 @@ class Line:
 
 
 def read_logs(paths: List[Path], unread: Unread) -> Iterator[Line]:
-    """Yield the lines of all files, one file after the other; what does not fit is added to ``unread``."""
+    """Yield the lines of all files, one file after another; add malformed ones to ``unread``."""
     for path in paths:
         try:
             with open_regular(path) as file:

@@ -230,7 +230,7 @@ def describe_nonfinite(reports: Sequence[OneRank]) -> str:
 
 
 def describe_unreached(names: Sequence[str]) -> str:
-    """Describe which parameters get no gradient, and what to do."""
+    """Describe the parameters without a gradient, with advice."""
     return (
         f'no loss of any rank reaches {quantity(len(names), "parameter")}: {list_names(names)}. With a first batch '
         f'without '

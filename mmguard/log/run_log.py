@@ -34,7 +34,7 @@ class JsonLines:
 
     Args:
         path (str): The file; created, with its folder, at the first line.
-        max_mb (float): Its largest size, in MB (2**20 bytes). A last line says that it is reached.
+        max_mb (float): Size limit, in MB (2**20 bytes). A last line states that it is reached.
 
     Attributes:
         error (OSError, optional): The reason if the last line could not be written.
@@ -339,7 +339,7 @@ class RunLog:
         return self.loops[mode]
 
     def write(self) -> None:
-        """Bring the sums on disk up to date, if there are any."""
+        """Update the sums on disk, if there are any."""
         if self._record is not None and self.loops:
             self._record.write()
 

@@ -218,7 +218,7 @@ class Stats:
         """Read ``to_json`` back.
 
         Raises:
-            ValueError: The record does not fit; the message says why.
+            ValueError: The record is malformed; the message says why.
         """
         flat = decode(_StatsRecord, record)
         return cls(

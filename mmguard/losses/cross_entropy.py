@@ -88,7 +88,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         class_weight (list[float], Tensor or path, optional): One weight per class; a path may be a ``.npy``,
             ``.json`` or ``.yaml`` file (a pickle is refused).
-        ignore_index (int, optional): The label that is not trained on, unless a call brings its own. ``None``: -100.
+        ignore_index (int, optional): The label to ignore, unless a call brings its own. ``None``: -100.
         loss_weight (float): Factor of the loss.
         loss_name (str): Name of the loss item; one that starts with ``loss_`` is trained on.
         avg_non_ignore (bool): Exclude ignored elements from the mean.

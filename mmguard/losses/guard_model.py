@@ -28,7 +28,7 @@ class Selection(NamedTuple):
         is_cross_entropy (bool): True if it is replaced by GuardedCrossEntropyLoss.
         is_wrapped (bool): True if a GuardedLoss around it may guard it.
         framework (str): The scope of the guard: ``'mmseg'``, ``'mmdet'`` or ``'mmpretrain'``.
-        reason (str): Why it stays as it is; empty if labels cannot hurt it.
+        reason (str): Reason if it is left unchanged; empty if labels cannot hurt it.
     """
 
     is_cross_entropy: bool

@@ -114,7 +114,7 @@ class KeepsTally(AddsCounts):
     What was skipped or remapped since the last reset is also logged at the end of the process that made the loss, in
     one line (logger ``mmguard``).
 
-    Export a loss in evaluation mode: ``torch.export`` before 2.7 keeps what was counted so far in the graph.
+    Export a loss in evaluation mode: ``torch.export`` before 2.7 stores the counts so far in the graph.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

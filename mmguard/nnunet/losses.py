@@ -1,4 +1,4 @@
-"""nnU-Net's losses over valid voxels only; each wrapper tells the stock parts what to leave out."""
+"""nnU-Net's losses over valid voxels only, computed by the stock parts on masked inputs."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: 
         has_regions (bool): True if targets are regions.
 
     Raises:
-        TypeError: An unknown loss: its treatment of ignored voxels is not known.
+        TypeError: An unknown loss, whose treatment of ignored voxels is unknown.
     """
     if isinstance(loss, DeepSupervisionWrapper):
         loss.loss = guard_loss(loss.loss, ignore_label, declared, has_regions)

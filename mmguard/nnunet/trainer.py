@@ -176,7 +176,7 @@ class GuardsLabels:
         return [part for part in parts if isinstance(part, GuardedLabelLoss)]
 
     def _loss_counts(self) -> Dict[str, Tally]:
-        """Read what the losses had to leave out after the transforms."""
+        """Read the counts of voxels that the losses left out after the transforms."""
         losses = [(type(loss).__name__, loss.take_counts()) for loss in self._counting_losses()]
         return {name: Tally(*counts.tolist()) for name, counts in losses if counts is not None}
 

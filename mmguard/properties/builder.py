@@ -50,8 +50,8 @@ class Builder(Worker):
     """Process that builds and calls parts of configs, and caches the results.
 
     Args:
-        seconds (float): Time for all calls together.
-        memory (int): Bytes that the process may hold.
+        seconds (float): Time for all calls.
+        memory (int): Maximum bytes of the process.
     """
 
     def __init__(self, seconds: float = BUDGET, memory: int = MEMORY) -> None:

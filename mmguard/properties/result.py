@@ -23,7 +23,7 @@ class Result(NamedTuple):
     Attributes:
         outcome (str): One of ``OUTCOMES``.
         subject (str): The part: a head, a loss, a step of the pipeline, a metric.
-        evidence (str): One sentence: what was seen, or why nothing could be.
+        evidence (str): One sentence: the observation, or the reason why none was possible.
         data (dict): The same for programs; ``'picture'`` is a data URL.
     """
 

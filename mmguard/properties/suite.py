@@ -70,7 +70,7 @@ def run_properties(
 ) -> Iterator[Tested]:
     """Test properties in equal shares of the time, so that no property uses up another's time.
 
-    The program is built first. Properties whose time is up are tested once more, in the time that is left at the end.
+    The program is built first. Properties that ran out of time are tested again in the remaining time.
     """
     ends = time.monotonic() + seconds
     _ask(worker, dict(tree), 'program.build_parts', samples, device, BUILT * seconds)

@@ -171,7 +171,7 @@ class Files:
         """Open a regular file for reading.
 
         Raises:
-            OSError: It does not exist, may not be read, or is a folder, a pipe or a device (which could block for
+            OSError: The file does not exist, may not be read, or is a folder, a pipe or a device (which could block for
                 ever).
         """
         held = self.held(path)

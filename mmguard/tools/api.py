@@ -83,7 +83,7 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
     Args:
         target (str): Config, folder of label maps, annotation file, ...: a TARGET of ``mmguard scan``.
         processes (int, optional): Number of processes. Default: one per core.
-        verify (bool): Build and call what an edit of a config touches before it is offered.
+        verify (bool): Build and call the parts that an edit of a config affects before it is offered.
         options: Options of ``mmguard scan``: ``num_classes``, ``ignore_index``, ``reduce_zero_label``, ``label_map``,
             ``images``, ``suffix``, ``splits``, ``labels``, ``framework``, ``masks``, ``classes``, ``run_code``.
 
@@ -128,10 +128,10 @@ def check(config: str, *, everything: bool = False, run_code: bool = False, veri
         config (str): A file, or a shipped one as ``mmseg::pidnet/NAME.py``. In Python it is a program, and is run.
         everything (bool): ``--all``: include rules that matter only if labels are invalid.
         run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
-        verify (bool): Build and call what an edit touches before it is offered.
+        verify (bool): Build and call the parts that an edit affects before it is offered.
 
     Raises:
-        mmguard.errors.CannotRun: It is not a config, or cannot be read.
+        mmguard.errors.CannotRun: The file is not a config, or cannot be read.
     """
     from mmguard.tools.check.command import as_json, as_text, check_config, rules_of_configs
     from mmguard.tools.selection import Selection
@@ -170,7 +170,7 @@ def dry_run(
         run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
 
     Raises:
-        mmguard.errors.CannotRun: It is not a config, or has no model.
+        mmguard.errors.CannotRun: The file is not a config, or has no model.
     """
     from mmguard.tools.dry_run.command import check_program
     from mmguard.tools.dry_run.render import as_json, as_page, as_text, findings_of

@@ -1,6 +1,6 @@
 """The rules, by code. Each module below defines rules on one subject; adding one changes nothing else except order.py.
 
-Imports what findings may.
+May import the same modules as findings.
 """
 
 import importlib

@@ -61,14 +61,14 @@ class Cause:
 
     Args:
         key (str): Name within its signature.
-        text (str): Cause, with what to write where that is the same for everybody.
+        text (str): Cause, with advice if that is the same for all frameworks.
         codes (tuple[str]): Findings that confirm it.
-        context (str): Pattern; where the log matches it, the cause is more frequent. It proves nothing.
-        supports (str): Pattern of what proves or strongly suggests the cause; the line that matches is quoted.
-        refutes (str): Pattern of what rules the cause out.
-        frameworks (tuple[str]): Frameworks where it occurs, ``torch``: where none shows; empty: all.
-        look (str): Observation that decides.
-        advice (dict[str, str]): What to write, by framework; ``torch``: where no other fits.
+        context (str): Pattern; in logs that match it, the cause is more frequent, but not proven.
+        supports (str): Pattern of evidence for the cause; the matching line is quoted.
+        refutes (str): Pattern of evidence that rules the cause out.
+        frameworks (tuple[str]): Frameworks in which it occurs, ``torch``: unknown framework; empty: all.
+        look (str): Deciding observation.
+        advice (dict[str, str]): Framework -> advice; ``torch``: for all others.
     """
 
     key: str
@@ -88,7 +88,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Signature:
-    """Error message that is known.
+    """Known error message.
 
     Args:
         code (str): Stable, ``MG4xx``; never given to another.

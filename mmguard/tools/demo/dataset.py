@@ -66,7 +66,7 @@ def plant(label: np.ndarray, fault: str, random: np.random.Generator) -> Tuple[n
 
     Args:
         label (np.ndarray): Train ids, uint8.
-        fault (str): ``'raw'`` (raw Cityscapes ids of what moves), ``'slip'`` (a stroke of 200), both, or neither.
+        fault (str): ``'raw'`` (raw Cityscapes ids of moving objects), ``'slip'`` (a stroke of 200), both, or neither.
         random (np.random.Generator): Places the stroke.
 
     Returns:

@@ -141,7 +141,7 @@ def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
     """Return the format of a target.
 
     Raises:
-        CannotCorrect: It has none, or does not exist.
+        CannotCorrect: The target has no known format, or does not exist.
     """
     if not os.path.exists(target):
         raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')

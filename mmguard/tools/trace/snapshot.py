@@ -49,7 +49,7 @@ class Snapshot:
         homography (np.ndarray, optional): (3, 3), from the image as it was loaded to the image now, as mmdet keeps it.
         guard (dict[str, Tally]): Kind -> counts of a guard.
         label_map (dict[int, int]): Before loading: the label_map that the data set passes to its loader.
-        note (str): Reason if something could not be inspected.
+        note (str): Reason if anything could not be inspected.
         faults (list[Fault]): Faults in boxes and masks of the instances that are trained on.
         checked (set[str]): Kinds of annotations that were checked: ``'pixels'``, ``'instances'``, ``'boxes'``,
             ``'masks'``.

@@ -285,7 +285,7 @@ class StrayValue(DataRule):
     def _is_rarer_than_classes(self, facts: LabelFacts) -> bool:
         """True if the first value after the classes is in fewer files than any class, and in only a few.
 
-        A class that the list lacks is drawn as often as others are; where it is listed, it is not a slip.
+        A class missing in the list is drawn as often as the others; a listed value is not a slip.
         """
         beyond, count, of_pixels = facts.num_classes, sum(facts.values.values()), facts.kind == 'pixels'
         if set(facts.values) != {beyond} or beyond < 1 + of_pixels or len(facts.class_names) > beyond:
