@@ -151,7 +151,7 @@ def _import_class(path: str) -> Optional[type]:
 
 
 @lru_cache(maxsize=None)
-def _parameter_of(cls: Optional[type], argument: str) -> Union[inspect.Parameter, bool]:
+def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Parameter, bool]:
     """Return an argument of a class or its bases; False if not found, True if unknowable."""
     for base in getattr(cls, '__mro__', ()):
         init = vars(base).get('__init__')
@@ -170,13 +170,13 @@ def _parameter_of(cls: Optional[type], argument: str) -> Union[inspect.Parameter
 
 def default_of(cls: Optional[type], argument: str) -> Any:
     """Return the default of an argument of a class; ``MISSING`` if unknown."""
-    found = _parameter_of(cls, argument)
+    found = _find_parameter(cls, argument)
     return MISSING if isinstance(found, bool) else found.default
 
 
 def takes(cls: type, argument: str) -> bool:
     """Return True if a class accepts an argument, or its ``__init__`` cannot be inspected."""
-    return bool(_parameter_of(cls, argument))
+    return bool(_find_parameter(cls, argument))
 
 
 @contextlib.contextmanager

@@ -45,13 +45,13 @@ class Report(NamedTuple):
 def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
     """Guard every pipeline of a tree in place: of data sets and their wrapped data sets, of branches and of hooks."""
     report = Report([], [])
-    for_instances, read = _instance_arguments(tree), ReadConfig(name_types(tree))
-    _branches_as_lists(tree)
-    for path, steps in list(_pipelines(tree, ())):
+    for_instances, read = _build_instance_arguments(tree), ReadConfig(name_types(tree))
+    _convert_branches_to_lists(tree)
+    for path, steps in list(_find_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _name(step) in (*_PACKS, *_OTHER_PACKS))
         pack = steps[pack_at]
         if any(_name(step) == f'Guarded{_POINT_CLASSES}' for step in steps):
-            _carry_report(tree, path, pack)
+            _pass_on_report(tree, path, pack)
         if _name(pack) in _OTHER_PACKS:
             report.left.append(f'{join_path(path)}: no guard after {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
             continue
@@ -60,7 +60,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
                 report.left.append(f'{join_path(path)}: no guard: mmguard does not guard retrieval')
             continue
         if _name(pack) == _IMAGE_PACK:
-            guards = _image_guards(tree, path, pack, spaces)
+            guards = _find_image_guards(tree, path, pack, spaces)
         else:
             guards = _guards(steps, pack, spaces, for_instances, _is_of(path, 'val', 'test'), scope_at(tree, path))
         if _name(pack) == _OBJECT_PACK:
@@ -77,7 +77,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
             continue
         present = {_name(step) for step in steps}
         if f'Guarded{_POINT_CLASSES}' in present:
-            _carry_report(tree, path, pack)
+            _pass_on_report(tree, path, pack)
         wanted = [guard for guard in guards if name_of(guard['type']) not in present]
         if wanted:
             _insert(tree, path, steps, pack_at, wanted)
@@ -90,7 +90,7 @@ def _find_unknown_packs(loader: Any) -> Iterator[str]:
     """Report that a training packs its samples with an unknown transform, or not at all."""
     steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _name(step)]
     known = (PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD)
-    is_packed = any(True for _ in _pipelines(loader, ('train_dataloader',)))
+    is_packed = any(True for _ in _find_pipelines(loader, ('train_dataloader',)))
     if steps and not is_packed and not any(_name(step) in known for step in steps):
         yield f'train_dataloader: no guard: {", ".join(map(_name, steps))}: no Pack transform that mmguard knows'
 
@@ -99,22 +99,22 @@ def _name(step: Any) -> str:
     return name_of(step['type']) if isinstance(step, dict) and 'type' in step else ''
 
 
-def _pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
+def _find_pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
     """Yield the lists of transforms that contain a Pack transform, with their paths."""
     if isinstance(node, dict):
         if _name(node) == _AUGMENTED:
             return
         for key, value in node.items():
             if path or key != 'model':
-                yield from _pipelines(value, (*path, key))
+                yield from _find_pipelines(value, (*path, key))
     elif isinstance(node, (list, tuple)):
         if isinstance(node, list) and any(_name(step) in (*_PACKS, *_OTHER_PACKS) for step in node):
             yield path, node
         for number, value in enumerate(node):
-            yield from _pipelines(value, (*path, number))
+            yield from _find_pipelines(value, (*path, number))
 
 
-def _branches_as_lists(tree: Dict[str, Any]) -> None:
+def _convert_branches_to_lists(tree: Dict[str, Any]) -> None:
     """Convert each branch that is a single transform, ``MultiBranch(sup=dict(type='PackDetInputs'))``, into a list."""
     for _, node in walk(tree):
         if _name(node) != _BRANCHES:
@@ -124,7 +124,7 @@ def _branches_as_lists(tree: Dict[str, Any]) -> None:
                 node[key] = [value]
 
 
-def _instance_arguments(tree: Dict[str, Any]) -> Dict[str, Any]:
+def _build_instance_arguments(tree: Dict[str, Any]) -> Dict[str, Any]:
     """Return the arguments of the instance guard for a training."""
     what = on_invalid(tree)
     return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if uses_no_ignored(tree) else {}
@@ -152,7 +152,9 @@ def _guards(
     return guards
 
 
-def _image_guards(tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> List[Dict[str, Any]]:
+def _find_image_guards(
+    tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces: LabelSpaces
+) -> List[Dict[str, Any]]:
     if spaces.instances is None:
         return []
     guard = {'type': _type(pack, IMAGE_GUARD), 'num_classes': spaces.instances.num_classes}
@@ -219,11 +221,11 @@ def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, gu
         guards = [guard for guard in guards if guard not in early]  # nothing changes a label in between
     steps[pack_at + 1 : pack_at + 1] = [dict(guard) for guard in guards]
     if drawing is not None and early:
-        _carry_report(tree, path, steps[pack_at])
+        _pass_on_report(tree, path, steps[pack_at])
         steps[drawing:drawing] = [dict(guard) for guard in early]
 
 
-def _carry_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
+def _pass_on_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
     """Make the Pack transform pass on the report of an earlier guard."""
     keys: Optional[Any] = argument(pack, 'meta_keys', 'TRANSFORMS', scope_at(tree, path))
     if keys is None:

@@ -56,7 +56,7 @@ def find_unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
             continue
         judged = [pipeline for pipeline in found if pipeline[0].split == metric.split]
         # A wrapper of the data sets may hold the guard for all of them.
-        if any(_wraps(pipeline[0].owner) and _has(pipeline, guard) for pipeline in judged):
+        if any(_is_wrapper_of(pipeline[0].owner) and _has(pipeline, guard) for pipeline in judged):
             continue
         for pipeline in judged:
             loads = any('Annotations' in transform.name for transform in pipeline)
@@ -68,7 +68,7 @@ def _has(pipeline: List[Part], guard: str) -> bool:
     return any(transform.name == guard for transform in guards_in(pipeline))
 
 
-def _wraps(dataset: Optional[Part]) -> bool:
+def _is_wrapper_of(dataset: Optional[Part]) -> bool:
     return dataset is not None and ('dataset' in dataset.config or 'datasets' in dataset.config)
 
 

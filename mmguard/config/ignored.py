@@ -161,7 +161,9 @@ def on_invalid(tree: Dict[str, Any]) -> str:
 def uses_no_ignored(tree: Dict[str, Any]) -> bool:
     """True if all assigners support ignored regions but none has them enabled, so crowds are trained as background."""
     found = list(assigners_of(tree))
-    return bool(found) and all(_takes_threshold(tree, *one) and not _is_set(_threshold(tree, *one)) for one in found)
+    return bool(found) and all(
+        _takes_threshold(tree, *one) and not _is_set(_get_threshold(tree, *one)) for one in found
+    )
 
 
 def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
@@ -169,7 +171,7 @@ def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
     without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
     for path, node in assigners_of(tree) if without_crowds and uses_no_ignored(tree) else ():
-        changed.append(f'{join_path(path)}.ignore_iof_thr: {_threshold(tree, path, node)} -> {IGNORE_IOF_THR}')
+        changed.append(f'{join_path(path)}.ignore_iof_thr: {_get_threshold(tree, path, node)} -> {IGNORE_IOF_THR}')
         node['ignore_iof_thr'] = IGNORE_IOF_THR
     return changed
 
@@ -177,7 +179,7 @@ def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
 def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
     """List the assigners that do not respect ignored regions: changing that would change how crowds are trained."""
     for path, node in assigners_of(tree) if on_invalid(tree) == 'ignore' else ():
-        threshold = _threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
+        threshold = _get_threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
         if name_of(node['type']) not in _ALWAYS and not _is_set(threshold):
             yield (
                 f'{join_path(path)}.ignore_iof_thr={threshold}: regions of instances with invalid labels are trained '
@@ -185,7 +187,7 @@ def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
             )
 
 
-def _threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> Any:
+def _get_threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> Any:
     return argument(node, 'ignore_iof_thr', 'TASK_UTILS', scope_at(tree, path))
 
 

@@ -47,7 +47,7 @@ def _set_of(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any
             {**old, **{key: old[key][min(at, len(old[key]) - 1)] for key in several if old[key]}} for at in range(count)
         ]
         return _set_of(parts, scope, split, notes)
-    leaf = dict(old, type=_type_of(old, scope, notes))
+    leaf = dict(old, type=_choose_type(old, scope, notes))
     return _translate_maps(leaf) if scope == 'mmseg' else _translate_boxes(leaf, split)
 
 
@@ -55,7 +55,7 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple))
 
 
-def _type_of(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
+def _choose_type(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
     """Return the type if the current framework has it, else the class that reads this kind of file."""
     kind = old.get('type')
     if class_of(kind, 'DATASETS', scope) is not None:

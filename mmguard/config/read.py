@@ -167,7 +167,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
         if os.path.exists(path):  # mmengine's message names what is missing
             check_regular(path)
         check_bases(path)
-        with warnings.catch_warnings(), _plain_data():
+        with warnings.catch_warnings(), _read_as_plain_data():
             warnings.simplefilter('ignore')
             config = Config.fromfile(path, import_custom_modules=import_custom_modules and is_code)
         if not is_code:
@@ -213,7 +213,7 @@ def check_may_build(file: str, run_code: bool) -> None:
 
 
 @contextlib.contextmanager
-def _plain_data() -> Iterator[None]:
+def _read_as_plain_data() -> Iterator[None]:
     """Let mmengine read YAML and JSON as data.
 
     Its own YAML loader runs ``!!python/object/apply``, and ``_base_`` may lead to Python. The text is checked here,

@@ -264,25 +264,25 @@ def bases_of(file: str) -> List[str]:
     try:
         if ending == '.py':
             body = ast.parse(text).body
-            named = [*_bases_of_text_style(body), *_bases_of_new_style(body, folder)]
+            named = [*_find_text_style_bases(body), *_find_new_style_bases(body, folder)]
         else:
             data = parse_data(text, ending)
             said = data.get('_base_') if isinstance(data, dict) else None
             named = [said] if isinstance(said, str) else said if isinstance(said, list) else []
     except (SyntaxError, ValueError, NotPlain, RecursionError, MemoryError):
         return []
-    paths = [_path_of(name, folder) for name in named if isinstance(name, str)]
+    paths = [_resolve_path(name, folder) for name in named if isinstance(name, str)]
     return [os.path.abspath(path) for path in paths if '\0' not in path and os.path.isfile(path)]
 
 
-def _path_of(name: str, folder: str) -> str:
+def _resolve_path(name: str, folder: str) -> str:
     try:
         return config_file(name) if '::' in name else os.path.join(folder, name)
     except (ModuleNotFoundError, FileNotFoundError):
         return ''
 
 
-def _bases_of_text_style(body: Sequence[ast.stmt]) -> Iterator[Any]:
+def _find_text_style_bases(body: Sequence[ast.stmt]) -> Iterator[Any]:
     for node in body:
         if isinstance(node, ast.Assign) and any(getattr(target, 'id', '') == '_base_' for target in node.targets):
             for one in node.value.elts if isinstance(node.value, (ast.List, ast.Tuple)) else [node.value]:
@@ -300,7 +300,7 @@ def _find_shipped(node: ast.BinOp) -> str:
     return next((name for name in names if ast.dump(ast.parse(base_source(name), mode='eval').body) == said), '')
 
 
-def _bases_of_new_style(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
+def _find_new_style_bases(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
     """Yield the files of ``with read_base(): from .._base_.model import *``, as mmengine resolves them."""
     for node in body:
         if not isinstance(node, ast.With) or 'read_base' not in ast.dump(node.items[0].context_expr):

@@ -169,14 +169,14 @@ def _copy(node: Any, way: Tuple[Any, ...], found: List[Misplaced], text_prefix: 
             wanted['data_prefix'] = _PREFIX
         copy = {}
         for key, value in node.items():
-            value = _normal(value, (*way, key), found)
+            value = _normalize_number(value, (*way, key), found)
             if _fits(value, wanted.get(key), (*way, key), found):
                 copy[key] = _copy(value, (*way, key), found, text_prefix)
         return copy
     if type(node) in (list, tuple):
         copies = []
         for number, value in enumerate(node):
-            value = _normal(value, (*way, number), found)
+            value = _normalize_number(value, (*way, number), found)
             here = (*way, number)
             copies.append(_copy(value, here, found, text_prefix) if _fits(value, None, here, found) else None)
         return type(node)(copies)
@@ -191,11 +191,11 @@ def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: Lis
         return False
     if wanted is None or (value is None and wanted.none) or wanted.fits(value):
         return True
-    found.append(Misplaced(_path(way), _showable(value), wanted.words, _instead(value, wanted)))
+    found.append(Misplaced(_path(way), _make_showable(value), wanted.words, _instead(value, wanted)))
     return False
 
 
-def _showable(value: Any) -> Any:
+def _make_showable(value: Any) -> Any:
     try:
         repr(value)
     except Exception:  # numbers of more digits than Python prints, or objects without a repr
@@ -212,7 +212,7 @@ def _instead(value: Any, wanted: Wanted) -> Any:
     return meant if meant is not None and wanted.fits(meant) else None
 
 
-def _normal(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
+def _normalize_number(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
     """Convert a NumPy number to Python's, and an array or tensor to a list."""
     if value is None or isinstance(value, (bool, int, float, str, dict, list, tuple)) or inspect.isclass(value):
         return value

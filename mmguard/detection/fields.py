@@ -199,7 +199,7 @@ def find_size_mismatch(targets: Sequence[Target], sizes: Optional[List[Tuple[int
     Compares only shapes, so it does not synchronise. Masks smaller by a whole factor are accepted.
     """
     for place, (target, size) in enumerate(zip(targets, sizes or ())):
-        masks = _drawn_masks(target)
+        masks = _select_bitmaps(target)
         if masks is None:
             continue
         height, width = masks.shape[1:]
@@ -217,7 +217,7 @@ def _is_part(height: int, width: int, size: Tuple[int, int]) -> bool:
 
 def count_empty_masks(targets: Sequence[Target]) -> List[int]:
     """Count the masks without a pixel in each target, with one copy to the host."""
-    drawn = [_drawn_masks(target) for target in targets]
+    drawn = [_select_bitmaps(target) for target in targets]
     if all(masks is None for masks in drawn):
         return [0] * len(targets)
     counts = [torch.zeros((), dtype=torch.int64) if one is None else (~_has_pixels(one)).sum() for one in drawn]
@@ -226,7 +226,7 @@ def count_empty_masks(targets: Sequence[Target]) -> List[int]:
     return found
 
 
-def _drawn_masks(target: Target) -> Optional[Tensor]:
+def _select_bitmaps(target: Target) -> Optional[Tensor]:
     """Return the masks if they are (N, H, W) with N > 0; other kinds (RLE, polygons) are not checked."""
     masks: Any = target.get('masks')
     return masks if isinstance(masks, Tensor) and masks.dim() == 3 and len(masks) else None

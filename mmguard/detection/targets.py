@@ -172,7 +172,7 @@ def guard_batch(
     check_targets(targets, label_key, box_format, instance_keys)
     if len(images) != len(targets):
         raise ValueError(f'there are {len(images)} images, but {len(targets)} targets')
-    sizes = _sizes_of(images)
+    sizes = _get_sizes(images)
     differing = find_size_mismatch(targets, sizes, padded=isinstance(images, Tensor))
     if differing:
         warn_of_sizes(differing, stacklevel=2)
@@ -238,7 +238,7 @@ def _look_at_masks(targets: Sequence[Target]) -> None:
         warn_of_empty_masks(sum(empty), total, _source_of(targets[place]) or f'targets[{place}]', stacklevel=3)
 
 
-def _sizes_of(images: Any) -> Optional[List[Tuple[int, int]]]:
+def _get_sizes(images: Any) -> Optional[List[Tuple[int, int]]]:
     """Return height and width of each image; ``None`` if one is not a (C, H, W) tensor, but perhaps (H, W, C)."""
     if not all(isinstance(image, Tensor) and image.dim() == 3 and image.shape[2] > 4 for image in images):
         return None

@@ -155,7 +155,7 @@ class LossAgreement:
         same, any_nonfinite = channel.compare(mine, bool(nonfinite))
         filled: List[RankLosses] = []
         if not same or mine != self._settled[1]:
-            losses, filled = self._equalize(channel, losses, layout, same, samples, mine)
+            losses, filled = self._fill_layout(channel, losses, layout, same, samples, mine)
         if not any_nonfinite:
             return Agreed(losses, False, [], filled)
         reports = channel.gather(RankLosses(channel.rank, nonfinite, list(samples)))
@@ -172,7 +172,7 @@ class LossAgreement:
         if self._channel is not None:
             self._channel.leave(why)
 
-    def _equalize(
+    def _fill_layout(
         self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], mine: int
     ) -> Tuple[Losses, List[RankLosses]]:
         """Return the losses with every key that any rank has or had, in one order, and what each rank lacked."""

@@ -57,7 +57,7 @@ class Presence:
         with contextlib.suppress(Exception):  # without a store no rank can be named, but training continues
             self._prefix += f'/{(self.store.add("made", 1) - 1) // len(ranks)}'
             self._say_where()
-            threading.Thread(target=self._beat, name='mmguard-presence', daemon=True).start()
+            threading.Thread(target=self._send_heartbeats, name='mmguard-presence', daemon=True).start()
 
     @property
     def store(self) -> Any:
@@ -93,7 +93,7 @@ class Presence:
 
     # ---- signs of life
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         with contextlib.suppress(Exception):  # the process group or its store is gone
             while not self._ended.wait(BEAT) and dist.group.WORLD is self._world:
                 self._say_where()

@@ -163,13 +163,13 @@ def match_heads_and_list(
         if of_base:
             yield replace(heads, applicability=ASKS, question=asked)
         if not holds_more and not counted_one_more and not any('stuff' in place for place in wanted):
-            yield _own_names(config, number)
+            yield _propose_names(config, number)
         # Any other number in a detector's heads was set by someone who counted the classes.
         if not of_base and (holds_more or counted_one_more or (labels is None and config.framework != 'mmdet')):
             yield replace(heads, applicability=ASKS, question=asked)
 
 
-def _own_names(config: ReadConfig, number: int) -> Edit:
+def _propose_names(config: ReadConfig, number: int) -> Edit:
     """Name classes in place of a missing list, for the user to fill in."""
     names = tuple(f'class {label}' for label in range(number))
     by_name = config.framework == 'mmdet'

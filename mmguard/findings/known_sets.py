@@ -74,7 +74,7 @@ _PAIRS = (
 )  # fmt: skip
 
 
-def _side_pattern(side: str, part: str) -> str:
+def _build_side_pattern(side: str, part: str) -> str:
     """Return the pattern for a name that states the side at its start or end."""
     return rf'\b{side[0]}(?:{side[1:]}|h)?\b.*(?:{part})|(?:{part}).*\b{side[0]}(?:{side[1:]}|h)?\b'
 
@@ -98,7 +98,9 @@ VOLUME_SETS: Dict[str, Dict[int, str]] = {
     },
     'CHAOS': {63: r'liver', 126: r'right.*kidney|kidney.*right', 189: r'left.*kidney|kidney.*left', 252: r'spleen'},
     'FreeSurfer': {
-        value: _side_pattern(side, part) for part, *values in _PAIRS for side, value in zip(('left', 'right'), values)
+        value: _build_side_pattern(side, part)
+        for part, *values in _PAIRS
+        for side, value in zip(('left', 'right'), values)
     },
     'iSeg': {10: r'\bcsf\b|cerebrospinal|fluid', 150: r'\bgm\b|gr[ae]y', 250: r'\bwm\b|white'},
 }

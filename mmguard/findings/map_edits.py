@@ -54,8 +54,8 @@ def renumber(
     for splits in _ways(facts):
         edit = map_labels(outside, table, applicability, question, splits, unlabelled)
         label_map = _map_of_files(outside, dict(dict(edit.options)['label_map']))
-        edit = replace(edit, notes=_elsewhere(outside, label_map))
-        yield edit if outside is facts else _ignoring(facts, edit)
+        edit = replace(edit, notes=_advise_without_openmmlab(outside, label_map))
+        yield edit if outside is facts else _also_ignore_void(facts, edit)
 
 
 def shift_down(
@@ -66,11 +66,11 @@ def shift_down(
         edit = reduce_zero_label(facts, True, applicability, question, splits, unlabelled)
         if facts.config is None:
             table = {value: value - 1 for value in list_stored_values(facts) if 0 < value < 255}
-            edit = replace(edit, notes=_elsewhere(_ignoring_void(facts), {0: VOID, **table}))
-        yield edit if _find_ignored_class(facts) is None else _ignoring(facts, edit)
+            edit = replace(edit, notes=_advise_without_openmmlab(_ignoring_void(facts), {0: VOID, **table}))
+        yield edit if _find_ignored_class(facts) is None else _also_ignore_void(facts, edit)
 
 
-def _ignoring(facts: Facts, edit: Edit) -> Edit:
+def _also_ignore_void(facts: Facts, edit: Edit) -> Edit:
     """Return an edit that also sets 255 as the ignored label."""
     return both(edit, set_ignore_index(facts, VOID), f'{edit.title} Ignore {VOID}.')
 
@@ -102,7 +102,7 @@ def _ways(facts: Facts) -> List[Tuple[str, ...]]:
     return [read] if len(named) == 1 else [read, named[0]]
 
 
-def _elsewhere(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
+def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
     """Return the advice without OpenMMLab; nothing if there is an OpenMMLab config."""
     folders = _folders(facts)
     if facts.config is not None or facts.labels is None or not folders:
@@ -115,7 +115,7 @@ def _elsewhere(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
             f'Without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
             f'label_map.items(): table[value] = label`, and read `label = table[label]`.',
         )
-    options = {'label_map': table, **_suffix(facts.labels)}
+    options = {'label_map': table, **_build_suffix_option(facts.labels)}
     typed = _command(folders[0], facts.labels, facts.labels.num_classes, options)
     return (f'Without OpenMMLab, rewrite the files: `{typed}`.',)
 
@@ -146,7 +146,7 @@ def convert_files(
     if labels is None or not folders:
         return
     classes = labels.num_classes if has_num_classes(labels) else 1 + max(_labels(labels, options), default=1)
-    options.update(_suffix(labels))
+    options.update(_build_suffix_option(labels))
     pairs = {name: frozen(value) for name, value in options.items()}
     written = tuple(sorted({'num_classes': classes, 'ignore_index': _void(labels), **pairs}.items()))
     commands = tuple(_command(folder, labels, classes, options) for folder in folders)
@@ -159,11 +159,11 @@ def convert_files(
     if long:
         notes.append(f'{long[0]}.json is the whole table: `mmguard scan --json` has it in this edit.')
     changes = tuple((folder, written) for folder in folders)
-    endings = _endings(facts.config, folders)
+    endings = _find_suffix_changes(facts.config, folders)
     yield Edit(title, applicability, question, endings, files=changes, commands=commands, notes=tuple(notes))
 
 
-def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
+def _find_suffix_changes(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
     """Return ``seg_map_suffix`` of the data sets that read these folders: rewritten files are PNGs."""
     if config is None:
         return ()
@@ -182,7 +182,7 @@ def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
     return tuple(found)
 
 
-def _suffix(labels: LabelFacts) -> Dict[str, str]:
+def _build_suffix_option(labels: LabelFacts) -> Dict[str, str]:
     """Return the option that selects these files."""
     return {'suffix': labels.maps.suffix} if labels.maps is not None and labels.maps.suffix else {}
 
@@ -253,9 +253,9 @@ def set_places(
         if dataset.split in split.labels.split.split(', ')
     ]
     for first in found[0][1] if found else ():
-        chosen = [(dataset, _like(first, places)) for dataset, places in found]
+        chosen = [(dataset, _find_corresponding(first, places)) for dataset, places in found]
         changes: Changes = tuple(
-            change for dataset, place in chosen if place is not None for change in _changes(dataset, place)
+            change for dataset, place in chosen if place is not None for change in _list_changes(dataset, place)
         )
         if any(place is None for _, place in chosen):
             continue
@@ -263,14 +263,14 @@ def set_places(
         yield Edit('Set the folder and the suffix of the label maps.', ASKS, question, changes)
 
 
-def _like(first: Place, places: Sequence[Place]) -> Optional[Place]:
+def _find_corresponding(first: Place, places: Sequence[Place]) -> Optional[Place]:
     """Find the corresponding place of another split: masks/val for masks/train."""
     names = set(first.seg_map_path.split(os.sep))
     same = [place for place in places if place.seg_map_suffix == first.seg_map_suffix]
     return max(same, key=lambda place: len(names & set(place.seg_map_path.split(os.sep))), default=None)
 
 
-def _changes(dataset: Part, place: Place) -> Iterator[tuple]:
+def _list_changes(dataset: Part, place: Place) -> Iterator[tuple]:
     prefix = dataset.config['data_prefix']
     if place.seg_map_path != prefix.get('seg_map_path'):
         yield dataset.place('data_prefix.seg_map_path'), place.seg_map_path
@@ -291,7 +291,7 @@ def _places(dataset: Part, files: Sequence[str], elsewhere: bool) -> Iterator[Pl
     stems = [path[: len(path) - len(suffix)] for path in paths]
     named = {os.path.normpath(str(path)) for path in known.values()}
     for place in [one for one in _list_siblings(root, folder) if one not in named] if elsewhere else [folder]:
-        yield from (Place(place, ending) for ending in sorted(_endings_in(os.path.join(root, place), stems)))
+        yield from (Place(place, ending) for ending in sorted(_find_common_endings(os.path.join(root, place), stems)))
 
 
 def _list_siblings(root: str, folder: str) -> Iterator[str]:
@@ -307,7 +307,7 @@ def _list_siblings(root: str, folder: str) -> Iterator[str]:
         yield from (os.path.join(*above, name, *below) for name in names)
 
 
-def _endings_in(folder: str, stems: Sequence[str]) -> Set[str]:
+def _find_common_endings(folder: str, stems: Sequence[str]) -> Set[str]:
     """Return the suffixes that all stems can have."""
     common: List[Set[str]] = []
     for below in dict.fromkeys(map(os.path.dirname, stems)):

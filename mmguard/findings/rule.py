@@ -165,7 +165,7 @@ class ConfigRule(Rule):
             if key in merged:
                 places = (*merged[key].places, *places)
                 both = zip(merged[key].candidates, candidates)
-                candidates = tuple(_unite(one, other) for one, other in both)
+                candidates = tuple(_merge_places(one, other) for one, other in both)
             evidence = f'{" and ".join(places)} = {format_value(found.value)}'
             certainty = found.certainty if facts.labels is None else self.certainty_given(found, facts.labels)
             merged[key] = replace(found, places=places, candidates=candidates, evidence=evidence, certainty=certainty)
@@ -189,7 +189,7 @@ class ConfigRule(Rule):
         return self.report(evidence, words, title, severity, edits, places=(path,), value=value)
 
 
-def _unite(one: Edit, other: Edit) -> Edit:
+def _merge_places(one: Edit, other: Edit) -> Edit:
     """Return the same edit at the places of both."""
     return replace(
         one,

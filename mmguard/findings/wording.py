@@ -81,11 +81,11 @@ def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> st
         rows += _wrap(f'not verified: {edit.doubt}', width, '      ') if edit.verified is False else []
         rows += [row for note in edit.notes for row in _wrap(note, width, '      ')] if verbose else []
         rows += _wrap(f'if not: {edit.if_not}', width, '  ') if edit.if_not else []
-    more = '' if verbose else _what_is_left(finding.edits)
+    more = '' if verbose else _list_hidden(finding.edits)
     return '\n'.join([*rows, *[f'  more with --verbose: {more}'] * bool(more)])
 
 
-def _what_is_left(edits: Sequence[Edit]) -> str:
+def _list_hidden(edits: Sequence[Edit]) -> str:
     """Return what is not shown: other edits, and notes of the first."""
     left = []
     if len(edits) > 1:

@@ -73,12 +73,12 @@ def _walk_far(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[F
         except OSError as error:
             on_error(folder, error)
             continue
-        yield _files_of(folder, entries)
+        yield _list_files(folder, entries)
         if folder.count('/') - root.count('/') < _DEEPEST:
             waiting += [f'{folder}/{entry.name}' for entry in reversed(entries) if entry.is_folder]
 
 
-def _files_of(folder: str, entries: List[Entry]) -> Folder:
+def _list_files(folder: str, entries: List[Entry]) -> Folder:
     files = [entry for entry in entries if not entry.is_folder]
     return Folder(folder, [file.name for file in files], {file.name: file.stamp for file in files if file.stamp})
 
@@ -87,7 +87,7 @@ def files_in(folder: str) -> Folder:
     """Return the files of a folder; empty if it cannot be read."""
     try:
         if FILES.is_far(folder):
-            return _files_of(folder, FILES.entries(folder))
+            return _list_files(folder, FILES.entries(folder))
         return Folder(folder, sorted(os.listdir(folder)))
     except OSError:
         return Folder(folder, [])

@@ -233,7 +233,7 @@ def _describe_boxes(table: Table, codes: np.ndarray, extents: np.ndarray, annota
     for reason, flags in [*kinds, ('negative', negative), ('over_edge', over)]:
         first = np.flatnonzero(flags)[:EXAMPLES].tolist()
         if first:
-            annotations.box_examples[reason] = [_example(table, place) for place in first]
+            annotations.box_examples[reason] = [_format_example(table, place) for place in first]
     _describe_convention(table, looked_at, extents, annotations)
 
 
@@ -271,7 +271,7 @@ def _describe_convention(
     annotations.turned_boxes = int((looked_at & (second < first).any(axis=1)).sum())
 
 
-def _example(table: Table, place: int) -> str:
+def _format_example(table: Table, place: int) -> str:
     left, top, right, bottom = table.corners[place].tolist()
     numbers: Tuple[float, ...] = (left, top, right, bottom)
     if table.shows_size:

@@ -62,7 +62,7 @@ def check_loss(
             f'by them, before the ignored ones are left out. Replace them first, and leave them out of the result: '
             f'valid = target != {_value(target, ignored)}; target.masked_fill(~valid, 0)'
         ) from error
-    gradient = _gradient(value, scores)
+    gradient = _compute_gradient(value, scores)
     if gradient is None or not ignored.any():
         return
     if kind == 'classes':
@@ -77,7 +77,7 @@ def check_loss(
         )
 
 
-def _gradient(value: Any, scores: Tensor) -> Optional[Tensor]:
+def _compute_gradient(value: Any, scores: Tensor) -> Optional[Tensor]:
     """Return the gradient of a loss with respect to the scores; ``None`` for a metric, which has no gradient."""
     if not isinstance(value, Tensor) or not value.requires_grad:
         return None
@@ -160,7 +160,7 @@ def check_target(
         _raise_all(checks)
         ignored = torch.zeros_like(target, dtype=torch.bool)
     else:
-        _raise_all(_class_checks(logits, target, weight, check_int('ignore_index', ignore_index)))
+        _raise_all(_list_class_checks(logits, target, weight, check_int('ignore_index', ignore_index)))
         description = describe_classes(target, number_of_classes(logits), int(ignore_index))
         warn_of_classes(target, number_of_classes(logits), int(ignore_index))
     if loss is not None:
@@ -168,7 +168,7 @@ def check_target(
     return description
 
 
-def _class_checks(
+def _list_class_checks(
     logits: Tensor, target: Tensor, weight: Optional[Tensor], ignore_index: int
 ) -> List[Callable[[], None]]:
     """Return the checks in order: later ones assume that earlier ones passed."""

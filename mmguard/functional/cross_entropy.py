@@ -147,7 +147,7 @@ def cross_entropy_and_counts(
     check_label_smoothing(label_smoothing)
     if holds_probabilities(logits, target):
         check_probability_target(logits, target, ignore_index)
-        return _probability_loss(logits, target, weight, reduction, label_smoothing, on_invalid, counted)
+        return _compute_probability_loss(logits, target, weight, reduction, label_smoothing, on_invalid, counted)
     check_class_target(logits, target)
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
@@ -171,7 +171,7 @@ def cross_entropy_and_counts(
     return total.to(loss.dtype), counts
 
 
-def _probability_loss(
+def _compute_probability_loss(
     logits: Tensor,
     target: Tensor,
     weight: Optional[Tensor],

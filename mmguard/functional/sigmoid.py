@@ -88,7 +88,7 @@ def sigmoid_cross_entropy(
     loss = F.binary_cross_entropy_with_logits(
         mask_scores(logits, keep if dense else keep.unsqueeze(1)),
         binary,
-        pos_weight=_pos_weight(class_weight, logits, dense),
+        pos_weight=_reshape_pos_weight(class_weight, logits, dense),
         reduction='none',
     )
     if reduction != 'mean':
@@ -116,7 +116,7 @@ def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool
     return BinaryTarget(binary, sanitized.keep, sanitized.invalid, sanitized.ignored, sanitized.counts)
 
 
-def _pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:
+def _reshape_pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:
     """Reshape the weights to broadcast along the channels, not along the last (spatial) dimension."""
     if class_weight is None:
         return None

@@ -73,7 +73,7 @@ def softmax_cross_entropy(
         return reduce_loss(loss, weight, reduction, avg_factor), counts
     if avg_factor is None:
         by_weight = class_weight if average_by_class_weight else None
-        avg_factor = _denominator(sanitized, by_weight, kept, 0 if avg_non_ignore else ignored)
+        avg_factor = _compute_denominator(sanitized, by_weight, kept, 0 if avg_non_ignore else ignored)
     elif on_invalid != 'clip':
         if weight is None:
             seen, skipped, _ = counts.unbind()
@@ -95,7 +95,7 @@ def _loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor]
     return loss * sanitized.weight_per_element(class_weight.float()) if half and class_weight is not None else loss
 
 
-def _denominator(
+def _compute_denominator(
     sanitized: ClassTarget, class_weight: Optional[Tensor], kept: Tensor, ignored: Union[Tensor, int]
 ) -> Tensor:
     """Sum the weights of the elements in the denominator: their class weights, or 1 each."""

@@ -186,7 +186,7 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
         f'{_list_positions(invalid)}; valid are 0..{classes - 1} or ignore_index={ignore_index}. '
         f'{_suggest_ways(cause)}',
         [Tally(total=target.numel(), skipped=sum(values.values()), values=values)],
-        _positions(invalid),
+        _find_positions(invalid),
     )
 
 
@@ -239,7 +239,7 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
         f'{found.numel():,} of {values.numel():,} multi-label targets are outside [0, 1], between '
         f'{found.min().item():g} and {found.max().item():g}; first at {_list_positions(invalid)}. {advice}',
         [Tally(total=values.numel(), skipped=found.numel())],
-        _positions(invalid),
+        _find_positions(invalid),
     )
 
 
@@ -269,12 +269,12 @@ def _counts(values: Tensor) -> Dict[int, int]:
     return {int(value): int(number) for value, number in zip(found.tolist(), numbers.tolist())}
 
 
-def _positions(invalid: Tensor) -> List[Tuple[int, ...]]:
+def _find_positions(invalid: Tensor) -> List[Tuple[int, ...]]:
     return [tuple(row) for row in invalid.nonzero()[:5].tolist()]
 
 
 def _list_positions(invalid: Tensor) -> str:
-    return ', '.join(map(str, _positions(invalid))) if invalid.dim() else 'the only element'
+    return ', '.join(map(str, _find_positions(invalid))) if invalid.dim() else 'the only element'
 
 
 def _suggest_ways(cause: Optional[str]) -> str:

@@ -145,12 +145,12 @@ def _describe_transform(transform: Any, lists: List[_Steps]) -> Dict[str, Any]:
         if name in _ARGUMENTS:
             node[name] = value
         else:
-            inner = list(_inner_lists(name, value))
+            inner = list(_find_inner_lists(name, value))
             node.update({key: _describe_list(held, lists) for key, held in inner})
     return node
 
 
-def _inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
+def _find_inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
     """Yield the lists of transforms inside a transform: a Compose, several, or a dict of branches."""
     if isinstance(getattr(value, 'transforms', None), list):
         yield name, value.transforms

@@ -250,7 +250,7 @@ class LabelGuardHook(Hook):
 
     def _before_epoch(self, runner: Any, mode: str = 'train') -> None:
         if mode == 'train':
-            self._epoch_length = _length_of(loaders_of(runner, 'train')[0])  # LoggerHook only supports this one
+            self._epoch_length = _count_iterations(loaders_of(runner, 'train')[0])  # LoggerHook only supports this one
         else:
             self._start(mode, runner)
 
@@ -364,7 +364,7 @@ def _sum_over_ranks(numbers: List[int]) -> List[int]:
     return total.tolist()
 
 
-def _length_of(loader: Any) -> int:
+def _count_iterations(loader: Any) -> int:
     """Return the number of iterations per epoch; 0 for a stream."""
     try:
         return len(loader)

@@ -44,7 +44,7 @@ def add_pictures(
                 raise LookupError('no Load... transform at the beginning of the pipeline loads the image')
             label = results['gt_seg_map'] if kind == 'pixels' else None
             has_boxes = kind == 'instances' and 'gt_bboxes' in results  # the label may belong to the image
-            boxes = _invalid_boxes(results, tally) if has_boxes else np.zeros((0, 4))
+            boxes = _find_invalid_boxes(results, tally) if has_boxes else np.zeros((0, 4))
             picture = draw(results['img'], label, boxes, tally.values)
         except Exception as error:
             warn(f'guard: no picture of {visible(name)}: {visible(describe_error(error))}')
@@ -55,7 +55,7 @@ def add_pictures(
 def _find(dataset: Any, names: Set[str], shorten: Callable[[str], str]) -> Dict[str, Tuple[Any, Dict[str, Any]]]:
     """Return name -> the data set that lists the file, and its info."""
     found = {}
-    for reader in _readers(dataset):
+    for reader in _find_readers(dataset):
         for info in map(reader.get_data_info, range(len(reader))):
             listed = (file_of(info), info.get('img_path'))  # a packed sample may only keep the image's path
             found.update(dict.fromkeys(names.intersection(shorten(str(one)) for one in listed), (reader, info)))
@@ -89,10 +89,10 @@ def draw(image: np.ndarray, label: Any, boxes: np.ndarray, values: Any) -> np.nd
     return painted
 
 
-def _readers(dataset: Any) -> List[Any]:
+def _find_readers(dataset: Any) -> List[Any]:
     """Return the data sets that read files themselves."""
     inner = find_wrapped(dataset)
-    return [reader for wrapped in inner for reader in _readers(wrapped)] if inner else [dataset]
+    return [reader for wrapped in inner for reader in _find_readers(wrapped)] if inner else [dataset]
 
 
 def _load(dataset: Any, info: Dict[str, Any]) -> Dict[str, Any]:
@@ -103,7 +103,7 @@ def _load(dataset: Any, info: Dict[str, Any]) -> Dict[str, Any]:
     return info
 
 
-def _invalid_boxes(results: Dict[str, Any], tally: Tally) -> np.ndarray:
+def _find_invalid_boxes(results: Dict[str, Any], tally: Tally) -> np.ndarray:
     """Return the boxes with an invalid label, and those that are not finite, without area or outside the image."""
     boxes = results['gt_bboxes']
     corners = np.asarray(getattr(boxes, 'tensor', boxes), dtype=np.float64)

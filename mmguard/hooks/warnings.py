@@ -73,7 +73,7 @@ def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) ->
     if not offending:
         return []
     rules = [rule for rule in rules_of(dataset) if rule.kind == kind]
-    findings = _likely_causes(kind, stats, offending, model, dataset, rules)
+    findings = _find_likely_causes(kind, stats, offending, model, dataset, rules)
     if not findings:
         return []
     codes = [finding.code for finding in findings[:2]]
@@ -93,7 +93,7 @@ def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) ->
     return [*reported, mixed] if mixed else reported
 
 
-def _likely_causes(
+def _find_likely_causes(
     kind: str, stats: Stats, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[LabelSpace]
 ) -> List[Finding]:
     from mmguard.findings import LabelFacts, diagnose

@@ -160,7 +160,7 @@ class LabelRule(LabelSpace):
         if self.label_map or self.others is not None:
             return self._sanitize_by_value(label, source)
         # Flat positions, not a mask: every use of a mask costs another pass.
-        invalid = np.flatnonzero(self._invalid(label))
+        invalid = np.flatnonzero(self._find_invalid(label))
         if not invalid.size:
             return label, Tally(total=label.size, source=source)
         found = label.ravel()[invalid]
@@ -175,7 +175,7 @@ class LabelRule(LabelSpace):
             sanitized.flat[invalid] = self.ignore_index
         return sanitized, tally
 
-    def _invalid(self, label: np.ndarray) -> np.ndarray:
+    def _find_invalid(self, label: np.ndarray) -> np.ndarray:
         if label.dtype.kind == 'i':
             # One unsigned comparison finds labels that are too large and negative ones.
             unsigned = label.view(label.dtype.str.replace('i', 'u'))

@@ -58,10 +58,10 @@ class PerFileStats:
             came as often as then; or there is one value, whose count the sums give.
         """
         name = str(tally.source)
-        index = self._index_of(name)
+        index = self._assign_index(name)
         for column, count in zip(self._counts[kind], (tally.skipped, tally.remapped)):
             if count:
-                _lengthen(column, index)
+                _extend_to(column, index)
                 column[index] += count
         details = self._details[kind]
         known = details.get(name)
@@ -69,28 +69,28 @@ class PerFileStats:
         if len(details) > 2 * DETAILED:
             self._drop_details(kind)
         last, offence = self._last[kind], _hash_offence(tally)
-        _lengthen(last, index)
+        _extend_to(last, index)
         before, last[index] = last[index], offence
         return before == offence != 0
 
     def worst(self, kind: str, number: int) -> List[Tally]:
         """Return the files with the most skipped or remapped elements; equal ones by name."""
-        sums = self._sums(kind)
+        sums = self._sum_counts(kind)
         found = ((-sums[index], name) for name, index in self._items() if index != _CLEAN and sums[index])
         return [self._tally(kind, name) for _, name in heapq.nsmallest(number, found)]
 
     def number(self, kind: str) -> int:
         """Return the number of files with anything of that kind skipped or remapped."""
-        return int(np.count_nonzero(self._sums(kind)))
+        return int(np.count_nonzero(self._sum_counts(kind)))
 
     def merge(self, other: PerFileStats) -> None:
         """Include the files of a later loop, seen or offending, without their counts."""
         for name, index in other._items():
             self.see(name)
             if index != _CLEAN:
-                self._index_of(name)
+                self._assign_index(name)
 
-    def _index_of(self, name: str) -> int:
+    def _assign_index(self, name: str) -> int:
         """Return the index of an offending file, assigned on first use."""
         folder, base = _split(name)
         indices = self._indices.setdefault(folder, {})
@@ -105,7 +105,7 @@ class PerFileStats:
             for base, index in indices.items():
                 yield folder + base, index
 
-    def _sums(self, kind: str) -> np.ndarray:
+    def _sum_counts(self, kind: str) -> np.ndarray:
         """Return the elements skipped or remapped, by index."""
         sums = np.zeros(self._offending, dtype=np.int64)
         for column in self._counts[kind]:
@@ -133,7 +133,7 @@ class PerFileStats:
             del details[name]
 
     def _counts_of(self, kind: str, name: str) -> List[int]:
-        index = self._index_of(name)
+        index = self._assign_index(name)
         return [column[index] if index < len(column) else 0 for column in self._counts[kind]]
 
 
@@ -152,7 +152,7 @@ def _split(name: str) -> Tuple[str, str]:
     return name[:end], name[end:]
 
 
-def _lengthen(column: array[int], index: int) -> None:
+def _extend_to(column: array[int], index: int) -> None:
     """Append zeros up to an index."""
     if len(column) <= index:
         column.frombytes(bytes(8 * (index + 1 - len(column))))

@@ -111,12 +111,12 @@ def _strip_rank(path: Path) -> Path:
 
 def _find_ranks(first: Path) -> List[Path]:
     """Return a file and the existing files of the other ranks in its folder."""
-    ranks = {_rank(path, first): path for path in first.parent.glob('*')}
+    ranks = {_parse_rank(path, first): path for path in first.parent.glob('*')}
     found = [ranks[rank] for rank in sorted(rank for rank in ranks if rank is not None)]
     return [path for path in (first, *found) if path.is_file()]
 
 
-def _rank(path: Path, first: Path) -> Optional[int]:
+def _parse_rank(path: Path, first: Path) -> Optional[int]:
     """Return 1 for ``a.rank1.json`` if ``first`` is ``a.json``."""
     start, end = f'{first.stem}.rank', first.suffix
     number = path.name[len(start) : len(path.name) - len(end)]

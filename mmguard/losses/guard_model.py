@@ -96,7 +96,7 @@ def guard_model(model: nn.Module) -> GuardedModel:
     changed: List[str] = []
     left: List[str] = []
     guards: Dict[int, nn.Module] = {}
-    for path, owner, key, loss in list(_losses_of(model)):
+    for path, owner, key, loss in list(_find_losses(model)):
         selection = select(type(loss))
         if id(loss) not in guards:
             if selection.reason:
@@ -120,7 +120,7 @@ def guard_model(model: nn.Module) -> GuardedModel:
     return GuardedModel(changed, left)
 
 
-def _losses_of(owner: nn.Module, path: str = '', is_loss: bool = False) -> Iterator[_Place]:
+def _find_losses(owner: nn.Module, path: str = '', is_loss: bool = False) -> Iterator[_Place]:
     """Yield the paths of all losses outside of guards; for a shared loss, each of its paths."""
     for key, child in owner._modules.items():
         if child is None or isinstance(child, CountsLabels):
@@ -130,7 +130,7 @@ def _losses_of(owner: nn.Module, path: str = '', is_loss: bool = False) -> Itera
         if named_loss and not isinstance(child, (nn.ModuleList, nn.ModuleDict, nn.Sequential)):
             yield where, owner, key, child
         else:
-            yield from _losses_of(child, where, named_loss)
+            yield from _find_losses(child, where, named_loss)
 
 
 def _module_of(selection: Selection) -> Any:

@@ -17,19 +17,19 @@ VARIABLE = 'nnUNet_extTrainer'
 FOLDER = Path(__file__).resolve().parent / 'ext_trainer'
 
 
-def _powershell_quote(text: str) -> str:
+def _quote_for_powershell(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _fish_quote(text: str) -> str:
+def _quote_for_fish(text: str) -> str:
     return "'" + text.replace('\\', '\\\\').replace("'", "\\'") + "'"
 
 
 #: Shell -> function that formats its line.
 SHELLS: Dict[str, Callable[[str], str]] = {
     'sh': lambda value: f'export {VARIABLE}={shlex.quote(value)}',
-    'fish': lambda value: f'set -gx {VARIABLE} {_fish_quote(value)}',
-    'powershell': lambda value: f'$env:{VARIABLE} = {_powershell_quote(value)}',
+    'fish': lambda value: f'set -gx {VARIABLE} {_quote_for_fish(value)}',
+    'powershell': lambda value: f'$env:{VARIABLE} = {_quote_for_powershell(value)}',
 }
 
 

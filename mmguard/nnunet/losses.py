@@ -24,7 +24,7 @@ def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitiz
         logits (Tensor): Shape (B, C, *), floating point.
         sanitized (Sanitized): Labels of shape (B, *).
     """
-    total = _per_voxel(stock, logits, sanitized, 'sum')
+    total = _compute_per_voxel(stock, logits, sanitized, 'sum')
     if stock.weight is None:
         return total / sanitized.keep.sum().clamp(min=1)
     weights = (stock.weight[sanitized.target] * sanitized.keep).sum()
@@ -41,7 +41,7 @@ def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Ten
         logits (Tensor): Shape (B, C, *), floating point.
         sanitized (Sanitized): Labels of shape (B, *).
     """
-    loss = _per_voxel(stock, logits, sanitized, 'none').flatten()
+    loss = _compute_per_voxel(stock, logits, sanitized, 'none').flatten()
     # Sorted: only the device knows how many of them count.
     hardest, _ = torch.topk(loss, int(loss.numel() * stock.k / 100), sorted=True)
     number = ((loss.numel() - sanitized.invalid.sum()) * stock.k / 100).long()
@@ -69,7 +69,7 @@ def binary_cross_entropy(
     return total / (keep.sum() * (1 if per_voxel else logits.shape[1])).clamp(min=1)
 
 
-def _per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized, reduction: str) -> Tensor:
+def _compute_per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized, reduction: str) -> Tensor:
     """Compute nnU-Net's loss of the kept voxels, without averaging."""
     return F.cross_entropy(
         logits,

@@ -150,7 +150,7 @@ class GuardsLabels:
             batch, tallies = sanitize_batch(batch, self._rule())
         if self.on_invalid == 'raise' and any(tallies or ()):
             raise self._error([tally for tally in tallies or () if tally])
-        for loss in self._counting_losses():
+        for loss in self._find_counting_losses():
             loss.take_counts()
         return batch, tallies
 
@@ -161,7 +161,7 @@ class GuardsLabels:
             stats.add_image({'pixels': tally})
         stats.samples = len(batch['data'])
         stats.end_iteration()
-        counts = self._loss_counts()
+        counts = self._read_loss_counts()
         if any(counts.values()):
             stats.add_losses(counts, group_tallies(pixels=self._find_offending(batch)))
             if self.on_invalid == 'raise':
@@ -171,13 +171,13 @@ class GuardsLabels:
         place = {'iter': self._iteration, 'epoch': self.current_epoch, 'step': trained}
         self._log_of_cases().see(mode, place, stats, [case for case in case_names(batch) if case is not None])
 
-    def _counting_losses(self) -> List[GuardedLabelLoss]:
+    def _find_counting_losses(self) -> List[GuardedLabelLoss]:
         parts = self.loss.modules() if isinstance(self.loss, nn.Module) else ()
         return [part for part in parts if isinstance(part, GuardedLabelLoss)]
 
-    def _loss_counts(self) -> Dict[str, Tally]:
+    def _read_loss_counts(self) -> Dict[str, Tally]:
         """Read the counts of voxels that the losses left out after the transforms."""
-        losses = [(type(loss).__name__, loss.take_counts()) for loss in self._counting_losses()]
+        losses = [(type(loss).__name__, loss.take_counts()) for loss in self._find_counting_losses()]
         return {name: Tally(*counts.tolist()) for name, counts in losses if counts is not None}
 
     def _find_offending(self, batch: dict) -> List[Tally]:

@@ -51,7 +51,7 @@ def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional
     best, words, at_rest = 0.0, '', 0.0
     for flip, axes in FLIPS.items():
         here = _subtract_mean(np.flip(shown, axes), np.flip(known, axes))
-        for (down, right), value in _peaks(there, here):
+        for (down, right), value in _find_peaks(there, here):
             is_shifted = max(abs(down), abs(right)) > TOLERANCE
             if not flip and not is_shifted:
                 at_rest = max(at_rest, value)
@@ -72,7 +72,7 @@ def _subtract_mean(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     return centred / norm if norm > 0 else centred
 
 
-def _peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[int, int], float]]:
+def _find_peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[int, int], float]]:
     """Yield the best offset close to zero and the best other one, with their absolute correlations."""
     shape = [size + int(size * REACH) + TOLERANCE + 1 for size in image.shape]
     product = np.fft.rfft2(figure, shape) * np.conj(np.fft.rfft2(image, shape))

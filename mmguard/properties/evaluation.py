@@ -51,7 +51,7 @@ def check_labels(program: Program) -> List[Result]:
                 if program.seconds_left() < 0:
                     break
             if not values and not differing:
-                ours, theirs = _labels_by_name(one), _labels_by_name(other)
+                ours, theirs = _read_labels_by_name(one), _read_labels_by_name(other)
                 known = {name: (label, theirs.get(name)) for name, label in ours.items()}
             if values or not differing:
                 results.append(_judge_labels(subject, known, names_of(one) if values else ()))
@@ -90,7 +90,7 @@ def _judge_labels(subject: str, found: Dict[str, Tuple[Optional[int], Optional[i
     return holds(subject, '', data)
 
 
-def _labels_by_name(dataset: Any) -> Dict[str, int]:
+def _read_labels_by_name(dataset: Any) -> Dict[str, int]:
     """Return the label of each category of a COCO file by its name in the file."""
     api: Any = getattr(dataset, 'coco', None)
     labels = getattr(dataset, 'cat2label', None)
@@ -173,8 +173,8 @@ def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, 
 
 def _translate(program: Program, labels: Sequence[int]) -> List[int]:
     """Return the training labels of the categories of validation labels."""
-    names = {label: name for name, label in _labels_by_name(program.leaves('val')[0]).items()}
-    trained = _labels_by_name(program.leaves('train')[0])
+    names = {label: name for name, label in _read_labels_by_name(program.leaves('val')[0]).items()}
+    trained = _read_labels_by_name(program.leaves('train')[0])
     if any(names.get(label) not in trained for label in labels):
         raise Unavailable('the training does not know its categories')
     return [trained[names[label]] for label in labels]

@@ -58,7 +58,7 @@ def check_moves(program: Program) -> List[Result]:
     wrong: Dict[str, Result] = {}
     known: Counter = Counter()
     for number in range(tries):
-        steps = _trace(program, dataset, indices[number % len(indices)], number)
+        steps = _load_traced(program, dataset, indices[number % len(indices)], number)
         # Packed samples of mmdet carry no keypoints.
         for kind in dict.fromkeys(
             kind for seen in steps for kind in seen.figures if seen is steps[-1] or kind == _POINTS
@@ -85,7 +85,7 @@ def _name_keypoints(program: Program) -> List[Result]:
     return []
 
 
-def _trace(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
+def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
     """Load a sample with a figure drawn into it, and return image and labels after each step."""
     rng, highest = np.random.default_rng(seed), max(1, len(program.class_names()) - 1)
     steps: List[Seen] = []

@@ -151,7 +151,7 @@ def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any],
         losses = program.losses(samples, side)
     seen = [(call.name, tensor) for call in calls for tensor in tensors_in(call.output)]
     tensors = [(name, tensor) for name, tensor in seen if tensor.requires_grad and tensor.dim() > 1]
-    feeds = lru_cache(maxsize=None)(lambda n, later: _hangs_on(tensors[later][1], tensors[n][1]))
+    feeds = lru_cache(maxsize=None)(lambda n, later: _depends_on(tensors[later][1], tensors[n][1]))
     found = []
     for term, loss in losses.items() if tensors else ():
         if not loss.requires_grad:
@@ -168,7 +168,7 @@ def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any],
     return found
 
 
-def _hangs_on(output: Tensor, tensor: Tensor) -> bool:
+def _depends_on(output: Tensor, tensor: Tensor) -> bool:
     (gradient,) = torch.autograd.grad(output.sum(), tensor, retain_graph=True, allow_unused=True)
     return gradient is not None
 
@@ -185,16 +185,16 @@ def find_pixel_heads(program: Program) -> Dict[str, Any]:
         if 'semantic' in name or (program.kind == 'pixels' and module.num_classes == program.num_classes)
     }
     first = next(iter(heads.values()), None)
-    return {name: module for name, module in heads.items() if _outputs(module) == _outputs(first)}
+    return {name: module for name, module in heads.items() if _list_outputs(module) == _list_outputs(first)}
 
 
-def _outputs(head: Any) -> Tuple[int, Any]:
+def _list_outputs(head: Any) -> Tuple[int, Any]:
     return head.num_classes, getattr(head, 'out_channels', head.num_classes)
 
 
 def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
     """Return True for scores of shape (N, C, H, W) with a channel per class."""
-    return scores.dim() == 4 and scores.shape[:2] in {(batch, size) for size in _outputs(head)}
+    return scores.dim() == 4 and scores.shape[:2] in {(batch, size) for size in _list_outputs(head)}
 
 
 def measure_ignored_share(gradient: Tensor) -> float:

@@ -89,14 +89,14 @@ def run_properties(
 
 def _ask(worker: Worker, tree: Dict[str, Any], test: str, samples: int, device: str, seconds: float) -> List[Result]:
     if seconds <= 0:
-        return [_out_of_time(0)]
+        return [_build_timeout(0)]
     reply = worker.ask(_check, tree, test, samples, device, time.monotonic() + seconds, seconds=seconds)
     if reply.failure is None:
         return [Result(*one) for one in reply.value]
-    return [_out_of_time(seconds) if reply.failure.kind == 'hang' else not_tested('', f'the program {reply.failure}')]
+    return [_build_timeout(seconds) if reply.failure.kind == 'hang' else not_tested('', f'the program {reply.failure}')]
 
 
-def _out_of_time(seconds: float) -> Result:
+def _build_timeout(seconds: float) -> Result:
     return not_tested('', f'its time was up ({max(0.0, seconds):.0f} s; --seconds)', dict(reason='time'))
 
 
@@ -114,7 +114,7 @@ def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, ends: 
             found: List[Result] = check(program)
             return found
     except OutOfTime:
-        return [_out_of_time(left)]
+        return [_build_timeout(left)]
     except Unavailable as reason:
         return [not_tested('', str(reason))]
     except Exception as error:

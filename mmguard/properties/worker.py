@@ -117,7 +117,7 @@ class Worker:
             return Reply(failure=Failure(type(error).__name__, f'no process can be started for it ({error})'))
         replies: List[Reply] = []
         # The process may stop within a message: only a thread can wait for both the rest of it and the deadline.
-        exchange = threading.Thread(target=_exchange, args=(self._connection, request, replies), daemon=True)
+        exchange = threading.Thread(target=_send_and_receive, args=(self._connection, request, replies), daemon=True)
         exchange.start()
         while True:
             exchange.join(max(0.0, min(_PACE, ends - time.monotonic())))
@@ -176,7 +176,7 @@ class Worker:
         return pages * os.sysconf('SC_PAGE_SIZE') if pages else 0
 
 
-def _exchange(connection: Any, request: bytes, replies: List[Reply]) -> None:
+def _send_and_receive(connection: Any, request: bytes, replies: List[Reply]) -> None:
     """Send a request and append its reply; append nothing if the process ends or sends anything else."""
     with contextlib.suppress(Exception):
         connection.send_bytes(request)

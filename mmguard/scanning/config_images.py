@@ -36,7 +36,7 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
     source, images, names = part.path, [], classes_of(part)
     try:
         dataset = _open(part)
-        source = _file_of(dataset) or str(getattr(dataset, 'img_prefix', '')) or part.path
+        source = _find_file(dataset) or str(getattr(dataset, 'img_prefix', '')) or part.path
         images = list(_read_lines(dataset, faults) if _has_lines(dataset) else _read_samples(dataset, faults))
         listed = dataset.metainfo.get('classes')  # class folders and the JSON of multi-label data sets define the names
         names = [str(name) for name in listed] if isinstance(listed, (list, tuple)) else names
@@ -56,7 +56,7 @@ def _open(part: Part) -> Any:
     return cls(**settings, pipeline=[], lazy_init=True)
 
 
-def _file_of(dataset: Any) -> str:
+def _find_file(dataset: Any) -> str:
     file = getattr(dataset, 'ann_file', '')
     return file if isinstance(file, str) else ''
 
@@ -64,13 +64,13 @@ def _file_of(dataset: Any) -> str:
 def _has_lines(dataset: Any) -> bool:
     """Return True if the annotations have one ``file label`` per line."""
     is_custom = any(base.__name__ == 'CustomDataset' for base in type(dataset).__mro__)
-    return is_custom and bool(_file_of(dataset)) and dataset.with_label
+    return is_custom and bool(_find_file(dataset)) and dataset.with_label
 
 
 def _read_lines(dataset: Any, faults: Faults) -> Iterator[Labelled]:
     from mmengine.fileio import list_from_file
 
-    file = _file_of(dataset)
+    file = _find_file(dataset)
     name = _relative(file, dataset.data_root)
     for number, line in enumerate(list_from_file(file), 1):
         image, blank, label = line.strip().rpartition(' ')

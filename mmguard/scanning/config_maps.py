@@ -162,7 +162,9 @@ def _leaves(
 
 
 def _reads_the_same(known: SplitSet, leaf: Mapping[str, Any], pipeline: List[Mapping[str, Any]]) -> bool:
-    return _strip_pipeline(known.config) == _strip_pipeline(leaf) and _loading(known.pipeline) == _loading(pipeline)
+    return _strip_pipeline(known.config) == _strip_pipeline(leaf) and _read_loading(known.pipeline) == _read_loading(
+        pipeline
+    )
 
 
 def _strip_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
@@ -177,7 +179,7 @@ class _Loading(NamedTuple):
     guard_map: Tuple[Tuple[int, int], ...]
 
 
-def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
+def _read_loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
     loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Tuple[Tuple[int, int], ...]
     for transform in pipeline:
         name = name_of(transform.get('type'))
@@ -205,7 +207,7 @@ class ConfigSource(MapSource):
         dataset = _build(split.config)
         named = dataset.metainfo.get('classes') or ()
         classes = [named] if isinstance(named, str) else list(named)
-        loading = _loading(split.pipeline)
+        loading = _read_loading(split.pipeline)
         # Keep only pairs of names: the rest of the listing would take ten times the memory.
         infos = [dataset.get_data_info(place) for place in range(len(dataset))]
         labelled = [place for place, info in enumerate(infos) if info.get('seg_map_path')]

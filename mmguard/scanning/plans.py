@@ -153,9 +153,9 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
     if in_data:
         raise CannotScan(f'{read.file}: {describe_misplaced(in_data)}')
     if read.framework == 'mmdet':
-        return _det_plan(read, today, options, facts)
+        return _plan_detection(read, today, options, facts)
     if read.framework == 'mmpretrain':
-        return _image_plan(read, options, facts)
+        return _plan_images(read, options, facts)
     plan = Plan([], facts, tree=read)
     pixels = from_options(options.num_classes, options.ignore_index, from_config(read)).pixels
     num_classes = None if pixels is None else pixels.num_classes
@@ -183,7 +183,7 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
     return plan
 
 
-def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
+def _plan_detection(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
     from mmguard.scanning.config_instances import datasets_of_config, scan_detection_config
 
     plan = Plan([], facts, tree=read)
@@ -197,7 +197,7 @@ def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: 
     return plan
 
 
-def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
+def _plan_images(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
     from mmguard.scanning.config_images import scan_image_labels
 
     plan = Plan([], facts, tree=read)

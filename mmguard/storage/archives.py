@@ -83,17 +83,17 @@ class Archive:
 
     def read(self, path: str, start: int, end: int) -> bytes:
         """Return the bytes of a member from start to end; fewer if it is shorter."""
-        with self._opened(path) as member:
+        with self._open_member(path) as member:
             member.seek(start)
             return member.read(end - start)
 
     def unpack(self, path: str, into: BinaryIO) -> None:
         """Write a member to an open file."""
-        with self._opened(path) as member:
+        with self._open_member(path) as member:
             shutil.copyfileobj(member, into)
 
     @contextmanager
-    def _opened(self, path: str) -> Iterator[IO[bytes]]:
+    def _open_member(self, path: str) -> Iterator[IO[bytes]]:
         found = self.look_at(path)
         if found is None or found.is_folder:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)

@@ -185,7 +185,7 @@ class Files:
         if found.is_folder:
             raise OSError(0, 'it is a folder')
         if found.size > LARGEST_FILE:
-            raise _too_large(path, LARGEST_FILE)
+            raise _build_too_large_error(path, LARGEST_FILE)
         if found.size <= _PART:
             return io.BytesIO(_data(self.content(path, found.stamp)))
         file = tempfile.TemporaryFile()  # noqa: SIM115  whoever asked closes it
@@ -225,11 +225,11 @@ class Files:
         if most is not None and not 0 <= size <= most:
             return self._part(path, 0, most) if size >= 0 else systems.read_bytes(path, 0, most)
         if size > LARGEST:
-            raise _too_large(path, LARGEST)
+            raise _build_too_large_error(path, LARGEST)
         # Read one byte more than expected, to detect a longer body.
         data = systems.read_bytes(path, 0, (LARGEST if size < 0 else size) + 1) if size else b''
         if len(data) > LARGEST:
-            raise _too_large(path, LARGEST)
+            raise _build_too_large_error(path, LARGEST)
         if 0 <= size != len(data):
             raise OSError(
                 errno.EIO, 'the number of received bytes differs from its size', f'{mask_secrets(path)} ({size:,})'
@@ -243,7 +243,7 @@ class Files:
         return data
 
 
-def _too_large(path: str, most: int) -> Refused:
+def _build_too_large_error(path: str, most: int) -> Refused:
     return Refused(errno.EFBIG, f'is larger than {most >> 20:,} MiB, and at a URL', mask_secrets(path))
 
 

@@ -37,7 +37,7 @@ def look_at(url: str) -> Object:
     check_followed(url)
     archive, inside = split_archive(url)
     if archive:
-        found = _archive(archive, os.getpid()).look_at(inside)
+        found = _open_archive(archive, os.getpid()).look_at(inside)
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
         return found
@@ -46,7 +46,7 @@ def look_at(url: str) -> Object:
         # HTTP only has files: a page that lists files is the closest to a folder.
         is_folder = str(head.get('Content-Type', '')).startswith('text/html')
         return Object(is_folder, size_of(head), None if is_folder else stamp_of(head))
-    info = ask(partial(_system_of(url).info, url), url)
+    info = ask(partial(_find_system(url).info, url), url)
     is_folder = info.get('type') == 'directory'
     return Object(is_folder, size_of(info), None if is_folder else stamp_of(info))
 
@@ -56,13 +56,13 @@ def list_folder(url: str) -> List[Entry]:
     check_followed(url)
     archive, inside = split_archive(url)
     if archive:
-        return _archive(archive, os.getpid()).entries(inside)
+        return _open_archive(archive, os.getpid()).entries(inside)
     if url.startswith(WEB):
         transfer = Transfer()
         links = ask(partial(list_links, url, transfer), url, transfer)
         listed = [Entry(name, is_folder) for name, is_folder in links]
     else:
-        listed = _list(url, ask(partial(_system_of(url).ls, url, detail=True), url, Transfer(LARGEST_PAGE)))
+        listed = _list(url, ask(partial(_find_system(url).ls, url, detail=True), url, Transfer(LARGEST_PAGE)))
     entries = {entry.name: entry for entry in listed if entry.name not in ('', '.', '..')}
     return [entries[name] for name in sorted(entries)]
 
@@ -83,11 +83,11 @@ def read_bytes(url: str, start: int, end: int) -> bytes:
     check_followed(url)
     archive, inside = split_archive(url)
     if archive:
-        return _archive(archive, os.getpid()).read(inside, start, end)
+        return _open_archive(archive, os.getpid()).read(inside, start, end)
     if url.startswith(WEB):
         transfer = Transfer()
         return ask(partial(read_web, url, start, end, transfer), url, transfer)
-    read = partial(_system_of(url).cat_file, url, start=start, end=end)
+    read = partial(_find_system(url).cat_file, url, start=start, end=end)
     content: bytes = ask(read, url, Transfer(end - start))
     return content[: end - start]
 
@@ -96,16 +96,16 @@ def unpack(url: str, into: BinaryIO) -> None:
     """Write a file of an archive to an open file."""
     check_followed(url)
     archive, inside = split_archive(url)
-    _archive(archive, os.getpid()).unpack(inside, into)
+    _open_archive(archive, os.getpid()).unpack(inside, into)
 
 
 def forget_archives() -> None:
     """Forget the open archives, which may have changed."""
-    _archive.cache_clear()
+    _open_archive.cache_clear()
 
 
 @lru_cache(maxsize=8)
-def _archive(archive: str, process: int) -> Archive:
+def _open_archive(archive: str, process: int) -> Archive:
     """Return an archive opened by this process: forked processes would share the file position."""
     place = archive.partition('://')[2][:-1]
     if place.startswith(WEB):
@@ -114,17 +114,17 @@ def _archive(archive: str, process: int) -> Archive:
         if not os.path.isfile(place):  # opening a pipe would wait forever
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place)
         return Archive(open(place, 'rb'), place)
-    system = _system_of(place)
+    system = _find_system(place)
     return ask(lambda: Archive(system.open(place, 'rb'), place), place, Transfer(LARGEST_DIRECTORY))
 
 
-def _system_of(url: str) -> Any:
+def _find_system(url: str) -> Any:
     scheme, _, rest = url.partition('://')
-    return _system(scheme, f'{scheme}://{rest.partition("/")[0]}', os.getpid())
+    return _open_system(scheme, f'{scheme}://{rest.partition("/")[0]}', os.getpid())
 
 
 @lru_cache(maxsize=64)
-def _system(scheme: str, base: str, process: int) -> Any:
+def _open_system(scheme: str, base: str, process: int) -> Any:
     """Return a bucket opened by this process: connections do not survive a fork."""
     package = _PACKAGES.get(scheme)
     if package is None:

@@ -42,7 +42,7 @@ def check_outputs(args: argparse.Namespace) -> None:
     given = [value for name, value in vars(args).items() if name not in (*_IS_OURS, 'out')]
     read = [path for value in given for path in (value if isinstance(value, list) else [value]) if _is_file(path)]
     for option, path in outputs.items():
-        why = _objection(path, option)
+        why = _find_objection(path, option)
         if not why and os.path.exists(path) and any(os.path.samefile(path, one) for one in read):
             why = 'is read by this command'
         if not why and list(map(os.path.realpath, outputs.values())).count(os.path.realpath(path)) > 1:
@@ -76,7 +76,7 @@ def _is_file(value: Any) -> bool:
         return False
 
 
-def _objection(path: str, option: str) -> str:
+def _find_objection(path: str, option: str) -> str:
     """Return the reason why a file must not be replaced; empty if it may be."""
     if not os.path.exists(path):
         return 'is a broken link' if os.path.islink(path) else ''

@@ -85,7 +85,7 @@ class Sample:
     @property
     def mixes(self) -> bool:
         """Return True if other images are mixed in."""
-        return _mixes(self.dataset)
+        return _is_mixing(self.dataset)
 
     @property
     def info(self) -> Dict[str, Any]:
@@ -107,7 +107,7 @@ class Samples:
 
     def __init__(self, dataset: Any) -> None:
         self._all: List[Sample] = []
-        for inner, size in _holders(dataset):
+        for inner, size in _find_pipeline_owners(dataset):
             self._all += [Sample(len(self._all) + index, inner, index) for index in range(size)]
         self._by_name: Dict[str, List[Tuple[str, Sample]]] = {}
 
@@ -149,15 +149,15 @@ class Samples:
                 self._by_name.setdefault(parts_of(path)[-1], []).append((path, sample))
 
 
-def _holders(dataset: Any) -> Iterator[Tuple[Any, int]]:
+def _find_pipeline_owners(dataset: Any) -> Iterator[Tuple[Any, int]]:
     """Yield the data sets that run pipelines inside wrappers (Repeat, Concat, ...), with their number of samples."""
-    if _mixes(dataset):
+    if _is_mixing(dataset):
         yield dataset, len(dataset.dataset)
     elif hasattr(dataset, 'datasets'):
         for inner in dataset.datasets:
-            yield from _holders(inner)
+            yield from _find_pipeline_owners(inner)
     elif hasattr(dataset, 'dataset'):
-        yield from _holders(dataset.dataset)
+        yield from _find_pipeline_owners(dataset.dataset)
     elif hasattr(dataset, 'prepare_data') and hasattr(dataset, 'get_data_info'):
         yield dataset, len(dataset)
     else:
@@ -167,13 +167,13 @@ def _holders(dataset: Any) -> Iterator[Tuple[Any, int]]:
         )
 
 
-def _mixes(dataset: Any) -> bool:
+def _is_mixing(dataset: Any) -> bool:
     """Return True if it is a MultiImageMixDataset."""
     return hasattr(dataset, 'pipeline_types') and hasattr(dataset, 'dataset')
 
 
 def _inside(dataset: Any) -> Any:
-    while _mixes(dataset):
+    while _is_mixing(dataset):
         dataset = dataset.dataset
     return dataset
 

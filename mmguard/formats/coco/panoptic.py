@@ -86,7 +86,7 @@ def _compare(one: Any, folder: str, size: Optional[np.ndarray], annotations: Ann
     if not os.path.isfile(path):
         return
     try:
-        ids = _ids_of(path)
+        ids = _read_ids(path)
     except _NoColourError as error:
         faults.add('a panoptic PNG does not have three channels of 8 bits', f'{one.file_name}: {error}')
         return
@@ -124,7 +124,7 @@ class _NoColourError(Exception):
     pass
 
 
-def _ids_of(path: str) -> np.ndarray:
+def _read_ids(path: str) -> np.ndarray:
     from PIL import Image
 
     with open_regular(path) as file:

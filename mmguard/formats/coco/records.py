@@ -222,9 +222,9 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
         objects = [segment for segment in segments or () if isinstance(segment, dict)]
         if len(objects) < len(segments or ()):
             faults.add('segments_info holds something that is not an object', where)
-        values = _usable(record, ('image_id', 'ignore', *(() if segments else _OF_SEGMENT)), where, faults)
+        values = _select_usable(record, ('image_id', 'ignore', *(() if segments else _OF_SEGMENT)), where, faults)
         if segments is not None:
-            values['segments_info'] = [Segment(**_usable(one, _OF_SEGMENT, where, faults)) for one in objects]
+            values['segments_info'] = [Segment(**_select_usable(one, _OF_SEGMENT, where, faults)) for one in objects]
         if isinstance(record.get('file_name'), str):
             values['file_name'] = record['file_name']
         found[number] = MaskedAnnotation(**values, segmentation=check_mask(record.get('segmentation')))
@@ -239,7 +239,7 @@ def read_images(records: Sequence[Any], first: int, faults: Faults, source: str)
         if not isinstance(record, dict):
             faults.add('an image is not an object', f'{where} is {shorten(record)}')
             continue
-        found.append(Image(**_usable(record, ('file_name', 'coco_url', 'id', 'height', 'width'), where, faults)))
+        found.append(Image(**_select_usable(record, ('file_name', 'coco_url', 'id', 'height', 'width'), where, faults)))
         for key in ('file_name', 'coco_url'):
             name = getattr(found[-1], key)
             if not is_writable(name):
@@ -249,7 +249,7 @@ def read_images(records: Sequence[Any], first: int, faults: Faults, source: str)
     return found
 
 
-def _usable(record: Dict[str, Any], keys: Sequence[str], where: str, faults: Faults) -> Dict[str, Any]:
+def _select_usable(record: Dict[str, Any], keys: Sequence[str], where: str, faults: Faults) -> Dict[str, Any]:
     """Return the values of a record that its type accepts; record a fault for each other value."""
     found = {}
     for key in keys:

@@ -106,7 +106,11 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
     if not isinstance(record, dict):
         faults.add('a shape is not an object', f'{where} is {shorten(record)}')
         return None
-    label, kind, group = _label_of(record.get('label'), where, faults), record.get('shape_type'), record.get('group_id')
+    label, kind, group = (
+        _read_label(record.get('label'), where, faults),
+        record.get('shape_type'),
+        record.get('group_id'),
+    )
     kind = 'polygon' if kind is None else kind
     if label is None:
         return None
@@ -116,7 +120,7 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
     if group is not None and type(group) not in (int, str):
         faults.add('group_id is neither a number nor a string', f'{where}: {shorten(group)}')
         group = None
-    points = _points_of(record.get('points'), where, faults)
+    points = _read_points(record.get('points'), where, faults)
     if points is None:
         return None
     fault = _fault_of(kind, points, record.get('mask'))
@@ -178,7 +182,7 @@ def _read_json(path: str, source: str, faults: Faults) -> Optional[Tuple[Any]]:
     return None
 
 
-def _label_of(value: Any, where: str, faults: Faults) -> Optional[str]:
+def _read_label(value: Any, where: str, faults: Faults) -> Optional[str]:
     """Return the label of a shape; ``None``, with a fault recorded, if it has none."""
     if value is None or (isinstance(value, str) and not value.strip()):
         faults.add('a shape has no label', where)
@@ -189,17 +193,17 @@ def _label_of(value: Any, where: str, faults: Faults) -> Optional[str]:
     return value
 
 
-def _points_of(value: Any, where: str, faults: Faults) -> Optional[Points]:
+def _read_points(value: Any, where: str, faults: Faults) -> Optional[Points]:
     """Return pairs of finite numbers; ``None``, with a fault recorded, for anything else."""
     pairs = value if isinstance(value, list) else [None]
-    points = [point for point in map(_point_of, pairs) if point is not None]
+    points = [point for point in map(_read_point, pairs) if point is not None]
     if len(points) == len(pairs):
         return points
     faults.add('points of a shape are not pairs of finite numbers', f'{where}: {shorten(value)}')
     return None
 
 
-def _point_of(pair: Any) -> Optional[Tuple[float, float]]:
+def _read_point(pair: Any) -> Optional[Tuple[float, float]]:
     if not isinstance(pair, list) or len(pair) != 2 or any(type(one) not in (int, float) for one in pair):
         return None
     try:

@@ -84,10 +84,10 @@ class FolderSource(MapSource):
             if folder is not None and not FILES.exists(folder):
                 raise FileNotFoundError(f'{folder} does not exist: name a folder of label maps, or of their images')
         self.images = None if images is None else absolute(images)
-        self.suffix = self._chosen_suffix() if suffix is None else suffix
+        self.suffix = self._choose_suffix() if suffix is None else suffix
         self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_arrays_alone()
 
-    def _chosen_suffix(self) -> str:
+    def _choose_suffix(self) -> str:
         for _folder, names, _stamps in self._folders(quiet=True):
             for ending in TRAINED_ENDINGS:
                 chosen = [name for name in names if name.endswith(ending)]
@@ -174,7 +174,7 @@ class FolderSource(MapSource):
                 for name in partners.list_unlabelled():
                     self.noticed.missing_labels.add(os.path.join(images, name))
         if self.images is not None:
-            self._notice_folders_without_labels(self.images, visited)
+            self._note_folders_without_labels(self.images, visited)
 
     def sample(self) -> List[str]:
         files = (
@@ -182,7 +182,7 @@ class FolderSource(MapSource):
         )
         return list(islice(files, SAMPLE))
 
-    def _notice_folders_without_labels(self, images: str, visited: Set[str]) -> None:
+    def _note_folders_without_labels(self, images: str, visited: Set[str]) -> None:
         for folder, names, _stamps in walk(images, lambda folder, error: None):
             if folder not in visited:
                 for name in filter(is_image_name, names):

@@ -101,7 +101,7 @@ class MapRecord:
             for key in set(_TYPES).intersection(words):
                 words[key] = decode(_TYPES[key], words[key])
             for key in _PAIRS.intersection(words):
-                words[key] = _pair_of(words[key])
+                words[key] = _parse_pair(words[key])
             record = cls(**words)
         except (TypeError, AttributeError, ValueError, RecursionError) as error:
             raise ValueError(f'not a record of a label map: {line[:80]!r}') from error
@@ -110,7 +110,7 @@ class MapRecord:
         return record
 
 
-def _pair_of(value: Any) -> Tuple[int, int]:
+def _parse_pair(value: Any) -> Tuple[int, int]:
     if not isinstance(value, list) or [type(number) for number in value] != [int, int]:
         raise ValueError(f'{value!r:.80} is not a pair of integers')
     return value[0], value[1]

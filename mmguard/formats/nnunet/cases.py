@@ -60,7 +60,7 @@ def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
     try:
-        return isinstance(image, str) and os.path.isfile(_absolute(root, image))
+        return isinstance(image, str) and os.path.isfile(_make_absolute(root, image))
     except OutsideError:
         return False
 
@@ -75,26 +75,26 @@ def _list_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Lis
             spec.add(KEYS, f'dataset["{case}"] must be {{"images": [...], "label": ...}}')
             continue
         try:
-            places = [_absolute(root, image) for image in images]
-            item = CaseItem(_absolute(root, label), case, tuple(filter(os.path.isfile, places)))
+            places = [_make_absolute(root, image) for image in images]
+            item = CaseItem(_make_absolute(root, label), case, tuple(filter(os.path.isfile, places)))
         except OutsideError as error:
             spec.add(KEYS, f'dataset["{case}"]: {error}')
             continue
         for place in places:
             if not os.path.isfile(place):
-                listing.faults.append((NO_IMAGE, CaseFault(case, _relative(root, place), 'listed, but missing')))
+                listing.faults.append((NO_IMAGE, CaseFault(case, _make_relative(root, place), 'listed, but missing')))
         listing.cases.append(_check_label(root, item, listing))
     return listing
 
 
-def _absolute(root: str, path: str) -> str:
+def _make_absolute(root: str, path: str) -> str:
     # An absolute path replaces everything before it.
     path = os.path.expandvars(path)  # same as nnU-Net
     check_name(path)
     return os.path.abspath(os.path.join(root, path))
 
 
-def _relative(root: str, path: str) -> str:
+def _make_relative(root: str, path: str) -> str:
     inside = path.startswith(root.rstrip(os.sep) + os.sep)
     return os.path.relpath(path, root) if inside else path
 
@@ -103,7 +103,7 @@ def _check_label(root: str, item: CaseItem, listing: Listing) -> CaseItem:
     if os.path.isfile(item.path):
         return item
     detail = 'the image has no label file' if item.images else 'listed, but missing'
-    listing.faults.append((NO_LABEL, CaseFault(item.case, _relative(root, item.path), detail)))
+    listing.faults.append((NO_LABEL, CaseFault(item.case, _make_relative(root, item.path), detail)))
     return item._replace(has_label=False)
 
 
@@ -170,7 +170,7 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
             listing.faults.append((NO_IMAGE, CaseFault(case, f'labelsTr/{name}', detail)))
             listing.cases.append(CaseItem(os.path.join(root, 'labelsTr', name), case, ()))
     listing.found = len(counted)
-    _tell_strangers(listing, strangers, spec)
+    _report_ignored_files(listing, strangers, spec)
     return listing
 
 
@@ -181,7 +181,7 @@ def _tell_channels(listing: Listing, case: str, channels: Mapping[int, str], spe
         listing.faults.append((CHANNELS, CaseFault(case, file, 'this channel is missing')))
 
 
-def _tell_strangers(listing: Listing, names: List[str], spec: DatasetSpec) -> None:
+def _report_ignored_files(listing: Listing, names: List[str], spec: DatasetSpec) -> None:
     """Report files that nnU-Net ignores."""
     for name in names:
         stem = os.path.basename(name)

@@ -175,7 +175,7 @@ class CaseSource(Source):
                 on_files(1)
 
         _import_decoders(self.reader)
-        for result in mapper(split_into_chunks(unknown(), self._cases_per_task), settings):
+        for result in mapper(split_into_chunks(unknown(), self._choose_cases_per_task), settings):
             if journal is not None:
                 journal.append(result.lines)
             for line in result.lines:
@@ -202,7 +202,7 @@ class CaseSource(Source):
             summary.add(relabel(record, **changes))
         return summary.to_facts(self.listing, self.reader)
 
-    def _cases_per_task(self) -> int:
+    def _choose_cases_per_task(self) -> int:
         # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
         return _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
 

@@ -64,7 +64,7 @@ def parse_xml(text: bytes) -> ET.Element:
         count += 1
         if count > _MOST_ELEMENTS:
             raise XmlFault(f'has more than {_MOST_ELEMENTS:,} elements')
-        builder.start(_qualify(tag), {_qualify(key): value for key, value in attributes.items()})
+        builder.start(_convert_name(tag), {_convert_name(key): value for key, value in attributes.items()})
 
     def stop(*_: Any) -> None:
         raise XmlFault('declares an XML entity: not read, it may be hostile')
@@ -72,7 +72,7 @@ def parse_xml(text: bytes) -> ET.Element:
     parser = expat.ParserCreate(namespace_separator='}')
     parser.buffer_text = True
     parser.StartElementHandler = start
-    parser.EndElementHandler = lambda tag: builder.end(_qualify(tag))  # type: ignore[assignment]
+    parser.EndElementHandler = lambda tag: builder.end(_convert_name(tag))  # type: ignore[assignment]
     parser.CharacterDataHandler = builder.data
     parser.EntityDeclHandler = stop
     try:
@@ -86,7 +86,7 @@ def parse_xml(text: bytes) -> ET.Element:
     return builder.close()
 
 
-def _qualify(tag: str) -> str:
+def _convert_name(tag: str) -> str:
     """Return a name as ElementTree writes it: ``{namespace}tag``."""
     return '{' + tag if '}' in tag else tag
 

@@ -33,7 +33,7 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
     """
     root = _read(data)
     counts: Counter = Counter()
-    width, height = (_side(root.findtext(f'size/{side}')) for side in ('width', 'height'))
+    width, height = (_read_side(root.findtext(f'size/{side}')) for side in ('width', 'height'))
     objects = root.findall('object')
     for item in objects:
         _change(item, width, height, options, counts)
@@ -102,7 +102,7 @@ def _read(data: bytes) -> ET.Element:
     return root
 
 
-def _side(text: Optional[str]) -> float:
+def _read_side(text: Optional[str]) -> float:
     """Return a side of the image; infinite if the file does not give it."""
     found = number(text)
     return _INF if found is None or found <= 0 else found

@@ -102,7 +102,7 @@ def read_data_yaml(path: str) -> Declared:
     said.faults += [f'the name {shorten(name)} is that of several classes' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]
     said.faults += [f'it names no {split}, which ultralytics requires' for split in missing]
-    said.kpt_shape = _keypoints(data, said)
+    said.kpt_shape = _read_keypoints(data, said)
     for split in SPLITS:
         paths = data.get(split)
         listed = paths if isinstance(paths, list) else [paths] if paths else []
@@ -151,7 +151,7 @@ def _names(written: Any) -> Tuple[List[str], str]:
     return [by_id[number] for number in range(len(by_id))], ''
 
 
-def _keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, int]]:
+def _read_keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, int]]:
     shape, flips = data.get('kpt_shape'), data.get('flip_idx')
     if shape is None:
         return None

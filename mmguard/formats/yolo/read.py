@@ -77,9 +77,9 @@ def scan_texts(
         looked = sorted({label_folder(os.path.dirname(image)) for image in listing.bare})
         places = f'; ultralytics looks for them in {named([found.short(at) for at in looked], 3)}' if looked else ''
         raise ValueError(f'nothing was read: {counts}{places}')
-    facts = _facts(found, columns, declared, num_classes)
+    facts = _compute_facts(found, columns, declared, num_classes)
     assert facts.annotations is not None
-    facts.annotations.yolo = _about_rows(found, columns, declared, facts)
+    facts.annotations.yolo = _describe_rows(found, columns, declared, facts)
     facts.annotations.yolo.original = find_original(listing.texts, columns, declared.names, declared.root or root)
     for what, one in sorted(found.faults.items()):
         for number, of_image in one.first:
@@ -156,7 +156,7 @@ def _describe_row(row: np.ndarray) -> str:
     return f'class {int(row[2])}, {corners}'
 
 
-def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: Optional[int]) -> LabelFacts:
+def _compute_facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: Optional[int]) -> LabelFacts:
     """Return the facts that all annotation formats share."""
     label = columns[:, 2].astype(np.int64)
     classes = num_classes or declared.num_classes
@@ -210,13 +210,13 @@ def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: 
     return facts
 
 
-def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: LabelFacts) -> YoloFacts:
+def _describe_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: LabelFacts) -> YoloFacts:
     """Return the facts specific to YOLO labels."""
     listing = found.listing
     widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
     boxes = widths == BOX
     refused = sum(one.count for one in found.refused.values())
-    about = YoloFacts(_task_of(widths, declared), len(columns) + refused, declared.kpt_shape)
+    about = YoloFacts(_find_task(widths, declared), len(columns) + refused, declared.kpt_shape)
     about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
     left, top, right, bottom = columns[:, 3:7].T
     about.turned = int((((flags & IS_BEYOND) > 0) & ((right < left) | (bottom < top))).sum())
@@ -263,7 +263,7 @@ def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: L
     return about
 
 
-def _task_of(widths: np.ndarray, declared: Declared) -> str:
+def _find_task(widths: np.ndarray, declared: Declared) -> str:
     """Return the task of most rows."""
     if declared.kpt_shape is not None:
         return yolo.KEYPOINTS

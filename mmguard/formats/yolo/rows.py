@@ -156,7 +156,7 @@ _LARGEST = 64 << 20
 def image_faults(paths: Sequence[str]) -> Iterator[str]:
     """Yield the fault of each image; images are all remote or all local, and the next remote ones are prefetched."""
     if paths and FILES.is_far(paths[0]):
-        return ahead(partial(_far_fault, path) for path in paths)
+        return ahead(partial(_find_remote_fault, path) for path in paths)
     return map(image_fault, paths)
 
 
@@ -167,16 +167,16 @@ def image_fault(path: str) -> str:
     """
     try:
         with open_regular(path) as file:
-            side = _side_of_jpeg(file)
+            side = _read_side_of_jpeg(file)
             if side is not None:
                 file.seek(-2, os.SEEK_END)
                 return TOO_SMALL if side < SMALLEST else '' if file.read(2) == _END else NO_END
     except (OSError, ValueError) as error:
         return f'cannot be opened: {getattr(error, "strerror", None) or error}'
-    return _fault_by_pillow(path) if importlib.util.find_spec('PIL') is not None else ''
+    return _find_fault_with_pillow(path) if importlib.util.find_spec('PIL') is not None else ''
 
 
-def _side_of_jpeg(file: BinaryIO) -> Optional[int]:
+def _read_side_of_jpeg(file: BinaryIO) -> Optional[int]:
     """Return the shorter side from the header; ``None`` if the header is invalid or not of a JPEG."""
     if file.read(2) != _START:
         return None
@@ -191,30 +191,30 @@ def _side_of_jpeg(file: BinaryIO) -> Optional[int]:
     return None
 
 
-def _far_fault(path: str) -> str:
+def _find_remote_fault(path: str) -> str:
     """Return :func:`image_fault` of a remote image from its beginning and, for a JPEG, its end."""
     content = FILES.content(path, most=HEAD)
     try:
         if content.error is not None:
             raise content.error
         size = len(content.data) if content.stamp is None else content.stamp[0]
-        side = _side_of_jpeg(io.BytesIO(content.data))
+        side = _read_side_of_jpeg(io.BytesIO(content.data))
         if side is not None:
             end = content.data[-2:] if size <= len(content.data) else FILES.end_of(path, size, len(_END))
             return TOO_SMALL if side < SMALLEST else '' if end == _END else NO_END
         if importlib.util.find_spec('PIL') is None:
             return ''
         if size > len(content.data):
-            why = _fault_by_pillow(io.BytesIO(content.data), whole=False)
+            why = _find_fault_with_pillow(io.BytesIO(content.data), whole=False)
             if why != _DAMAGED:
                 return why
             content = FILES.content(path, content.stamp)  # the size of a TIFF may be at its end
-        return _fault_by_pillow(io.BytesIO(content.data))
+        return _find_fault_with_pillow(io.BytesIO(content.data))
     except (OSError, ValueError) as error:
         return f'cannot be opened: {getattr(error, "strerror", None) or error}'
 
 
-def _fault_by_pillow(file: Union[str, BinaryIO], whole: bool = True) -> str:
+def _find_fault_with_pillow(file: Union[str, BinaryIO], whole: bool = True) -> str:
     from PIL import Image
 
     try:

@@ -41,8 +41,8 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
     if target.lower().endswith('.txt') and not is_folder:
         raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
     sets = yolo_sets(target)
-    root = target if is_folder else _root_of(sets[0], os.path.dirname(target) or os.curdir)
-    texts = _texts_of(sets, target, root)
+    root = target if is_folder else _find_root(sets[0], os.path.dirname(target) or os.curdir)
+    texts = _list_texts(sets, target, root)
     if not texts:
         raise CannotCorrect(f'{target} leads to no label file')
     kpt_shape = sets[0].declared.kpt_shape
@@ -60,13 +60,13 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
     return LabelFiles(files, correct, frozenset({*places} - own), of_copies=frozenset(own - texts))
 
 
-def _root_of(one: YoloSet, folder: str) -> str:
+def _find_root(one: YoloSet, folder: str) -> str:
     """Return the folder that ``path`` names if it is inside that of the data.yaml: copies have no ``path``."""
     inside = one.declared.root.startswith(os.path.join(absolute(folder), ''))
     return one.declared.root if inside else folder
 
 
-def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
+def _list_texts(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
     """Return the label files, relative to a folder."""
     texts: Set[str] = set()
     folder = os.path.join(absolute(root), '')

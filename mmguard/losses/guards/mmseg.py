@@ -92,7 +92,7 @@ class FocalGuard(LossGuard):
                 weight = keep
             else:  # one per element, or one per element and class
                 weight = keep.unsqueeze(1) * weight if weight.dim() == 2 else keep * weight.flatten()
-            target = _one_hot_classes(pred, mark(sanitized, num_classes))
+            target = _encode_one_hot(pred, mark(sanitized, num_classes))
             loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
         if reduction == 'mean' and avg_factor is None:
             seen, skipped, _ = sanitized.counts.unbind()
@@ -100,7 +100,7 @@ class FocalGuard(LossGuard):
         return loss
 
 
-def _one_hot_classes(pred: Tensor, target: Tensor) -> Tensor:
+def _encode_one_hot(pred: Tensor, target: Tensor) -> Tensor:
     channels = pred.shape[1]
     if channels == 1:
         return (target == 1).unsqueeze(1).to(pred.dtype)

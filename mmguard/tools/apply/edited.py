@@ -107,7 +107,7 @@ def _apply_edit(done: Edited, offer: Offer, found_in: Dict[str, Any], verifier: 
     """Apply an edit in the tree that it was found in, or record that it breaks the program."""
     finding, edit = offer.finding, offer.edit
     tree = merge(found_in, done.tree, change_data(found_in, edit.config))
-    left = _remaining(tree, finding)
+    left = _find_remaining(tree, finding)
     if left:
         raise CannotRun(f'[{edit.number}] {edit.title} leaves {finding.code} at {", ".join(left)}; nothing was written')
     verdicts = done.verdicts
@@ -120,7 +120,7 @@ def _apply_edit(done: Edited, offer: Offer, found_in: Dict[str, Any], verifier: 
     return done._replace(tree=tree, changed=[*done.changed, line], codes=[*done.codes, finding.code], verdicts=verdicts)
 
 
-def _remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
+def _find_remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
     """Return the places where the rules still find it."""
     again = diagnose(config=ReadConfig(name_types(tree)))
     same = [other for other in again if other.code == finding.code]
@@ -130,7 +130,7 @@ def _remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
 def _apply_all_safe(done: Edited, verifier: Verifier) -> Edited:
     """Apply safe edits one after another: each may change the place of the next."""
     while True:
-        offers = _safe(_find_check_edits(ReadConfig(name_types(done.tree))))
+        offers = _select_safe(_find_check_edits(ReadConfig(name_types(done.tree))))
         safe = [offer for offer in offers if offer.edit.config not in done.broken]
         if not safe:
             return done
@@ -142,7 +142,7 @@ def _apply_all_safe_of_scan(
 ) -> Edited:
     """Return the safe edits that hold together, checked with the labels."""
     chosen = list(chosen)
-    for offer in _safe(offers):
+    for offer in _select_safe(offers):
         if offer.is_of_one_of(chosen):
             continue
         against = objection([*chosen, offer])
@@ -154,6 +154,6 @@ def _apply_all_safe_of_scan(
     return done
 
 
-def _safe(offers: Sequence[Offer]) -> List[Offer]:
+def _select_safe(offers: Sequence[Offer]) -> List[Offer]:
     """Return the first edit of each finding that asks nothing and does not change label files."""
     return first_safe([offer for offer in offers if offer.edit.config and not offer.edit.files])

@@ -48,7 +48,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     if fatal:
         raise TypeError(describe_misplaced(fatal))
     spaces = from_config(read)
-    left = [*read.unknown_framework(), *_disagreements(spaces)]
+    left = [*read.unknown_framework(), *_describe_disagreements(spaces)]
     in_losses = guard_losses(tree)
     in_points = guard_point_classes(tree, spaces)
     in_pipelines = guard_pipelines(tree, spaces)
@@ -60,7 +60,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     return Guarded(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
 
 
-def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
+def _describe_disagreements(spaces: LabelSpaces) -> Iterator[str]:
     for kind, space in spaces.to_dict().items():
         heads = spaces.find_disagreeing(kind)
         if heads:
@@ -160,7 +160,7 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
     if not selection.is_wrapped:
         return Verdict(None, selection.reason)
     config = _guard_loss(loss, selection.framework)
-    refusal = _refusal(config, scope)
+    refusal = _find_refusal(config, scope)
     return Verdict(None, refusal) if refusal else Verdict(config)
 
 
@@ -180,7 +180,7 @@ def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     return named
 
 
-def _refusal(config: Dict[str, Any], scope: str) -> str:
+def _find_refusal(config: Dict[str, Any], scope: str) -> str:
     """Return the reason why a wrapped loss cannot be built; empty if it can."""
     import torch
     from mmengine.registry import MODELS
@@ -273,9 +273,9 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     """Guard the losses of a tree in place. Return descriptions of what was changed and what was not."""
     changed, left = [], []
     for path, loss in list(losses_in(tree)):
-        if _value_at(tree, path) is not loss:
+        if _get_value(tree, path) is not loss:
             continue  # it was guarded with the loss around it
-        reason = _reason_of_head(tree, path, loss)
+        reason = _find_reason_of_head(tree, path, loss)
         verdict = Verdict(None, reason) if reason else judge(loss, scope_at(tree, path[:-1]))
         if verdict.config is not None:
             set_at(tree, path, verdict.config)
@@ -285,7 +285,7 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     for path, name, default in list(find_default_losses(tree)):
         scope = scope_at(tree, path)
         spelled = copy.deepcopy(default)
-        node = _value_at(tree, path)
+        node = _get_value(tree, path)
         if not is_text(node['type']):
             cls = class_of(spelled['type'], 'MODELS', scope)
             if cls is None:
@@ -302,9 +302,9 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     return changed, [*left, *heads_without_loss(tree)]
 
 
-def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
+def _find_reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
     """Return why the calling head prevents guarding a loss; empty if it does not."""
-    head = _value_at(tree, path[:-1])
+    head = _get_value(tree, path[:-1])
     cls = class_of(head.get('type'), 'MODELS', scope_at(tree, path[:-1])) if isinstance(head, dict) else None
     for base in getattr(cls, '__mro__', ()):
         if base.__name__ in NOT_GUARDED:
@@ -318,7 +318,7 @@ def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> s
     return ''
 
 
-def _value_at(tree: Any, path: Path) -> Any:
+def _get_value(tree: Any, path: Path) -> Any:
     for key in path:
         if isinstance(tree, dict) and key not in tree:
             return None

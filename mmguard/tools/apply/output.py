@@ -63,7 +63,7 @@ def config_text(
     ``old`` is the loaded original; ``what`` describes the change, for the first line.
     """
     for base in () if has_lazy_types(tree) else bases_for(source, out):
-        text = _inheriting(base, old, tree, out, guards=_GUARDED in what)
+        text = _write_inheriting(base, old, tree, out, guards=_GUARDED in what)
         if text is not None:
             return _HEADER.format(version=version, source=base if isinstance(base, str) else source, what=what) + text
     plain = name_types(tree)
@@ -80,7 +80,7 @@ def config_text(
     return _HEADER.format(version=version, source=source, what=what) + text
 
 
-def _inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path, guards: bool) -> Optional[str]:
+def _write_inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path, guards: bool) -> Optional[str]:
     try:
         text = overlay_text(base, remove_scopes(old), remove_scopes(tree), guards)
         with _written(text, out) as path:
@@ -125,7 +125,7 @@ def diff_configs(old: Dict[str, Any], new: Dict[str, Any], old_name: str, new_na
 def _lines(tree: Dict[str, Any]) -> List[str]:
     lines: List[str] = []
     for key, value in remove_scopes(tree).items():
-        lines += _spread(f'{key} = ', source_of(map_leaves(value, _describe_change)), 0, ends='').split('\n')
+        lines += _spread_arguments(f'{key} = ', source_of(map_leaves(value, _describe_change)), 0, ends='').split('\n')
     return lines
 
 
@@ -138,7 +138,7 @@ def _describe_change(leaf: Any) -> Any:
         return Code(repr(leaf))
 
 
-def _spread(prefix: str, source: Source, indent: int, ends: str) -> str:
+def _spread_arguments(prefix: str, source: Source, indent: int, ends: str) -> str:
     """Put each argument of a nested dict on its own line, so that a diff shows only changed arguments."""
     nested = isinstance(source, Items) and any(isinstance(part, Items) and part.parts for _, part in source.parts)
     line = ' ' * indent + prefix + one_line(source) + ends
@@ -146,7 +146,7 @@ def _spread(prefix: str, source: Source, indent: int, ends: str) -> str:
         return line
     if not nested:
         return ' ' * indent + prefix + layout(source, indent + len(prefix), indent) + ends
-    parts = [_spread(key, part, indent + 4, ',') for key, part in source.parts]
+    parts = [_spread_arguments(key, part, indent + 4, ',') for key, part in source.parts]
     closing = ' ' * indent + source.closing.lstrip(',') + ends
     return '\n'.join([' ' * indent + prefix + source.opening, *parts, closing])
 

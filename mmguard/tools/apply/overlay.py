@@ -91,7 +91,7 @@ class _Difference:
         matcher = SequenceMatcher(None, [repr(v) for v in old], [repr(v) for v in new], autojunk=False)
         for kind, a, b, c, d in matcher.get_opcodes():
             if kind == 'equal':
-                parts.append(_slice_source(reference(path), a, b, len(old)))
+                parts.append(_build_slice_source(reference(path), a, b, len(old)))
                 continue
             for number in range(c, d):
                 # Items that were changed in place keep their order; the rest are new.
@@ -102,7 +102,7 @@ class _Difference:
         return Items('[', parts, ']')
 
 
-def _slice_source(name: str, start: int, end: int, length: int) -> Tuple[str, Source]:
+def _build_slice_source(name: str, start: int, end: int, length: int) -> Tuple[str, Source]:
     """Return the items of a list from ``start`` to ``end``."""
     if (start, end) == (0, length):
         return '*', Code(name)

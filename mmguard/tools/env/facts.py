@@ -111,7 +111,7 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
                 facts.versions[name] = version
         if folder_of(module) is None:
             facts.missing.append(module)
-    facts.torch_cuda = _torch_cuda()
+    facts.torch_cuda = _find_torch_cuda()
     _ask_driver(facts)
     mmcv = folder_of('mmcv')
     if mmcv is not None:
@@ -141,7 +141,7 @@ def _text(folder: Optional[Path], name: str) -> str:
         return ''
 
 
-def _torch_cuda() -> Optional[str]:
+def _find_torch_cuda() -> Optional[str]:
     found = re.search(r"^cuda\b[^=\n]*=\s*'([\d.]+)'", _text(folder_of('torch'), 'version.py'), re.MULTILINE)
     return found.group(1) if found else None
 
@@ -266,7 +266,7 @@ def _lines(environment: EnvironmentFacts) -> Iterator[Line]:
         yield Line('CUDA', _describe_cuda(environment))
     for name, versions in environment.tried.items():
         if environment.version(name):
-            yield Line(f'mmguard with {name}', _among(environment.version(name), versions))
+            yield Line(f'mmguard with {name}', _find_among(environment.version(name), versions))
 
 
 def _describe_cuda(environment: EnvironmentFacts) -> str:
@@ -295,7 +295,7 @@ def _package(module: str, environment: EnvironmentFacts) -> str:
     return f'not installed{"" if module in _NEEDED else "; needed only if you train with it"}'
 
 
-def _among(version: str, versions: Sequence[str]) -> str:
+def _find_among(version: str, versions: Sequence[str]) -> str:
     key = version_key(version)
     if any(version_key(one) == key for one in versions):
         return f'{version} was tried'

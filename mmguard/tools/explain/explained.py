@@ -147,7 +147,9 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
     judged = _judge(log)
     if not judged:
         return None
-    order = sorted(range(len(judged)), key=lambda place: (_stage(*judged[place]), _rank(log, judged[place][0]), place))
+    order = sorted(
+        range(len(judged)), key=lambda place: (_get_stage(*judged[place]), _rank(log, judged[place][0]), place)
+    )
     (trouble, raised, signature), *others = (judged[place] for place in order)
     found = Explanation(trouble, raised, signature, others=others)
     said = [one.message for _, one, _ in judged[:_RANKS]]
@@ -305,7 +307,7 @@ def _find_in_few_lines(lines: Sequence[str]) -> Optional[Trouble]:
     return Trouble(1, '', [raised]) if signature_of(raised) is not None else None
 
 
-def _stage(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> float:
+def _get_stage(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> float:
     if signature is not None:
         # A loss of NaN does not end a training; it explains an error that comes later.
         return signature.stage + (0.5 if signature.code == 'MG442' else 0)

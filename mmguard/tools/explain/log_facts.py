@@ -138,12 +138,16 @@ def find_facts(
     ``names`` are texts that may name a framework; ``num_classes`` is the value of the option.
     """
     facts = [Piece(line, text, text) for _, line, text in lines.found]
-    facts += _facts_of_classes(lines, pieces, num_classes)
+    facts += _find_facts_of_classes(lines, pieces, num_classes)
     facts += [Piece(line, text, 'fact: mmguard is imported') for kind, line, text in lines.found if kind == 'imported']
-    facts += _facts_of_progress(before)
-    facts += [fact for fact in (_fact_of_losses(pieces), _fact_of_shapes(pieces), _fact_of_range(pieces)) if fact]
+    facts += _find_facts_of_progress(before)
+    facts += [
+        fact
+        for fact in (_find_fact_of_losses(pieces), _find_fact_of_shapes(pieces), _find_fact_of_range(pieces))
+        if fact
+    ]
     framework = find_framework([*(piece.text for piece in pieces), *names])
-    facts += _facts_of_kind([*pieces, *(Piece(line, text, text) for line, text in before)], framework)
+    facts += _find_facts_of_kind([*pieces, *(Piece(line, text, text) for line, text in before)], framework)
     return Facts(facts, framework)
 
 
@@ -169,7 +173,7 @@ def find_ending(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
     return None
 
 
-def _facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Optional[int]) -> Iterator[Piece]:
+def _find_facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Optional[int]) -> Iterator[Piece]:
     value = next((found for found in (_VALUE.search(piece.searched) for piece in pieces[:4]) if found), None)
     number = int(value.group(1)) if value else None
     own = [(piece.line, piece.text) for piece in pieces[:4]]
@@ -191,7 +195,7 @@ def _facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Optional
             yield Piece(line, text, f'fact: value {relation} num_classes')
 
 
-def _facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
+def _find_facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
     near = [(line, text) for line, text in before if text.strip()][-4:]
     for line, text in reversed(near):
         if _VALIDATION.search(text) and not re.search(r'[Tt]rain', text):
@@ -213,7 +217,7 @@ def _facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
         yield Piece(losses[-1][1], losses[-1][2].strip(), 'fact: the loss fell')
 
 
-def _facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Piece]:
+def _find_facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Piece]:
     shown = {'ultralytics': 'boxes', 'mmseg': 'segmentation', 'nnunet': 'segmentation'}.get(framework)
     kinds = {'boxes': _BOXES, 'segmentation': _MAPS, 'in a loss': _LOSS_FILE, 'identities': _IDENTITIES}
     found = {kind: next((one for one in pieces if words.search(one.searched)), None) for kind, words in kinds.items()}
@@ -224,7 +228,7 @@ def _facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Piece]:
     yield from (Piece(one.line, one.text, f'fact: {kind}') for kind, one in found.items() if one)
 
 
-def _fact_of_range(pieces: Sequence[Piece]) -> Optional[Piece]:
+def _find_fact_of_range(pieces: Sequence[Piece]) -> Optional[Piece]:
     for piece in pieces[:4]:
         found = _RANGE.search(piece.searched)
         if found:
@@ -238,7 +242,7 @@ def _fact_of_range(pieces: Sequence[Piece]) -> Optional[Piece]:
     return None
 
 
-def _fact_of_losses(pieces: Sequence[Piece]) -> Optional[Piece]:
+def _find_fact_of_losses(pieces: Sequence[Piece]) -> Optional[Piece]:
     for piece in sorted(pieces, key=lambda piece: piece.line):
         table = _TABLE.search(piece.searched)
         parts = [(name, value) for name, value in _PART.findall(piece.searched) if name not in ('loss', 'total_loss')]
@@ -250,7 +254,7 @@ def _fact_of_losses(pieces: Sequence[Piece]) -> Optional[Piece]:
     return None
 
 
-def _fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
+def _find_fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
     for piece in pieces[:4]:
         shapes = [[int(side) for side in shape.split(', ')] for shape in _SHAPE.findall(piece.searched)][:2]
         sizes = [int(size) for size in re.findall(r'tensor [ab] \((\d{1,15})\)', piece.searched)]

@@ -96,7 +96,7 @@ class Reader:
             self._add_sign(f'No label of a class: {self.classes.summary}', *self.classes.last)
         if self.scores.sign is not None:
             self._add_sign(*self.scores.sign)
-        ending = find_ending(self._last_lines())
+        ending = find_ending(self._get_last_lines())
         if ending is not None:
             self._add_sign(f'{ending.searched} ({ending.text})', ending.line, ending.text)
         return self
@@ -105,7 +105,7 @@ class Reader:
         """Add a sign: its text, and the log line that shows it."""
         self.signs.append(Trouble(line, '', [Raised('', text, lines=[(line, quoted)])]))
 
-    def _last_lines(self) -> List[Tuple[int, str]]:
+    def _get_last_lines(self) -> List[Tuple[int, str]]:
         rows = self._tail.rstrip(b'\n').split(b'\n')[-_BEFORE:]
         last = self.lines - (len(self._tail) - len(self._tail.rstrip(b'\n')) - 1)
         return [(last - len(rows) + 1 + place, read_line(raw).text) for place, raw in enumerate(rows)]
@@ -188,11 +188,11 @@ class Reader:
     def _add(self, trouble: Trouble) -> None:
         self._progress = self._since = 0
         if len(self.troubles) < _WITH_BEFORE:
-            trouble.before = self._lines_before(trouble.line)
+            trouble.before = self._get_lines_before(trouble.line)
         if len(self.troubles) < _TROUBLES:
             self.troubles.append(trouble)
 
-    def _lines_before(self, line: int) -> List[Tuple[int, str]]:
+    def _get_lines_before(self, line: int) -> List[Tuple[int, str]]:
         place = line - self._first_row
         rows = self._rows[max(place - _BEFORE, 0) : max(place, 0)]
         if len(rows) < _BEFORE:

@@ -35,33 +35,33 @@ def as_text(
     found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100, verbose: bool = True
 ) -> str:
     """Return the error, its meaning, its causes in order (brief: the most likely, in three sentences), and advice."""
-    signature, error = found.signature, _error_rows(found, name, width)
+    signature, error = found.signature, _build_error_rows(found, name, width)
     if signature is None:
         head = f'not known: none of {len(read_signatures())} signatures matches'
-        return '\n'.join([head, '', *error, '', *_unknown_rows(found, width), *_other_rows(found, width)])
+        return '\n'.join([head, '', *error, '', *_build_unknown_rows(found, width), *_build_other_rows(found, width)])
     rows = [f'{signature.code}  {signature.title}', '', *error, '']
-    rows += (_all_rows if verbose else _first_rows)(found, signature, width)
+    rows += (_build_all_rows if verbose else _build_first_rows)(found, signature, width)
     rows += ['', *_wrap(f'next: {_command(found.command, config)}', width, '      ')]
     if config is None and 'mmguard scan CONFIG' in found.command:
         rows.append('      without a config: mmguard scan FOLDER --num-classes N')
-    rows += _other_rows(found, width)
+    rows += _build_other_rows(found, width)
     for finding in found.more[: 3 if verbose else 1]:
         rows += _wrap(f'also found: {finding.code} {visible(finding.title)}', width, '  ')
     return '\n'.join(rows)
 
 
-def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
+def _build_all_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
     rows = _wrap(signature.meaning, width)
     if found.is_asynchronous:
         rows += ['', *_wrap(_TRUE_LINE, width)]
     rows += ['', 'Causes:' if found.causes else _NO_CAUSE]
     shown: Dict[Any, int] = {}
     for number, weighed in enumerate(found.causes, 1):
-        rows += _cause_rows(number, weighed, width, shown)
+        rows += _build_cause_rows(number, weighed, width, shown)
     return rows
 
 
-def _first_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
+def _build_first_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
     """Return the confirmed causes, else the supported ones, else the undecided ones; and the number of other causes."""
     first = found.causes[0] if found.causes else None
     rows = [] if _is_confirmed(found) else _wrap(signature.meaning, width, '  ')
@@ -71,41 +71,41 @@ def _first_rows(found: Explanation, signature: Signature, width: int) -> List[st
     elif _is_confirmed(found):
         # An error without a listed cause does not hide a confirmed one.
         shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in found.causes[1:2]) else 1
-        rows += [row for one in found.causes[:shown] for row in _finding_rows(one.findings[0], width)]
+        rows += [row for one in found.causes[:shown] for row in _build_finding_rows(one.findings[0], width)]
     elif first.evidence is not None:
         rows += _wrap(f'likely cause: {first.cause.text} [the log points to it]', width, '  ')
-        rows += _evidence_rows(first.evidence, width)
-        rows += _next_rows(first, width)
+        rows += _build_evidence_rows(first.evidence, width)
+        rows += _build_next_rows(first, width)
     else:
         shown = len(found.causes) if len(found.causes) <= _POSSIBLE + 1 else _POSSIBLE
         rows.append(_UNDECIDED if shown > 1 else 'possible cause:')
-        rows += [row for one in found.causes[:shown] for row in _possible_rows(one, '- ', width)]
+        rows += [row for one in found.causes[:shown] for row in _build_possible_rows(one, '- ', width)]
     rows += _wrap(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
     return [*rows, f'more with --verbose: {quantity(left, "other cause") if left > 0 else "everything known about it"}']
 
 
-def _finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
+def _build_finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
     texts = {'found': f'{finding.code} {visible(finding.title)}', 'do': visible(finding.next_step)}
-    return _label_rows(texts, width, indent)
+    return _label_texts(texts, width, indent)
 
 
-def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
-    return _label_rows({f'line {evidence.line:,}': _show(evidence.text.strip()[:_QUOTE])}, width, indent)
+def _build_evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
+    return _label_texts({f'line {evidence.line:,}': _show(evidence.text.strip()[:_QUOTE])}, width, indent)
 
 
-def _possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
+def _build_possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
     """Return the rows of an unsupported cause: the deciding observation comes before the cause."""
     texts = {'look': weighed.cause.look, 'cause': weighed.cause.text, 'do': weighed.advice}
-    first, *more = _label_rows(texts, width, ' ' * len(mark))
+    first, *more = _label_texts(texts, width, ' ' * len(mark))
     return [f'{mark}{first.lstrip()}', *more]
 
 
-def _next_rows(weighed: Weighed, width: int, indent: str = '') -> List[str]:
-    return _label_rows({'look': weighed.cause.look, 'do': weighed.advice}, width, indent)
+def _build_next_rows(weighed: Weighed, width: int, indent: str = '') -> List[str]:
+    return _label_texts({'look': weighed.cause.look, 'do': weighed.advice}, width, indent)
 
 
-def _label_rows(texts: Mapping[str, str], width: int, indent: str) -> List[str]:
+def _label_texts(texts: Mapping[str, str], width: int, indent: str) -> List[str]:
     """Return the texts with their labels, without empty ones."""
     lines = [f'{indent}{label}: {text}' for label, text in texts.items() if text]
     return [row for line in lines for row in _wrap(line, width, f'{indent}  ')]
@@ -145,7 +145,7 @@ def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
     record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
     if found is None:
         return record
-    record['error'] = _error_as_json(found.trouble, found.raised, found.signature)
+    record['error'] = _convert_error(found.trouble, found.raised, found.signature)
     record['place'] = str(found.place) if found.place else None
     record['own_place'] = str(found.own_place) if found.own_place else None
     record['kernel'] = found.kernel or None
@@ -169,12 +169,12 @@ def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
     ]
     record['refuted'] = [cause.key for cause in found.refuted]
     record['framework'] = found.framework or None
-    record['others'] = [_error_as_json(*other) for other in found.others]
+    record['others'] = [_convert_error(*other) for other in found.others]
     record['more'] = [finding.code for finding in found.more]
     return record
 
 
-def _error_as_json(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> Dict[str, Any]:
+def _convert_error(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> Dict[str, Any]:
     return {
         'code': signature.code if signature else None,
         'type': raised.kind or None,
@@ -185,7 +185,7 @@ def _error_as_json(trouble: Trouble, raised: Raised, signature: Optional[Signatu
     }
 
 
-def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
+def _build_error_rows(found: Explanation, name: str, width: int) -> List[str]:
     lines = found.raised.said.strip().split('\n')
     named = [line for line in lines[_MESSAGE:] if re.search('did not receive grad', line)]
     shown = [_show(line)[:400] for line in lines[:_MESSAGE] + named]
@@ -205,23 +205,25 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
     return rows
 
 
-def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]) -> List[str]:
+def _build_cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]) -> List[str]:
     """Return the rows of a cause; ``shown`` holds the numbers of findings, each of which is printed once."""
     if weighed.standing == POSSIBLE:
-        return _possible_rows(weighed, f'{number}. ', width)
+        return _build_possible_rows(weighed, f'{number}. ', width)
     tag = ' [the log points to it]' if weighed.standing == SUPPORTED else ''
     rows = _wrap(f'{number}. {weighed.cause.text}{tag}', width, '   ')
     if weighed.evidence is not None:
-        rows += _evidence_rows(weighed.evidence, width, '   ')
+        rows += _build_evidence_rows(weighed.evidence, width, '   ')
     for finding in weighed.findings[:3]:
         first = shown.setdefault((finding.code, finding.title), number)
         rows += (
-            _finding_rows(finding, width, '   ') if first == number else [f'   found: {finding.code}, as under {first}']
+            _build_finding_rows(finding, width, '   ')
+            if first == number
+            else [f'   found: {finding.code}, as under {first}']
         )
-    return rows if weighed.findings else rows + _next_rows(weighed, width, '   ')
+    return rows if weighed.findings else rows + _build_next_rows(weighed, width, '   ')
 
 
-def _unknown_rows(found: Explanation, width: int) -> List[str]:
+def _build_unknown_rows(found: Explanation, width: int) -> List[str]:
     place = found.place
     package = re.search(r'(?:site|dist)-packages[/\\](\w+)', place.file) if place else None
     whose = f'the issue tracker of {package.group(1)}, where it was raised' if package else 'whoever wrote that line'
@@ -233,7 +235,7 @@ def _unknown_rows(found: Explanation, width: int) -> List[str]:
     )
 
 
-def _other_rows(found: Explanation, width: int) -> List[str]:
+def _build_other_rows(found: Explanation, width: int) -> List[str]:
     rows: List[str] = []
     said = set()
     for trouble, raised, signature in found.others:

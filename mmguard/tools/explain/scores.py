@@ -105,11 +105,11 @@ class Scores:
         if self._box_lines >= _ENOUGH_LINES and not self._has_boxes:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._box_lines:,} lines'
             return Sign(text, *self._last['box loss'])
-        signs = [sign for sign in map(self._sign_of, self.values) if sign is not None]
+        signs = [sign for sign in map(self._find_sign, self.values) if sign is not None]
         # If one kind of score is fine, a bad value of another is not reliable.
         return signs[0] if signs and len(signs) == len(self.values) else None
 
-    def _sign_of(self, name: str) -> Optional[Sign]:
+    def _find_sign(self, name: str) -> Optional[Sign]:
         values, last = self.values[name], self._last[name]
         best = max(values)
         if best < NEAR_0:

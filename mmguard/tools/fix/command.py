@@ -95,7 +95,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument('--drop-empty', action='store_true', help='for a COCO JSON: leave out images without an object')
     parser.add_argument(
         '--colours',
-        type=_colour_table,
+        type=_parse_colours,
         default={},
         metavar='TABLE',
         help='for label maps that are stored as colours: the label of each colour, "{(128, 0, 0): 1, ...}", '
@@ -132,7 +132,7 @@ def _target(text: str) -> str:
     return enter(text) if is_url(text) else str(Path(text))
 
 
-def _colour_table(text: str) -> Dict[Colour, int]:
+def _parse_colours(text: str) -> Dict[Colour, int]:
     try:
         written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
         table: Dict[Colour, int] = {}
@@ -172,7 +172,7 @@ def run(args: argparse.Namespace) -> int:
     check_boxes(args.target, found, options)
     copies = write_copies(args.target, args.out, options, found)
     _show(args.out, copies)
-    return _code_of([copies])
+    return _choose_exit_code([copies])
 
 
 def _write_edits(args: argparse.Namespace) -> int:
@@ -192,7 +192,7 @@ def _write_edits(args: argparse.Namespace) -> int:
         _show(places[path], copies)
     for line in chosen.left:
         print(line)
-    code = _code_of(list(written.values()))
+    code = _choose_exit_code(list(written.values()))
     if code != CLEAN:
         return code
     in_place = {
@@ -205,7 +205,7 @@ def _write_edits(args: argparse.Namespace) -> int:
     return CLEAN
 
 
-def _code_of(written: Sequence[Copies]) -> int:
+def _choose_exit_code(written: Sequence[Copies]) -> int:
     """Return the exit code; raise the first unexpected failure, which the command line reports."""
     for failure in (failure for copies in written for failure in copies.failures):
         raise failure

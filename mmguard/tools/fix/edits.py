@@ -106,15 +106,15 @@ def scan_again(plan: Plan, places: Dict[str, Path], written: Dict[str, Copies]) 
     if not is_detection and set(places) != {plan.target}:
         return ''
     if plan.format is not None and plan.format.renames:
-        left = _findings_left(plan_format(str(places[plan.target]), plan.format, plan.options))
+        left = _list_findings(plan_format(str(places[plan.target]), plan.format, plan.options))
     else:
         with FILES.replaced(_contents(places, written)):
-            left = _findings_left(plan_again(plan, plan.tree, {}))
+            left = _list_findings(plan_again(plan, plan.tree, {}))
     codes = ', '.join(dict.fromkeys(finding.code for finding in left))
     return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
 
 
-def _findings_left(plan: Plan) -> List[Finding]:
+def _list_findings(plan: Plan) -> List[Finding]:
     return [found for result in run_plan(plan) for found in result.findings if found.severity != INFO]
 
 

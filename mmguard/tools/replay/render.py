@@ -126,7 +126,7 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
         )
     if not failing and not ours:
         _say(console, f'\nNone of {run} replayed samples fails.', 'bold green')
-        _say(console, _nothing_found(report))
+        _say(console, _describe_nothing_found(report))
     if ours:
         errors = dict.fromkeys(f'{o.raised} at {o.raised.place}' for o in ours if o.raised is not None)
         _say(
@@ -145,7 +145,7 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
         _say(console, f'{report["older_batches"]} older batches were not replayed; --last N takes N batches.', 'dim')
 
 
-def _nothing_found(report: Dict[str, Any]) -> str:
+def _describe_nothing_found(report: Dict[str, Any]) -> str:
     did = 'Their labels are valid' + (', and so are losses and gradients on the CPU' if report['forward'] else '')
     return (
         f'{did}: what ended the training is not in any one of these samples. That leaves random crops that these '

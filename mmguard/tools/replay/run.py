@@ -62,7 +62,7 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
         model = build_model(config, args.weights) if forward else None
     # The effects of guards in the pipeline are visible in the samples.
     spaces = from_config(from_mmengine(config)) if model is None else from_model(model, class_names_of(dataset))
-    notes = [*flight.unread.messages(), *_notes(config, spaces.rules(), model, args.weights)]
+    notes = [*flight.unread.messages(), *_collect_notes(config, spaces.rules(), model, args.weights)]
     replayer = Replayer(spaces.rules(), model, from_mmengine(config), args.seeds)
     if args.sample is not None:
         batches = [[choose_sample(batches, args.sample)]]
@@ -74,7 +74,7 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
     with enter_scope(config):
         for batch in batches:
             with console.status(f'replaying {quantity(len(batch), "sample")} of iteration {batch[0].iteration}'):
-                outcomes += [outcome for recorded in batch for outcome in _outcomes(recorded, samples, replayer)]
+                outcomes += [outcome for recorded in batch for outcome in _create_outcomes(recorded, samples, replayer)]
             looked_at += 1
             # A failure among successes is the one searched for. If all fail, older samples show whether
             # it depends on the samples at all.
@@ -99,7 +99,7 @@ def without_gpu() -> Iterator[None]:
         os.environ.update({} if before is None else {name: before})
 
 
-def _outcomes(recorded: Recorded, samples: Samples, replayer: Replayer) -> List[Outcome]:
+def _create_outcomes(recorded: Recorded, samples: Samples, replayer: Replayer) -> List[Outcome]:
     try:
         path, found = samples.find(recorded.path)
     except CannotRun as error:
@@ -130,12 +130,12 @@ def _report(
         'not_found': missing,
         'our_failures': ours,
         'older_batches': older,
-        'same_for_all': _same_for_all(outcomes),
+        'same_for_all': _describe_common_failure(outcomes),
         'exit_code': FOUND if failing else COULD_NOT_RUN if missing or ours else CLEAN,
     }
 
 
-def _same_for_all(outcomes: List[Outcome]) -> str:
+def _describe_common_failure(outcomes: List[Outcome]) -> str:
     """Describe a failure of every sample at one place that none of their labels explains; empty without one."""
     run = [outcome for outcome in outcomes if outcome.seeds]
     raised = [o.raised for o in run if o.raised is not None and not o.raised.own and not o.invalid]
@@ -143,7 +143,7 @@ def _same_for_all(outcomes: List[Outcome]) -> str:
     return places.pop() if len(run) > 1 and len(raised) == len(run) and len(places) == 1 else ''
 
 
-def _notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[str]) -> List[str]:
+def _collect_notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[str]) -> List[str]:
     notes = []
     if not spaces:
         notes.append('the number of classes is unknown: only the forward pass is checked, not the labels')
@@ -259,11 +259,11 @@ class Replayer:
             outcome.notes.append('other images are mixed in: the failure may be in one of them')
         if outcome.fails and outcome.stage != 'pipeline':
             names = class_names_of(sample.dataset)
-            found = self._causes(outcome.invalid, names, outcome)
+            found = self._find_causes(outcome.invalid, names, outcome)
             sure = [finding for finding in found if finding.certainty != POSSIBLE]
             outcome.findings = (sure or found)[:_MOST_FINDINGS]
 
-    def _causes(self, invalid: Dict[str, Judged], names: List[str], outcome: Outcome) -> List[Finding]:
+    def _find_causes(self, invalid: Dict[str, Judged], names: List[str], outcome: Outcome) -> List[Finding]:
         # Without an invalid label, the config may still mistreat valid ones.
         asked = list(invalid.values()) or list(outcome.trained.values())
         found: List[Finding] = []

@@ -163,10 +163,10 @@ def run(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
         plan = plan_of(args.target, options)
-        mapper = _mapper(args, stack)
+        mapper = _choose_mapper(args, stack)
         journal = None
         if any(source.resumes for source in plan.sources):
-            journal = stack.enter_context(_journal(args))
+            journal = stack.enter_context(_open_journal(args))
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
         for result in results:
@@ -193,7 +193,7 @@ def run(args: argparse.Namespace) -> int:
     return selection.exit_code([finding.severity for finding in findings])
 
 
-def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
+def _choose_mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     """Return the mapper that reads many files at a time."""
     from mmguard.scanning.processes import DaskCluster, local_mapper
 
@@ -204,7 +204,7 @@ def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     return cluster
 
 
-def _journal(args: argparse.Namespace) -> Journal:
+def _open_journal(args: argparse.Namespace) -> Journal:
     from mmguard.formats.maps.record import Journal, default_journal
 
     path = args.journal or default_journal(args.target)

@@ -156,7 +156,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
     if facts.volumes is not None:
         show_cases(console, facts.volumes)
     elif result.worst:
-        console.print(_worst(result))
+        console.print(_find_worst(result))
 
 
 def show_failed(console: Console, failed: Sequence[str]) -> None:
@@ -235,7 +235,7 @@ def _name(label: int, facts: LabelFacts) -> str:
     return 'ignored' if label == facts.ignore_index else name
 
 
-def _worst(result: SetResult) -> Table:
+def _find_worst(result: SetResult) -> Table:
     table = Table(title='worst files', title_justify='left', show_edge=False, pad_edge=False)
     table.add_column('file', overflow='fold')
     table.add_column('invalid', justify='right')

@@ -23,7 +23,7 @@ class Tracer:
         self._seed = seed
         self._training = split == 'train'
         self._samples = Samples(build_dataset(config, split))
-        self._preprocessor = _preprocessor_of(config)
+        self._preprocessor = _build_preprocessor(config)
         self._recorder = Recorder()
         self._watched: Set[int] = set()
 
@@ -95,7 +95,7 @@ class Tracer:
         return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]
 
 
-def _preprocessor_of(config: Any) -> Any:
+def _build_preprocessor(config: Any) -> Any:
     from mmengine.registry import MODELS
 
     preprocessor = (config.get('model') or {}).get('data_preprocessor') or config.get('data_preprocessor')

@@ -43,7 +43,7 @@ class HeadNumClasses(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for count, expected, dataset in _misfits(config):
+        for count, expected, dataset in _find_mismatches(config):
             given = quantity(count.value, *NOUNS[count.kind])
             words = dict(head=count.head.name, given=given, expected=expected, source=classes_path(dataset))
             title = self.title_top if config.data.get('num_classes') == expected else self.title
@@ -51,11 +51,11 @@ class HeadNumClasses(ConfigRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.config is not None:
-            wanted = {count.path: expected for count, expected, _ in _misfits(facts.config)}
+            wanted = {count.path: expected for count, expected, _ in _find_mismatches(facts.config)}
             yield from match_heads_and_list(facts, wanted, finding.value)
 
 
-def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
+def _find_mismatches(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
     """Yield each number of classes that differs from the data set's, with the right number and the data set."""
     data = [(dataset, data_counts(dataset)) for dataset in training_data(config)]
     for count in counts(config):

@@ -193,9 +193,9 @@ class SplitClasses(ConfigRule):
         first, expected = known[0]
         for dataset, names in known[1:]:
             # Classes that the config does not name are up to its author, unless it names others.
-            if names == expected or not (says_classes(first) or says_classes(dataset) or _same_kind(first, dataset)):
+            if names == expected or not (says_classes(first) or says_classes(dataset) or _is_same_kind(first, dataset)):
                 continue
-            place, ways = classes_path(first), _one_list(config, first, dataset)
+            place, ways = classes_path(first), _unify_lists(config, first, dataset)
             if sorted(names) == sorted(expected):
                 label = next(i for i, pair in enumerate(zip(names, expected)) if pair[0] != pair[1])
                 words = dict(place=place, label=label, here=shorten(names[label]), there=shorten(expected[label]))
@@ -207,7 +207,7 @@ class SplitClasses(ConfigRule):
             yield self.report_at(classes_path(dataset), names, words, severity=severity, edits=ways)
 
 
-def _one_list(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
+def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
     """Write the training's list here; if both are in the config, also this list in the training."""
     names, expected = classes_of(dataset) or [], classes_of(first) or []
     forgotten = says_classes(first) and not says_classes(dataset)
@@ -233,7 +233,7 @@ def _one_list(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
     return [there] if arrived else [here, there]  # the names come from the type, not from the user
 
 
-def _same_kind(one: Part, other: Part) -> bool:
+def _is_same_kind(one: Part, other: Part) -> bool:
     """True if two data sets have the same type, or the first replaces the other's type in this split."""
     return one.name == other.name or _is_made_of(one.cls, other.cls)
 

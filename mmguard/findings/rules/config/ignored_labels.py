@@ -59,7 +59,7 @@ class IgnoredLabelsAgree(ConfigRule):
             severe = place.role in ('loss', 'head') or (place.role == 'fill' and not is_class)
             value = f'{place.value}' if place.written else f'{place.value} (the default of {place.part.name})'
             words = dict(value=value, first=first.value, place=first.path)
-            ways, severity = _one_label(config, place, first, is_class), ERROR if severe else WARNING
+            ways, severity = _unify_labels(config, place, first, is_class), ERROR if severe else WARNING
             yield self.report_at(place.path, place.value, words, title, severity, ways)
 
     def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
@@ -67,7 +67,7 @@ class IgnoredLabelsAgree(ConfigRule):
         return LIKELY if is_cause else POSSIBLE
 
 
-def _one_label(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
+def _unify_labels(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
     """Set the head's ignored label here, or this one everywhere."""
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
     asked = 'Is {} your void (unlabelled) value?'
@@ -218,7 +218,7 @@ class IgnoredInLoss(ConfigRule):
             if outer.rsplit('.', 1)[-1].split('[')[0] != 'loss_decode' or loss.owner.is_a('STDCHead'):
                 continue
             words = dict(loss=loss.name, place=loss.path, how=TRAINS_ON[loss.name])
-            ways = list(_tversky(loss, loss.owner, outer))
+            ways = list(_use_tversky(loss, loss.owner, outer))
             yield self.report_at(loss.place('type'), loss.config['type'], words, edits=ways)
 
 
@@ -233,7 +233,7 @@ def _averages_all(loss: Part) -> bool:
     )
 
 
-def _tversky(loss: Part, head: Part, path: str) -> Iterator[Edit]:
+def _use_tversky(loss: Part, head: Part, path: str) -> Iterator[Edit]:
     """Use mmseg's TverskyLoss, which equals Dice with these two weights and masks ignored pixels."""
     if loss.name != 'DiceLoss' or (head.get('out_channels') or head.get('num_classes') or 1) < 2:
         return

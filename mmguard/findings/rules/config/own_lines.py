@@ -62,7 +62,7 @@ class OwnLineFails(ConfigRule):
 
     def _not_imported(self, config: ReadConfig, part: Part) -> Finding:
         names, place = imports_of(config), 'custom_imports.imports'
-        near = _near(names)
+        near = _find_misspelt(names)
         edit = propose('Import mmguard.', *add_reporting(config))
         if near:
             edit = propose(f'Correct {near!r}.', (place, ['mmguard' if name == near else name for name in names]))
@@ -78,11 +78,11 @@ class OwnLineFails(ConfigRule):
 
 def _may_import(names: List[str]) -> bool:
     """Return True if one of these modules is mmguard, or is the user's and may import it."""
-    mistyped = _near(names)
+    mistyped = _find_misspelt(names)
     return any(name.partition('.')[0] not in SCOPES and name != mistyped for name in names)
 
 
-def _near(names: List[str]) -> str:
+def _find_misspelt(names: List[str]) -> str:
     """Return a misspelt name of mmguard; empty if nothing resembles one."""
     found = [name for name in get_close_matches('mmguard', names, 1, 0.7) if name != 'mmguard']
     return found[0] if found else ''
@@ -110,11 +110,11 @@ class BaseHooksReplaced(ConfigRule):
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        held = _hooks_of(config)
+        held = _read_hooks(config)
         names = [name_of(hook['type']) for hook in held]
         if not set(names) & set(HOOKS):
             return
-        of_bases = [hook for base in bases_of(config.file) for hook in _base_hooks(base)]
+        of_bases = [hook for base in bases_of(config.file) for hook in _read_base_hooks(base)]
         gone = [hook for hook in of_bases if name_of(hook['type']) not in names]
         if gone:
             missing = ', '.join(name_of(hook['type']) for hook in gone)
@@ -124,12 +124,12 @@ class BaseHooksReplaced(ConfigRule):
             yield self.report_at('custom_hooks', names, dict(missing=missing), edits=[edit])
 
 
-def _hooks_of(config: ReadConfig) -> List[Dict[str, Any]]:
+def _read_hooks(config: ReadConfig) -> List[Dict[str, Any]]:
     return [hook for hook in config.data.get('custom_hooks') or [] if isinstance(hook, dict) and 'type' in hook]
 
 
-def _base_hooks(file: str) -> List[Dict[str, Any]]:
+def _read_base_hooks(file: str) -> List[Dict[str, Any]]:
     try:
-        return _hooks_of(ReadConfig(load_config(file, import_custom_modules=False).to_dict()))
+        return _read_hooks(ReadConfig(load_config(file, import_custom_modules=False).to_dict()))
     except Exception:  # it cannot be read on its own
         return []

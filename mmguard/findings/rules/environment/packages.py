@@ -40,12 +40,12 @@ class MixedStacks(EnvironmentRule):
         ]
         shared = f'both stacks write the same folder {", ".join(twice)}: of each file, the last installed is there'
         apart = 'parts of both stacks, which were never tested with each other'
-        ways, severity = [_one_stack(stack, environment) for stack in STACKS], ERROR if twice else WARNING
+        ways, severity = [_use_one_stack(stack, environment) for stack in STACKS], ERROR if twice else WARNING
         places = ('stack', *map(line_of, twice))
         yield self.report(shared if twice else apart, severity=severity, edits=ways, places=places)
 
 
-def _one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
+def _use_one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
     """Reinstall the installed modules from one stack."""
     installed = [name for names in find_stacks(environment.versions).values() for name in names]
     modules = [module for module in STACKS[stack] if module not in environment.missing]

@@ -78,7 +78,7 @@ class IdsAsLabels(DataRule):
         if not found.categories or config_of(facts).framework == 'mmdet':
             return None
         if found.labelled_by == 'unknown':
-            return POSSIBLE if self._beyond(facts) else None
+            return POSSIBLE if self._count_beyond(facts) else None
         if found.labelled_by != 'category id':
             return None
         if self._is_background(facts):
@@ -152,7 +152,7 @@ class IdsAsLabels(DataRule):
         ids = self._ids(facts)
         return {
             'ids': listing(ids),
-            'beyond': listing(self._beyond(facts)),
+            'beyond': listing(self._count_beyond(facts)),
             'number': quantity(len(ids), 'category'),
             'first': annotations_of(facts).min_label,
             'ungrouped': annotations_of(facts).ungrouped,
@@ -161,7 +161,7 @@ class IdsAsLabels(DataRule):
         }
 
     def evidence(self, facts: LabelFacts) -> str:
-        ids, beyond = listing(self._ids(facts)), self._beyond(facts)
+        ids, beyond = listing(self._ids(facts)), self._count_beyond(facts)
         if self.severity_of(facts) == 'error':
             return facts.evidence
         if annotations_of(facts).labelled_by != 'unknown':
@@ -174,7 +174,7 @@ class IdsAsLabels(DataRule):
     def _ids(self, facts: LabelFacts) -> List[int]:
         return sorted(annotations_of(facts).categories) or [0]
 
-    def _beyond(self, facts: LabelFacts) -> Dict[int, int]:
+    def _count_beyond(self, facts: LabelFacts) -> Dict[int, int]:
         """Count the annotations of each id that would be out of range as a label."""
         instances = annotations_of(facts).instances_of
         counts = {number: instances.get(str(number), 0) for number in self._ids(facts)}

@@ -63,21 +63,21 @@ class NamesNotInFile(AnnotationRule):
         return others if self._is_of_the_type(facts) else [code for code in others if not code.startswith('MG2')]
 
     def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_string if self._spelt(facts) else self.title
+        return self.title_string if self._find_letters(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {
             'missing': listing(map(repr, self._missing(facts)[0])),
             'known': listing(map(repr, self._names_in_file(facts))),
-            'shown': shorten(''.join(self._spelt(facts))),
+            'shown': shorten(''.join(self._find_letters(facts))),
         }
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None:
             return
         missing, names = self._missing(labels)
-        if self._spelt(labels):
-            yield learn(facts, [''.join(self._spelt(labels))], SAFE)
+        if self._find_letters(labels):
+            yield learn(facts, [''.join(self._find_letters(labels))], SAFE)
         elif self._lacks(labels) and not self._comes_with_type(labels):
             elsewhere = [split.labels for split in facts.others if split.labels is not None]
             sure = any(set(missing) <= set(annotations_of(other).categories.values()) for other in elsewhere)
@@ -131,7 +131,7 @@ class NamesNotInFile(AnnotationRule):
             alike = {normalize_name(name) for name in left_out}
             close = nearest([name for name in missing if normalize_name(name) not in alike], left_out, 0.7)
             missing = [name for name in missing if close.get(name, name)]
-        spelt = self._spelt(facts)
+        spelt = self._find_letters(facts)
         return (spelt, spelt) if spelt and not missing else (missing, names)
 
     def _names_of_split(self, facts: Facts) -> List[str]:
@@ -140,7 +140,7 @@ class NamesNotInFile(AnnotationRule):
         lists = (split.labels.class_names for split in facts.others if split.labels)
         return next((list(names) for names in lists if known and set(names) == known), [])
 
-    def _spelt(self, facts: LabelFacts) -> List[str]:
+    def _find_letters(self, facts: LabelFacts) -> List[str]:
         """Return the letters of a class list that is a string, if any."""
         for names in [facts.class_names, *class_lists(facts).values()]:
             letters = len(names) > 1 and all(len(name) == 1 for name in names)
@@ -209,7 +209,7 @@ class CategoriesLeftOut(AnnotationRule):
         return POSSIBLE if self._names(facts) else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        slips = self._slips(labels)
+        slips = self._match_slips(labels)
         if slips:
             asked = f'Is it a slip: {listing(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
             yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
@@ -228,7 +228,7 @@ class CategoriesLeftOut(AnnotationRule):
     def evidence(self, facts: LabelFacts) -> str:
         return listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in self._names(facts).items())
 
-    def _slips(self, facts: LabelFacts) -> Dict[str, str]:
+    def _match_slips(self, facts: LabelFacts) -> Dict[str, str]:
         """Map each left-out name to the listed name with nearly the same spelling."""
         close = nearest(list(self._names(facts)), facts.class_names, 0.8)
         return {name: found for name, found in close.items() if found}

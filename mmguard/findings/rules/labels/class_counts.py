@@ -107,25 +107,25 @@ class OnlyOneClass(DataRule):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if self._never(facts):
+        if self._list_untrained(facts):
             return POSSIBLE
         if facts.kind != 'pixels' or len(self._classes(facts)) != 1 or facts.values or facts.num_classes < 2:
             return None
         return LIKELY if len(ids_of(maps_of(facts).raw)) > 1 or facts.files >= ENOUGH_FILES else None
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return INFO if self._never(facts) and facts.kind == 'instances' else self.severity
+        return INFO if self._list_untrained(facts) and facts.kind == 'instances' else self.severity
 
     def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_never if self._never(facts) else self.title
+        return self.title_never if self._list_untrained(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> dict:
-        never = self._never(facts)
+        never = self._list_untrained(facts)
         named = [f'{facts.name_of(label)} ({label})' for label in never]
         return {'only': listing(sorted(self._classes(facts))), 'missing': len(never), 'never': listing(named)}
 
     def evidence(self, facts: LabelFacts) -> str:
-        if self._never(facts):
+        if self._list_untrained(facts):
             return f'{sum(count_trained(facts).values()):,} {facts.kind} of {len(self._classes(facts))} classes'
         before, after = listing(sorted(count_stored(facts))), listing(sorted(count_trained(facts)))
         return f'values as stored: {before}; as trained: {after}'
@@ -133,7 +133,7 @@ class OnlyOneClass(DataRule):
     def _classes(self, facts: LabelFacts) -> set:
         return ids_of(count_trained(facts)) - {facts.ignore_index}
 
-    def _never(self, facts: LabelFacts) -> List[int]:
+    def _list_untrained(self, facts: LabelFacts) -> List[int]:
         """List the named classes without objects in training, and those that no volume contains."""
         if facts.volumes is not None:
             return facts.volumes.never

@@ -56,20 +56,20 @@ class FoldersSwapped(DataRule):
         maps = maps_of(facts)
         photos = share(sum(maps.forms.get(form, 0) for form in PHOTO), sum(maps.forms.values()))
         if photos < 0.9:
-            return PROVEN if self._strangers(facts) else None
+            return PROVEN if self._list_image_forms(facts) else None
         return PROVEN if self._is_swapped(facts) or self._is_photographed(facts) else None
 
     def choose_title(self, facts: LabelFacts) -> str:
-        if self._strangers(facts):
+        if self._list_image_forms(facts):
             return self.title_mixed
         return self.title_swapped if self._is_swapped(facts) else self.summary
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if self._strangers(labels):
+        if self._list_image_forms(labels):
             return
         yield from set_places(self, facts, _files, elsewhere=True)
 
-    def _strangers(self, facts: LabelFacts) -> List[str]:
+    def _list_image_forms(self, facts: LabelFacts) -> List[str]:
         """List the forms of files among label maps that are images: photographs, or intensities beyond 8 bits."""
         maps = maps_of(facts)
         plain = sum(maps.forms.get(form, 0) for form in PLAIN)
@@ -81,7 +81,7 @@ class FoldersSwapped(DataRule):
         return photos + (wide if many else [])
 
     def files(self, facts: LabelFacts) -> List[str]:
-        strangers = self._strangers(facts)
+        strangers = self._list_image_forms(facts)
         if not strangers:
             return super().files(facts)
         return [file for form in strangers for file in maps_of(facts).form_examples.get(form, [])]
@@ -184,7 +184,9 @@ class NotEightBits(DataRule):
         elif values[-1] <= 255:
             yield from convert_files(facts, title, SAFE)
         elif self._factor(labels) and labels.num_classes == len(set(CITYSCAPES_TRAIN_IDS.values()) - {255}):
-            table = {value: CITYSCAPES_TRAIN_IDS.get(_id_in(value, self._factor(labels)), 255) for value in values}
+            table = {
+                value: CITYSCAPES_TRAIN_IDS.get(_decode_class(value, self._factor(labels)), 255) for value in values
+            }
             question = 'Are these instance files of Cityscapes or KITTI, for the 19 classes of Cityscapes?'
             note = 'Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.'
             for edit in convert_files(facts, title, ASKS, question, label_map=table):
@@ -224,7 +226,7 @@ class NotEightBits(DataRule):
         return '; '.join(texts) or f'{maps.loaded_otherwise.get("wrapped", 0):,} files are loaded modulo 256'
 
 
-def _id_in(value: int, factor: int) -> int:
+def _decode_class(value: int, factor: int) -> int:
     """Return the class encoded in a value of an instance file; a pixel without an object stores only the class."""
     return value // factor if value >= factor else value
 

@@ -285,7 +285,7 @@ class MissingImages(AnnotationRule):
                 continue
             key = 'img_path' if 'img_path' in prefix else 'img'
             folders.append(os.path.join(root, str(prefix.get(key) or '')))
-            for folder in _folders_with(found.missing_files[0], root):
+            for folder in _find_folders(found.missing_files[0], root):
                 changes = ((dataset.place('data_prefix'), {**prefix, key: folder}),)
                 yield Edit('Set the folder of the images.', SAFE, config=changes)
         if found.names_from == 'categories' and len(folders) == 1 and isinstance(folders[0], str):
@@ -307,7 +307,7 @@ def _number(found: AnnotationFacts) -> int:
     return max(found.missing, len(found.missing_files))
 
 
-def _folders_with(name: str, root: str) -> Iterator[str]:
+def _find_folders(name: str, root: str) -> Iterator[str]:
     """Yield the folders in the data root that contain an image of this name."""
     try:
         with os.scandir(root or '.') as entries:

@@ -61,7 +61,7 @@ class RawCityscapesIds(DataRule):
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if not facts.values:
-            return None if has_num_classes(facts) else self._unsaid(facts)
+            return None if has_num_classes(facts) else self._judge_by_ids(facts)
         raw = [value for value in facts.values if 19 <= value <= 33 or value == -1]
         share = len(raw) / len(facts.values)
         if facts.num_classes > 33 or not any(value >= 20 for value in raw):
@@ -76,7 +76,7 @@ class RawCityscapesIds(DataRule):
         full = is_whole(facts) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
         return certainty_of_share(share) if full else None
 
-    def _unsaid(self, facts: LabelFacts) -> Optional[str]:
+    def _judge_by_ids(self, facts: LabelFacts) -> Optional[str]:
         """Judge only by the ids, some of which are hardly ever drawn, if num_classes is unknown."""
         counts = count_trained(facts)
         ids = ids_of(counts)

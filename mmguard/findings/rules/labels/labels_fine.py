@@ -54,7 +54,7 @@ class LabelsFine(Verdict):
         return self.summary if loader.files and not loader.unknown else self.title_not_asked
 
     def evidence(self, facts: LabelFacts) -> str:
-        return '; '.join([*self._counts(facts), *_means(facts)])
+        return '; '.join([*self._counts(facts), *_list_checks(facts)])
 
     def _counts(self, facts: LabelFacts) -> Iterator[str]:
         """Yield the values found, and their counts."""
@@ -72,7 +72,7 @@ class LabelsFine(Verdict):
                 yield f'never seen: {listing(never)}'
 
 
-def _means(facts: LabelFacts) -> Iterator[str]:
+def _list_checks(facts: LabelFacts) -> Iterator[str]:
     """Yield what was checked, on how many files and how, and what was not checked."""
     loader, found = facts.loader or LoaderFacts(), annotations_of(facts)
     read = quantity(len(found.sources) or facts.files, 'file')

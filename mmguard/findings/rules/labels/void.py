@@ -218,9 +218,9 @@ class NothingToTrainOn(DataRule):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if self._nothing_at_all(facts):
+        if self._is_empty(facts):
             return PROVEN
-        if self._hardly_anything(facts):
+        if self._is_nearly_empty(facts):
             return LIKELY
         number = self._number(facts)
         known = config_of(facts).losses
@@ -229,9 +229,9 @@ class NothingToTrainOn(DataRule):
         return LIKELY if number and (bare or not known) else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if facts.config is None or self._nothing_at_all(labels):
+        if facts.config is None or self._is_empty(labels):
             return
-        if self._hardly_anything(labels):
+        if self._is_nearly_empty(labels):
             return  # guarded losses would hide it
         bare = [loss for loss in losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:
@@ -240,12 +240,12 @@ class NothingToTrainOn(DataRule):
             yield replace(guard_losses(facts.config, [loss.path for loss in bare], title), notes=(note,))
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return 'error' if self._nothing_at_all(facts) else 'warning'
+        return 'error' if self._is_empty(facts) else 'warning'
 
     def choose_title(self, facts: LabelFacts) -> str:
-        if self._nothing_at_all(facts):
+        if self._is_empty(facts):
             return self.title_all
-        return self.title_nearly if self._hardly_anything(facts) else self.title
+        return self.title_nearly if self._is_nearly_empty(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> Dict[str, Any]:
         part = 100 * share(self._void(facts), sum(count_trained(facts).values()))
@@ -258,7 +258,7 @@ class NothingToTrainOn(DataRule):
         }
 
     def evidence(self, facts: LabelFacts) -> str:
-        if self._nothing_at_all(facts) or not self._hardly_anything(facts):
+        if self._is_empty(facts) or not self._is_nearly_empty(facts):
             void = self._void(facts)
             return f'{void:,} {facts.kind} are ignored; values as stored: {listing(sorted(count_stored(facts)))}'
         return f'never seen: {listing(self._missing(facts), 20)}'
@@ -269,7 +269,7 @@ class NothingToTrainOn(DataRule):
     def _number(self, facts: LabelFacts) -> int:
         return max(number_of(maps_of(facts), 'all_void'), maps_of(facts).void_files)
 
-    def _hardly_anything(self, facts: LabelFacts) -> bool:
+    def _is_nearly_empty(self, facts: LabelFacts) -> bool:
         """True if few pixels and few classes are left; scribbles leave few pixels but all classes."""
         counts, classes = count_trained(facts), facts.num_classes
         if not facts.histogram or facts.values or classes < MANY or not has_num_classes(facts):
@@ -283,6 +283,6 @@ class NothingToTrainOn(DataRule):
     def _void(self, facts: LabelFacts) -> int:
         return count_trained(facts).get(VOID if facts.ignore_index is None else facts.ignore_index, 0)
 
-    def _nothing_at_all(self, facts: LabelFacts) -> bool:
+    def _is_empty(self, facts: LabelFacts) -> bool:
         seen = ids_of(count_trained(facts)) - {facts.ignore_index}
         return bool(facts.histogram) and not seen and not facts.values
