@@ -18,6 +18,11 @@ from typing import Any, Callable, Iterator, Optional
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 # Nor does torch.compile start processes that import torch first.
 os.environ.setdefault('TORCHINDUCTOR_COMPILE_THREADS', '1')
+# A GPU is used by `make test-gpu` only: after a device-side assert, none works in that process any more.
+if os.environ.get('MMGUARD_TEST_GPU') != '1':
+    os.environ['CUDA_VISIBLE_DEVICES'] = ''
+# Asking the driver whether there is one would start CUDA, which does not survive a fork.
+os.environ.setdefault('PYTORCH_NVML_BASED_CUDA_CHECK', '1')
 
 import numpy as np
 import pytest

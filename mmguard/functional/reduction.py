@@ -22,6 +22,8 @@ def legacy_reduction(size_average: Optional[bool], reduce: Optional[bool]) -> st
 
 def sum_float32(values: Tensor) -> Tensor:
     """Sum values; half precision is summed in float32, which does not overflow at 65504."""
+    if values.dim() == 0 and values.dtype not in HALF:
+        return values
     return values.sum(dtype=torch.float32 if values.dtype in HALF else None)
 
 
@@ -72,7 +74,11 @@ def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Te
         >>> scale_avg_factor(2, torch.tensor(1), torch.tensor(4))
         tensor(1.)
     """
-    factor = avg_factor * torch.ones_like(kept, dtype=torch.float32)
-    skipped = (counted - kept).masked_fill(factor == kept, 0)
-    left = factor - skipped * (factor / counted.clamp(min=1)).clamp(max=1)
-    return torch.maximum(left, factor.clamp(max=1))
+    if isinstance(avg_factor, Tensor) and avg_factor.dtype in HALF:
+        avg_factor = avg_factor.float()
+    # In few operations: on a GPU each of them takes longer to launch than to run.
+    skipped = (counted - kept).masked_fill(kept == avg_factor, 0)
+    left = avg_factor - skipped * (avg_factor / counted.clamp(min=1)).clamp(max=1)
+    if isinstance(avg_factor, Tensor):
+        return torch.maximum(left, avg_factor.clamp(max=1))
+    return left.clamp(min=min(avg_factor, 1))

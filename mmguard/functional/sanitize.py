@@ -24,6 +24,7 @@ class Sanitized(NamedTuple):
         invalid (Tensor): bool, the same shape: was neither a class nor ``ignore_index``.
         ignored (Tensor): bool, the same shape: equal to ``ignore_index`` (with ``'clip'``: after clamping).
         counts (Tensor): int64, shape (3,): elements seen, skipped and remapped, on the device of the input.
+        skipped (Tensor): bool, the same shape: takes no part because it was invalid.
     """
 
     target: Tensor
@@ -31,6 +32,7 @@ class Sanitized(NamedTuple):
     invalid: Tensor
     ignored: Tensor
     counts: Tensor
+    skipped: Tensor
 
 
 def sanitize_target(
@@ -76,9 +78,9 @@ def sanitize_target(
         if ignore_is_label and ignore_index is not None:
             ignored = clamped == ignore_index  # a clamped label may land on the ignored class
         keep = ~ignored
-    else:
-        keep = is_label & ~ignored if ignore_is_label else is_label
-    return Sanitized(clamped, keep, invalid, ignored, count(invalid, on_invalid))
+        return Sanitized(clamped, keep, invalid, ignored, count(invalid, on_invalid), invalid & ignored)
+    keep = is_label & ~ignored if ignore_is_label and ignore_index is not None else is_label
+    return Sanitized(clamped, keep, invalid, ignored, count(invalid, on_invalid), invalid)
 
 
 def count(invalid: Tensor, on_invalid: str) -> Tensor:
@@ -287,7 +289,7 @@ class ClassTarget(NamedTuple):
             kept, ignored = self.count_kept(), self.count_ignored()
         classes.zero_()
         if is_in_table(self.ignore_index):
-            table[ignored_at] = 0
+            table[ignored_at].zero_()
         return kept, torch.cat((self.counts(kept, ignored), table))
 
     def weight_per_element(self, class_weight: Tensor) -> Tensor:

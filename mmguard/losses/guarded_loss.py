@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, ClassVar, Dict, NoReturn, Optional, Tuple, Type, Union
 
-import torch
 from torch import Tensor, nn
 
 from mmguard.functional.checks import shape_of
@@ -186,8 +185,8 @@ class GuardedLossBase(CountsLabels, nn.Module):
         loss = self.guard(self.guard.blank_scores(pred, sanitized), sanitized, num_classes, *others, *args, **kwargs)
         self._record(sanitized.counts)
         # The mean of nothing is NaN in some losses, 1 or a detached 0 in others.
-        any_label = sanitized.keep.any()
-        return map_parts(loss, lambda part: _attach(torch.where(any_label, part, torch.zeros_like(part)), pred))
+        nothing = ~sanitized.keep.any()
+        return map_parts(loss, lambda part: _attach(part.masked_fill(nothing, 0), pred))
 
     def _num_classes(self, pred: Tensor) -> int:
         of_scores = self.guard.num_classes(pred)

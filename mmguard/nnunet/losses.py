@@ -248,4 +248,5 @@ def _drop_channel(sanitized: Sanitized) -> Sanitized:
         invalid=sanitized.invalid[:, 0],
         ignored=sanitized.ignored[:, 0],
         counts=sanitized.counts,
+        skipped=sanitized.skipped[:, 0],
     )

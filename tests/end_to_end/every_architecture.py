@@ -11,6 +11,7 @@ import mmdet.registry
 import mmseg.models
 import mmseg.registry
 import pytest
+import torch
 from architectures import ALL, BASES, CONFIG_FOLDERS, PACKAGES, Architecture, nodes_of, skipped, small_config
 from guarded_twice import both_trained, counts_of, losses_of
 from mmengine.registry import init_default_scope
@@ -46,7 +47,13 @@ def train(architecture: Architecture, folder: Path, monkeypatch: pytest.MonkeyPa
     # Counted in the pipeline, so not again in a loss.
     assert not [counts for line in lines for counts in line.get('losses', {}).values() if counts['skipped']]
     assert counts_of(two) == counts_of(written)
-    assert UNINITIALIZED in architecture.name or losses_of(two) == losses_of(written) != []
+    if UNINITIALIZED not in architecture.name:
+        # On a GPU sums are added up in another order every time.
+        assert (
+            losses_of(two)
+            == pytest.approx(losses_of(written), rel=0.01 if torch.cuda.is_available() else 0, abs=0)
+            != []
+        )
     return skipped(lines), expected
 
 

@@ -288,6 +288,7 @@ def test_a_training_that_goes_on_is_no_crash(cityscapes: str, work_dir: str, cap
     assert read_flight(path).reason == KILLED
 
 
+@pytest.mark.stock_error
 def test_a_disk_that_is_full_does_not_hide_the_error(cityscapes: str, work_dir: str) -> None:
     run = Run(config_of(cityscapes, work_dir, 'error', 3, out_file='vis_data'))
     with pytest.raises(IndexError, match='77'):

@@ -78,6 +78,19 @@ def test_focal_loss_takes_class_indices_on_cuda_and_one_hot_rows_off_it() -> Non
     assert on_cuda.item() == pytest.approx(off_cuda.item(), rel=1e-5)
 
 
+def test_the_focal_loss_of_mmcv_stops_above_the_background_and_is_known() -> None:
+    """Its kernel looks for the largest label only: -1 trains as background."""
+    from mmcv.ops import sigmoid_focal_loss
+
+    scores = torch.zeros(2, 3, device='cuda')
+    assert sigmoid_focal_loss(scores, torch.tensor([3, -1], device='cuda'), 2.0, 0.25, None, 'none').isfinite().all()
+    with pytest.raises(RuntimeError, match='num_classes') as raised:
+        sigmoid_focal_loss(scores, torch.tensor([3, 4], device='cuda'))
+    assert mmguard.explain(f'RuntimeError: {raised.value}').findings[0].code == 'MG407'
+    guarded = MODELS.build(dict(type='mmdet.GuardedFocalLoss', use_sigmoid=True))
+    assert guarded(scores, torch.tensor([3, 4], device='cuda')).isfinite()
+
+
 def batch_on(device: str) -> Any:
     corner = torch.tensor([[1.0, 2], [3, 4], [90, 90], [5, 5]])
     boxes = torch.cat([corner, corner + 9], 1)

@@ -73,11 +73,6 @@ class LossGuard:
         raise TypeError(f'{type(self).__name__} does not say how to call its loss')
 
 
-def find_skipped(sanitized: Sanitized) -> Tensor:
-    """Return the mask of elements excluded for being invalid (``'clip'`` excludes none)."""
-    return sanitized.invalid & ~sanitized.keep
-
-
 def select_scores(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
     """Return scores where they count, else a constant, in one pass; ``masked_fill`` would copy first."""
     # Contiguous, like the result of masked_fill: stock losses flatten with view().

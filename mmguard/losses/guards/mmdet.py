@@ -11,7 +11,7 @@ from mmguard.functional import sigmoid_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_index_target, shape_of
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
 from mmguard.functional.sanitize import CERTAIN, Sanitized
-from mmguard.losses.guards.base import LossGuard, find_skipped, mark
+from mmguard.losses.guards.base import LossGuard, mark
 
 
 class DetectionGuard(LossGuard):
@@ -48,21 +48,22 @@ def scale_by_positives(
     avg_factor: AvgFactor, sanitized: Sanitized, num_classes: int, weight: Optional[Tensor], pred: Tensor
 ) -> Tensor:
     """Scale a factor whose caller counted positives: labels other than the background. An invalid label was one."""
-    counted = ((sanitized.target != num_classes) | sanitized.invalid) & ~sanitized.ignored
-    return _scale(avg_factor, sanitized, counted, weight, pred)
+    positive = sanitized.keep & (sanitized.target != num_classes)
+    return _scale(avg_factor, positive, sanitized.skipped, weight, pred)
 
 
 def scale_by_weights(avg_factor: AvgFactor, sanitized: Sanitized, weight: Optional[Tensor], pred: Tensor) -> Tensor:
     """Scale a factor whose caller counted elements of non-zero weight."""
-    return _scale(avg_factor, sanitized, torch.ones_like(sanitized.keep), weight, pred)
+    return _scale(avg_factor, ~sanitized.skipped, sanitized.skipped, weight, pred)
 
 
-def _scale(
-    avg_factor: AvgFactor, sanitized: Sanitized, counted: Tensor, weight: Optional[Tensor], pred: Tensor
-) -> Tensor:
+def _scale(avg_factor: AvgFactor, counted: Tensor, skipped: Tensor, weight: Optional[Tensor], pred: Tensor) -> Tensor:
+    """Scale a factor for which a caller counted some elements, and others that were skipped."""
     if weight is not None:
-        counted = counted & (reshape_weight(weight, pred) != 0).any(dim=1)
-    return scale_avg_factor(avg_factor, (counted & ~find_skipped(sanitized)).sum(), counted.sum())
+        weighs = (reshape_weight(weight, pred) != 0).any(dim=1)
+        counted, skipped = counted & weighs, skipped & weighs
+    kept = counted.sum()
+    return scale_avg_factor(avg_factor, kept, kept + skipped.sum())
 
 
 def mean_correction(sanitized: Sanitized) -> Tensor:
@@ -234,7 +235,7 @@ class CrossEntropyCustomGuard(DetectionGuard):
     ) -> Tensor:
         # The functions distinguish ignored from invalid; both get values that cannot be a class.
         ignored, invalid = -100, -101
-        target = sanitized.target.masked_fill(sanitized.ignored, ignored).masked_fill(find_skipped(sanitized), invalid)
+        target = sanitized.target.masked_fill(sanitized.ignored, ignored).masked_fill(sanitized.skipped, invalid)
         weights = self.loss.class_weight
         settings = {
             'class_weight': None if weights is None else torch.as_tensor(weights, dtype=torch.float32).to(pred.device),

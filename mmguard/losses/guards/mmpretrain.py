@@ -46,7 +46,8 @@ class ClassificationGuard(LossGuard):
         if _is_score(pred, label):
             return _sanitize_scores(label, pred.dtype, self._is_sigmoid, on_invalid)
         sanitized = sanitize_target(label, num_classes, ignore_index, on_invalid)
-        return sanitized._replace(invalid=~sanitized.keep)  # whatever takes no part is excluded from the denominator
+        skipped = ~sanitized.keep  # whatever takes no part is excluded from the denominator
+        return sanitized._replace(invalid=skipped, skipped=skipped)
 
     @property
     def _is_sigmoid(self) -> bool:
@@ -89,7 +90,8 @@ class ClassificationSeesawGuard(SeesawGuard):
         self, pred: Tensor, label: Tensor, num_classes: int, ignore_index: Optional[int], on_invalid: str
     ) -> Sanitized:
         sanitized = sanitize_target(label, num_classes, ignore_index, on_invalid)
-        return sanitized._replace(invalid=~sanitized.keep)
+        skipped = ~sanitized.keep
+        return sanitized._replace(invalid=skipped, skipped=skipped)
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Any:
         kwargs = {{'weight': 'label_weights'}.get(name, name): value for name, value in kwargs.items()}
@@ -113,4 +115,4 @@ def _sanitize_scores(score: Tensor, dtype: torch.dtype, is_sigmoid: bool, on_inv
         rows = sanitize_distributions(given, 1, on_invalid)
         target, keep, counts = rows.target, rows.keep, rows.counts
     keep = keep & ~unlabelled
-    return Sanitized(target.masked_fill(~keep.unsqueeze(1), 0), keep, ~keep, unlabelled, counts)
+    return Sanitized(target.masked_fill(~keep.unsqueeze(1), 0), keep, ~keep, unlabelled, counts, skipped=~keep)

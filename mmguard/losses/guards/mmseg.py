@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from mmguard.functional.checks import shape_of
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
 from mmguard.functional.sanitize import Sanitized, count_for_factor
-from mmguard.losses.guards.base import LossGuard, find_skipped, mark, select_scores
+from mmguard.losses.guards.base import LossGuard, mark, select_scores
 
 
 class OwnIgnoreGuard(LossGuard):
@@ -79,7 +79,7 @@ class FocalGuard(LossGuard):
         reduction = reduction_override or self.loss.reduction
         if avg_factor is not None and reduction == 'mean':
             # The callers of focal losses count positives, and ignored pixels are not positive.
-            avg_factor = scale_avg_factor(avg_factor, *count_for_factor(find_skipped(sanitized), ~sanitized.ignored))
+            avg_factor = scale_avg_factor(avg_factor, *count_for_factor(sanitized.skipped, ~sanitized.ignored))
         if pred.is_cuda:
             # -1 never survives to the kernel: the loss sets its ignore value to 0 first.
             target = mark(sanitized, -1)
@@ -133,14 +133,14 @@ class DiceGuard(LossGuard):
     def blank_scores(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
         # Sigmoid turns it into exactly 0, softmax cannot.
         otherwise = -inf if self.loss.activate and self.loss.use_sigmoid else 0
-        return select_scores(~find_skipped(sanitized).unsqueeze(1), pred, otherwise)
+        return select_scores(~sanitized.skipped.unsqueeze(1), pred, otherwise)
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         if self.loss.activate:
             if self.loss.use_sigmoid:
                 pred = pred.sigmoid()
             elif pred.shape[1] != 1:
-                pred = select_scores(~find_skipped(sanitized).unsqueeze(1), pred.softmax(dim=1))
+                pred = select_scores(~sanitized.skipped.unsqueeze(1), pred.softmax(dim=1))
         on_probabilities: Any = copy.copy(self.loss)
         on_probabilities.activate = False
         # A label beyond the channels becomes a row of zeros.

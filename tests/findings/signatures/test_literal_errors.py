@@ -48,6 +48,10 @@ RAISED_ON_DEVICES = [
     ('MG401', 'RuntimeError: cuda runtime error (59) : device-side assert triggered at /pytorch/aten/src/THC/generic'),
     ('MG401', 'torch.AcceleratorError: CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert\' in https://x'),
     ('MG407', 'RuntimeError: Class values must be smaller than num_classes.'),
+    ('MG407', 'RuntimeError: target.max().item<int64_t>() <= (int64_t)num_classes INTERNAL ASSERT FAILED at "mmcv/ops/csrc/pytorch/'
+     'cuda/focal_loss_cuda.cu":12, please report a bug to PyTorch. target label should smaller or equal than num classes'),
+    ('MG407', 'RuntimeError: target.max().item<long>() <= (long)num_classes INTERNAL ASSERT FAILED at "/tmp/pip-req-build/mmcv/ops/'
+     'csrc/pytorch/cuda/focal_loss_cuda.cu":59, please report a bug to PyTorch. target label should smaller or equal than num classes'),
     ('MG408', 'RuntimeError: CUDA error: an illegal memory access was encountered'),
     ('MG408', 'OSError: (External) CUDA error(719), unspecified launch failure.'),
     ('MG411', 'RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`'),
