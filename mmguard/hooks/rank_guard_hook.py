@@ -229,7 +229,7 @@ def _record_arrivals(model: nn.Module, undo: ExitStack) -> Dict[str, None]:
 
 
 def find_nonfinite_gradients(model: nn.Module, arrived: Iterable[str] = ()) -> List[str]:
-    """Find parameters whose gradient is not finite, those that backward reached first (nearest to the loss) first.
+    """Find parameters whose gradient is not finite, in the order of backward: those nearest to the loss first.
 
     Args:
         model (nn.Module): After backward.

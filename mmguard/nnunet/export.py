@@ -50,7 +50,7 @@ def build_line(shell: str) -> str:
     """Return the line for this environment.
 
     Raises:
-        CannotRun: nnU-Net would not find the trainer with it.
+        CannotRun: nnU-Net would not find the trainer despite the line.
     """
     why = _explain_failure()
     if why:

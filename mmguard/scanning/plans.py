@@ -125,7 +125,7 @@ def _plan_detr(target: str, options: ScanOptions) -> Plan:
             here = replace(options, images=options.images or (images if os.path.isdir(images) else None))
             plan.sources.append(LabelSet(split, partial(Coco().read, file, here)))
     if not plan.sources:
-        raise CannotScan(f'{target} names no ann_file at {" or ".join(f"{s}_dataloader" for s in options.splits)}')
+        raise CannotScan(f'{target} has no ann_file in {" or ".join(f"{s}_dataloader" for s in options.splits)}')
     return plan
 
 
