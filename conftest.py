@@ -83,6 +83,8 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     'nnunetv2': ('nnunet',),
     'nibabel': ('formats/nnunet',),
     'PIL': (
+        'docs/test_site.py',
+        'findings/test_installed_rules.py',
         'fuzz/seen_inputs.py',
         'fuzz/test_seen.py',
         'interrupted',
@@ -90,6 +92,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'test_closed_streams.py',
         'test_security.py',
         'tools/fix',
+        'tools/page',
         'tools/report/test_page_html.py',
         'tools/report/test_pictures.py',
         'formats/coco/test_coco_folder.py',
@@ -124,7 +127,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'formats/coco/test_coco_folder.py',
         'formats/coco/test_panoptic_png.py',
     ),
-    'yaml': ('formats/yolo',),
+    'yaml': ('docs/test_site.py', 'formats/yolo', 'tools/page'),
     'mmpretrain': ('family',),
     'distributed': ('scanning/test_scan_dask.py', 'storage/test_storage_cluster.py'),
     'torchvision': (

@@ -10,12 +10,13 @@ import os
 import re
 import sys
 import traceback
+from pathlib import Path
 from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
 from mmguard.compat.stack import install_command
-from mmguard.errors import CannotRun
+from mmguard.errors import CannotRun, collect_failures
 from mmguard.text import REPORT_IT, describe_broken_import, describe_error, describe_exit, visible
-from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, INTERRUPTED, READER_GONE
+from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND, INTERRUPTED, READER_GONE
 from mmguard.tools.outputs import check_outputs
 from mmguard.version import __version__
 
@@ -47,9 +48,12 @@ def main(argv: Optional[List[str]] = None) -> int:
             parser.print_help()
             return CLEAN
         check_outputs(args)
-        code: int = args.run(args)
+        with collect_failures() as failures:
+            code: int = args.run(args)
         sys.stdout.flush()
-        return code
+        for reason in failures.values():
+            print(visible(f'mmguard {args.command}: could not run: {reason}'), file=sys.stderr)
+        return COULD_NOT_RUN if failures and code in (CLEAN, FOUND) else code
     except KeyboardInterrupt:
         print(f'\n{getattr(args, "interrupted", "mmguard: interrupted")}', file=sys.stderr)
         return INTERRUPTED
@@ -88,6 +92,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--version', action='version', version=f'mmguard {__version__}')
     debug = 'show the traceback if the command fails'
     parser.add_argument('--debug', action='store_true', help=debug)
+    parser.add_argument(
+        '--print-completion',
+        action=_PrintCompletion,
+        choices=('bash', 'zsh'),
+        help='print the script that completes commands, options and files in a shell; needs shtab',
+    )
     commands = parser.add_subparsers(title='commands', metavar='COMMAND', dest='command')
     for name in COMMANDS:
         importlib.import_module(f'mmguard.tools.{name}.command').add_to(commands)
@@ -96,6 +106,20 @@ def _parser() -> argparse.ArgumentParser:
             '--debug', action='store_true', default=argparse.SUPPRESS, help=debug
         )
     return parser
+
+
+class _PrintCompletion(argparse.Action):
+    """Option that prints a completion script and exits."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: Any = None) -> None:
+        import shtab
+
+        commands: Any = next(action for action in parser._actions if action.dest == 'command').choices
+        for action in (action for command in commands.values() for action in command._actions):
+            if action.type in (None, Path) and action.choices is None and action.nargs != 0:
+                action.complete = shtab.FILE
+        print(shtab.complete(parser, values))
+        parser.exit()
 
 
 def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
@@ -164,6 +188,7 @@ INSTALL: Dict[str, str] = {
     'cv2': 'pip install opencv-python-headless',
     'matplotlib': 'pip install matplotlib',
     'yaml': 'pip install pyyaml',
+    'shtab': 'pip install shtab',
     'nibabel': 'pip install nibabel',
     'nnunetv2': 'pip install nnunetv2',
 }

@@ -1,7 +1,33 @@
-"""Exception of commands; for invalid labels see :class:`mmguard.labels.tally.LabelGuardError`."""
+"""Exception and failures of commands; that of invalid labels is :class:`mmguard.labels.tally.LabelGuardError`."""
 
 from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from typing import Dict, Iterator, List
 
 
 class CannotRun(Exception):
     """Reason why a command cannot run, as text for the user: file, value, what to do."""
+
+
+_collected: List[Dict[str, str]] = []
+
+
+@contextmanager
+def collect_failures() -> Iterator[Dict[str, str]]:
+    """Collect what could not run inside, though the command goes on: code of a rule -> reason."""
+    failures: Dict[str, str] = {}
+    _collected.append(failures)
+    try:
+        yield failures
+    finally:
+        _collected.pop()
+
+
+def report_failure(code: str, reason: str) -> None:
+    """Add a failure to the innermost collection; outside of a command, as in a training, warn."""
+    if _collected:
+        _collected[-1].setdefault(code, reason)
+    else:
+        warnings.warn(f'mmguard: {reason}', RuntimeWarning, stacklevel=2)

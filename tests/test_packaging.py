@@ -36,6 +36,20 @@ def test_hard_dependencies_are_torch_and_numpy_with_lower_bounds() -> None:
     assert [re.fullmatch(r'(\w+)>=[\d.]+', one).group(1) for one in wanted] == ['torch', 'numpy']
 
 
+def test_a_tag_publishes_what_was_checked_and_no_token_is_stored() -> None:
+    yaml = pytest.importorskip('yaml')
+    text = (ROOT / '.github/workflows/publish.yml').read_text(encoding='utf-8')
+    workflow = yaml.safe_load(text)
+    build, publish = workflow['jobs']['build'], workflow['jobs']['publish']
+    assert workflow[True] == {'push': {'tags': ['v*']}}  # YAML 1.1 reads `on` as a boolean
+    assert next(step['run'] for step in build['steps'] if 'run' in step) == 'make dist'
+    assert (publish['needs'], publish['environment']['name']) == ('build', 'pypi')
+    # Only the job that publishes can ask PyPI for a token.
+    assert (workflow['permissions'], publish['permissions']) == ({'contents': 'read'}, {'id-token': 'write'})
+    assert 'permissions' not in build
+    assert 'secrets.' not in text
+
+
 def is_named(name: str, code: str) -> bool:
     """Return True if a section is written out in the code, or begins with ``file::test`` of a test there."""
     of_test = re.match(r'\w+::(\w+)', name)

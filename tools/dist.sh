@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds sdist and wheel into dist/, checks both, and runs the demo with the wheel, away from the checkout.
+# Builds sdist and wheel into dist/, checks both, runs the demo with the wheel, away from the checkout, and compares what it
+# prints with README's first screen.
 # Usage: tools/dist.sh VENV; the clean environment sees the packages of VENV, but no mmguard other than the wheel's.
 set -eu
 venv=$1
@@ -21,4 +22,14 @@ mv "$work/stack.pth" "$("$work/clean/bin/python" -c "$purelib")/stack.pth"
 
 cd "$work"
 clean/bin/python -c 'import mmguard; assert "/dist/clean/" in mmguard.__file__, mmguard.__file__; print(mmguard.__file__)'
-clean/bin/mmguard demo --iters 5
+test "$(clean/bin/mmguard --version)" = "mmguard $(sed -n "s/.*'\(.*\)'/\1/p" ../../mmguard/version.py)"
+clean/bin/mmguard demo --iters 5 >demo.txt
+cat demo.txt
+clean/bin/python - ../../README.md demo.txt <<'EOF'
+import re, sys
+readme, shown = (open(name, encoding='utf-8').read() for name in sys.argv[1:])
+screen = re.search(r'```\n(before .*?)```', readme, re.DOTALL).group(1)
+lines = [re.sub(r'^(before|after)?\s+', '', line) for line in screen.splitlines() if '(on a GPU:' not in line]
+missing = [line for line in lines if line and line not in shown]
+sys.exit('\n'.join(['README shows lines that the demo does not print:', *missing]) if missing else 0)
+EOF

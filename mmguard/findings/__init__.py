@@ -6,7 +6,9 @@ Imports :mod:`mmguard.config`, :mod:`mmguard.labels` and what is below them; no 
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import DataRule, Rule
+from mmguard.findings.rule import ConfigRule, DataRule, Example, Rule
 from mmguard.findings.rules import RULES
 
-__all__ = ['RULES', 'DataRule', 'Finding', 'LabelFacts', 'Rule', 'chosen_rules', 'diagnose']
+__all__ = [
+    'RULES', 'ConfigRule', 'DataRule', 'Example', 'Finding', 'LabelFacts', 'Rule', 'chosen_rules', 'diagnose',
+]  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 from string import Formatter
 from typing import Type
 
+from mmguard.findings.installed import list_rules
 from mmguard.findings.rule import Rule
 from mmguard.findings.rules import RULES
 
@@ -47,7 +48,7 @@ def find_rule(code: str) -> Type[Rule]:
     Raises:
         LookupError: No rule has this code.
     """
-    for rule in RULES:
+    for rule in list_rules():
         if code in (rule.code, *rule.aliases):
             return rule
     raise LookupError(code)

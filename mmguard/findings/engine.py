@@ -12,6 +12,7 @@ from mmguard.findings.config_facts import facts_of_config
 from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit, FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, POSSIBLE, WARNING, Finding
+from mmguard.findings.installed import check_findings, contain_failure, find_installed_rules
 from mmguard.findings.order import sort_key
 from mmguard.findings.rule import Facts, Reread, Rule, Verdict
 from mmguard.findings.rules import RULES
@@ -47,24 +48,24 @@ def diagnose(
         labels.config = facts_of_config(config)
     facts = Facts(labels, config, dict(options or {}), reread, tuple(others), **more)
     asked = chosen_rules() if rules is None else rules
-    by_code = {rule.code: rule() for rule in asked}
+    by_code = {rule.code: rule for rule in asked}
     found = search(facts, asked)
     splits = [Split(facts, found), *(Split(other, search(other, asked)) for other in facts.others if found)]
     return [_try_edits(finding, by_code[finding.code], splits, asked) for finding in found]
 
 
-def _try_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> Finding:
+def _try_edits(finding: Finding, rule: Type[Rule], splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> Finding:
     facts = splits[0].facts
     if facts.labels is not None and facts.reread is None:
         return finding  # the labels cannot be read again
-    candidates = [guard_evaluation(facts, edit) for edit in rule.edits(finding, facts)]
     edits: List[Edit] = []
-    for edit in candidates:
-        # Of label edits with the same meaning (in all splits, in only this one), the first.
-        same = not finding.places and any(edit.question == known.question for known in edits)
-        if not same and holds(edit, finding, splits, rules):
-            was_read = bool(edit.files or (edit.options and not edit.config))
-            edits += ask_for_losses(replace(edit, verified=was_read or None), splits)
+    with contain_failure(rule):
+        for edit in [guard_evaluation(facts, edit) for edit in rule().edits(finding, facts)]:
+            # About labels: the first of those with the same meaning (in all splits, in only this one).
+            same = not finding.places and any(edit.question == known.question for known in edits)
+            if not same and holds(edit, finding, splits, rules):
+                was_read = bool(edit.files or (edit.options and not edit.config))
+                edits += ask_for_losses(replace(edit, verified=was_read or None), splits)
     return _offer(finding, edits)
 
 
@@ -113,11 +114,12 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everyth
     Raises:
         ValueError: No rule has a code.
     """
-    unknown = [code for code in (*select, *ignore) if not any(_has(rule, [code]) for rule in RULES)]
+    known = [*RULES, *find_installed_rules()]
+    unknown = [code for code in (*select, *ignore) if not any(_has(rule, [code]) for rule in known)]
     if unknown:
-        raise ValueError(f'no rule has the code {", ".join(unknown)}; there are {", ".join(r.code for r in RULES)}')
+        raise ValueError(f'no rule has the code {", ".join(unknown)}; there are {", ".join(r.code for r in known)}')
     chosen = []
-    for rule in RULES:
+    for rule in known:
         wanted = _has(rule, select) if select else everything or not rule.on_request
         if wanted and not _has(rule, ignore):
             chosen.append(rule)
@@ -128,22 +130,29 @@ def _has(rule: Type[Rule], codes: Sequence[str]) -> bool:
     return any(code.startswith(tuple(codes)) for code in (rule.code, *rule.aliases))
 
 
-def search(facts: Facts, rules: Sequence[Type[Rule]]) -> List[Finding]:
-    """Return all findings that the facts support, the most certain first.
+def search(facts: Facts, rules: Sequence[Type[Rule]], failed: Optional[Set[str]] = None) -> List[Finding]:
+    """Return all findings that the facts support, the surest first.
 
     If no finding is about the labels, and all were read, the verdict that they are fine comes last (MG100).
+
+    Args:
+        failed (set[str], optional): The codes of rules of other packages that raise are added to it.
     """
-    chosen = [kind() for kind in rules if any(getattr(facts, name) not in (None, ()) for name in kind.looks_at)]
+    chosen = [rule for rule in rules if any(getattr(facts, name) not in (None, ()) for name in rule.looks_at)]
     found: List[Finding] = []
     blamed = False
     for rule in chosen:
-        if not isinstance(rule, Verdict):
-            findings = list(rule.find(facts))
-            found += findings
-            blamed = blamed or (rule.blames_labels and bool(findings))
+        if not issubclass(rule, Verdict):
+            with contain_failure(rule, failed):
+                findings = check_findings(rule, list(rule().find(facts)))
+                found += findings
+                blamed = blamed or (rule.blames_labels and bool(findings))
     found = _drop_consequences(sorted(found, key=sort_key))
     if not blamed:
-        found += [verdict for rule in chosen if isinstance(rule, Verdict) for verdict in rule.find(facts)]
+        for rule in chosen:
+            if issubclass(rule, Verdict):
+                with contain_failure(rule, failed):
+                    found += check_findings(rule, list(rule().find(facts)))
     return found
 
 
@@ -202,8 +211,9 @@ def _holds_in(
     after = apply_edit(edit, facts)
     if after is None:
         return False
-    again = search(after, rules)
-    if any(found.code == finding.code and _is_same(found, finding) for found in again):
+    failed: Set[str] = set()
+    again = search(after, rules, failed)
+    if finding.code in failed or any(found.code == finding.code and _is_same(found, finding) for found in again):
         return False
     if {found.code for found in again if found.severity in grave} - known:
         return False
@@ -316,8 +326,10 @@ def diagnose_for(framework: str, facts: LabelFacts, roots: Sequence[str] = ()) -
 
 
 def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
-    """Return the findings that have advice for plain PyTorch, with this advice."""
-    return diagnose(facts, rules=[rule for rule in RULES if rule.pytorch], options={'framework': PYTORCH})
+    """Return the findings that have an advice for plain PyTorch, with it."""
+    return diagnose(
+        facts, rules=[rule for rule in chosen_rules(everything=True) if rule.pytorch], options={'framework': PYTORCH}
+    )
 
 
 def advise_nnunet(raw_folder: str) -> Sequence[str]:

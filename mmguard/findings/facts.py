@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.yolo import YoloFacts
@@ -249,6 +249,26 @@ class LoaderFacts:
     unknown: str = ''
 
 
+class DrawnBox(NamedTuple):
+    """Box to draw."""
+
+    corners: Tuple[float, ...]  #: x1, y1, x2, y2.
+    fault: str = ''  #: Reason as in ``LabelFacts.reasons`` and ``AnnotationFacts.box_examples``; empty: none.
+    otherwise: Tuple[float, ...] = ()  #: The same numbers read in another format, as x1, y1, x2, y2; empty: not known.
+
+
+class BoxedImage(NamedTuple):
+    """Image with its boxes, to draw."""
+
+    file: str  #: Its name in messages: the image or its label file.
+    path: str  #: Path of the image; empty if it is not known.
+    size: Tuple[float, float]  #: Height and width as stated; (1, 1): boxes are fractions; not above 0: not known.
+    boxes: Tuple[DrawnBox, ...]  #: The first ones, those with a fault first.
+    total: int  #: Number of its boxes.
+    faults: Tuple[Tuple[str, int], ...]  #: Fault -> number of its boxes.
+    otherwise: str = ''  #: Name of the other format, as in ``AnnotationFacts.inside_as``.
+
+
 #: Maximum number of files with invalid labels that are named; all are counted.
 MOST_FILES = 100_000
 
@@ -279,6 +299,7 @@ class LabelFacts:
         of_images (bool): True if instances are whole images, as for a classifier.
         loader (LoaderFacts, optional): A few files as the config's loader returns them.
         offending (dict[str, int]): File with invalid labels -> their number; at most ``MOST_FILES``.
+        boxed (list[BoxedImage]): The images with the most faulty boxes, to draw them.
     """
 
     values: Dict[int, int] = field(default_factory=dict)
@@ -300,6 +321,7 @@ class LabelFacts:
     of_images: bool = False
     loader: Optional[LoaderFacts] = None
     offending: Dict[str, int] = field(default_factory=dict)
+    boxed: List[BoxedImage] = field(default_factory=list, compare=False)
 
     def name_of(self, label: int) -> str:
         """Return the name of a label; empty if unknown."""

@@ -98,9 +98,11 @@ class Rule:
     #: Advice for plain PyTorch; empty: the rule does not apply there.
     pytorch: ClassVar[str] = ''
     severity: ClassVar[str] = ERROR
-    #: Fields of ``Facts`` that it needs; the rule is skipped if one is missing.
+    #: Fields of ``Facts`` that it uses; the rule is skipped if all of them are empty.
     looks_at: ClassVar[Tuple[str, ...]] = ()
-    #: True if it applies only with ``--all`` or ``--select``.
+    #: Package that brings it, with its version; empty: mmguard.
+    package: ClassVar[str] = ''
+    #: True if it is looked for only with ``--all`` or ``--select``.
     on_request: ClassVar[bool] = False
     #: True if it means that labels are wrong, which excludes the verdict 'your labels are fine'.
     blames_labels: ClassVar[bool] = True

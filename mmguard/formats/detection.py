@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from functools import lru_cache
-from importlib import metadata
 from itertools import islice
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
-from mmguard.errors import CannotRun
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.installed import find_entry_points
 from mmguard.formats.coco import Coco
 from mmguard.formats.folders import ClassFolders
 from mmguard.formats.format import CannotScan, Format
@@ -24,7 +22,6 @@ from mmguard.formats.voc import Voc
 from mmguard.formats.yolo import Yolo
 from mmguard.storage.files import FILES
 from mmguard.storage.urls import is_url
-from mmguard.text import describe_error
 
 #: In the order of detection: the signs of one format may also be those of a later one.
 BUILT_IN: List[Format] = [
@@ -63,16 +60,7 @@ def detect(target: str, suffix: Optional[str] = None) -> Optional[Format]:
 
 @lru_cache(maxsize=None)
 def _load_installed() -> Tuple[Format, ...]:
-    points: Any = metadata.entry_points()
-    formats = []
-    for point in points.select(group=GROUP) if sys.version_info >= (3, 10) else points.get(GROUP, ()):
-        try:
-            formats.append(point.load()())
-        except Exception as error:  # a package may raise anything
-            raise CannotRun(
-                f'the format {point.name} of {point.value} cannot be loaded: {describe_error(error)}'
-            ) from error
-    return tuple(formats)
+    return tuple(point.load(lambda kind: kind()) for point in find_entry_points(GROUP))
 
 
 def format_of(facts: LabelFacts) -> Format:

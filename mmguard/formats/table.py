@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.findings.facts import MOST_FILES, AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.findings.facts import MOST_FILES, AnnotationFacts, BoxedImage, DrawnBox, LabelFacts, LoaderFacts
+from mmguard.findings.file_edits import fitting
 from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, corner_faults
 
@@ -18,6 +19,10 @@ NO_NUMBER = float('-inf')
 EXAMPLES = 8
 #: Tolerance in pixels: boxes often exceed the image by a fraction of a pixel.
 EDGE = 1.0
+#: Number of images that are kept to be drawn, and of boxes of each.
+DRAWN, MOST_BOXES = 20, 200
+#: Another format is drawn if fewer of the boxes fit their images as they are, and there are so many.
+FIT, FITTING = 0.9, 8
 #: Maximum width and height of an image.
 LARGEST_SIDE = 1 << 24
 WRONG_SIZE = f'the size is not between 1 and {LARGEST_SIDE:,} pixels'
@@ -44,6 +49,10 @@ class Table:
     left_out: Dict[str, np.ndarray] = field(default_factory=dict)
     #: bool (N,), True if the box is checked: its category is trained on.
     judged: np.ndarray = field(default_factory=lambda: np.ones(1, bool))
+    #: Index of an image -> its path, empty if it is not known: asked for the few images that are drawn.
+    path_of: Callable[[int], str] = lambda place: ''
+    #: Another format that fits nearly all boxes, as in ``AnnotationFacts.inside_as``, and their corners (N, 4).
+    otherwise: Optional[Tuple[str, np.ndarray]] = None
     shows_size: bool = True  #: Examples show a box as x, y, width, height, as COCO stores it; otherwise as two corners.
 
     @cached_property
@@ -112,8 +121,8 @@ def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotat
     annotations.usable = counts_of(table.label[usable])
     _count_categories(table, annotations)
     _count_images(table, usable, annotations)
-    _describe_boxes(table, codes, extents, annotations)
     annotations.annotations = count
+    faults = _describe_boxes(table, codes, extents, annotations)
     annotations.crowds = int(table.ignored.sum())
     if not listed.all():
         annotations.left_out['its image is not listed'] = int(count - listed.sum())
@@ -130,7 +139,41 @@ def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotat
         class_names=list(class_names),
         histogram=_count_labels(table.label[trained], table.image[trained], annotations),
         annotations=annotations,
+        boxed=choose_boxed_images(table, {LABEL_REASON: invalid, **faults}),
     )
+
+
+def choose_boxed_images(table: Table, faults: Mapping[str, np.ndarray]) -> List[BoxedImage]:
+    """Return the images with the most faulty boxes, the worst first.
+
+    Args:
+        faults (dict[str, np.ndarray]): Fault -> bool (N,), the boxes that have it; the first fault of a box counts.
+    """
+    names, code = ['', *faults], np.zeros(len(table.image), np.int64)
+    for place, flags in enumerate(faults.values(), 1):
+        code[(code == 0) & flags & (table.image >= 0)] = place
+    counts = np.bincount(table.image[code > 0], minlength=len(table.images))
+    worst = np.argsort(-counts, kind='stable')[:DRAWN]
+    return [_collect_boxes(table, place, names, code) for place in worst.tolist() if counts[place]]
+
+
+def _collect_boxes(table: Table, place: int, names: Sequence[str], code: np.ndarray) -> BoxedImage:
+    rows = np.flatnonzero((table.image == place) & (table.boxed | (code > 0)))
+    rows = rows[np.argsort(code[rows] == 0, kind='stable')]
+    way, others = table.otherwise or ('', None)
+    boxes = [
+        DrawnBox(
+            tuple(table.corners[row].tolist()),
+            names[code[row]],
+            () if others is None else tuple(others[row].tolist()),
+        )
+        for row in rows[:MOST_BOXES].tolist()
+    ]
+    found = np.bincount(code[rows], minlength=len(names)).tolist()
+    faults = tuple((name, number) for name, number in zip(names, found) if name and number)
+    height, width = table.sizes[place].tolist()
+    path = table.path_of(place)
+    return BoxedImage(table.images[place], path, (height, width), tuple(boxes), len(rows), faults, way)
 
 
 def places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -222,25 +265,29 @@ def _count_images(table: Table, usable: np.ndarray, annotations: AnnotationFacts
         annotations.small_examples.append(f'{table.images[place]}: {width:g} x {height:g}')
 
 
-def _describe_boxes(table: Table, codes: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts) -> None:
+def _describe_boxes(
+    table: Table, codes: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts
+) -> Dict[str, np.ndarray]:
+    """Count the faults of boxes; return fault -> bool (N,), the boxes that have it."""
     looked_at = table.boxed & table.judged & (table.image >= 0) & (codes != NOT_FINITE)
     negative = looked_at & (table.corners < 0).any(axis=1)
     over = (table.corners[:, 2] > extents[:, 1] + EDGE) | (table.corners[:, 3] > extents[:, 0] + EDGE)
     over &= looked_at & (codes == 0)
     annotations.negative_boxes, annotations.over_edge = int(negative.sum()), int(over.sum())
     annotations.below_minus_one = int((negative & (table.corners < -1).any(axis=1)).sum())
-    kinds = [(reason, codes == code) for code, reason in enumerate(BOX_REASONS) if code]
-    for reason, flags in [*kinds, ('negative', negative), ('over_edge', over)]:
+    faults = {reason: codes == code for code, reason in enumerate(BOX_REASONS) if code}
+    faults.update(negative=negative, over_edge=over)
+    for reason, flags in faults.items():
         first = np.flatnonzero(flags)[:EXAMPLES].tolist()
         if first:
             annotations.box_examples[reason] = [_format_example(table, place) for place in first]
-    _describe_convention(table, looked_at, extents, annotations)
+    return {**faults, 'unit': _describe_convention(table, looked_at, extents, annotations)}
 
 
 def _describe_convention(
     table: Table, looked_at: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts
-) -> None:
-    """Count boxes that appear to use another box format."""
+) -> np.ndarray:
+    """Count boxes that look like the boxes of another format; return bool (N,), those that look like fractions."""
     first, second = table.corners[:, :2], table.corners[:, 2:]
     with np.errstate(invalid='ignore', over='ignore'):
         if table.shows_size:
@@ -255,10 +302,14 @@ def _describe_convention(
             # Reading VOC truncates fractions and subtracts one.
             unit = ((table.corners >= -1) & (table.corners <= 0)).all(axis=1)
             others = {'sizes': (first, first + second + 1)}
-    annotations.inside_unit = int((unit & looked_at).sum())
+    unit &= looked_at
+    annotations.inside_unit = int(unit.sum())
     odd = annotations.over_edge or annotations.negative_boxes or annotations.box_examples
+    if table.shows_size and annotations.inside_unit >= max(FIT * looked_at.sum(), 1):
+        with np.errstate(invalid='ignore', over='ignore'):
+            table.otherwise = 'fractions', table.corners * extents[:, [1, 0, 1, 0]]
     if not odd and not annotations.size_mismatches:
-        return
+        return unit
     annotations.all_zero = int((looked_at & (table.corners == 0).all(axis=1)).sum())
     bounds = np.where(looked_at & np.isfinite(extents).all(axis=1), extents.T, -np.inf).T[:, ::-1]
     ways = {name: (low, high, bounds) for name, (low, high) in {'': (first, second), **others}.items()}
@@ -269,6 +320,10 @@ def _describe_convention(
             annotations.inside_as[name] = int(inside.all(axis=1).sum())
     annotations.inside_now = annotations.inside_as.pop('')
     annotations.turned_boxes = int((looked_at & (second < first).any(axis=1)).sum())
+    fits = [name for name in fitting(annotations) if name in others]
+    if fits and annotations.inside_now < FIT * looked_at.sum() and looked_at.sum() >= FITTING:
+        table.otherwise = fits[0], np.concatenate(others[fits[0]], axis=1)
+    return unit
 
 
 def _format_example(table: Table, place: int) -> str:

@@ -19,7 +19,15 @@ LABEL_REASON = 'label'
 #: Up to this many instances a Python loop is faster than several numpy passes. Most images have fewer.
 FEW = 32
 
-_IN_WORDS = {'box_not_finite': 'not finite', 'box_no_area': 'without area', 'box_outside': 'outside the image'}
+_IN_WORDS = {
+    'box_not_finite': 'not finite',
+    'box_no_area': 'without area',
+    'box_outside': 'outside the image',
+    'negative': 'with a corner below 0',
+    'over_edge': 'over the edge',
+    'beyond': 'beyond the image',
+    'unit': 'smaller than a pixel',
+}
 
 
 class SanitizedInstances(NamedTuple):

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
+from mmguard.errors import collect_failures
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
 from mmguard.text import visible
 
@@ -18,10 +19,11 @@ class Diagnosis:
         target (str): Target of the command.
         findings (tuple[Finding]): Each with ``code``, ``title``, ``severity``, ``evidence``, ``files``, ``edits``; the
             most likely first.
-        files (dict[str, int]): Every file with invalid labels -> their number, of at most 100,000 files per data set.
-        failed (tuple[str]): Parts that could not be read, with the reasons.
-        record (dict): The same as plain data, as written by ``--json``.
-        text (str): Output of the command.
+        files (dict[str, int]): Every file with invalid labels -> their number; relative to the working directory if it
+            is in it, and at most 100,000 per data set.
+        failed (tuple[str]): What could not be read, with the reason.
+        record (dict): The same as plain data: what ``--json`` writes.
+        text (str): What the command prints.
     """
 
     target: str
@@ -99,7 +101,7 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
     from mmguard.scanning.processes import local_mapper
     from mmguard.scanning.run import run_plan, verify_results
     from mmguard.storage.urls import enter
-    from mmguard.tools.scan.output import as_json, as_page, as_text
+    from mmguard.tools.scan.output import as_json, as_page, as_text, name_from_here
 
     if 'label_map' in options:
         options['label_map'] = as_pairs(options['label_map'])
@@ -108,8 +110,11 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
             options[name] = tuple(options[name])
     target = enter(os.fspath(target))
     plan = plan_of(target, ScanOptions(**options))
-    results = run_plan(plan, local_mapper(processes))
+    with collect_failures() as failures:
+        results = run_plan(plan, local_mapper(processes))
+    plan.failed += failures.values()
     verify_results(results, plan, verify)
+    name_from_here(results)
     return Diagnosis(
         target,
         findings=tuple(finding for result in results for finding in result.findings),
@@ -137,11 +142,14 @@ def check(config: str, *, everything: bool = False, run_code: bool = False, veri
     from mmguard.tools.selection import Selection
 
     rules = rules_of_configs(Selection(), everything)
-    read, findings = check_config(os.fspath(config), rules, run_code, verify)
+    with collect_failures() as failures:
+        read, findings = check_config(os.fspath(config), rules, run_code, verify)
+    failed = tuple(failures.values())
     return Diagnosis(
         read.file,
         tuple(findings),
-        record=as_json(read, findings, [rule.code for rule in rules]),
+        failed=failed,
+        record=as_json(read, findings, [rule.code for rule in rules], failed),
         text=as_text(read, findings, len(rules)),
     )
 

@@ -43,15 +43,24 @@ def entry_of(finding: Finding, target: str, roots: Sequence[str] = ()) -> Entry:
     return Entry(finding.code, finding.severity, finding.title, text, tuple(files)[:_PLACES], finding.places)
 
 
+def locate_file(name: str, roots: Iterable[str]) -> str:
+    """Return the path of a file in one of the roots, relative to the working directory if it is in it; else empty."""
+    paths = (find_inside(root, name) for root in roots if root and name)
+    return _from_here(next((path for path in paths if os.path.isfile(path)), ''))
+
+
 def _locate(name: str, target: str, roots: Sequence[str]) -> str:
     """Return the path of a file relative to the working directory; that of the target if no such file exists."""
-    paths = [find_inside(root, name) for root in roots if root] if name else []
-    records = [root for root in roots if os.path.isfile(root)]  # an image that is named in a JSON
-    found = next((path for path in [*paths, *records] if os.path.isfile(path)), target)
-    if '::' in found or is_url(found):  # a shipped config, or an archive
-        return found
-    inside = os.path.relpath(found)
-    return found if inside.startswith(os.pardir + os.sep) else inside
+    records = (root for root in roots if os.path.isfile(root))  # an image that is named in a JSON
+    found = locate_file(name, roots) or locate_file(name.partition(': ')[0], roots)  # a place in it may follow
+    return found or _from_here(next(records, target))
+
+
+def _from_here(path: str) -> str:
+    if not path or '::' in path or is_url(path):  # a shipped config, or an archive
+        return path
+    inside = os.path.relpath(path)
+    return path if inside.startswith(os.pardir + os.sep) else inside
 
 
 def write_entries(name: str, command: str, target: str, entries: Sequence[Entry], failed: Sequence[str] = ()) -> str:

@@ -6,7 +6,7 @@ import argparse
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type
 
 from mmguard.errors import CannotRun
 from mmguard.text import shorten
@@ -49,6 +49,11 @@ class Selection(NamedTuple):
             return chosen_rules(self.select, self.ignore, everything)
         except ValueError as error:
             raise CannotRun(str(error)) from error
+
+    def choose_failures(self, failures: Mapping[str, str]) -> List[str]:
+        """Return the reasons why chosen rules could not run."""
+        codes = {rule.code for rule in self.rules()}
+        return [reason for code, reason in failures.items() if code in codes]
 
     def hide(self, result: SetResult) -> None:
         """Leave out the findings that were not chosen, and note their codes: what is left is not an all-clear."""

@@ -9,6 +9,8 @@ from typing import List
 import pytest
 from doc_pages import GENERATED, ROOT, blocks_of, pages, text_of
 
+from mmguard.version import __version__
+
 ENGLISH, CHINESE = 'README.md', 'README_zh-CN.md'
 #: English page -> the Chinese one.
 TRANSLATIONS = {ENGLISH: CHINESE, **{f'docs/{path.name}': f'docs/zh/{path.name}' for path in ROOT.glob('docs/zh/*.md')}}
@@ -113,3 +115,16 @@ def test_every_page_of_docs_is_linked_from_readme_or_a_page_that_is() -> None:
                 name = target.relative_to(ROOT).as_posix()
                 waiting += [name] if name not in seen else []
     assert sorted({*pages(), *GENERATED} - seen) == []
+
+
+def test_the_version_is_that_of_the_changelog_and_of_every_page() -> None:
+    headings = re.findall(r'^## (.*)$', text_of('CHANGELOG.md'), re.MULTILINE)
+    released = [heading for heading in headings if heading != 'Unreleased']
+    assert re.fullmatch(rf'{re.escape(__version__)} \(\d{{4}}-\d\d-\d\d\)', released[0])
+    named = {
+        page: set(re.findall(r'(?:mmguard-|rev: v|`v)(\d+\.\d+\.\d+)', text_of(page)))
+        for page in pages()
+        if page != 'CHANGELOG.md'
+    }
+    assert {page for page, versions in named.items() if versions} >= {ENGLISH, CHINESE, 'docs/integrations.md'}
+    assert set().union(*named.values()) == {__version__}

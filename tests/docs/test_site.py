@@ -7,11 +7,15 @@ import inspect
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from doc_pages import ROOT
+from PIL import Image
 
 from mmguard.findings.rules import RULES
 from mmguard.findings.signatures.signature import read_signatures
+from mmguard.tools.page.pictures import LOUD
+from tools.site.examples import EXAMPLES
 from tools.site.sources import MODULES, PARTS, write
 
 
@@ -38,6 +42,19 @@ def test_every_code_has_a_page(site: Path) -> None:
     }
     for rule in RULES:
         assert all(text in pages[rule.code] for text in (rule.why, rule.example.wrong, rule.example.right, rule.limits))
+
+
+def test_pages_of_codes_show_examples(site: Path) -> None:
+    """Each picture is of a data set that has this finding: drawing it asserts that."""
+    for code in EXAMPLES:
+        names = re.findall(
+            r'!\[.+\]\(\.\./images/codes/(.*)\)', (site / f'docs/codes/{code}.md').read_text(encoding='utf-8')
+        )
+        assert names
+        for name in names:
+            with Image.open(site / 'docs/images/codes' / name) as picture:
+                pixels = np.asarray(picture.convert('RGB')).astype(int)
+            assert (np.abs(pixels - LOUD).max(axis=2) < 60).any()  # what is wrong is painted
 
 
 def test_files_are_shown_and_linked(site: Path) -> None:

@@ -40,6 +40,7 @@ OTHER_TOOLS = (
     'make ',
     'nnUNetv2_train',
     'eval "$(mmguard nnunet)"',
+    'eval "$(mmguard --print-completion bash)"',
     'python tools/train.py',
     'mim train',
     'jq ',

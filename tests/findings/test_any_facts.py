@@ -39,13 +39,15 @@ ERRORS = st.sampled_from([
 def values_of(hint: Any) -> st.SearchStrategy:
     """Values of a type hint, of the kind that facts hold."""
     origin, args = get_origin(hint), get_args(hint)
-    if dataclasses.is_dataclass(hint):
+    if dataclasses.is_dataclass(hint) or hasattr(hint, '_fields'):
         return facts_of(hint)
     if origin is dict:
         keys = LABELS if args[0] is int else values_of(args[0])
         return st.dictionaries(keys, values_of(args[1]), max_size=4)
     if origin is list:
         return st.lists(values_of(args[0]), max_size=3)
+    if origin is tuple and args[1:] == (...,):
+        return st.lists(values_of(args[0]), max_size=3).map(tuple)
     if origin is tuple:
         return st.tuples(*map(values_of, args))
     if type(None) in args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -81,8 +82,9 @@ def started(folder: Path, *more: str) -> subprocess.Popen:
 
 
 def ended(process: subprocess.Popen, folder: Path) -> Any:
-    """What it wrote on standard error, and its JSON, if there is one."""
-    error = process.communicate(timeout=120)[1]
+    """What it wrote on standard error without its progress, and its JSON, if there is one."""
+    lines = process.communicate(timeout=120)[1].splitlines(keepends=True)
+    error = ''.join(line for line in lines if not re.fullmatch(r'mmguard scan: .* \(\d+ s\)\n', line))
     file = folder / 'scan.json'
     return error, json.loads(file.read_text())['datasets'][0] if file.exists() else None
 

@@ -59,14 +59,6 @@ def test_a_severity_fails_at_its_own_threshold_and_below(severity, fail_on):
     assert Selection(fail_on=fail_on).exit_code([]) == 0
 
 
-@pytest.mark.parametrize('fail_on', [None, *SEVERITIES])
-@pytest.mark.parametrize('severity', sorted(FOLDERS))
-def test_scan_exits_as_the_threshold_says(tmp_path, severity, fail_on):
-    options = [] if fail_on is None else ['--fail-on', fail_on]
-    expected = Selection(fail_on=fail_on or 'warning').exit_code([severity])
-    assert scan(write_maps(tmp_path / 'maps', FOLDERS[severity]), *options) == expected
-
-
 def test_scan_shows_only_the_chosen_codes(tmp_path, capsys):
     folder = write_maps(tmp_path / 'maps', FOLDERS['error'])
     assert scan(folder, '--json', '-') == 1
@@ -126,6 +118,51 @@ def test_each_form_names_the_files_relative_to_the_working_directory(tmp_path, c
     assert all((Path.cwd() / file).is_file() for file in files)
 
 
+def write_voc(folder: Path) -> Path:
+    """Write 25 boxes without an area, one per file."""
+    (folder / 'Annotations').mkdir(parents=True)
+    box = '<bndbox><xmin>4</xmin><ymin>4</ymin><xmax>4</xmax><ymax>9</ymax></bndbox>'
+    for number in range(25):
+        size = '<size><width>64</width><height>32</height></size>'
+        (folder / 'Annotations' / f'{number}.xml').write_text(
+            f'<annotation><filename>{number}.jpg</filename>{size}<object><name>cat</name>{box}</object></annotation>'
+        )
+    return folder
+
+
+def write_yolo(folder: Path) -> Path:
+    """Write 25 rows of a class that is not named, one per file."""
+    for kind in ('images', 'labels'):
+        (folder / kind).mkdir(parents=True)
+    for number in range(25):
+        Image.new('RGB', (16, 16)).save(folder / 'images' / f'{number}.png')
+        (folder / 'labels' / f'{number}.txt').write_text('7 0.5 0.5 0.25 0.25\n')
+    (folder / 'data.yaml').write_text('path: .\ntrain: images\nval: images\nnames: [cat, dog]\n')
+    return folder / 'data.yaml'
+
+
+def write_many_maps(folder: Path) -> Path:
+    folder.mkdir()
+    for number in range(25):
+        Image.new('L', (8, 8), 200).save(folder / f'map: {number}.png')
+    return folder
+
+
+@pytest.mark.parametrize(
+    ('write', 'options'), [(write_many_maps, ['--num-classes', '3']), (write_voc, []), (write_yolo, [])]
+)
+def test_json_names_all_files_from_the_working_directory(capsys, write, options):
+    assert main(['scan', str(write(Path('set'))), '--processes', '1', '--json', '-', *options]) == 1
+    (data,) = json.loads(capsys.readouterr().out)['datasets']
+    assert len(data['facts']['offending']) == 25
+    found = [*data['facts']['offending'], *(one['file'] for one in data['worst'])]
+    assert [file for file in found if not Path(file).is_file()] == []
+    # A place in the file may follow: `set/a.xml: 4, 4, 90, 9`.
+    named = [file for one in data['findings'] for file in one['files']]
+    assert [file for file in named if any(file.startswith(known) for known in found)]
+    assert [file for file in named if Path('set', file.partition(': 4')[0]).is_file()] == []
+
+
 def test_two_outputs_to_standard_output_are_refused(tmp_path):
     folder = write_maps(tmp_path / 'maps', FOLDERS['info'])
     assert scan(folder, '--json', '-', '--format', 'sarif') == 2
@@ -182,16 +219,6 @@ def test_an_image_of_a_json_is_reported_at_the_json():
     outside = Finding('MG101', '', '', '', 'proven', files=('../secret.png',))
     assert entry_of(outside, 'config.py', ['images']).files == ('config.py',)
     assert entry_of(finding, 's3://bucket/maps').files == ('s3://bucket/maps',)
-
-
-def test_without_a_terminal_a_line_shows_that_the_scan_goes_on(tmp_path):
-    code = (
-        'import time\nfrom types import SimpleNamespace\nfrom mmguard.tools.scan.output import ScanProgress\n'
-        "with ScanProgress(heartbeat=0.05) as progress:\n    progress.start(SimpleNamespace(name='train'))\n"
-        '    progress.advance(3)\n    time.sleep(2)\n'
-    )
-    shown = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert 'train: 3 files' in shown.stderr.splitlines()[-1]
 
 
 def test_bars_are_written_in_ascii_where_standard_output_knows_no_other(tmp_path):

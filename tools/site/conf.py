@@ -1,5 +1,6 @@
 """Sphinx with MyST and furo: the pages are Markdown that forges show as well, and autoapi reads the docstrings."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any, Dict, Optional, Tuple
@@ -39,7 +40,8 @@ html_sidebars = {
         'sidebar/scroll-end.html',
     ]
 }
-html_context = {'repository': URLS.get('Repository', '')}
+# The versions of the site, each in a folder of that name next to this one: make docs VERSIONS='0.2.0 0.1.0'.
+html_context = {'repository': URLS.get('Repository', ''), 'versions': os.environ.get('VERSIONS', '').split()}
 if html_context['repository']:  # links to each page's source, and to edit it
     html_theme_options = {
         'source_repository': html_context['repository'],

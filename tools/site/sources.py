@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Dict, Iterator, Tuple
 
+from tools.site.examples import draw_examples
+
 ROOT = Path(__file__).resolve().parents[2]
 SITE = 'tools/site'
 
@@ -83,6 +85,8 @@ def write(folder: Path) -> None:
         texts[f'{shown}/README'] += show_files(ROOT / shown)
     for page in ('docs/findings', 'docs/errors'):
         texts.update(split_codes(page, texts))
+    for code, text in draw_examples(folder / 'docs/images/codes', '../images/codes'):
+        texts[f'docs/codes/{code}'] += text
     for name, text in texts.items():
         path = folder / f'{name}.md'
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from mmguard.files.inside import find_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.file import CocoFile, read_coco
 from mmguard.formats.coco.masks import MASK_FAULTS, judge_masks
@@ -119,6 +120,9 @@ def scan_coco(
     if maps is not None:
         _look_for_maps(coco, *maps, faults)
     samples = samples_of_coco(coco) if ask is not None and not faults and not annotations.without_key else []
+    if images is not None:
+        folder = os.fspath(images)
+        table.path_of = lambda place: find_inside(folder, table.images[place])
     del coco  # half of the memory, and not needed for counting
     if num_classes is None:
         num_classes = (

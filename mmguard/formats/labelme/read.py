@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.files.inside import resolve_inside
+from mmguard.files.inside import find_inside, resolve_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.disk import missing_files, other_sizes
@@ -76,10 +76,13 @@ def facts_of_shapes(
         needed = [file.image for file in files if file.image and not file.data]
         annotations.missing, annotations.missing_files = missing_files(images, needed, faults, within=within)
         annotations.sizes_compared, annotations.size_mismatches = other_sizes(images, paths, table.sizes, within=within)
+        folder = images
+        table.path_of = lambda place: find_inside(folder, paths[place], within) if paths[place] else ''
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
     # Coordinates are pixels in Labelme's order: only the image can be turned.
     annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}
     annotations.inside_unit = 0
+    facts.boxed = [one._replace(otherwise='') for one in facts.boxed]
     # A file saved without a shape is an intentionally empty image.
     annotations.images_without_target -= sum(not file.shapes for file in files)
     annotations.unreadable = faults.to_dict()

@@ -8,6 +8,7 @@ from collections import Counter
 from itertools import islice
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
+from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.disk import missing_files
@@ -65,6 +66,8 @@ def scan_openimages(
     annotations.left_out_names = {mid: rows_of[mid] for mid in unknown}
     if images is not None:
         annotations.missing, annotations.missing_files = missing_files(images, list(place_of), faults)
+        folder = images
+        table.path_of = lambda place: find_inside(folder, table.images[place])
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
     annotations.over_edge = 0  # an edge of one pixel has no meaning for fractions
     annotations.box_examples.pop('over_edge', None)

@@ -9,7 +9,7 @@ from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.files.inside import OutsideError, resolve_inside
+from mmguard.files.inside import OutsideError, find_inside, resolve_inside
 from mmguard.files.regular import read_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.disk import missing_files, other_sizes
@@ -94,6 +94,7 @@ def scan_voc_files(
     for name in names:
         annotations.instances_of.setdefault(name, 0)
         annotations.images_of.setdefault(name, 0)
+    table.path_of = lambda place: find_inside(root, read[place][0].name, within)
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
     annotations.unreadable = faults.to_dict()
     return facts

@@ -17,7 +17,7 @@ from mmguard.formats.faults import NAMED, Examples
 from mmguard.formats.listings import is_image_name, walk
 from mmguard.formats.options import SPLITS
 from mmguard.formats.other_files import looks_like_yolo
-from mmguard.formats.table import EXAMPLES, Table, facts_of, side_by_side
+from mmguard.formats.table import EXAMPLES, Table, choose_boxed_images, facts_of, side_by_side
 from mmguard.formats.tasks import Mapper, scan_here, split_into_chunks
 from mmguard.formats.yolo.data_yaml import (
     Declared,
@@ -202,6 +202,10 @@ def _compute_facts(found: _Found, columns: np.ndarray, declared: Declared, num_c
     annotations.box_examples = {
         reason: found.lines(columns, flags)[:EXAMPLES] for reason, flags in examples.items() if flags.any()
     }
+    in_pixels = columns[:, 8].astype(int) & IS_IN_PIXELS > 0
+    table.path_of = lambda place: found.listing.texts[place][1]
+    table.otherwise = ('pixels', np.where(in_pixels[:, None], table.corners, np.nan)) if in_pixels.any() else None
+    facts.boxed = choose_boxed_images(table, {**examples, 'beyond': beyond})
     annotations.images_without_target = annotations.images_kept_empty = 0  # ultralytics trains on backgrounds
     listing = found.listing
     annotations.missing = len(listing.missing)

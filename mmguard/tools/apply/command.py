@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import warnings
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
@@ -67,8 +68,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
-
     if (args.scan or args.guard) and not args.edit:
         raise CannotRun('--scan and --guard go with --edit N')
     options = options_of(args)
@@ -98,22 +97,28 @@ def apply(
     Edits and guards that break the program are not written (``verify``). The numbers are those of a scan with the
     options ``scanned``, else of a check. Return the exit code.
     """
-    from mmguard.config.changes import name_types
-    from mmguard.config.read import ReadConfig, check_may_build, import_scope
-    from mmguard.config.types import describe_misplaced
-    from mmguard.properties.builder import BROKEN, Verdict, verifier_of
-    from mmguard.tools.apply.edited import edit_tree
-    from mmguard.tools.apply.guarded import Guarded, guard_tree
-    from mmguard.tools.apply.output import config_text, diff_configs, how, load, show_changes, show_diff
+    from mmguard.tools.spinner import Spinner
 
-    warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's warnings, at every import
-    _check_places(source, out)
-    tree = load(source, run_code)
-    check_may_build(source, run_code)  # it first says if the file is not a config
-    if tree.get('model') is None:
-        raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
-    import_scope(tree)
-    with verifier_of(ReadConfig(name_types(tree), source), run_code, verify) as verifier:
+    with ExitStack() as stack:
+        stack.enter_context(Spinner('apply', source))
+        import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+
+        from mmguard.config.changes import name_types
+        from mmguard.config.read import ReadConfig, check_may_build, import_scope
+        from mmguard.config.types import describe_misplaced
+        from mmguard.properties.builder import BROKEN, Verdict, verifier_of
+        from mmguard.tools.apply.edited import edit_tree
+        from mmguard.tools.apply.guarded import Guarded, guard_tree
+        from mmguard.tools.apply.output import config_text, diff_configs, how, load, show_changes, show_diff
+
+        warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
+        _check_places(source, out)
+        tree = load(source, run_code)
+        check_may_build(source, run_code)  # it first says if the file is not a config
+        if tree.get('model') is None:
+            raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
+        import_scope(tree)
+        verifier = stack.enter_context(verifier_of(ReadConfig(name_types(tree), source), run_code, verify))
 
         def verify_written(before: ReadConfig, after: ReadConfig) -> Verdict:
             guarded = guard and not after.misplaced

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, Type
 
-from mmguard.errors import CannotRun
+from mmguard.errors import CannotRun, collect_failures
 from mmguard.text import quantity, visible
 from mmguard.tools.arguments import add_no_verify, add_run_code, add_verbose
 from mmguard.tools.exit_codes import COULD_NOT_RUN
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from mmguard.config.read import ReadConfig
     from mmguard.findings.finding import Finding
     from mmguard.findings.rule import Rule
+
+#: Longest line of prose.
+_WIDTH = 100
 
 
 def add_to(commands: Any) -> None:
@@ -50,31 +54,37 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import mmengine  # noqa: F401  if it is missing, the command line says how to install it
-
-    from mmguard.tools.machine_formats import entry_of
     from mmguard.tools.outputs import write_json
+    from mmguard.tools.spinner import Spinner
 
     selection = selection_of(args)
-    rules = rules_of_configs(selection, args.everything)
     if args.json is not None and len(args.configs) > 1:
         raise CannotRun(
             f'JSON is written for one config, got {len(args.configs)}: name one, or choose another --format'
         )
     found: List[Tuple[ReadConfig, List[Finding]]] = []
     failed: List[str] = []
-    for file in args.configs:
-        try:
-            found.append(check_config(file, rules, args.run_code, not args.no_verify))
-        except CannotRun as error:
-            if len(args.configs) == 1:
-                raise
-            failed.append(f'{file}: {error}')
+    with Spinner('check', args.configs[0]) as spinner, collect_failures() as failures:
+        import mmengine  # noqa: F401  if it is missing, the command line says how to install it
+
+        from mmguard.tools.machine_formats import entry_of
+
+        rules = rules_of_configs(selection, args.everything)
+        for file in args.configs:
+            spinner.text = file
+            try:
+                found.append(check_config(file, rules, args.run_code, not args.no_verify))
+            except CannotRun as error:
+                if len(args.configs) == 1:
+                    raise
+                failed.append(f'{file}: {error}')
+    failed += failures.values()
+    width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH)
     people = sys.stdout if selection.for_people else sys.stderr
     for config, findings in found:
-        print(visible(as_text(config, findings, len(rules), args.verbose)), file=people)
+        print(visible(as_text(config, findings, len(rules), args.verbose, width)), file=people)
         if args.json is not None:
-            write_json(args.json, as_json(config, findings, [rule.code for rule in rules]))
+            write_json(args.json, as_json(config, findings, [rule.code for rule in rules], failed))
     for failure in failed:
         print(visible(f'could not run: {failure}'), file=people)
     entries = [entry_of(finding, config.file) for config, findings in found for finding in findings]
@@ -104,12 +114,12 @@ def check_config(
             return config, verify_edits(findings, config, verifier)
 
 
-def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False) -> str:
+def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False, width: int = _WIDTH) -> str:
     """Return the findings as text, each with its places, its value and the correction, and the total at the end."""
     from mmguard.findings.finding import SEVERITIES
     from mmguard.findings.wording import apply_hint, findings_text
 
-    parts = [findings_text(findings, verbose=verbose)] if findings else []
+    parts = [findings_text(findings, width, verbose)] if findings else []
     parts += [f'note: {note}' for note in config.notes]
     hint = apply_hint(config.file, findings)
     parts += [hint] if hint else []
@@ -123,7 +133,9 @@ def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bo
     return '\n\n'.join(parts)
 
 
-def as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Dict[str, Any]:
+def as_json(
+    config: ReadConfig, findings: List[Finding], codes: List[str], failed: Sequence[str] = ()
+) -> Dict[str, Any]:
     """Return the findings as plain data for programs."""
     from mmguard.findings.wording import unpack
 
@@ -134,4 +146,5 @@ def as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Di
         'rules': codes,
         'notes': config.notes,
         'findings': [unpack(finding) for finding in findings],
+        'failed': list(failed),
     }

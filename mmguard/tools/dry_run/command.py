@@ -46,23 +46,27 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import mmengine  # noqa: F401  if it is missing, the command line says how to install it
-
-    from mmguard.properties.suite import PROPERTIES
-    from mmguard.tools.console import Console
-    from mmguard.tools.dry_run.render import as_json, as_page, findings_of, show, show_total
-    from mmguard.tools.machine_formats import entry_of
     from mmguard.tools.outputs import write_json, write_output
+    from mmguard.tools.spinner import Spinner
 
     selection = selection_of(args)
-    console = Console(stderr=not selection.for_people, markup=False, emoji=False, highlight=False)
     tested: List[Tested] = []
-    with console.status(f'{args.config} (at most {args.seconds} s)'):
+    with Spinner('dry-run', f'{args.config}, at most {args.seconds} s') as spinner:
+        import mmengine  # noqa: F401  if it is missing, the command line says how to install it
+
+        from mmguard.properties.suite import PROPERTIES
+        from mmguard.tools.console import Console
+        from mmguard.tools.dry_run.render import as_json, as_page, findings_of, show, show_total
+        from mmguard.tools.machine_formats import entry_of
+
+        console = Console(stderr=not selection.for_people, markup=False, emoji=False, highlight=False)
         for one in check_program(
             args.config, args.only, args.samples, args.seconds, args.device, args.overfit, args.run_code
         ):
             tested.append(one)
+            spinner.hide()
             show(console, one)
+            spinner.show()
     tested.sort(key=lambda one: list(PROPERTIES).index(one.name))
     show_total(console, tested)
     if args.json is not None:

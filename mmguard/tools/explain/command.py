@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
@@ -28,7 +29,7 @@ _UNLABELED = (
     'Images without a label file train as background. Were they meant to? `mmguard scan data.yaml` names them: a label '
     'file of another stem or extension is not found.'
 )
-_CODE = re.compile(r'[A-Za-z]{2}\d+')
+_CODE = re.compile(r'[A-Za-z]{2,8}\d{1,5}')
 
 
 def add_to(commands: Any) -> None:
@@ -74,15 +75,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _summarize_codes() -> Dict[str, str]:
     """Return code -> summary, sorted."""
-    from mmguard.findings.rules import RULES
+    from mmguard.findings.installed import list_rules
     from mmguard.findings.signatures import read_signatures
 
     errors = {signature.code: signature.title for signature in read_signatures()}
-    return dict(sorted({**{rule.code: rule.summary for rule in RULES}, **errors}.items()))
+    return dict(sorted({**{rule.code: rule.summary for rule in list_rules()}, **errors}.items()))
 
 
 def _explain_code(what: str) -> int:
     from mmguard.findings.catalogue import RETIRED, describe, find_rule
+    from mmguard.findings.installed import RefusedRule
     from mmguard.findings.signatures import read_signatures
     from mmguard.tools.explain.render import signature_text
 
@@ -100,20 +102,26 @@ def _explain_code(what: str) -> int:
         rule = find_rule(code)
     except LookupError:
         raise CannotRun(f'no such code: {what}. Known: {", ".join(_summarize_codes())}') from None
+    if issubclass(rule, RefusedRule):
+        raise CannotRun(rule.summary)
     print(f'{code} is now {rule.code}.\n\n{describe(rule)}' if code != rule.code else describe(rule))
     return CLEAN
 
 
 def _explain_log(args: argparse.Namespace, what: str) -> int:
-    from mmguard.formats.options import ScanOptions
-    from mmguard.text import visible
-    from mmguard.tools.explain.render import as_json, as_text
+    from mmguard.text import visible, visible_name
     from mmguard.tools.outputs import write_json
+    from mmguard.tools.spinner import Spinner
 
     out = sys.stderr if args.json == '-' else sys.stdout
-    pieces, name, config = _open_log(what)
-    options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework, run_code=args.run_code)
-    log, found, problems = explain_pieces(pieces, name, args.config, args.data, options)
+    # The terminal may be where standard input is typed.
+    with nullcontext() if what == '-' else Spinner('explain', visible_name(what)):
+        from mmguard.formats.options import ScanOptions
+        from mmguard.tools.explain.render import as_json, as_text
+
+        pieces, name, config = _open_log(what)
+        options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework, run_code=args.run_code)
+        log, found, problems = explain_pieces(pieces, name, args.config, args.data, options)
     for problem in problems:
         print(visible(f'note: {problem}'), file=out)
     if args.json is not None:

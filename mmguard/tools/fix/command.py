@@ -162,15 +162,17 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.formats.options import FixOptions
     from mmguard.tools.fix.copies import check_is_local, detect_correctable, write_copies
     from mmguard.tools.fix.edits import check_boxes
+    from mmguard.tools.spinner import Spinner
 
     check_is_local(args.target)
     if args.edit:
         return _write_edits(args)
     given = {option.name: getattr(args, option.name) for option in fields(FixOptions)}
     options = FixOptions(**{name: value for name, value in given.items() if value is not None})
-    found = detect_correctable(args.target, options.suffix)
-    check_boxes(args.target, found, options)
-    copies = write_copies(args.target, args.out, options, found)
+    with Spinner('fix', args.target):
+        found = detect_correctable(args.target, options.suffix)
+        check_boxes(args.target, found, options)
+        copies = write_copies(args.target, args.out, options, found)
     _show(args.out, copies)
     return _choose_exit_code([copies])
 
@@ -178,16 +180,19 @@ def run(args: argparse.Namespace) -> int:
 def _write_edits(args: argparse.Namespace) -> int:
     from mmguard.tools.fix.copies import write_copies
     from mmguard.tools.fix.edits import check_boxes, choose, scan, scan_again
+    from mmguard.tools.spinner import Spinner
 
-    with redirect_stdout(sys.stderr):  # frameworks print
+    with Spinner('fix', args.target), redirect_stdout(sys.stderr):  # frameworks print
         offered = scan(args.target, options_of(args))
     chosen = choose(offered, args.edit)
     places = {path: args.out / str(n) if len(chosen.files) > 1 else args.out for n, path in enumerate(chosen.files, 1)}
     for path, options in chosen.files.items():
         check_boxes(path, chosen.formats[path], options)
-    written = {
-        path: write_copies(path, places[path], options, chosen.formats[path]) for path, options in chosen.files.items()
-    }
+    with Spinner('fix', args.target):
+        written = {
+            path: write_copies(path, places[path], options, chosen.formats[path])
+            for path, options in chosen.files.items()
+        }
     for path, copies in written.items():
         _show(places[path], copies)
     for line in chosen.left:
@@ -198,7 +203,7 @@ def _write_edits(args: argparse.Namespace) -> int:
     in_place = {
         path: place / os.path.basename(path) if os.path.isfile(path) else place for path, place in places.items()
     }
-    with redirect_stdout(sys.stderr):
+    with Spinner('fix', args.target), redirect_stdout(sys.stderr):
         again = scan_again(offered.plan, in_place, written)
     then = f'; the config changes, too: `{chosen.config}`' if chosen.config else ''
     print('\n'.join(filter(None, [again, f'train with the copies in place of the originals{then}'])))

@@ -175,7 +175,7 @@ def _check(labels: LabelFacts, of_format: Format) -> None:
         return
     wrong = 0 if found.yolo is None else found.yolo.in_pixels
     wrong += found.over_edge + found.negative_boxes + sum(labels.reasons.get(name, 0) for name in BOX_REASONS)
-    rules = {rule.code: rule() for rule in chosen_rules()}
+    rules = {rule.code: rule() for rule in chosen_rules() if not rule.package}
     for finding in search(facts, list(map(type, rules.values()))) if wrong else ():
         edits = list(rules[finding.code].edits(finding, facts))
         is_way = finding.code not in _SINGLE or are_many(wrong, found)

@@ -15,10 +15,11 @@ from markupsafe import Markup, escape
 from mmguard.findings import RULES, Finding, LabelFacts
 from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.rule import Verdict
-from mmguard.labels.instances import describe_boxes
+from mmguard.labels.instances import LABEL_REASON, describe_boxes
 from mmguard.text import quantity, visible
 from mmguard.tools.outputs import write_output
-from mmguard.tools.page.pictures import panels_of
+from mmguard.tools.page.boxes import boxes_panel
+from mmguard.tools.page.pictures import Panel, panels_of
 from mmguard.tools.page.sections import Section, WorstFile, describe_batch
 from mmguard.version import __version__
 
@@ -90,7 +91,7 @@ def _template() -> Any:
         described=describe_batch,
         found_in=found_in,
         histogram_of=histogram_of,
-        panels_of=panels_of,
+        draw_panels=draw_panels,
         script=Markup(script),
         script_hash=f'sha256-{digest}',
         tiles_of=tiles_of,
@@ -145,11 +146,17 @@ def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:
     return [(number, what, alarm) for number, what, alarm, known in tiles if known or alarm]
 
 
+def draw_panels(file: WorstFile, ignore_index: Optional[int]) -> List[Panel]:
+    """Return the pictures of a file."""
+    return panels_of(file, ignore_index) if file.boxed is None else [boxes_panel(file.boxed)]
+
+
 def found_in(file: WorstFile) -> List[str]:
     """Return ``'11: 1,201'`` for each invalid value, and the faults of boxes."""
     values = [f'{value}: {count:,}' for value, count in sorted(file.values.items(), key=lambda item: -item[1])]
     more = [f'... {len(values) - 8} more'] if len(values) > 8 else []
-    return [*values[:8], *more, *describe_boxes(file.reasons)]
+    labels = 0 if values else file.reasons.get(LABEL_REASON, 0)
+    return [*values[:8], *more, *([quantity(labels, 'invalid label')] if labels else []), *describe_boxes(file.reasons)]
 
 
 def _short(count: int) -> str:

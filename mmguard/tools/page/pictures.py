@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 import numpy as np
 from markupsafe import Markup
 
+from mmguard.formats.maps.forms import read_shown_size
 from mmguard.labels.space import value_counts
 from mmguard.storage.files import FILES
 from mmguard.tools.page.sections import WorstFile
@@ -65,7 +66,7 @@ def panels_of(file: WorstFile, ignore_index: Optional[int]) -> List[Panel]:
         panels = [_draw('image', photo, image)] if image else []
         return [*panels, _draw(f'label file: {error}', photo, stored, why=str(error))]
     invalid = np.isin(label, list(file.values))
-    keys = [(_css(LOUD), 'invalid pixels')]
+    keys = [(css(LOUD), 'invalid pixels')]
     panels = [_draw('image,', draw_marks, image, label, invalid, keys=keys)] if image else []
     if label.dtype.kind == 'f':
         return [*panels, Panel('label map', why=f'{label.dtype} values: a label map holds integers')]
@@ -87,34 +88,34 @@ def _keys(label: np.ndarray, file: WorstFile, ignored: Sequence[int]) -> List[Tu
     counts = value_counts(label)
     common = sorted(counts, key=lambda value: -counts[value])
     classes = [value for value in common if value not in file.values and value not in ignored]
-    keys = [(_css(palette()[value % 256].tolist()), str(value)) for value in classes[:_NAMED]]
+    keys = [(css(palette()[value % 256].tolist()), str(value)) for value in classes[:_NAMED]]
     if len(classes) > _NAMED:
         keys.append(('', f'{len(classes) - _NAMED} more'))
     if any(value in counts for value in ignored):
-        keys.append((_css(IGNORED), 'ignored'))
-    return [*keys, (_css(LOUD), 'invalid')] if file.values else keys
+        keys.append((css(IGNORED), 'ignored'))
+    return [*keys, (css(LOUD), 'invalid')] if file.values else keys
 
 
-def _css(colour: Sequence[int]) -> str:
+def css(colour: Sequence[int]) -> str:
     return 'rgb({},{},{})'.format(*colour)
 
 
 def photo(path: str) -> Picture:
     """Return the image, reduced in size."""
-    return _encode(_read_photo(path), lossy=True)
+    return encode(read_photo(path)[0], lossy=True)
 
 
 def draw_marks(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
     """Return the image, darkened, with the invalid pixels, (height, width) of its label map, painted over it."""
     from PIL import Image
 
-    pixels = _read_photo(path)
+    pixels, _ = read_photo(path)
     seen = shrunk_mask(invalid)
     if pixels.shape[:2] != seen.shape:  # another rule reports an image of another size
         pixels = np.asarray(Image.fromarray(pixels).resize(seen.shape[::-1]))
     painted = (pixels * 0.55 + 8).astype(np.uint8)
     painted[seen] = LOUD
-    return _encode(painted, lossy=True)
+    return encode(painted, lossy=True)
 
 
 def draw_label(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Picture:
@@ -124,7 +125,7 @@ def draw_label(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -
     painted = palette()[small.astype(np.int64) % 256]
     painted[np.isin(small, list(ignored))] = IGNORED
     painted[shrunk_mask(invalid)] = LOUD
-    return _encode(painted)
+    return encode(painted)
 
 
 def read_label(path: str) -> np.ndarray:
@@ -136,18 +137,21 @@ def read_label(path: str) -> np.ndarray:
     return label.astype(np.uint8) if label.dtype == np.bool_ else label
 
 
-def _read_photo(path: str) -> np.ndarray:
-    from PIL import Image
+def read_photo(path: str) -> Tuple[np.ndarray, Tuple[int, int]]:
+    """Return an image, reduced in size and turned as its EXIF tag says, and its height and width."""
+    from PIL import Image, ImageOps
 
     image = _open(path)
     step = _step(*image.size)
     size = -(-image.size[0] // step), -(-image.size[1] // step)
     try:
+        full = read_shown_size(image)
         image.draft('RGB', size)  # a JPEG is decoded at an eighth of its size
         if image.mode.startswith('I') or image.mode == 'F':
             depth = np.nan_to_num(np.asarray(image).astype(np.float64), posinf=0, neginf=0)
             image = Image.fromarray((depth * (255 / (depth.max() or 1.0))).clip(0, 255).astype(np.uint8))
-        return np.asarray(image.convert('RGB').resize(size))
+        small = image.convert('RGB').resize(size)
+        return np.asarray(ImageOps.exif_transpose(small)), full
     except Exception as error:
         raise CannotDraw(_describe(error)) from error
 
@@ -205,12 +209,12 @@ def palette() -> np.ndarray:
     return np.array(colours, dtype=np.uint8)
 
 
-def _encode(pixels: np.ndarray, lossy: bool = False) -> Picture:
+def encode(pixels: np.ndarray, lossy: bool = False) -> Picture:
     from PIL import Image
 
     image: Any = Image.fromarray(np.ascontiguousarray(pixels))
     forms: List[Tuple[str, Dict[str, Any]]] = [] if lossy else [('PNG', {})]
-    forms += [('JPEG', dict(quality=quality)) for quality in (82, 60, 35, 15)]
+    forms += [('JPEG', dict(quality=quality, subsampling=0)) for quality in (82, 60, 35, 15)]
     for form, options in forms:
         buffer = io.BytesIO()
         made = image.quantize(256, dither=0) if form == 'PNG' else image

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
 from mmguard.findings import Finding, LabelFacts
+from mmguard.findings.facts import BoxedImage
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
 from mmguard.log.flight_record import FlightBatch
@@ -18,7 +19,7 @@ class WorstFile:
 
     Args:
         source (str): Its name, as shown. Any string: names are escaped, and need not be UTF-8.
-        label_path (str, optional): The label map on disk; ``None`` for boxes, which are not drawn.
+        label_path (str, optional): The label map on disk.
         image_path (str, optional): Its image.
         values (dict[int, int]): Invalid value *as stored in the file* -> pixels or instances. These are the pixels that
             are marked.
@@ -26,6 +27,7 @@ class WorstFile:
         reasons (dict[str, int]): For instances, reason why they are invalid -> count.
         ignored (list[int], optional): Values as stored that count as ignored. ``None``: the ``ignore_index`` of the
             section (with ``reduce_zero_label`` that is not the stored value).
+        boxed (BoxedImage, optional): Its boxes, and its image.
     """
 
     source: str
@@ -35,6 +37,11 @@ class WorstFile:
     skipped: int = 0
     reasons: Dict[str, int] = field(default_factory=dict)
     ignored: Optional[List[int]] = None
+    boxed: Optional[BoxedImage] = None
+
+    @property
+    def is_drawn(self) -> bool:
+        return self.label_path is not None or self.boxed is not None
 
 
 @dataclass

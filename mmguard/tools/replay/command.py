@@ -43,16 +43,19 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.config.classes import quiet
-    from mmguard.tools.console import Console
     from mmguard.tools.outputs import write_json
-    from mmguard.tools.replay.render import as_json, show
-    from mmguard.tools.replay.run import replay, without_gpu
+    from mmguard.tools.spinner import Spinner
 
+    with Spinner('replay', args.config) as spinner:
+        from mmguard.config.classes import quiet
+        from mmguard.tools.console import Console
+        from mmguard.tools.replay.render import as_json, show
+        from mmguard.tools.replay.run import replay, without_gpu
+
+        with without_gpu(), quiet():
+            report = replay(spinner, args)
     file = sys.stderr if args.json == '-' else sys.stdout
     console = Console(file=file, markup=False, emoji=False, highlight=False)
-    with without_gpu(), quiet():
-        report = replay(console, args)
     show(console, report, args.verbose)
     if args.json is not None:
         write_json(args.json, as_json(report))

@@ -47,20 +47,20 @@ from mmguard.tools.replay.outcome import (
     read_batches,
 )
 from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, load_config
+from mmguard.tools.spinner import Spinner
 from mmguard.tools.trace.snapshot import read_annotations, take
 
 
-def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
-    """Replay the samples of a flight record according to the command line, and return the outcomes."""
+def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
+    """Replay the samples of a flight record as the command line asks, and return what came of each."""
     forward = not args.no_forward
     flight = load_record(args.record)
     batches = read_batches(flight, args.record)
     config = load_config(args.config, args.run_code)
-    with console.status('building data set and model on the CPU'):
-        dataset = build_dataset(config)
-        samples = Samples(dataset)
-        model = build_model(config, args.weights) if forward else None
-    # The effects of guards in the pipeline are visible in the samples.
+    dataset = build_dataset(config)
+    samples = Samples(dataset)
+    model = build_model(config, args.weights) if forward else None
+    # What guards in the pipeline do is looked at in the samples.
     spaces = from_config(from_mmengine(config)) if model is None else from_model(model, class_names_of(dataset))
     notes = [*flight.unread.messages(), *_collect_notes(config, spaces.rules(), model, args.weights)]
     replayer = Replayer(spaces.rules(), model, from_mmengine(config), args.seeds)
@@ -73,8 +73,8 @@ def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
     looked_at = 0
     with enter_scope(config):
         for batch in batches:
-            with console.status(f'replaying {quantity(len(batch), "sample")} of iteration {batch[0].iteration}'):
-                outcomes += [outcome for recorded in batch for outcome in _create_outcomes(recorded, samples, replayer)]
+            spinner.text = f'{quantity(len(batch), "sample")} of iteration {batch[0].iteration}'
+            outcomes += [outcome for recorded in batch for outcome in _create_outcomes(recorded, samples, replayer)]
             looked_at += 1
             # A failure among successes is the one searched for. If all fail, older samples show whether
             # it depends on the samples at all.

@@ -100,7 +100,7 @@ def _print_crash(console: Any, crash: Crash) -> None:
 
 def _batches(rank: RankCrash) -> Table:
     table = Table(title=f'last batches of rank {rank.flight.rank}, the newest first', title_justify='left')
-    table.add_column('iteration', justify='right')
+    table.add_column('iteration', justify='right', no_wrap=True)
     table.add_column('losses', overflow='fold')
     table.add_column('files', overflow='fold')
     for batch in rank.batches[:_BATCHES]:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.config.read import ReadConfig
-from mmguard.findings import Finding, diagnose
+from mmguard.findings import Finding, chosen_rules, diagnose
 from mmguard.findings.rule import RunRule
-from mmguard.findings.rules import RULES
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
 from mmguard.log.flight_record import KILLED as WAS_KILLED
 from mmguard.log.flight_record import RUNNING, Flight, FlightBatch, read_flight
@@ -125,7 +124,7 @@ def run_findings(report: RunReport) -> List[Finding]:
     ranks = tuple(
         RankFacts(rank.flight.rank, rank.ending, rank.said, rank.error, rank.flight.iter) for rank in report.crash.ranks
     )
-    rules = [rule for rule in RULES if issubclass(rule, RunRule)]
+    rules = [rule for rule in chosen_rules(everything=True) if issubclass(rule, RunRule)]
     return diagnose(config=_read_settings(report), rules=rules, run=_run_facts(report), ranks=ranks)
 
 

@@ -8,6 +8,7 @@ import sys
 from contextlib import ExitStack, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
+from mmguard.errors import collect_failures
 from mmguard.labels.numbering import FRAMEWORKS, NUMBERINGS
 from mmguard.tools.arguments import (
     add_no_verify,
@@ -145,33 +146,40 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.findings.wording import apply_hint, fix_hint
-    from mmguard.scanning.plans import plan_of
-    from mmguard.scanning.run import run_plan, verify_results
     from mmguard.storage.urls import enter
-    from mmguard.tools.console import Console
-    from mmguard.tools.machine_formats import entry_of
     from mmguard.tools.outputs import write_json, write_output
-    from mmguard.tools.scan.output import ScanProgress, as_json, as_page, show, show_failed
+    from mmguard.tools.spinner import Spinner
 
-    if args.html:
-        import mmguard.tools.page.html  # noqa: F401  fail before hours of reading if a dependency is missing
     args.target = enter(args.target)
-    options = options_of(args)
-    selection = selection_of(args)
-    console = Console(stderr=not selection.for_people, soft_wrap=True, highlight=False)
     with ExitStack() as stack:
+        spinner = stack.enter_context(Spinner('scan', args.target))
+        from mmguard.findings.wording import apply_hint, fix_hint
+        from mmguard.scanning.plans import plan_of
+        from mmguard.scanning.run import run_plan, verify_results
+        from mmguard.tools.console import Console
+        from mmguard.tools.machine_formats import entry_of
+        from mmguard.tools.scan.output import ScanProgress, as_json, as_page, name_from_here, show, show_failed
+
+        if args.html:
+            import mmguard.tools.page.html  # noqa: F401  fail before hours of reading if a dependency is missing
+        options = options_of(args)
+        selection = selection_of(args)
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
         plan = plan_of(args.target, options)
         mapper = _choose_mapper(args, stack)
         journal = None
         if any(source.resumes for source in plan.sources):
             journal = stack.enter_context(_open_journal(args))
-        progress = stack.enter_context(ScanProgress())
-        results = run_plan(plan, mapper, journal, progress.start, progress.advance)
+        with ScanProgress(spinner) as progress, collect_failures() as failures:
+            results = run_plan(plan, mapper, journal, progress.start, progress.advance)
+        plan.failed += selection.choose_failures(failures)
         for result in results:
             selection.hide(result)
+        spinner.text = f'{args.target}: edits'
         verify_results(results, plan, not args.no_verify)
+    entries = [entry_of(finding, args.target, result.roots) for result in results for finding in result.findings]
+    name_from_here(results)
+    console = Console(stderr=not selection.for_people, soft_wrap=True, highlight=False)
     if args.json:
         write_json(args.json, as_json(args.target, results, plan.failed))
     if args.html:
@@ -186,7 +194,6 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         console.print(f'\npage: {args.html}', markup=False)
     show_failed(console, plan.failed)
-    entries = [entry_of(finding, args.target, result.roots) for result in results for finding in result.findings]
     selection.write('scan', args.target, entries, plan.failed)
     if plan.failed:
         return COULD_NOT_RUN

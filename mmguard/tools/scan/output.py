@@ -5,10 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-import threading
 import time
-from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import LabelFacts
@@ -19,60 +17,51 @@ from mmguard.formats.format import Source
 from mmguard.scanning.run import SetResult
 from mmguard.text import quantity
 from mmguard.tools.console import Console, Table, Text
+from mmguard.tools.machine_formats import locate_file
 from mmguard.tools.on_screen import finding_on_screen
+from mmguard.tools.spinner import Spinner
 
-#: Seconds between two drawings of the bar, and between two lines without a terminal.
-_SECONDS, _HEARTBEAT = 0.2, 30.0
+#: Seconds between two drawings of the bar.
+_SECONDS = 0.2
 
 
 class ScanProgress:
-    """Progress bar on the terminal; without a terminal a line on standard error every 30 seconds.
+    """Progress bar on the terminal; without a terminal the spinner's lines name the number of files.
 
-    The bar is redrawn when files are done, not in a thread: processes are forked while it is shown. The thread of the
-    lines writes without a lock that a forked process could inherit.
+    The bar is redrawn when files are done, not in a thread: processes are forked while it is shown.
     """
 
-    def __init__(self, heartbeat: float = _HEARTBEAT) -> None:
-        self._bar = _bar() if sys.stderr.isatty() else None
+    def __init__(self, spinner: Spinner) -> None:
+        self._spinner = spinner
+        self._bar = _bar() if spinner.is_terminal else None
         self._task: Any = None
         self._drawn = 0.0
         self._begun = 0.0
         self._done = 0
         self._name = ''
-        self._heartbeat = heartbeat
-        self._ended = threading.Event()
 
     def __enter__(self) -> ScanProgress:
-        if self._bar is not None:
-            self._bar.start()
-        else:
-            threading.Thread(target=self._write_lines, daemon=True).start()
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self._ended.set()
         if self._bar is not None:
             self._bar.stop()
-
-    def _write_lines(self) -> None:
-        began = time.monotonic()
-        while not self._ended.wait(self._heartbeat):
-            seconds = time.monotonic() - began
-            line = f'mmguard scan: {printable(self._name)}: {quantity(self._done, "file")} after {seconds:.0f} s\n'
-            with suppress(OSError):
-                os.write(2, line.encode('utf-8', 'backslashreplace'))
+            self._spinner.show()
 
     def start(self, source: Source) -> None:
         """Start the bar of a source."""
-        self._begun, self._done, self._name = time.monotonic(), 0, source.name
+        self._begun, self._done, self._name = time.monotonic(), 0, printable(source.name)
         if self._bar is None:
             return
         total = source.count()
-        self._task = self._bar.add_task(printable(source.name), total=total, rate='')
+        self._spinner.hide()
+        self._bar.start()
+        self._task = self._bar.add_task(self._name, total=total, rate='')
         self._bar.refresh()
 
     def advance(self, files: int) -> None:
         self._done += files
+        self._spinner.text = f'{self._name}: {quantity(self._done, "file")}'
         if self._bar is None or self._task is None:
             return
         now = time.monotonic()
@@ -116,7 +105,7 @@ def show_cases(console: Console, volumes: VolumeFacts) -> None:
     table = Table(title='cases', title_justify='left', show_edge=False, pad_edge=False)
     for heading in ('case', 'file'):
         table.add_column(heading, overflow='fold')
-    table.add_column('voxels', justify='right')
+    table.add_column('voxels', justify='right', no_wrap=True)
     table.add_column('what', overflow='fold')
     for case, file, kind, _number, fault in rows[:_MOST_CASES]:
         number = f'{fault.voxels:,}' if fault.voxels else ''
@@ -129,7 +118,27 @@ def show_cases(console: Console, volumes: VolumeFacts) -> None:
 
 _MOST_ROWS = 40
 _MOST_FILES = 10
-_BAR = 24
+#: Columns of the longest bar, and of a table without bars.
+_BAR, _WITHOUT_BAR = 24, 56
+
+
+def name_from_here(results: Sequence[SetResult]) -> None:
+    """Name files relative to the working directory if they are in it, so that editors and programs open them."""
+    for result in results:
+
+        def name(file: str, roots: Sequence[str] = result.roots) -> str:
+            for known in (file, file.partition(': ')[0]):  # a place in the file may follow
+                path = locate_file(known, roots)
+                if path and not os.path.isabs(path) and not path.startswith(os.pardir):
+                    return path + file[len(known) :]
+            return file
+
+        result.findings = [replace(one, files=tuple(map(name, one.files))) for one in result.findings]
+        result.worst = [{**file, 'file': name(file['file'])} for file in result.worst]
+        offending = result.facts.offending
+        for first in list(offending)[:1]:  # all names are of one folder: looking for each file may take minutes
+            folder = name(first)[: -len(first)] if name(first).endswith(first) else ''
+            result.facts.offending = {folder + file: count for file, count in offending.items()}
 
 
 def show(console: Console, result: SetResult, verbose: bool = False) -> None:
@@ -152,7 +161,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
             number = facts.maps.counts.get(f'unreadable {fault}', len(files))
             console.print(Text(f'{fault}: {quantity(number, "file")}, first: {", ".join(files[:3])}', style='yellow'))
     if facts.histogram:
-        console.print(_histogram(facts))
+        console.print(_histogram(facts, max(0, min(_BAR, console.width - _WITHOUT_BAR))))
     if facts.volumes is not None:
         show_cases(console, facts.volumes)
     elif result.worst:
@@ -188,7 +197,7 @@ def _seen(result: SetResult) -> str:
     )
 
 
-def _histogram(facts: LabelFacts) -> Table:
+def _histogram(facts: LabelFacts, bar: int) -> Table:
     seen = facts.maps or facts.volumes or facts.annotations
     by_label = seen.files_with_class if seen is not None else {}
     seen_otherwise = facts.loader is not None and facts.loader.differing
@@ -196,11 +205,12 @@ def _histogram(facts: LabelFacts) -> Table:
         'labels as this scan counts them; training sees others' if seen_otherwise else 'labels as training sees them'
     )
     table = Table(title=title, title_justify='left', show_edge=False, pad_edge=False)
-    for heading in ('label', 'name'):
-        table.add_column(heading)
+    table.add_column('label', no_wrap=True)
+    table.add_column('name', overflow='fold')
     for heading in (facts.kind, 'share', 'files'):
-        table.add_column(heading, justify='right')
-    table.add_column('')
+        table.add_column(heading, justify='right', no_wrap=True)
+    if bar:
+        table.add_column('')
     rows: Dict[int, int] = dict(sorted(facts.histogram.items()))
     for missing in range(min(facts.num_classes, 256)) if len(facts.class_names) == facts.num_classes else ():
         rows.setdefault(missing, 0)
@@ -211,7 +221,8 @@ def _histogram(facts: LabelFacts) -> Table:
         count = rows[label]
         style = 'red' if label in facts.values else 'dim' if label == facts.ignore_index or not count else ''
         cells: List[str] = [str(label), _name(label, facts), f'{count:,}', f'{100 * count / whole:.2f} %']
-        cells += [f'{by_label[label]:,}' if label in by_label else '', _block() * round(_BAR * count / most)]
+        cells += [f'{by_label[label]:,}' if label in by_label else '']
+        cells += [_block() * round(bar * count / most)] if bar else []
         table.add_row(*(Text(cell) for cell in cells), style=style)
     if len(rows) > len(shown):
         table.add_row(Text('...'), Text(f'{len(rows) - len(shown)} more'))
@@ -238,8 +249,8 @@ def _name(label: int, facts: LabelFacts) -> str:
 def _find_worst(result: SetResult) -> Table:
     table = Table(title='worst files', title_justify='left', show_edge=False, pad_edge=False)
     table.add_column('file', overflow='fold')
-    table.add_column('invalid', justify='right')
-    table.add_column('values in the file (times)')
+    table.add_column('invalid', justify='right', no_wrap=True)
+    table.add_column('values in the file (times)', overflow='fold')
     for file in result.worst[:_MOST_FILES]:
         # For colour files, only what the loader makes of them is known.
         values = ', '.join(f'{value} ({count:,})' for value, count in (file['stored'] or file['values']).items())
@@ -254,7 +265,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
             'name': result.name,
             'clean': result.is_clean,
             'findings': [unpack(finding) for finding in result.findings],
-            'facts': _plain(asdict(result.facts)),
+            'facts': _plain(asdict(replace(result.facts, boxed=[]))),
             'worst': result.worst,
             'notes': result.notes,
             'hidden': result.hidden,
@@ -284,6 +295,9 @@ def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = No
             )
             for file in result.worst
         ]
+        for one in sorted(result.facts.boxed, key=lambda one: -sum(count for _, count in one.faults)):
+            reasons = dict(one.faults)
+            worst.append(WorstFile(one.file, skipped=sum(reasons.values()), reasons=reasons, boxed=one))
         if result.facts.volumes is not None:
             faults = [fault for listed in result.facts.volumes.faults.values() for fault in listed]
             faults.sort(key=lambda fault: (-fault.voxels, fault.file))

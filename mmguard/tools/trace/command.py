@@ -58,27 +58,32 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.config.label_spaces import from_config
-    from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, datasets
-    from mmguard.config.read import from_mmengine
     from mmguard.errors import CannotRun
-    from mmguard.labels.spaces import from_options
-    from mmguard.tools.console import Console
     from mmguard.tools.outputs import write_json
-    from mmguard.tools.samples import load_config
-    from mmguard.tools.trace.render import as_json, mistakes_in, print_story, print_verdict
-    from mmguard.tools.trace.tracer import Tracer
+    from mmguard.tools.spinner import Spinner
 
     file = sys.stderr if args.json == '-' else sys.stdout
-    console = Console(file=file, markup=False, emoji=False, highlight=False)
-    with redirect_stdout(sys.stderr):  # configs and pycocotools print; standard output may be for JSON
+    # Configs and pycocotools print; standard output may be for JSON.
+    with Spinner('trace', args.config) as spinner, redirect_stdout(sys.stderr):
+        from mmguard.config.label_spaces import from_config
+        from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, datasets
+        from mmguard.config.read import from_mmengine
+        from mmguard.labels.spaces import from_options
+        from mmguard.tools.console import Console
+        from mmguard.tools.samples import load_config
+        from mmguard.tools.trace.render import as_json, mistakes_in, print_story, print_verdict
+        from mmguard.tools.trace.tracer import Tracer
+
         config = load_config(args.config, args.run_code)
         read = from_mmengine(config)
         if any(one.is_a(OF_POINTS, OF_OBJECTS_3D) for one in datasets(read)):
             raise CannotRun(f'{args.config}: points and objects in space (MMDetection3D) are not traced')
         tracer = Tracer(config, args.split, args.seed)
         spaces = from_options(args.num_classes, None, from_config(read, args.split))
-        stories = _choose(tracer, console, args)
+        if args.sample is None and args.value is not None:
+            spinner.text = f'{args.config}: {args.value} in {len(tracer):,} samples'
+        stories = _choose(tracer, args)
+    console = Console(file=file, markup=False, emoji=False, highlight=False)
     # Show step by step a sample with a mistake, if there is one.
     stories.sort(key=lambda story: (not mistakes_in(story, spaces), not story.error))
     if not stories:
@@ -98,11 +103,10 @@ def run(args: argparse.Namespace) -> int:
     return FOUND if mistakes_in(stories[0], spaces) else CLEAN
 
 
-def _choose(tracer: Tracer, console: Any, args: argparse.Namespace) -> List[Story]:
-    """Choose the requested samples and trace them; if only a value is given, find the first sample that contains it."""
+def _choose(tracer: Tracer, args: argparse.Namespace) -> List[Story]:
+    """Choose the requested samples and trace them; if only a value is given, find the first sample that shows it."""
     if args.sample is not None or args.value is None:
         number = None if args.sample is None else tracer.find(args.sample)
         return tracer.repeat(args.samples, number)
-    with console.status(f'looking for {args.value} in {len(tracer):,} samples'):
-        stories = map(tracer.trace, range(len(tracer)))
-        return list(islice((story for story in stories if story.holds(args.value)), args.samples))
+    stories = map(tracer.trace, range(len(tracer)))
+    return list(islice((story for story in stories if story.holds(args.value)), args.samples))

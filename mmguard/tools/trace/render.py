@@ -25,7 +25,7 @@ def print_story(console: Any, story: Story, spaces: LabelSpaces, value: Optional
     table.add_column('after', overflow='fold')
     table.add_column('size', justify='right', no_wrap=True)
     if value is not None:
-        table.add_column(str(value), justify='right', style='bold')
+        table.add_column(str(value), justify='right', no_wrap=True, style='bold')
     table.add_column('what changed', overflow='fold')
     for leg in story.legs:
         size = leg.after.size

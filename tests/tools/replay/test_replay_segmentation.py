@@ -14,6 +14,7 @@ from mmengine.hooks import Hook
 from mmengine.model.utils import _BatchNormXd as BatchNormXd
 from mmengine.registry import HOOKS
 from PIL import Image
+from screens import WIDTH, check_tables_fit
 from small_runs import LOAD, PACK, Run, make_cityscapes, shrink, tiny_config
 from this_stack import IS_ONEDL
 from torch.nn import SyncBatchNorm
@@ -90,6 +91,13 @@ def test_labels_alone_need_no_model(fcn: Tuple[str, str, str], capsys: Any) -> N
     assert [sample['iter'] for sample in report['samples']] == [3, 3, 2, 2, 1, 1]
     assert {sample['status'] for sample in report['samples']} == {'invalid labels', 'passes'}
     assert not any(sample['losses'] for sample in report['samples'])
+
+
+def test_the_table_fits_a_narrow_screen(fcn: Tuple[str, str, str], monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.setenv('COLUMNS', str(WIDTH))
+    _, config, record = fcn
+    assert main(['replay', config, record]) == 1
+    check_tables_fit(capsys.readouterr().out)
 
 
 def test_one_sample_alone(fcn: Tuple[str, str, str], capsys: Any) -> None:

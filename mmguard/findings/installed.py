@@ -1,0 +1,145 @@
+"""Rules and formats that installed packages bring by entry points."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import metadata
+from string import Formatter
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type
+
+from mmguard.errors import CannotRun, report_failure
+from mmguard.findings.finding import CERTAINTIES, SEVERITIES, Finding
+from mmguard.findings.rule import Example, Facts, Rule
+from mmguard.findings.rules import RULES
+from mmguard.text import describe_error, shorten
+
+#: Entry points of rules: the name is the code, the object a subclass of :class:`mmguard.findings.rule.Rule`.
+GROUP = 'mmguard.rules'
+
+#: Code of a rule of another package; ``MG`` is for those of mmguard.
+_CODE = re.compile(r'(?!MG)[A-Z]{2,8}[0-9]{1,5}')
+_TEXTS = ('summary', 'title', 'why', 'limits', 'advice')
+_MAY_BE_EMPTY = ('title', 'limits')
+
+
+class EntryPoint(NamedTuple):
+    """Entry point of a package."""
+
+    name: str  #: Name of what is brought.
+    package: str  #: Package and version, ``'acme-rules 1.0'``.
+    point: Any  #: Entry point of importlib.metadata.
+
+    def load(self, build: Callable[[Any], Any] = lambda named: named) -> Any:
+        """Import what the entry point names, and return what is built of it.
+
+        Raises:
+            CannotRun: The package raises an exception, or lacks that name.
+        """
+        try:
+            return build(self.point.load())
+        except (Exception, SystemExit) as error:  # a package may raise anything
+            raise CannotRun(f'{self.name} of {self.package} does not load: {describe_error(error)}') from error
+
+
+def find_entry_points(group: str) -> List[EntryPoint]:
+    """Return the entry points of a group, sorted by package and name; of a package that is found twice, the first."""
+    found: Dict[Tuple[str, str], EntryPoint] = {}
+    for package in metadata.distributions():
+        try:
+            points = [point for point in package.entry_points if point.group == group]
+            name = f'{package.metadata["Name"]} {package.version}' if points else ''
+        except Exception:  # of a damaged package nothing is known, not even that it brings a rule
+            continue
+        for point in points:
+            found.setdefault((name.partition(' ')[0], point.name), EntryPoint(point.name, name, point))
+    return [found[key] for key in sorted(found)]
+
+
+class RefusedRule(Rule):
+    """Rule of a package that cannot be used: it can be chosen by its code, and says so where it would look."""
+
+    looks_at = Facts._fields
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        raise CannotRun(self.summary)
+
+
+@lru_cache(maxsize=None)
+def find_installed_rules() -> Tuple[Type[Rule], ...]:
+    """Return the rules of installed packages; each that cannot be used as a :class:`RefusedRule`."""
+    rules: List[Type[Rule]] = []
+    for point in find_entry_points(GROUP):
+        code = point.name
+        taken = next((rule.package for rule in rules if rule.code == code), '')
+        try:
+            if not _CODE.fullmatch(code):
+                raise CannotRun(f'{code} is not a code of 2 to 8 capitals and 1 to 5 digits, none of mmguard (MG...)')
+            if taken:
+                raise CannotRun(f'the code is taken by {taken}')
+            rule = point.load()
+            objection = _object_to(rule, code)
+            if objection:
+                raise CannotRun(objection)
+            rule.package = point.package
+        except (Exception, SystemExit) as error:  # a class may raise when it is looked at
+            cause = error.__cause__ or error
+            why = str(cause) if isinstance(cause, CannotRun) else describe_error(cause)
+            own = code if _CODE.fullmatch(code) and not taken else f'{point.package.partition(" ")[0]}:{code}'.upper()
+            texts = dict(
+                code=own, package=point.package, summary=f'Rule {code} of {point.package} cannot be used: {why}'
+            )
+            rule = type('RefusedRule', (RefusedRule,), texts)
+        rules.append(rule)
+    return tuple(rules)
+
+
+def list_rules() -> List[Type[Rule]]:
+    """Return all rules: those of mmguard, then those of installed packages."""
+    return [*RULES, *find_installed_rules()]
+
+
+def _object_to(rule: Any, code: str) -> str:
+    """Say why a loaded object cannot be used as a rule; empty: it can."""
+    if not (isinstance(rule, type) and issubclass(rule, Rule)):
+        return f'{shorten(rule)} is not a subclass of mmguard.findings.Rule'
+    if getattr(rule, 'code', None) != code or rule.aliases:
+        return f'its code must be the name of the entry point, {code}, and its only one'
+    for name in _TEXTS:
+        text = getattr(rule, name, None)
+        if not isinstance(text, str) or not (text or name in _MAY_BE_EMPTY):
+            return f'its {name} must be text, got {shorten(text)}'
+        list(Formatter().parse(text))
+    if not isinstance(getattr(rule, 'example', None), Example) or rule.severity not in SEVERITIES:
+        return f'it needs an Example, and a severity of {", ".join(SEVERITIES)}'
+    unknown = set(rule.looks_at) - set(Facts._fields)
+    return f'it looks at unknown facts: {", ".join(sorted(unknown))}' if unknown or not rule.looks_at else ''
+
+
+@contextmanager
+def contain_failure(rule: Type[Rule], failed: Optional[Set[str]] = None) -> Iterator[None]:
+    """Report what a rule of another package raises, and go on; add its code to ``failed``."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if not rule.package:
+            raise
+        if failed is not None:
+            failed.add(rule.code)
+        raised = f'Rule {rule.code} of {rule.package} cannot be used: it raises {describe_error(error)}'
+        report_failure(rule.code, rule.summary if issubclass(rule, RefusedRule) else raised)
+
+
+def check_findings(rule: Type[Rule], findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Return the findings of a rule; refuse those of another package that cannot be shown."""
+    for found in findings if rule.package else ():
+        is_whole = (
+            isinstance(found, Finding)
+            and (found.code, found.severity in SEVERITIES, found.certainty in CERTAINTIES) == (rule.code, True, True)
+            and all(isinstance(text, str) for text in (found.title, found.evidence, found.advice))
+            and all(isinstance(name, str) for name in (*found.files, *found.places, *found.supersedes))
+        )
+        if not is_whole:
+            raise TypeError(f'expected findings of {rule.code}, got {shorten(found)}')
+    return findings

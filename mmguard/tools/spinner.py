@@ -1,0 +1,76 @@
+"""Spinner on a terminal; without a terminal a line on standard error every 30 seconds."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+from mmguard.text import visible
+
+#: Seconds between two drawings on a terminal, and between two lines without one.
+SECONDS, HEARTBEAT = 0.1, 30.0
+
+
+class Spinner:
+    """Sign that a command works: ``mmguard scan: train (12 s)``.
+
+    The thread writes without a lock that a forked process could inherit, and needs no package.
+
+    Args:
+        command (str): Name of the command.
+        text (str): What it works on; can be changed while it is shown.
+    """
+
+    def __init__(self, command: str, text: str) -> None:
+        self.text = text
+        self._command = command
+        self.is_terminal = sys.stderr.isatty()
+        self._is_hidden = False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._write_lines, daemon=True)
+
+    def __enter__(self) -> Spinner:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._ended.set()
+        self._thread.join()
+        if not self._is_hidden:
+            self._clear()
+
+    def hide(self) -> None:
+        """Leave the line of the terminal to an output."""
+        self._is_hidden = True
+        self._clear()
+
+    def show(self) -> None:
+        """Show the spinner again."""
+        self._is_hidden = False
+
+    def _write_lines(self) -> None:
+        began = time.monotonic()
+        for sign in itertools.cycle('|/-\\'):
+            if self._ended.wait(SECONDS if self.is_terminal else HEARTBEAT):
+                return
+            line = visible(f'mmguard {self._command}: {self.text} ({time.monotonic() - began:.0f} s)')
+            if not self.is_terminal:
+                _write(f'{line}\n')
+            elif not self._is_hidden:
+                width = max(1, shutil.get_terminal_size().columns - 3)
+                _write(f'\r{sign} {line[:width]:<{width}}\r')
+
+    def _clear(self) -> None:
+        if self.is_terminal:
+            _write(f'\r{" " * (shutil.get_terminal_size().columns - 1)}\r')
+
+
+def _write(text: str) -> None:
+    with suppress(OSError):
+        os.write(2, text.encode(sys.stderr.encoding or 'ascii', 'backslashreplace'))
