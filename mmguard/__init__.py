@@ -1,4 +1,4 @@
-"""mmguard: one bad label must not kill, or quietly spoil, a training run.
+"""mmguard: keep a bad label from killing, or quietly spoiling, a training run.
 
 Transforms, losses and hooks register themselves once mmengine is imported, before or after mmguard. The parts
 that only need torch and numpy (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`,
@@ -47,7 +47,7 @@ def register() -> None:
     """Register transforms, losses and hooks with mmengine, and with mmseg, mmdet and mmpretrain if they can be
     imported.
 
-    ``import mmguard`` does it if mmengine is already imported, as it is for ``custom_imports`` of a config; else it
+    ``import mmguard`` does it if mmengine is already imported, as with ``custom_imports`` of a config; otherwise it
     is done as soon as ``mmengine.runner`` or the registry of one of these frameworks is, or one of the classes is used,
     such as ``mmguard.GuardedLoss``. Calling it again is harmless.
 
@@ -64,7 +64,7 @@ def _register_or_warn() -> None:
         register()
     except Exception as error:  # mmguard must not break an import of mmengine for another purpose
         _warnings.warn(
-            f'mmguard: nothing is registered, {error}. `mmguard env` looks at the installation', stacklevel=2
+            f'mmguard: nothing is registered, {error}. Run `mmguard env` to check the installation', stacklevel=2
         )
 
 
@@ -87,7 +87,7 @@ def __getattr__(name: str) -> _Any:
             register()  # the other classes may be named in a config
             return getattr(_importlib.import_module(_OF_FRAMEWORKS[name]), name)
         except ImportError as error:
-            raise AttributeError(f'mmguard.{name} needs what does not import here: {error}') from error
+            raise AttributeError(f'mmguard.{name} needs a module that cannot be imported: {error}') from error
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
 
 

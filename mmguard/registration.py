@@ -25,9 +25,9 @@ _NO_RUN = 'mmengine'
 
 
 def register_all() -> None:
-    """Register transforms and hooks in mmengine's root, losses in the root and in every installed scope.
+    """Register transforms and hooks in mmengine's root, and losses in the root and in every installed scope.
 
-    A registry that is asked with its own scope (``mmseg.GuardedLoss`` inside an mmseg config) does not look in its
+    A registry that is queried with its own scope (``mmseg.GuardedLoss`` inside an mmseg config) does not look in its
     parent, so the losses are registered in each.
     """
     set_run_finder(_find_run)

@@ -1,4 +1,4 @@
-"""Assertions for tests of a data pipeline, a loss, a model or a metric: with pytest, and with plain PyTorch.
+"""Assertions for tests of a data pipeline, a loss, a model or a metric, with pytest or plain PyTorch.
 
 They test properties of every valid training on small inputs, see ``docs/testing.md``. OpenMMLab is not needed.
 """
@@ -65,7 +65,7 @@ def assert_moves_together(
         difference = describe_difference(shown, drawn, labels, labels == 'mask')
         _require(not difference, f'seed {seed}: {difference}')
         seen += difference is not None
-    _require(seen, f'the transform leaves nothing of the figure in the image, in {tries} tries')
+    _require(seen, f'the transform left no trace of the figure in the image in {tries} tries')
 
 
 def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int = 255, num_classes: int = 4) -> None:
@@ -133,7 +133,7 @@ def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.
 
     def add(losses: Mapping[str, Tensor]) -> Tensor:
         whole = sum(losses.values(), torch.zeros(()))
-        _require(whole.requires_grad, 'the losses do not hang on the model: DistributedDataParallel fails')
+        _require(whole.requires_grad, 'the losses do not depend on the model: DistributedDataParallel fails')
         return whole
 
     usual, found = (reach(model, partial(step, empty), add) for empty in (False, True))
@@ -157,9 +157,9 @@ def assert_full_marks(
         >>> assert_full_marks(lambda found, wanted: float(found == wanted), [(1, 1), (2, 2)])
     """
     pairs = list(dataset)
-    _require(pairs, 'the data set gives nothing')
+    _require(pairs, 'the data set is empty')
     value = float(metric([one for one, _ in pairs], [one for _, one in pairs]))
-    _require(abs(value - full) <= 1e-3 * abs(full), f'the truth gets {value:g} of {full:g}')
+    _require(abs(value - full) <= 1e-3 * abs(full), f'the ground truth gets {value:g} of {full:g}')
 
 
 def assert_nnunet(trainer: Any, tries: int = 8) -> None:

@@ -199,7 +199,7 @@ def _escape_char(char: str) -> str:
     return f'\\x{code:02x}' if code < 0x100 else f'\\u{code:04x}' if code < 0x10000 else f'\\U{code:08x}'
 
 
-#: Advice for a failure of mmguard's own.
+#: Advice for a failure of mmguard itself.
 REPORT_IT = 'please report it in the issue tracker of mmguard, with the output of `mmguard env`'
 
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '')

@@ -1,4 +1,4 @@
-"""Calls after the import of a module, whoever imports it."""
+"""Callbacks that run after a module is imported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional, Tuple
 
 
 def call_after_import(modules: Tuple[str, ...], call: Callable[[], None]) -> None:
-    """Call ``call`` once, after the import of the first of ``modules``."""
+    """Call ``call`` once, after the first import of any of ``modules``."""
     sys.meta_path.insert(0, _Waiting(modules, call))
 
 
@@ -25,7 +25,7 @@ class _Waiting(MetaPathFinder):
             return None
         place = sys.meta_path.index(self)
         sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)  # found by another finder
+        spec = importlib.util.find_spec(fullname)  # the module was found by another finder
         if spec is None or spec.loader is None:
             sys.meta_path.insert(place, self)
             return spec

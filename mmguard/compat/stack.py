@@ -51,7 +51,7 @@ SHIPPED = '/.mim/configs/'
 
 
 def install_command(module: str, stacks: Sequence[str] = ()) -> str:
-    """Return how to install a module: from the given stacks, or from any.
+    """Return the command that installs a module, from the given stacks or from any.
 
     Example:
         >>> install_command('mmdet')
@@ -63,7 +63,7 @@ def install_command(module: str, stacks: Sequence[str] = ()) -> str:
 
 
 def distributions_of(module: str) -> Tuple[str, ...]:
-    """Return the distributions of all stacks that provide a module.
+    """Return the distributions, in all stacks, that provide a module.
 
     Example:
         >>> distributions_of('mmseg')
@@ -113,14 +113,14 @@ def folder_of(module: str) -> Optional[Path]:
 
 
 def config_file(name: str) -> str:
-    """Return the file of a config that ships with a framework, in either stack; a name without ``::`` as it is.
+    """Return the file of a config that ships with a framework; return a name without ``::`` unchanged.
 
     Args:
         name (str): ``'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'``, or a path.
 
     Raises:
         ModuleNotFoundError: The framework is not installed.
-        FileNotFoundError: It ships no such config.
+        FileNotFoundError: The framework does not ship this config.
     """
     package, shipped, inner = name.partition('::')
     if not shipped:
@@ -146,5 +146,5 @@ def base_source(name: str) -> str:
 
 
 def weighs_ignored_labels() -> bool:
-    """Return True if mmseg's cross entropy, averaging by class weights, counts an ignored label that is a class."""
+    """Return True if mmseg's cross entropy counts ignored labels that are classes when it averages by class weights."""
     return not is_onedl('mmseg')

@@ -1,4 +1,4 @@
-"""Names that PyTorch has not made public, on some release or on all.
+"""PyTorch names that are private in some or all releases.
 
 Each name has a fallback for a release without it; ``tests/compat/test_compat.py`` takes the names away.
 """
@@ -31,7 +31,7 @@ except ImportError:
 
 
 def is_fake(tensor: Tensor) -> bool:
-    """Return True if ``tensor`` has a shape and dtype, but no data."""
+    """Return True if ``tensor`` has a shape and dtype but no data."""
     return isinstance(tensor, FakeTensor)
 
 
@@ -67,7 +67,7 @@ def is_recomputed() -> bool:
 
 
 def exclude_from_compile(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Exclude ``call`` from what ``torch.compile`` compiles: it runs between two graphs."""
+    """Exclude ``call`` from compilation by ``torch.compile``: it causes a graph break."""
     if hasattr(torch, 'compiler'):
         return torch.compiler.disable(call)
     # torch 2.0 has no public name yet; torch 1.13 has no compiler
@@ -76,7 +76,7 @@ def exclude_from_compile(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def default_store() -> Any:
-    """Return the store over which the ranks of the process group found each other.
+    """Return the store that the ranks of the process group used to connect.
 
     Raises:
         Exception: The store does not exist.

@@ -1,1 +1,1 @@
-"""Readers of configs that build nothing; only ``load`` imports mmengine, when it is called."""
+"""Config readers that build nothing; only ``load`` imports mmengine, when called."""

@@ -1,4 +1,4 @@
-"""Walks over a config as plain dicts and lists, and changes to it: a copy with other values at some places."""
+"""Traversal of configs as plain dicts and lists, and edits of copies."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Seque
 from mmguard.config.classes import MISSING, class_of, default_of, full_name
 from mmguard.config.read import ReadConfig
 
-#: Places of a config and what they become: (path, value).
+#: Changes of a config: (path, new value).
 Changes = Tuple[Tuple[str, Any], ...]
-#: In place of a value: the key is removed.
+#: Instead of a value: remove the key.
 REMOVED = object()
 
 
 def change_config(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> ReadConfig:
-    """Return a copy of a config with what is at these places replaced, added or removed.
+    """Return a copy of a config with values replaced, added or removed.
 
     Args:
         config (ReadConfig): The config, which is not modified.
@@ -30,7 +30,7 @@ def change_config(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> Rea
 
 
 def change_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> Any:
-    """Return a copy of the plain dicts and lists of a config with the same changes."""
+    """Return a copy of the plain dicts and lists of a config with changes applied, see :func:`change_config`."""
     copy = _copy(data)
     for path, value in changes:
         *way, last = steps(path)
@@ -55,7 +55,7 @@ def steps(path: str) -> List[Union[str, int]]:
 
 
 def _copy(value: Any) -> Any:
-    # Not deepcopy: parts of a config that are one object are not meant to change together.
+    # Not deepcopy: it would keep parts that are one object shared, but they must not change together.
     if isinstance(value, dict):
         return {key: _copy(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -63,19 +63,19 @@ def _copy(value: Any) -> Any:
     return value
 
 
-#: In place of a value that one side does not have.
+#: Instead of a value that one side lacks.
 _MISSING = object()
 
 
 class Conflict(ValueError):
-    """Contradictory changes of one place; the text is the path."""
+    """Contradictory changes to one place; the message is its path."""
 
 
 def merge(base: Any, one: Any, other: Any, path: str = '') -> Any:
-    """Merge what two edits made of a config, or of the part at a path.
+    """Merge the results of two edits of a config, or of a part of it.
 
     Raises:
-        Conflict: They contradict each other.
+        Conflict: The edits contradict each other.
 
     Example:
         >>> merge([1, 2, 3], [0, 1, 2, 3], [1, 2, 4])
@@ -112,7 +112,7 @@ def _merge_lists(base: Sequence[Any], one: Sequence[Any], other: Sequence[Any], 
 
 
 def _align(base: Sequence[Any], copy: Sequence[Any]) -> Tuple[List[Any], List[List[Any]]]:
-    """Return what became of each element, and what was put before each and after the last."""
+    """Return the new value of each element, and the elements inserted before each and after the last."""
     kept: List[Any] = [_MISSING] * len(base)
     before: List[List[Any]] = [[] for _ in range(len(base) + 1)]
     alike = SequenceMatcher(None, list(map(repr, base)), list(map(repr, copy)), autojunk=False)
@@ -131,7 +131,7 @@ Path = Tuple[Union[str, int], ...]
 
 
 def walk(node: Any, path: Path = ()) -> Iterator[Tuple[Path, Dict[str, Any]]]:
-    """Yield all dicts of a tree with their paths, outer ones first."""
+    """Yield all dicts of a tree with their paths, outer dicts first."""
     if isinstance(node, dict):
         yield path, node
         for key, value in list(node.items()):
@@ -152,17 +152,17 @@ def join_path(path: Path) -> str:
 
 
 def key_of(path: Path) -> str:
-    """Return the last name of a path; for an element of a list, the name of the list."""
+    """Return the last name of a path; for a list element, the name of the list."""
     return next((key for key in reversed(path) if isinstance(key, str)), '')
 
 
 def is_text(type_: Any) -> bool:
-    """Return True if a type is given by name. In new-style configs it is a class."""
+    """Return True if a type is given by name; in new-style configs it is a class."""
     return isinstance(type_, str)
 
 
 def map_leaves(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a copy of a tree in which all but dicts, lists and tuples is changed."""
+    """Return a copy of a tree with a function applied to everything but dicts, lists and tuples."""
     if isinstance(node, dict):
         return {key: map_leaves(value, change) for key, value in node.items()}
     if isinstance(node, (list, tuple)):
@@ -172,12 +172,12 @@ def map_leaves(node: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def name_types(tree: Any) -> Any:
-    """Return a tree whose classes are named in full, which mmengine's registries understand."""
+    """Return a copy of a tree with classes replaced by their full names, which mmengine's registries understand."""
     return map_leaves(tree, lambda leaf: full_name(leaf) or leaf)
 
 
 def scope_at(tree: Dict[str, Any], path: Path) -> str:
-    """Return the scope in which a part is built: ``_scope_`` of the nearest dict around it that has one.
+    """Return the scope in which a part is built: the innermost ``_scope_`` around it.
 
     The prefix of a type applies only to that type: ``mmdet.RetinaHead`` in a config of mmrotate builds its losses
     there.
@@ -192,7 +192,7 @@ def scope_at(tree: Dict[str, Any], path: Path) -> str:
 
 
 def argument(node: Dict[str, Any], name: str, registry: str, scope: str) -> Any:
-    """Return an argument of what a dict builds: as written, else the default of its class; ``None`` without one."""
+    """Return an argument of a dict's class: the written value, else the default, else ``None``."""
     if name in node:
         return node[name]
     default = default_of(class_of(node.get('type'), registry, scope), name)

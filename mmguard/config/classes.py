@@ -1,4 +1,4 @@
-"""Lookup of the classes that a config names, without creating an instance of any."""
+"""Lookup of the classes that a config names, without instantiating them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import warnings
 from functools import lru_cache
 from typing import Any, Dict, Iterator, Optional, Sequence, Union
 
-#: The frameworks whose registries are asked -> the one whose heads, losses, data sets and samples they share.
+#: Frameworks with registries -> the one whose heads, losses, data sets and samples they share.
 FRAMEWORK_OF = {
     'mmseg': 'mmseg',
     **dict.fromkeys(('mmdet', 'mmyolo', 'mmrotate', 'mmdet3d'), 'mmdet'),
@@ -40,24 +40,24 @@ def full_name(kind: Any) -> str:
 
 
 def is_lazy(kind: Any) -> bool:
-    """Return True if a type is mmengine's LazyObject or LazyAttr: what a new-style config imports."""
+    """Return True if a type is mmengine's LazyObject or LazyAttr, the imports of new-style configs."""
     return type(kind).__name__ in ('LazyObject', 'LazyAttr')
 
 
 def name_of(kind: Any) -> str:
-    """Return the name of a class: ``'CrossEntropyLoss'`` for ``'mmdet.CrossEntropyLoss'``, a dotted path or a class."""
+    """Return the class name for ``'mmdet.CrossEntropyLoss'``, a dotted path or a class."""
     return full_name(kind).rpartition('.')[2]
 
 
 def metainfo_of_class(cls: Any, version: Any = None, classwise: bool = False) -> Dict[str, Any]:
-    """Return ``METAINFO`` of a data set's class.
+    """Return the ``METAINFO`` of a data set class.
 
     YouTubeVISDataset takes it from its ``dataset_version`` once one is built; HRSCDataset of mmrotate has only the
     first class unless it is ``classwise``.
     """
     if version is not None and hasattr(cls, 'set_dataset_classes'):
         cls = type(cls.__name__, (cls,), {})  # it writes to the class
-        with contextlib.suppress(Exception):  # a version that it does not know: building it will say so
+        with contextlib.suppress(Exception):  # an unknown version: building it raises
             cls.set_dataset_classes(version)
     metainfo = getattr(cls, 'METAINFO', None)
     if not isinstance(metainfo, dict):
@@ -68,13 +68,13 @@ def metainfo_of_class(cls: Any, version: Any = None, classwise: bool = False) ->
 
 
 def scope_of(kind: Any, default: str) -> str:
-    """Return the framework that a type belongs to: its prefix, else ``default``."""
+    """Return the framework of a type: its prefix, else ``default``."""
     package, dot, _ = full_name(kind).partition('.')
     return package if dot else default
 
 
 def scope_in(part: Any) -> str:
-    """Return the first framework that prefixes a type in ``part``; ``''`` if none does."""
+    """Return the first framework prefix of any type in ``part``; ``''`` if no type has one."""
     if isinstance(part, dict):
         scope = scope_of(part.get('type'), '')
         if scope in SCOPES:
@@ -86,7 +86,7 @@ def scope_in(part: Any) -> str:
 
 
 def class_of(kind: Any, registry: str, default_scope: str) -> Optional[type]:
-    """Return the class of a ``type`` in a config; ``None`` if it is not installed or not registered.
+    """Return the class of a config's ``type``; ``None`` if it is not installed or not registered.
 
     Args:
         kind (str, type or LazyObject): As in the config: a name, a scoped name, a dotted path, a class.
@@ -104,11 +104,11 @@ def class_of(kind: Any, registry: str, default_scope: str) -> Optional[type]:
 
 @lru_cache(maxsize=None)
 def registry_of(scope: str, name: str) -> Any:
-    """Return a registry of a framework; ``None`` if that is not installed, or does not import."""
+    """Return a registry of a framework; ``None`` if the framework is not installed or cannot be imported."""
     try:
         with quiet():
             return getattr(importlib.import_module(f'{scope}.registry'), name, None)
-    except (Exception, SystemExit):  # not installed, or an install that does not import
+    except (Exception, SystemExit):  # not installed, or a broken installation
         return None
 
 
@@ -119,20 +119,20 @@ def _find_registered(scope: str, name: str, registry: str) -> Optional[type]:
         return None
     try:
         cls = found.module_dict.get(name)
-        if cls is None:  # a module that registers it may not be imported yet
+        if cls is None:  # the module that registers it may not be imported yet
             with quiet():
                 cls = found.get(name)
-    except (Exception, SystemExit):  # a module of the registry that does not import
+    except (Exception, SystemExit):  # a module of the registry cannot be imported
         cls = _import_from_framework(scope, name, registry) if scope in SCOPES else None
     return cls if isinstance(cls, type) else None
 
 
-#: Where a framework keeps what a registry knows.
+#: Modules of a framework that fill a registry.
 _MODULES = {'MODELS': 'models', 'TASK_UTILS': 'models', 'DATASETS': 'datasets', 'TRANSFORMS': 'datasets'}
 
 
 def _import_from_framework(scope: str, name: str, registry: str) -> Any:
-    """Import a class by its module, for a framework that registers all at once and has a part that does not import."""
+    """Import a class from its module, for frameworks of which one module fails to import."""
     _import_class(f'{scope}.{_MODULES.get(registry, "evaluation")}.{name}')
     return registry_of(scope, registry).module_dict.get(name)
 
@@ -145,14 +145,14 @@ def _import_class(path: str) -> Optional[type]:
     try:
         with quiet():
             found = getattr(importlib.import_module(module), name, None)
-    except (Exception, SystemExit):  # a module of the user's may raise anything
+    except (Exception, SystemExit):  # a user's module may raise anything
         return None
     return found if isinstance(found, type) else None
 
 
 @lru_cache(maxsize=None)
-def _parameter_of(cls: Optional[type], argument: str) -> Union[inspect.Parameter, bool]:
-    """Return an argument of a class, looked for along its bases; False: not found, True: cannot be known."""
+def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Parameter, bool]:
+    """Return an argument of a class or its bases; False if not found, True if unknowable."""
     for base in getattr(cls, '__mro__', ()):
         init = vars(base).get('__init__')
         if init is None or base is object:
@@ -169,19 +169,19 @@ def _parameter_of(cls: Optional[type], argument: str) -> Union[inspect.Parameter
 
 
 def default_of(cls: Optional[type], argument: str) -> Any:
-    """Return the default of an argument of a class; ``MISSING`` where none is known."""
-    found = _parameter_of(cls, argument)
+    """Return the default of an argument of a class; ``MISSING`` if unknown."""
+    found = _find_parameter(cls, argument)
     return MISSING if isinstance(found, bool) else found.default
 
 
 def takes(cls: type, argument: str) -> bool:
-    """Return True if a class takes an argument, or its ``__init__`` cannot be read."""
-    return bool(_parameter_of(cls, argument))
+    """Return True if a class accepts an argument, or its ``__init__`` cannot be inspected."""
+    return bool(_find_parameter(cls, argument))
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Hide warnings, logs and prints: frameworks, models and data sets make many that are not about labels."""
+    """Suppress warnings, logs and prints of frameworks, models and data sets."""
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,4 +1,4 @@
-"""Reader of what the YAML configs of RT-DETR, D-FINE and DEIM say about labels: only data, nothing is run."""
+"""Reader of the label settings in YAML configs of RT-DETR, D-FINE and DEIM; nothing is executed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mmguard.labels.numbering import COCO_IDS
 
 #: Deepest chain of includes.
 _DEEPEST = 20
-#: Largest annotation file that is read for this.
+#: Maximum size of an annotation file that is read.
 _LARGEST = 1 << 30
 _SPLITS = ('train', 'val')
 #: Outputs of a model of COCO's classes: one for each class, or for each id.
@@ -22,7 +22,7 @@ OF_COCO = (80, 90, 91)
 
 
 class DetrYaml(NamedTuple):
-    """A config with what it includes: outputs of the model, and per split the annotation file and image folder.
+    """A config with its includes: number of model outputs, and annotation file and image folder per split.
 
     ``remaps``: labels are positions among COCO's own ids (``remap_mscoco_category``, on by default).
     """
@@ -33,7 +33,7 @@ class DetrYaml(NamedTuple):
 
 
 def is_detr_yaml(path: str) -> bool:
-    """Return True if a file is such a config: it names a JSON, or the files that do."""
+    """Return True if a file is a config of this family: it, or an included file, names a JSON."""
     if os.path.splitext(path)[1].lower() not in ('.yml', '.yaml'):
         return False
     try:
@@ -44,13 +44,13 @@ def is_detr_yaml(path: str) -> bool:
 
 
 def is_remapped(data: Mapping[str, Any]) -> bool:
-    """Return True if labels are looked up among COCO's ids by a model that has other classes."""
+    """Return True if labels are looked up among COCO's ids although the model has other classes."""
     number = data.get('num_classes')
     return bool(data.get('remap_mscoco_category')) and isinstance(number, int) and number not in OF_COCO
 
 
 def fits_table(path: str) -> bool:
-    """Return True if all annotation files of a config can be read and COCO's table gives valid labels for them.
+    """Return True if all annotation files of a config are readable and COCO's table gives them valid labels.
 
     Some sets fit by chance, and `scan` finds nothing: numbering a few classes from 1 gives 0..N-1.
     """
@@ -58,7 +58,7 @@ def fits_table(path: str) -> bool:
         said = read_detr_yaml(path)
         return bool(said.files) and all(_fits(file, said.num_classes or 0) for _, file, _ in said.files)
     except (CannotRun, OSError, ValueError, KeyError, TypeError, RecursionError, MemoryError):
-        return False  # nothing is known of them
+        return False  # nothing is known about them
 
 
 def _fits(path: str, num_classes: int) -> bool:
@@ -69,7 +69,7 @@ def _fits(path: str, num_classes: int) -> bool:
 
 
 def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
-    """Read a file and what it includes; its own keys win, as in those repositories.
+    """Read a file with its includes; its own keys take precedence, as in those repositories.
 
     Raises:
         CannotRun: The file, or one that it includes, cannot be read.
@@ -87,7 +87,7 @@ def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
 
 
 def read_detr_yaml(path: str) -> DetrYaml:
-    """Read a config and what it includes."""
+    """Read a config with its includes."""
     data = read_with_includes(path)
     number, remaps = data.get('num_classes'), data.get('remap_mscoco_category', True)
     files = []
@@ -123,7 +123,7 @@ def _join(under: Dict[str, Any], over: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _found(name: Any, path: str) -> str:
-    """Return a path from the working directory, as training looks; else next to the config."""
+    """Return a path relative to the working directory, as training does, else relative to the config."""
     name = str(name)
     beside = os.path.join(os.path.dirname(path), name)
     return beside if not os.path.exists(name) and os.path.exists(beside) else name

@@ -1,4 +1,4 @@
-"""Insertion of guards into every pipeline: right after the Pack transform, and before what draws from labels."""
+"""Insertion of guards into pipelines: right after the Pack transform, and before transforms that read labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
 
 PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'
-#: Transforms that draw further targets from the label map: it must be sanitized before them.
+#: Transforms that derive further targets from the label map, which must be sanitized before.
 _DRAW_FROM_LABELS = ('GenerateEdge',)
 _OBJECT_PACK = 'Pack3DDetInputs'
 _INSTANCE_PACKS = ('PackDetInputs', _OBJECT_PACK)
@@ -29,29 +29,29 @@ _OTHER_PACKS = {
     'PackReIDInputs': 'its labels are identities, which mmguard does not guard',
     'PackTrackInputs': 'mmguard does not guard the frames of videos',
 }
-_NO_CLASSIFIER = 'no head takes the labels of images and says how many classes it has'
-#: Augments one image several times: its labels would be counted as often.
+_NO_CLASSIFIER = 'no head takes image labels and sets its number of classes'
+#: Augments one image several times, so its labels would be counted several times.
 _AUGMENTED = 'TestTimeAug'
 _BRANCHES = 'MultiBranch'
 
 
 class Report(NamedTuple):
-    """Changes made and parts left as they were, as text."""
+    """Changes made, and parts left unchanged, as text."""
 
     changed: List[str]
     left: List[str]
 
 
 def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
-    """Guard every pipeline of a tree in place: of data sets and what they wrap, of branches, of hooks."""
+    """Guard every pipeline of a tree in place: of data sets and their wrapped data sets, of branches and of hooks."""
     report = Report([], [])
-    for_instances, read = _instance_arguments(tree), ReadConfig(name_types(tree))
-    _branches_as_lists(tree)
-    for path, steps in list(_pipelines(tree, ())):
+    for_instances, read = _build_instance_arguments(tree), ReadConfig(name_types(tree))
+    _convert_branches_to_lists(tree)
+    for path, steps in list(_find_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _name(step) in (*_PACKS, *_OTHER_PACKS))
         pack = steps[pack_at]
         if any(_name(step) == f'Guarded{_POINT_CLASSES}' for step in steps):
-            _carry_report(tree, path, pack)
+            _pass_on_report(tree, path, pack)
         if _name(pack) in _OTHER_PACKS:
             report.left.append(f'{join_path(path)}: no guard after {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
             continue
@@ -60,7 +60,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
                 report.left.append(f'{join_path(path)}: no guard: mmguard does not guard retrieval')
             continue
         if _name(pack) == _IMAGE_PACK:
-            guards = _image_guards(tree, path, pack, spaces)
+            guards = _find_image_guards(tree, path, pack, spaces)
         else:
             guards = _guards(steps, pack, spaces, for_instances, _is_of(path, 'val', 'test'), scope_at(tree, path))
         if _name(pack) == _OBJECT_PACK:
@@ -70,14 +70,14 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
                     report.left.append(
                         f'{join_path(path)}: no guard: {_OBJECT_PACK} packs no labels, keys={pack.get("keys")}'
                     )
-                continue  # points or images alone, to be tested
+                continue  # only points or images, for testing
         if not guards:
-            why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads name no number of classes'
+            why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads do not set their number of classes'
             report.left.append(f'{join_path(path)}: no guard: {why}')
             continue
         present = {_name(step) for step in steps}
         if f'Guarded{_POINT_CLASSES}' in present:
-            _carry_report(tree, path, pack)
+            _pass_on_report(tree, path, pack)
         wanted = [guard for guard in guards if name_of(guard['type']) not in present]
         if wanted:
             _insert(tree, path, steps, pack_at, wanted)
@@ -87,10 +87,10 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
 
 
 def _find_unknown_packs(loader: Any) -> Iterator[str]:
-    """Report a training whose samples are packed by an unknown transform, or by none."""
+    """Report that a training packs its samples with an unknown transform, or not at all."""
     steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _name(step)]
     known = (PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD)
-    is_packed = any(True for _ in _pipelines(loader, ('train_dataloader',)))
+    is_packed = any(True for _ in _find_pipelines(loader, ('train_dataloader',)))
     if steps and not is_packed and not any(_name(step) in known for step in steps):
         yield f'train_dataloader: no guard: {", ".join(map(_name, steps))}: no Pack transform that mmguard knows'
 
@@ -99,23 +99,23 @@ def _name(step: Any) -> str:
     return name_of(step['type']) if isinstance(step, dict) and 'type' in step else ''
 
 
-def _pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
-    """Yield the lists of transforms that hold a Pack transform, with their paths."""
+def _find_pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
+    """Yield the lists of transforms that contain a Pack transform, with their paths."""
     if isinstance(node, dict):
         if _name(node) == _AUGMENTED:
             return
         for key, value in node.items():
             if path or key != 'model':
-                yield from _pipelines(value, (*path, key))
+                yield from _find_pipelines(value, (*path, key))
     elif isinstance(node, (list, tuple)):
         if isinstance(node, list) and any(_name(step) in (*_PACKS, *_OTHER_PACKS) for step in node):
             yield path, node
         for number, value in enumerate(node):
-            yield from _pipelines(value, (*path, number))
+            yield from _find_pipelines(value, (*path, number))
 
 
-def _branches_as_lists(tree: Dict[str, Any]) -> None:
-    """Turn each branch of one transform, ``MultiBranch(sup=dict(type='PackDetInputs'))``, into a list."""
+def _convert_branches_to_lists(tree: Dict[str, Any]) -> None:
+    """Convert each branch that is a single transform, ``MultiBranch(sup=dict(type='PackDetInputs'))``, into a list."""
     for _, node in walk(tree):
         if _name(node) != _BRANCHES:
             continue
@@ -124,8 +124,8 @@ def _branches_as_lists(tree: Dict[str, Any]) -> None:
                 node[key] = [value]
 
 
-def _instance_arguments(tree: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the arguments of the guard of instances in a training."""
+def _build_instance_arguments(tree: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the arguments of the instance guard for a training."""
     what = on_invalid(tree)
     return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if uses_no_ignored(tree) else {}
 
@@ -141,7 +141,7 @@ def _guards(
     guards = []
     if _name(pack) in _INSTANCE_PACKS and spaces.instances is not None and _packs(pack, 'instances'):
         guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
-        # A metric reads what the annotations ignore.
+        # A metric reads ignored annotations.
         guard.update({name: said for name, said in for_instances.items() if not evaluates or name != 'keep_ignored'})
         guards.append(guard)
     if spaces.pixels is not None and _packs_label_maps(steps, pack, scope):
@@ -152,7 +152,9 @@ def _guards(
     return guards
 
 
-def _image_guards(tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> List[Dict[str, Any]]:
+def _find_image_guards(
+    tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces: LabelSpaces
+) -> List[Dict[str, Any]]:
     if spaces.instances is None:
         return []
     guard = {'type': _type(pack, IMAGE_GUARD), 'num_classes': spaces.instances.num_classes}
@@ -164,7 +166,7 @@ def _is_of(path: Path, *splits: str) -> bool:
 
 
 def _packs(pack: Dict[str, Any], kind: str) -> bool:
-    """Return True if a Pack transform passes on labels of a kind; only mmdet3d's lists them."""
+    """Return True if a Pack transform passes on labels of a kind; only mmdet3d's takes a list of keys."""
     return _name(pack) != _OBJECT_PACK or bool(set(_PACKED_KEYS[kind]) & set(pack.get('keys') or ()))
 
 
@@ -178,12 +180,12 @@ def _find_unguarded_points(path: Path, pack: Dict[str, Any], spaces: LabelSpaces
 
 
 def point_class_mappings(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
-    """Yield the steps that make classes of the values in label files of points, with their paths."""
+    """Yield the transforms that map raw point labels to classes, with their paths."""
     return ((path, node) for path, node in walk(tree) if _name(node) == _POINT_CLASSES and path[0] != 'model')
 
 
 def guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> List[str]:
-    """Make every such step survive any value, in place, and return what was changed."""
+    """Replace every such transform in place by one that accepts any value, and return the changes."""
     changed = []
     for path, node in point_class_mappings(tree):
         node['type'] = _type(node, f'Guarded{_POINT_CLASSES}')
@@ -194,7 +196,7 @@ def guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> List[str]:
 
 
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
-    """Return True if mmdet's annotations come with a label map; those loaded by a wrapped data set may."""
+    """Return True if mmdet's annotations include a label map; a wrapped data set may also load one."""
     if _name(pack) == _OBJECT_PACK:
         return _packs(pack, 'pixels')
     if _name(pack) != 'PackDetInputs':
@@ -219,12 +221,12 @@ def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, gu
         guards = [guard for guard in guards if guard not in early]  # nothing changes a label in between
     steps[pack_at + 1 : pack_at + 1] = [dict(guard) for guard in guards]
     if drawing is not None and early:
-        _carry_report(tree, path, steps[pack_at])
+        _pass_on_report(tree, path, steps[pack_at])
         steps[drawing:drawing] = [dict(guard) for guard in early]
 
 
-def _carry_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
-    """Make the Pack transform pass on the report of a guard before it."""
+def _pass_on_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
+    """Make the Pack transform pass on the report of an earlier guard."""
     keys: Optional[Any] = argument(pack, 'meta_keys', 'TRANSFORMS', scope_at(tree, path))
     if keys is None:
         return

@@ -1,4 +1,4 @@
-"""mmguard's own parts in a config: those that it has, and those that replace stock parts."""
+"""mmguard's own parts in a config: existing ones, and replacements of stock parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels')
 LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 HOOK = 'LabelGuardHook'
 HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
-#: Frameworks that have a GuardedX for each of their losses of class labels.
+#: Frameworks with a GuardedX for each loss of class labels.
 NAMED = ('mmseg', 'mmdet', 'mmpretrain')
 #: Metrics that take labels from the sample -> the guard of such labels. Other metrics open files themselves.
 JUDGES = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
@@ -31,7 +31,7 @@ def guards_in(pipeline: List[Part]) -> List[Part]:
 
 
 class Unguarded(NamedTuple):
-    """A metric that judges a model, and the pipeline of its labels, which lacks the guard of the training."""
+    """A metric, and the pipeline of its labels, which lacks the guard used in training."""
 
     metric: Part
     pipeline: List[Part]
@@ -40,12 +40,12 @@ class Unguarded(NamedTuple):
     @property
     def dataset(self) -> Part:
         owner = self.pipeline[0].owner
-        assert owner is not None  # pipelines are of data sets
+        assert owner is not None  # pipelines belong to data sets
         return owner
 
 
 def find_unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
-    """Yield the unguarded pipelines of the evaluation of a training that is guarded."""
+    """Yield the unguarded evaluation pipelines of a guarded training."""
     found = pipelines(config)
     in_training = any(guards_in(pipeline) for pipeline in found if pipeline[0].split == 'train')
     if not in_training and not any(is_guarded_type(loss.name) for loss in losses(config)):
@@ -55,8 +55,8 @@ def find_unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
         if guard is None or metric.config.get('format_only'):
             continue
         judged = [pipeline for pipeline in found if pipeline[0].split == metric.split]
-        # A wrapper around the data set may hold the guard of all of them.
-        if any(_wraps(pipeline[0].owner) and _has(pipeline, guard) for pipeline in judged):
+        # A wrapper of the data sets may hold the guard for all of them.
+        if any(_is_wrapper_of(pipeline[0].owner) and _has(pipeline, guard) for pipeline in judged):
             continue
         for pipeline in judged:
             loads = any('Annotations' in transform.name for transform in pipeline)
@@ -68,22 +68,22 @@ def _has(pipeline: List[Part], guard: str) -> bool:
     return any(transform.name == guard for transform in guards_in(pipeline))
 
 
-def _wraps(dataset: Optional[Part]) -> bool:
+def _is_wrapper_of(dataset: Optional[Part]) -> bool:
     return dataset is not None and ('dataset' in dataset.config or 'datasets' in dataset.config)
 
 
 def is_guarded_type(name: str) -> bool:
-    """True if a loss of this name is a guarded one: type X becomes GuardedX."""
+    """True if this is the name of a guarded loss: type X becomes GuardedX."""
     return name.startswith('Guarded')
 
 
 def is_guarded(loss: Part) -> bool:
-    """True if a loss is a guarded one, or the loss inside of one."""
+    """True if a loss is a guarded loss or is wrapped in one."""
     return is_guarded_type(loss.name) or re.search(r'\bloss\w*(\[\d+\])?\.loss$', loss.path) is not None
 
 
 def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
-    """Yield the guards whose ``num_classes`` no head has: the guard, the number that it needs, the heads."""
+    """Yield each guard whose ``num_classes`` matches no head, with the right number and the heads."""
     spaces = from_config(config)
     for guard in transforms(config):
         classes = guard.config.get('num_classes')
@@ -94,9 +94,9 @@ def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
 
 
 def add_reporting(config: ReadConfig) -> Changes:
-    """Return what an edit that adds a guard must add, too: the import of mmguard and the hook if they are missing."""
+    """Add to an edit that inserts a guard the import of mmguard and the hook, if missing."""
     kind = full_name(config.part('model').get('type'))
-    is_full = kind.count('.') > 1  # classes of the new style, or their paths: they bring their modules
+    is_full = kind.count('.') > 1  # new-style classes, or their paths: they import their modules
     imports = config.part('custom_imports')
     found: Changes = ()
     if not is_full and 'mmguard' not in imports_of(config):
@@ -109,13 +109,13 @@ def add_reporting(config: ReadConfig) -> Changes:
 
 
 def imports_of(config: ReadConfig) -> List[str]:
-    """Return the modules that ``custom_imports`` names."""
+    """Return the modules in ``custom_imports``."""
     names = config.part('custom_imports').get('imports') or []
     return [names] if isinstance(names, str) else list(names)
 
 
 def guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
-    """Return GuardedX for a stock loss X; any other loss inside of ``GuardedLoss``.
+    """Return GuardedX for a stock loss X, and ``GuardedLoss`` around any other loss.
 
     Example:
         >>> guard_loss({'type': 'FocalLoss', 'use_sigmoid': True}, 'mmdet')
@@ -137,7 +137,7 @@ def guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
 
 
 def list_guarded_losses(scope: str) -> List[str]:
-    """Return the names of the guarded losses that a scope knows; without mmengine only those of every scope."""
+    """Return the names of the guarded losses in a scope; without mmengine, only those common to all scopes."""
     if scope not in NAMED or find_spec('mmengine') is None:
         return list(LOSSES)
     return list(importlib.import_module(f'mmguard.losses.{scope}').LOSSES)
@@ -156,7 +156,7 @@ _GUARD = re.compile(r'G(?!rad)[uar]{2,4}d(ed)?')
 
 
 def own_lines(config: ReadConfig) -> List[Part]:
-    """Return mmguard's transforms, losses and hooks in a config, and unknown types that are spelt like one.
+    """Return mmguard's transforms, losses and hooks in a config, and unknown types with similar names.
 
     The list is empty without mmengine, which knows the types.
     """
@@ -177,25 +177,27 @@ def _is_own(cls: type) -> bool:
 
 
 def find_similar_name(part: Part) -> str:
-    """Return mmguard's name that is most similar to a name; ``''`` if none is."""
+    """Return the mmguard name most similar to a name; ``''`` if none is."""
     known = {'TRANSFORMS': TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
     if known:
         return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')
-    stems = {_GUARD.sub('', name): name for name in list_guarded_losses(part.scope or 'mmseg')}  # Guarded says nothing
+    stems = {
+        _GUARD.sub('', name): name for name in list_guarded_losses(part.scope or 'mmseg')
+    }  # the prefix "Guarded" does not distinguish names
     return next((stems[stem] for stem in get_close_matches(_GUARD.sub('', part.name), stems, 1, 0.82)), '')
 
 
 def build_error(part: Part) -> str:
-    """Build one part of mmguard as the run does; return its error message, ``''`` if it can be built."""
+    """Build a part of mmguard as the run would; return the error message, ``''`` if it succeeds."""
     config, head = name_types(part.config), part.owner if part.registry == 'MODELS' else None
     if head is not None and (head.cls is None or head.cls.__module__.partition('.')[0] not in SCOPES):
-        return ''  # a head of the user's may change the arguments before
-    if head is not None and head.is_a('DETRHead'):  # it makes one list of weights of these
+        return ''  # a user's head may change the arguments first
+    if head is not None and head.is_a('DETRHead'):  # it builds a single list of weights from these
         config = {key: value for key, value in config.items() if key not in ('class_weight', 'bg_cls_weight')}
     registry = registry_of(part.scope or 'mmengine', part.registry) or registry_of('mmengine', part.registry)
     try:
         registry.build(config)
-    except Exception as error:  # a loss of the user's inside may raise anything
+    except Exception as error:  # a user's loss inside may raise anything
         text = ' '.join(str(error).split()).partition(' Please check')[0]  # mmengine's help, with a link
         return text.strip("'.") or type(error).__name__
     return ''

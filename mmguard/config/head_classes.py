@@ -1,4 +1,4 @@
-"""Numbers of classes: what each head states, and what it should. Valid labels are in :mod:`mmguard.labels.spaces`."""
+"""Numbers of classes stated by heads, and their expected values; see :mod:`mmguard.labels.spaces` for valid labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STUFF_MAPS = ('FusedSemanticHead', 'SCNetSemanticHead')
 
 
 class Count(NamedTuple):
-    """A number of classes (``'all'``, ``'things'`` or ``'stuff'``) that a config states for a head, and where."""
+    """A number of classes (``'all'``, ``'things'`` or ``'stuff'``) that a config sets for a head, and its path."""
 
     path: str
     value: int
@@ -22,9 +22,9 @@ class Count(NamedTuple):
 
 
 def counts(config: ReadConfig) -> List[Count]:
-    """Return the numbers of classes that must equal that of the data set."""
+    """Return the numbers of classes that must equal the data set's."""
     found = []
-    for head in heads(config) + assigners(config):  # those of mmyolo count classes, too
+    for head in heads(config) + assigners(config):  # mmyolo's also count classes
         if not takes_labels(head) or head.is_a(*STUFF_MAPS) or head.config.get('class_agnostic') is True:
             continue
         for key, kind in (('num_classes', 'all'), (THINGS, 'things'), (STUFF, 'stuff')):
@@ -35,17 +35,17 @@ def counts(config: ReadConfig) -> List[Count]:
 
 
 def has_ignored_channel(count: Count, expected: int) -> bool:
-    """Return True if the channel after the classes is that of the ignored label, as in Cylinder3DHead."""
+    """Return True if the last channel is the ignored label's, as in Cylinder3DHead."""
     return count.value == expected + 1 and count.head.get('ignore_index') == expected
 
 
 def is_one_more(count: Count, expected: int) -> bool:
-    """Return True if a head has one channel more than the data set has classes, and nothing uses it."""
+    """Return True if a head has one unused channel more than the data set has classes."""
     return count.value == expected + 1 and not has_ignored_channel(count, expected)
 
 
 def classes_in(head: Optional[Part]) -> Optional[int]:
-    """Return how many classes a head tells apart, without background and "no object"."""
+    """Return the number of classes that a head distinguishes, without background and "no object"."""
     if head is None:
         return None
     things, stuff = head.config.get(THINGS), head.config.get(STUFF)
@@ -56,9 +56,9 @@ def classes_in(head: Optional[Part]) -> Optional[int]:
 
 
 def data_counts(dataset: Part) -> Dict[str, int]:
-    """Count the classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` if it tells them apart."""
+    """Count the classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` if it distinguishes them."""
     classes = classes_of(dataset)
-    if not classes:  # not known, or those of the file
+    if not classes:  # unknown, or taken from the file
         return {}
     found = {'all': len(classes)}
     metainfo = dataset.config.get('metainfo') if isinstance(dataset.config.get('metainfo'), dict) else {}
@@ -67,7 +67,7 @@ def data_counts(dataset: Part) -> Dict[str, int]:
         names = (metainfo or {}).get(key)
         if names is None and not says_classes(dataset):
             names = metainfo_of(dataset).get(key)
-        # Heads take the labels below the number of things for things.
+        # Heads treat labels below the number of things as things.
         if (
             isinstance(names, (list, tuple))
             and names
@@ -78,7 +78,7 @@ def data_counts(dataset: Part) -> Dict[str, int]:
 
 
 def has_stuff_among_things(classes: Sequence[str], things: Any) -> bool:
-    """True if a class list does not begin with its things.
+    """True if the thing classes do not all come first in a class list.
 
     Example:
         >>> has_stuff_among_things(['car', 'sky', 'cat'], ['car', 'cat'])
@@ -89,24 +89,23 @@ def has_stuff_among_things(classes: Sequence[str], things: Any) -> bool:
 
 
 def names_more(dataset: Part) -> bool:
-    """Return True if a data set lists untrained classes: tracking benchmarks name what their files may hold."""
+    """Return True if a data set lists classes that are not trained, as tracking benchmarks do."""
     return dataset.is_a('BaseVideoDataset') and dataset.split != 'train' and not says_classes(dataset)
 
 
 def has_open_vocabulary(config: ReadConfig) -> bool:
-    """Return True if the model gets the classes as text: any data set can be tested then."""
+    """Return True if the model takes class names as text, so that it can be tested on any data set."""
     return any(head.is_a(*OPEN_VOCABULARY) for head in heads(config))
 
 
 def training_data(config: ReadConfig) -> List[Part]:
-    """Return the data sets that are trained on; if a config has none, those that it is tested on."""
+    """Return the training data sets, or if a config has none, the test data sets."""
     found = [dataset for dataset in datasets(config) if not names_more(dataset)]
     return [dataset for dataset in found if dataset.split == 'train'] or found
 
 
 def one_hot_counts(config: ReadConfig) -> List[Tuple[str, int]]:
-    """Return places where a classifier's data preprocessor makes one-hot scores of another number of classes than its
-    head.
+    """Return the classifiers' data preprocessors whose one-hot scores have another number of classes than the head.
 
     Each with the number of the head.
     """

@@ -1,4 +1,4 @@
-"""Ignored labels and ignored instances: the places of a config that say them, and the parts that leave them out."""
+"""Ignored labels and ignored instances: where a config sets them, and which parts respect them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ DET_VOID = 255
 
 
 class Ignored(NamedTuple):
-    """One place that names the ignored label.
+    """A place that sets the ignored label.
 
     Attributes:
-        path (str): Its path; ``written`` says if the config has it.
+        path (str): Path of the argument, whether or not the config sets it.
         value (int): The label.
         role (str): ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pixels are set to it) or ``'reads'``.
-        written (bool): True if the config says it; else it is the default of the class.
+        written (bool): True if the config sets it; otherwise it is the default of the class.
         part (Part): The part that has it.
     """
 
@@ -44,9 +44,9 @@ class Ignored(NamedTuple):
 
 
 def find_ignored_labels(config: ReadConfig) -> List[Ignored]:
-    """Return the places of a config, heads first.
+    """Return the places in a config that set an ignored label, heads first.
 
-    Of a detector those about stuff maps: instances have no ignored label.
+    For a detector, only those for stuff maps: instances have no ignored label.
     """
     if config.framework == 'mmdet':
         return _find_in_detector(config)
@@ -72,7 +72,7 @@ def find_ignored_labels(config: ReadConfig) -> List[Ignored]:
 
 
 def leading(config: ReadConfig, places: List[Ignored]) -> Optional[Ignored]:
-    """Return the place that the others must agree with: that of the decode head, or of a detector's semantic head."""
+    """Return the place that all others must match: the decode head's, or that of a detector's semantic head."""
     first = next((head for head in heads(config) if head.key in ('decode_head', DET_HEAD)), None)
     return next((place for place in places if place.part == first), None)
 
@@ -153,31 +153,33 @@ def _takes_threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> 
 
 
 def on_invalid(tree: Dict[str, Any]) -> str:
-    """Return ``on_invalid`` of ``GuardInstanceLabels``: ``'ignore'`` only if the model leaves out ignored instances."""
+    """Return ``on_invalid`` of ``GuardInstanceLabels``: ``'ignore'`` only if the model supports ignored instances."""
     uses = [name_of(n['type']) in _ALWAYS or _takes_threshold(tree, path, n) for path, n in assigners_of(tree)]
     return 'ignore' if uses and all(uses) else 'drop'
 
 
 def uses_no_ignored(tree: Dict[str, Any]) -> bool:
-    """True if every assigner can leave ignored regions out, and none does: crowds are trained as background."""
+    """True if all assigners support ignored regions but none has them enabled, so crowds are trained as background."""
     found = list(assigners_of(tree))
-    return bool(found) and all(_takes_threshold(tree, *one) and not _is_set(_threshold(tree, *one)) for one in found)
+    return bool(found) and all(
+        _takes_threshold(tree, *one) and not _is_set(_get_threshold(tree, *one)) for one in found
+    )
 
 
 def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
-    """Make every assigner leave out ignored regions, in place, if none does and crowds are removed before."""
+    """Enable ignored regions in every assigner, in place, if all have them disabled and crowds are removed earlier."""
     without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
     for path, node in assigners_of(tree) if without_crowds and uses_no_ignored(tree) else ():
-        changed.append(f'{join_path(path)}.ignore_iof_thr: {_threshold(tree, path, node)} -> {IGNORE_IOF_THR}')
+        changed.append(f'{join_path(path)}.ignore_iof_thr: {_get_threshold(tree, path, node)} -> {IGNORE_IOF_THR}')
         node['ignore_iof_thr'] = IGNORE_IOF_THR
     return changed
 
 
 def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """Name the assigners that do not leave out ignored regions: a change would change how crowds are trained."""
+    """List the assigners that do not respect ignored regions: changing that would change how crowds are trained."""
     for path, node in assigners_of(tree) if on_invalid(tree) == 'ignore' else ():
-        threshold = _threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
+        threshold = _get_threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
         if name_of(node['type']) not in _ALWAYS and not _is_set(threshold):
             yield (
                 f'{join_path(path)}.ignore_iof_thr={threshold}: regions of instances with invalid labels are trained '
@@ -185,7 +187,7 @@ def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
             )
 
 
-def _threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> Any:
+def _get_threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> Any:
     return argument(node, 'ignore_iof_thr', 'TASK_UTILS', scope_at(tree, path))
 
 
@@ -194,9 +196,9 @@ def _is_set(threshold: Any) -> bool:
 
 
 def classifier_arguments(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
-    """Return the arguments of ``GuardClsLabels`` that depend on the model: several labels per image, labels as scores.
+    """Return the arguments of ``GuardClsLabels`` that depend on the model: multi-label, one-hot.
 
-    Outside of a training several labels stay labels: their metrics take no scores without one.
+    Outside of training, several labels remain labels, because their metrics do not accept scores without any label.
     """
     model = tree.get('model', {})
     head = model.get('head')

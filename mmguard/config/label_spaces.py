@@ -1,4 +1,4 @@
-"""Valid labels by a config: what its heads and guards say. The rest is in :mod:`mmguard.labels.spaces`."""
+"""Valid labels according to a config's heads and guards; see :mod:`mmguard.labels.spaces` for the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GUARDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances', 'Guard
 
 
 def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
-    """Read from a config tree which labels are valid: its heads say it. Nothing is built.
+    """Read the valid labels from the heads of a config tree, without building anything.
 
     Args:
         config (ReadConfig): The config.

@@ -1,4 +1,4 @@
-"""Class weights of a config: a list or, in mmseg, a file; and how many a head needs."""
+"""Class weights of a config, given as a list or, in mmseg, a file; and the number that a head needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_OBJECT = 0.1
 
 
 class ClassWeights(NamedTuple):
-    """The class weights of a loss, how many there are (``None``: not known), and why their file cannot be read."""
+    """Class weights of a loss, their number (``None`` if unknown), and the reason if their file cannot be read."""
 
     values: List[float]
     length: Optional[int] = None
@@ -29,9 +29,7 @@ class ClassWeights(NamedTuple):
 
 
 def class_weights(loss: Part) -> ClassWeights:
-    """Return the class weights of a loss, read from a file if it names one (relative to the working directory, as in
-    training). No code in the file is run.
-    """
+    """Return the class weights of a loss, without running code; a file is relative to the working directory."""
     given = loss.config.get('class_weight')
     if isinstance(given, str) and loss.scope == 'mmseg' and not given.lower().endswith(('.pkl', '.pickle')):
         try:
@@ -39,7 +37,7 @@ def class_weights(loss: Part) -> ClassWeights:
             return ClassWeights(values, len(values))
         except OSError as error:
             return ClassWeights([], problem=f'{given}: {error.strerror or error}')
-        except Exception as error:  # a damaged file raises what it likes
+        except Exception as error:  # a damaged file may raise anything
             return ClassWeights([], problem=f'{given}: {describe_error(error, 200)}')
     if not isinstance(given, (list, tuple)):
         return ClassWeights([])
@@ -47,7 +45,7 @@ def class_weights(loss: Part) -> ClassWeights:
 
 
 def _load(path: str) -> Any:
-    """Load a file as mmseg's ``get_class_weight``, by the ending, but no pickle."""
+    """Load a file by its extension as mmseg's ``get_class_weight`` does, but refuse pickles."""
     ending = os.path.splitext(path)[1].lower()
     if not os.path.exists(path):
         raise FileNotFoundError(2, 'no such file in the working directory')
@@ -68,12 +66,12 @@ def _numbers(values: Any) -> List[float]:
 
 
 def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
-    """Return how many class weights a loss needs, and what the extra one is for; ``None`` if that is not known."""
+    """Return how many class weights a loss needs, and the purpose of the extra one; ``None`` if unknown."""
     head = loss.owner
     classes = classes_in(head)
     if head is None or classes is None:
         return None, ''
-    # One that is not installed, but counts things and stuff, is of that kind.
+    # A head that is not installed but counts things and stuff is of that kind.
     if head.is_a(*QUERY_HEADS) or (head.cls is None and isinstance(head.config.get(THINGS), int)):
         if loss.key == 'loss_cls' or str(loss.config.get('loss_name', '')).startswith('loss_cls'):
             return classes + 1, Message(' ({classes} and "no object")', classes=quantity(classes, 'class'))
@@ -92,7 +90,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
 
 
 def fit_weights(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any], bool]:
-    """Return as many weights as expected, and whether they follow from the given ones.
+    """Return the expected number of weights, and True if they follow from the given ones.
 
     Example:
         >>> fit_weights([1.0] * 80 + [0.1], 4, '"no object"'), fit_weights([2.0, 1.5], 3, '')
@@ -122,13 +120,13 @@ SOFTMAX = ('CrossEntropyLoss', 'GuardedCrossEntropyLoss', 'OhemCrossEntropy')
 
 
 def output_channels(head: Part) -> int:
-    """Return the output channels of a segmentation head; 0 if it does not say."""
+    """Return the output channels of a segmentation head; 0 if it does not set them."""
     channels = head.config.get('out_channels') or head.config.get('num_classes')
     return channels if isinstance(channels, int) else 0
 
 
 def is_softmax(loss: Part) -> bool:
-    """Return True if a loss of mmseg takes a softmax over the channels of its head."""
+    """Return True if an mmseg loss applies a softmax over the head's channels."""
     if loss.name == 'OhemCrossEntropy':
         return True
     return (
@@ -140,7 +138,7 @@ def is_softmax(loss: Part) -> bool:
 
 
 def one_channel_softmax(config: ReadConfig) -> List[Part]:
-    """Return the losses that are always 0, or an IndexError: a softmax over one channel."""
+    """Return the losses that apply a softmax to one channel: they are always 0, or raise an IndexError."""
     if config.scope != 'mmseg':
         return []
     return [
@@ -157,10 +155,10 @@ QUERIES = ('SideAdapterCLIPHead',)
 
 
 def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
-    """Return the softmax losses of mmseg that compute ``class_weight[label]`` for every pixel.
+    """Return mmseg's softmax losses that look up ``class_weight[label]`` for every pixel.
 
-    That is CrossEntropyLoss with ``reduction='mean'`` (``avg_non_ignore`` or not: the look-up comes first) in a head
-    that passes no ``avg_factor``, which is all of mmseg's decode heads; the guarded loss does not.
+    These are CrossEntropyLoss with ``reduction='mean'`` (``avg_non_ignore`` or not: the look-up comes first) in a head
+    that passes no ``avg_factor``, as all of mmseg's decode heads. The guarded loss does no such look-up.
     """
     return [
         loss
@@ -177,6 +175,6 @@ def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
 
 
 def find_ignore_index(loss: Part) -> Optional[int]:
-    """Return the label that the head of a loss tells it to ignore."""
+    """Return the ignored label that a head passes to its loss."""
     value = None if loss.owner is None else loss.owner.get('ignore_index', 255)
     return value if isinstance(value, int) else None

@@ -1,4 +1,4 @@
-"""Data sets of MMDetection 2.x and MMSegmentation 0.x, translated to the keys of their successors."""
+"""Translation of MMDetection 2.x and MMSegmentation 0.x data sets to the keys of later versions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _KEPT = ('type', 'data_root', 'img_suffix', 'seg_map_suffix', 'ignore_index', 'p
 
 
 def add_loaders(read: ReadConfig) -> ReadConfig:
-    """Return a config with ``train_dataloader`` etc. for ``data=dict(train=...)``; a current one unchanged.
+    """Return a config with ``train_dataloader`` etc. in place of ``data=dict(train=...)``; a current one unchanged.
 
-    It names the same files and classes, so that readers of data sets need to know one generation only. It is neither
+    It names the same files and classes, so that readers of data sets need to support only one generation. It is neither
     written nor shown.
     """
     if not read.is_old:
@@ -31,7 +31,7 @@ def add_loaders(read: ReadConfig) -> ReadConfig:
 
 
 def _set_of(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any]:
-    """Translate a data set; wrappers are kept."""
+    """Translate a data set, keeping its wrappers."""
     if isinstance(old, (list, tuple)):
         return dict(type='ConcatDataset', datasets=[_set_of(one, scope, split, notes) for one in old])
     inner = next((key for key in ('dataset', 'datasets') if isinstance(old.get(key), (dict, list, tuple))), None)
@@ -47,7 +47,7 @@ def _set_of(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any
             {**old, **{key: old[key][min(at, len(old[key]) - 1)] for key in several if old[key]}} for at in range(count)
         ]
         return _set_of(parts, scope, split, notes)
-    leaf = dict(old, type=_type_of(old, scope, notes))
+    leaf = dict(old, type=_choose_type(old, scope, notes))
     return _translate_maps(leaf) if scope == 'mmseg' else _translate_boxes(leaf, split)
 
 
@@ -55,8 +55,8 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple))
 
 
-def _type_of(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
-    """Return the type if today's framework has it; else the class that reads files of this kind."""
+def _choose_type(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
+    """Return the type if the current framework has it, else the class that reads this kind of file."""
     kind = old.get('type')
     if class_of(kind, 'DATASETS', scope) is not None:
         return kind
@@ -97,6 +97,6 @@ def _translate_maps(old: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _add_classes(new: Dict[str, Any], old: Dict[str, Any]) -> Dict[str, Any]:
-    """Add the classes of the old config if it names them."""
+    """Add the old config's classes, if it has any."""
     said = {key: old[key] for key in ('classes', 'palette') if old.get(key) is not None}
     return {**new, 'metainfo': said} if said else new

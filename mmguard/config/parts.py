@@ -1,4 +1,4 @@
-"""Parts of a config that have to do with labels: heads, losses, assigners, data sets, transforms, metrics."""
+"""Parts of a config that affect labels: heads, losses, assigners, data sets, transforms, metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
 from mmguard.labels.heads import HEAD_MODULE
 
-#: Base classes of mmdet3d's data sets: of labels of points, and of objects in space.
+#: Base classes of mmdet3d's data sets: point labels, and objects in space.
 OF_POINTS, OF_OBJECTS_3D = 'Seg3DDataset', 'Det3DDataset'
 #: Largest list of classes.
 _LARGEST_LIST = 8 << 20
@@ -21,7 +21,7 @@ LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
 
 @dataclass(frozen=True)
 class Part:
-    """Dict of the config that has a ``type``.
+    """A dict in the config that has a ``type``.
 
     Args:
         path (str): Its path, ``model.decode_head.loss_decode[0]``.
@@ -41,22 +41,22 @@ class Part:
 
     @property
     def name(self) -> str:
-        """Name of its class."""
+        """Class name."""
         return name_of(self.config.get('type'))
 
     @property
     def is_old(self) -> bool:
-        """True if it is a data set as MMDetection 2.x and MMSegmentation 0.x write it, with ``classes``."""
+        """True if it is a data set in the style of MMDetection 2.x or MMSegmentation 0.x, with ``classes``."""
         return self.registry == 'DATASETS' and self.path.startswith('data.')
 
     @property
     def key(self) -> str:
-        """Last key of its path: ``'loss_decode'``."""
+        """Last key of the path: ``'loss_decode'``."""
         return self.path.rsplit('.', 1)[-1].split('[')[0]
 
     @property
     def cls(self) -> Optional[type]:
-        """Its class; ``None`` if that is not known."""
+        """Class; ``None`` if unknown."""
         return class_of(self.config.get('type'), self.registry, self.scope)
 
     def place(self, key: str) -> str:
@@ -67,22 +67,22 @@ class Part:
         return key in self.config
 
     def get(self, key: str, otherwise: Any = None) -> Any:
-        """Return an argument: as written, else the default of its class, else ``otherwise``."""
+        """Return an argument: the written value, else the class's default, else ``otherwise``."""
         if key in self.config:
             return self.config[key]
         default = default_of(self.cls, key)
         return otherwise if default is MISSING else default
 
     def is_a(self, *names: str) -> bool:
-        """Return True if its class, or a base of it, has one of these names."""
+        """Return True if the class or one of its bases has one of these names."""
         if self.name in names:
             return True
         return any(base.__name__ in names for base in getattr(self.cls, '__mro__', ()))
 
 
 def _add_model_parts(value: Any, path: str, scope: str, head: Optional[Part], found: List[Part]) -> None:
-    """Add every dict of the model with a type; its ``owner`` is the nearest head around it."""
-    # A list that grows, and no paths for scalars: some hundred rules ask for all parts.
+    """Add every dict of the model that has a type; ``owner`` is the nearest enclosing head."""
+    # A growing list, and no paths for scalars: about a hundred rules request all parts.
     if isinstance(value, dict):
         scope = value.get('_scope_', scope)
         if 'type' in value:
@@ -114,12 +114,12 @@ def heads(config: ReadConfig) -> List[Part]:
 
 
 def losses(config: ReadConfig) -> List[Part]:
-    """Return all losses of the model; what a ``GuardedLoss`` wraps is a loss, too (its path ends with ``.loss``)."""
+    """Return all losses of the model, including those inside a ``GuardedLoss`` (their paths end with ``.loss``)."""
     return [part for part in model_parts(config) if part.key.startswith('loss')]
 
 
 def stock_loss(loss: Part) -> Part:
-    """Return a GuardedX as the X that it guards; any other loss as it is, GuardedCrossEntropyLoss included."""
+    """Return a GuardedX as the X that it guards; any other loss unchanged, GuardedCrossEntropyLoss included."""
     kind = full_name(loss.config.get('type'))
     if not loss.name.startswith('Guarded') or loss.name in ('GuardedLoss', 'GuardedCrossEntropyLoss'):
         return loss
@@ -130,12 +130,12 @@ def stock_loss(loss: Part) -> Part:
 
 
 def losses_of(config: ReadConfig, head: Part) -> List[Part]:
-    """Return the losses of a head, without those of heads inside it."""
+    """Return the losses of a head, without those of nested heads."""
     return [loss for loss in losses(config) if loss.owner is not None and loss.owner.path == head.path]
 
 
 def image_labels_are_classes(config: ReadConfig) -> bool:
-    """Return True if the labels of images are classes of a head.
+    """Return True if image labels are classes of a head.
 
     A self-supervised model reads none; those of re-identification and retrieval are identities, or positions in a
     gallery.
@@ -154,7 +154,7 @@ def assigners(config: ReadConfig) -> List[Part]:
 
 
 def datasets(config: ReadConfig, wrappers: bool = False) -> List[Part]:
-    """Return the data sets of all splits: the innermost ones, or (``wrappers``) those around them."""
+    """Return the data sets of all splits: the innermost ones, or their ``wrappers``."""
     found: List[Part] = []
     for split, loader in LOADERS.items():
         value = config.data.get(loader)
@@ -183,7 +183,7 @@ def _unwrap(value: Any, path: str, scope: str, split: str, owner: Optional[Part]
 
 
 def classes_of(dataset: Part) -> Optional[List[str]]:
-    """Return the class names of a data set: of its ``metainfo``, else of its class; ``None`` if neither names them."""
+    """Return a data set's class names: from its ``metainfo``, else from its class; ``None`` if neither has any."""
     classes = _read_classes(dataset)
     if isinstance(classes, str):
         classes = _lines(classes)
@@ -195,16 +195,16 @@ def classes_of(dataset: Part) -> Optional[List[str]]:
 
 
 def metainfo_of(dataset: Part) -> Dict[str, Any]:
-    """Return ``METAINFO`` of a data set's class."""
+    """Return the ``METAINFO`` of a data set's class."""
     return metainfo_of_class(
         dataset.cls, dataset.config.get('dataset_version'), dataset.config.get('classwise') is True
     )
 
 
 def palette_of(dataset: Part) -> List[Tuple[int, int, int]]:
-    """Return the colours of a data set's classes in order: of its ``metainfo``, else of its class.
+    """Return the colours of a data set's classes in order: from its ``metainfo``, else from its class.
 
-    Empty if neither has them, or if its names differ from those of its class.
+    Empty if neither has any, or if the data set's class names differ from those of its class.
     """
     metainfo = dataset.config.get('metainfo')
     said = metainfo.get('palette') if isinstance(metainfo, dict) else None
@@ -218,7 +218,7 @@ def palette_of(dataset: Part) -> List[Tuple[int, int, int]]:
 
 
 def says_classes(dataset: Part) -> bool:
-    """Return True if the config itself names the classes."""
+    """Return True if the config itself sets the class names."""
     return _read_classes(dataset) is not None
 
 
@@ -232,7 +232,7 @@ def _read_classes(dataset: Part) -> Any:
 
 
 def classes_path(dataset: Part) -> str:
-    """Return the place of a data set's classes: in the config, or in its class."""
+    """Return the path of a data set's classes in the config, or in its class."""
     if says_classes(dataset):
         return dataset.place('classes' if dataset.is_old or 'classes' in dataset.config else 'metainfo.classes')
     return f'{dataset.path} ({dataset.name}.METAINFO)'
@@ -247,7 +247,7 @@ def _lines(file: str) -> Optional[List[str]]:
 
 
 def pipelines(config: ReadConfig) -> List[List[Part]]:
-    """Return the transforms of each pipeline of each data set in order, nested ones after the one around them."""
+    """Return the transforms of each data set pipeline in order; nested transforms follow the enclosing one."""
     found = []
     for dataset in datasets(config) + datasets(config, wrappers=True):
         pipeline = dataset.config.get('pipeline')

@@ -1,4 +1,4 @@
-"""Loading and reading of a config: a file that is not a config is refused before it runs; data never runs."""
+"""Loading and reading of configs: Python that is not a config is refused before it runs; data are never run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReadConfig:
-    """Config as plain dicts, lists and strings.
+    """A config as plain dicts, lists and strings.
 
     Args:
         data (dict): The config; classes of the new style are dotted strings. Values of a wrong type are left out of it,
@@ -52,14 +52,14 @@ class ReadConfig:
 
     @property
     def scope(self) -> str:
-        """The config's ``default_scope``, else what its types say, as ``'mmdet'``; ``''``: unknown."""
+        """Scope: ``default_scope``, else the prefix of the config's types, ``'mmdet'``; ``''`` if unknown."""
         scope = self.data.get('default_scope')
         if isinstance(scope, str):
             return scope
         found = scope_in(self.data.get('model')) or scope_in(self.data)
         if found:
             return found
-        # A file of only models or data sets, as in _base_, does not say. Only mmseg has SegDataPreProcessor.
+        # A base file of only models or data sets does not name it. Only mmseg has SegDataPreProcessor.
         preprocessor = self.part('model').get('data_preprocessor') or self.data.get('data_preprocessor')
         kind = str(preprocessor.get('type')) if isinstance(preprocessor, dict) else ''
         if self.is_old:
@@ -68,11 +68,11 @@ class ReadConfig:
 
     @property
     def framework(self) -> str:
-        """``'mmseg'`` or ``'mmdet'``, also of what is built on one of them (mmyolo); ``''``: unknown."""
+        """``'mmseg'`` or ``'mmdet'``, also for projects built on them (mmyolo); ``''`` if unknown."""
         return FRAMEWORK_OF.get(self.scope, '')
 
     def unknown_framework(self) -> List[str]:
-        """Explain that ``default_scope`` is not a known framework, whose own parts are not checked."""
+        """Explain that ``default_scope`` is not a known framework, so its own parts are not checked."""
         scope = self.data.get('default_scope')
         if not isinstance(scope, str) or scope in ('mmengine', *SCOPES):
             return []
@@ -84,26 +84,26 @@ class ReadConfig:
 
     @property
     def is_old(self) -> bool:
-        """True if it is of MMDetection 2.x or MMSegmentation 0.x (or of MMDetection 1.x)."""
+        """True if it is in the style of MMDetection 1.x or 2.x, or MMSegmentation 0.x."""
         data = self.part('data')
         return isinstance(data.get('train'), (dict, list, tuple)) and bool(
             {'samples_per_gpu', 'train_dataloader'} & set(data)
         )
 
     def part(self, name: str) -> Dict[str, Any]:
-        """Return a dict of the config's top level; empty if the key is missing."""
+        """Return a top-level dict of the config; empty if missing."""
         found = self.data.get(name)
         return found if isinstance(found, dict) else {}
 
 
 def read_config(file: str, run_code: bool = False) -> ReadConfig:
-    """Read a config file, text-style or pure Python, or one that ships (``'mmseg::pidnet/....py'``).
+    """Read a config file, text-style or pure Python, or a shipped one (``'mmseg::pidnet/....py'``).
 
     Its ``custom_imports`` are imported as by ``python tools/train.py`` in a project; those of YAML and JSON only with
     ``run_code``. One that fails becomes a note: the rest of the config can still be checked.
 
     Raises:
-        CannotRun: It cannot be read.
+        CannotRun: The config cannot be read.
         Exception: An error of the import of mmengine.
     """
     config = load_config(file, import_custom_modules=False, run_code=run_code)
@@ -111,13 +111,15 @@ def read_config(file: str, run_code: bool = False) -> ReadConfig:
 
 
 def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = True) -> ReadConfig:
-    """Read a config that is already loaded."""
+    """Read a loaded config."""
     read = ReadConfig(config.to_dict(), file or config.filename or '<config>')
     custom = read.data.get('custom_imports')
     if run_code:
         read.notes += _import_custom(custom)
     elif custom is not None:
-        note = Message('custom_imports: not imported, a config in YAML or JSON is data; with --run-code they are')
+        note = Message(
+            'custom_imports: not imported, because a config in YAML or JSON is data; add --run-code to import them'
+        )
         read.notes.append(note)
     read.notes += read.unknown_framework()
     return read
@@ -136,12 +138,12 @@ def _import_custom(custom: Any) -> List[str]:
         except SystemExit as error:
             raise CannotRun(f'custom_imports: {name} {describe_exit(error)} when it is imported') from error
         except Exception as error:  # a module of the user's may raise anything
-            notes.append(f'custom_imports: {name} does not import ({error}); its classes were not checked')
+            notes.append(f'custom_imports: {name} cannot be imported ({error}); its classes were not checked')
     return notes
 
 
 def load_config(file: str, import_custom_modules: bool = True, run_code: bool = False) -> Config:
-    """Load a config file, text-style or pure Python, or one that ships (``'mmseg::pidnet/....py'``).
+    """Load a config file, text-style or pure Python, or a shipped one (``'mmseg::pidnet/....py'``).
 
     A Python config is a program, and is run. YAML and JSON are data, and are not, unless ``run_code`` is set.
 
@@ -153,7 +155,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
             frameworks. Without it the former are skipped, and the latter refused.
 
     Raises:
-        CannotRun: It cannot be loaded. A file that is not a config was not run.
+        CannotRun: The config cannot be loaded. A file that is not a config was not run.
         Exception: An error of the import of mmengine.
     """
     from mmengine.config import Config
@@ -164,10 +166,10 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
         sys.path.append(here)
     try:
         path = config_file(file)
-        if os.path.exists(path):  # mmengine says what is missing
+        if os.path.exists(path):  # mmengine's message names what is missing
             check_regular(path)
         check_bases(path)
-        with warnings.catch_warnings(), _plain_data():
+        with warnings.catch_warnings(), _read_as_plain_data():
             warnings.simplefilter('ignore')
             config = Config.fromfile(path, import_custom_modules=import_custom_modules and is_code)
         if not is_code:
@@ -188,7 +190,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
 
 
 def _explain_new_style(error: Exception) -> str:
-    """Explain mmengine's bare RuntimeError."""
+    """Explain mmengine's bare RuntimeError for new-style configs."""
     frames = traceback.extract_tb(error.__traceback__)
     if not isinstance(error, RuntimeError) or str(error) or not frames[-1].filename.endswith('lazy.py'):
         return ''
@@ -199,7 +201,7 @@ def _explain_new_style(error: Exception) -> str:
 
 
 def is_data(file: str) -> bool:
-    """Return True if a config is YAML or JSON, by its name."""
+    """Return True if a config is YAML or JSON, judging by its name."""
     return file.lower().endswith(DATA_ENDINGS)
 
 
@@ -213,7 +215,7 @@ def check_may_build(file: str, run_code: bool) -> None:
 
 
 @contextlib.contextmanager
-def _plain_data() -> Iterator[None]:
+def _read_as_plain_data() -> Iterator[None]:
     """Let mmengine read YAML and JSON as data.
 
     Its own YAML loader runs ``!!python/object/apply``, and ``_base_`` may lead to Python. The text is checked here,
@@ -250,7 +252,7 @@ def _plain_data() -> Iterator[None]:
 
 
 def _check_names(node: Any, path: str) -> None:
-    """Refuse types and scopes that lead to other code: looking up a type imports its module."""
+    """Refuse types and scopes that refer to other code: looking up a type imports its module."""
     if isinstance(node, dict):
         for key, value in node.items():
             where = f'{path}{key}'
@@ -285,9 +287,9 @@ _NAMES_OF_CODE: Dict[str, Callable[[str], bool]] = {
 
 
 def import_scope(config: Any) -> None:
-    """Import the package of a config's ``default_scope`` if it is installed.
+    """Import the package of a config's ``default_scope``, if installed.
 
-    mmengine ignores an ImportError of it, and then does not know its types.
+    mmengine ignores its ImportError, and then does not know its types.
     """
     scope = config.get('default_scope')
     if isinstance(scope, str) and scope.isidentifier() and folder_of(scope) is not None:

@@ -1,4 +1,4 @@
-"""Detection of OpenMMLab configs from their text, before a line of them is run."""
+"""Detection of OpenMMLab configs from their text, before anything is run."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import read_regular
 from mmguard.text import visible_name
 
-#: A value that is not known without running the file.
+#: A value that is unknown without running the file.
 _UNKNOWN = object()
-#: Calls that make plain values.
+#: Calls that create plain values.
 _MAKERS = ('dict', 'list', 'tuple', 'range', 'float', 'int', 'str', 'len')
-#: Largest config.
+#: Maximum size of a config.
 _LARGEST = 8 << 20
 #: Top-level keys of configs that hold parts with a ``type``; of mmcv 1.x ``data`` and ``optimizer``, too.
 _PARTS = ('model', 'tta_model', 'data_preprocessor', 'optim_wrapper', 'optimizer', 'param_scheduler', 'visualizer')
 _ENDINGS = ('_evaluator', '_pipeline', '_cfg', 'pipeline')
 
 
-#: What can be checked whatever trains.
+#: Checks that work with any training loop.
 CHECK_TARGET = (
     'call `mmguard.functional.check_target(logits, target)` in the loop (boxes: `mmguard.detection.guard_targets`)'
 )
@@ -33,13 +33,13 @@ IN_THE_LOOP = f'scan its label files, `mmguard scan FOLDER --num-classes N`, or 
 _OF_DETR = 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
 _OF_DETECTRON2 = 'a config of detectron2: name the COCO JSON of its data set, with --framework detectron2'
 _OF_YOLO = 'a data.yaml (YOLO): `mmguard scan` reads it, and the labels that it leads to'
-#: Package that a script imports -> what it is, and what to do.
+#: Package imported by a script -> kind of script, and what to do.
 _BY_IMPORT = {
     'detectron2': f'a script, or {_OF_DETECTRON2}',
     'yolox': 'an experiment of YOLOX: name the COCO JSON of its data set, with --framework yolox',
     'ultralytics': 'a script of ultralytics: name the data.yaml that it trains on',
 }
-#: Keys of YAML and JSON -> what it is, and what to do; so many of them may have keys of ours, too.
+#: Keys of YAML and JSON -> kind of file, and what to do; many such files share keys with our configs.
 _BY_KEYS = [
     (set(keys.split()), words)
     for keys, words in (
@@ -70,18 +70,18 @@ DATA_ENDINGS = ('.yaml', '.yml', '.json')
 
 
 class NotAConfig(CannotRun):
-    """A file is not a config of OpenMMLab; says what it looks like."""
+    """A file is not an OpenMMLab config; the message says what it looks like."""
 
 
 def check_is_config(file: str, is_base: bool = False) -> None:
-    """Check a file without running it; a missing file, or one that cannot be parsed, is left to its reader.
+    """Check a file without running it; leave a missing or unparsable file to its reader.
 
     Args:
         file (str): A ``.py``, ``.yaml``, ``.yml`` or ``.json`` file; others are not looked at.
         is_base (bool): True if another config names it as its base: then it may only set plain values.
 
     Raises:
-        NotAConfig: Its top level assigns nothing that a config has, or it is data that would run code.
+        NotAConfig: The top level assigns no key of a config, or the file is data that would run code.
     """
     ending = os.path.splitext(file)[1].lower()
     text = read_text(file)
@@ -99,10 +99,10 @@ def check_is_config(file: str, is_base: bool = False) -> None:
 
 
 def read_text(file: str) -> Optional[str]:
-    """Return the text of a file that may be a config, templates filled in; ``None`` for others, and unreadable ones.
+    """Return the text of a possible config, with templates filled in; ``None`` for other and unreadable files.
 
     Raises:
-        NotAConfig: It is too large.
+        NotAConfig: The file is too large.
     """
     if os.path.splitext(file)[1].lower() not in ('.py', '.yaml', '.yml', '.json') or not os.path.isfile(file):
         return None
@@ -115,7 +115,7 @@ def read_text(file: str) -> Optional[str]:
     except UnicodeDecodeError:
         return None
     text = text.replace('\r\n', '\n').replace('\r', '\n')
-    # As mmengine does before it parses, except for values that only bases and environment have.
+    # Like mmengine before parsing, except for values from bases and environment.
     folder, base = os.path.split(os.path.abspath(file))
     stem, ending = os.path.splitext(base)
     known = {'fileDirname': folder, 'fileBasename': base, 'fileBasenameNoExtension': stem, 'fileExtname': ending}
@@ -130,7 +130,7 @@ def _looks_of_python(text: str, is_base: bool) -> str:
     script = any('__name__' in ast.dump(node.test) for node in tree.body if isinstance(node, ast.If))
     assigned = list(_find_assigned(tree.body))
     names = {name for name, _ in assigned}
-    # In OpenMMLab every model has a type, its own or that of a base.
+    # In OpenMMLab every model has a type, its own or a base's.
     other = any(
         name == 'model' and isinstance(value, Mapping) and not {'type', None} & set(value) for name, value in assigned
     )
@@ -158,7 +158,7 @@ def _find_imported(node: ast.AST) -> Iterator[str]:
 
 
 def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
-    """Yield the names of the top level with what is assigned to them."""
+    """Yield the top-level names with their assigned values."""
     for node in body:
         if isinstance(node, ast.With):
             if any('read_base' in ast.dump(item.context_expr) for item in node.items):
@@ -173,7 +173,7 @@ def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
 
 
 def _plain(node: ast.expr) -> Any:
-    """Return a value as far as it is needed: strings, lists of them, and the keys of dicts."""
+    """Return a value as far as needed: strings, lists of strings, and dict keys."""
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_plain(one) for one in node.elts]
     if isinstance(node, ast.Dict):
@@ -184,7 +184,7 @@ def _plain(node: ast.expr) -> Any:
 
 
 def _is_plain(node: ast.AST) -> bool:
-    """Return True if a statement only makes values: no call but ``dict(...)`` and the like."""
+    """Return True if a statement only creates values: no calls except ``dict(...)`` and the like."""
     return all(
         not isinstance(inner, (ast.Import, ast.ImportFrom))
         and (not isinstance(inner, ast.Call) or (isinstance(inner.func, ast.Name) and inner.func.id in _MAKERS))
@@ -211,7 +211,7 @@ def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
 
 
 def _tells(name: str, value: Any) -> bool:
-    """Return True if an assignment identifies a config: a script, too, has a ``model`` or ``data``."""
+    """Return True if an assignment identifies a config: scripts also have a ``model`` or ``data``."""
     if name in ('_base_', 'default_scope'):
         return isinstance(value, (str, list))
     parts = value if isinstance(value, list) else [value]
@@ -228,12 +228,12 @@ _MOST = 1000
 
 
 def check_bases(file: str) -> List[str]:
-    """Return a config file and its bases, as far as they are named without running it.
+    """Return a config file and its bases, as far as they can be found without running it.
 
     A file that does not exist, or cannot be parsed, is left to its reader.
 
     Raises:
-        NotAConfig: One of them is not a config, or leads back to itself.
+        NotAConfig: A file is not a config, or includes itself.
     """
     check_is_config(file)
     seen: Dict[str, bool] = {}
@@ -255,7 +255,7 @@ def _walk(file: str, way: List[str], seen: Dict[str, bool]) -> None:
 
 
 def bases_of(file: str) -> List[str]:
-    """Return the files that a config names as its bases, without those that only running it would tell."""
+    """Return a config's base files, except those that only running it would reveal."""
     ending = os.path.splitext(file)[1].lower()
     text = read_text(file)
     if text is None:
@@ -264,25 +264,25 @@ def bases_of(file: str) -> List[str]:
     try:
         if ending == '.py':
             body = ast.parse(text).body
-            named = [*_bases_of_text_style(body), *_bases_of_new_style(body, folder)]
+            named = [*_find_text_style_bases(body), *_find_new_style_bases(body, folder)]
         else:
             data = parse_data(text, ending)
             said = data.get('_base_') if isinstance(data, dict) else None
             named = [said] if isinstance(said, str) else said if isinstance(said, list) else []
     except (SyntaxError, ValueError, NotPlain, RecursionError, MemoryError):
         return []
-    paths = [_path_of(name, folder) for name in named if isinstance(name, str)]
+    paths = [_resolve_path(name, folder) for name in named if isinstance(name, str)]
     return [os.path.abspath(path) for path in paths if '\0' not in path and os.path.isfile(path)]
 
 
-def _path_of(name: str, folder: str) -> str:
+def _resolve_path(name: str, folder: str) -> str:
     try:
         return config_file(name) if '::' in name else os.path.join(folder, name)
     except (ModuleNotFoundError, FileNotFoundError):
         return ''
 
 
-def _bases_of_text_style(body: Sequence[ast.stmt]) -> Iterator[Any]:
+def _find_text_style_bases(body: Sequence[ast.stmt]) -> Iterator[Any]:
     for node in body:
         if isinstance(node, ast.Assign) and any(getattr(target, 'id', '') == '_base_' for target in node.targets):
             for one in node.value.elts if isinstance(node.value, (ast.List, ast.Tuple)) else [node.value]:
@@ -293,15 +293,15 @@ def _bases_of_text_style(body: Sequence[ast.stmt]) -> Iterator[Any]:
 
 
 def _find_shipped(node: ast.BinOp) -> str:
-    """Return the config that ``base_source`` writes as such an expression, ``'mmseg::...'``; else ``''``."""
+    """Return the shipped config, ``'mmseg::...'``, that ``base_source`` writes as such an expression; else ``''``."""
     path = node.right.value if isinstance(node.right, ast.Constant) and isinstance(node.right.value, str) else ''
     names = [f'{package}::{path[len(SHIPPED) :]}' for package in STACKS[OPENMMLAB] if path.startswith(SHIPPED)]
     said = ast.dump(node)
     return next((name for name in names if ast.dump(ast.parse(base_source(name), mode='eval').body) == said), '')
 
 
-def _bases_of_new_style(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
-    """Yield the files of ``with read_base(): from .._base_.model import *``, as mmengine finds them."""
+def _find_new_style_bases(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
+    """Yield the files of ``with read_base(): from .._base_.model import *``, as mmengine resolves them."""
     for node in body:
         if not isinstance(node, ast.With) or 'read_base' not in ast.dump(node.items[0].context_expr):
             continue

@@ -1,4 +1,4 @@
-"""Values of a wrong type in a config: found once, for all readers."""
+"""Values of the wrong type in a config, collected once for all readers."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from mmguard.config.classes import is_lazy, name_of
 from mmguard.errors import CannotRun
 from mmguard.text import shorten
 
-#: Deepest tree; deeper ones would end in a RecursionError.
+#: Maximum depth; deeper trees would cause a RecursionError.
 _DEEPEST = 100
-#: Most classes of a head: advice may build lists of that length.
+#: Maximum number of classes of a head: advice may build lists of that length.
 MOST_CLASSES = 1_000_000
 
 
 class Misplaced(NamedTuple):
-    """Value of a type that its key does not take.
+    """A value of a type that its key does not accept.
 
     Attributes:
         path (str): Its path, ``model.decode_head.num_classes``.
         value: The value; a description if it cannot be shown.
-        wanted (str): The expected type, in words.
-        instead: The same as a value of the right type; ``None`` if it has no such form.
+        wanted (str): Description of the expected type.
+        instead: The value converted to the right type; ``None`` if that is impossible.
         fatal (bool): True if training fails with it.
     """
 
@@ -39,7 +39,7 @@ class Misplaced(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Type that a key takes: in words, as a check, and whether ``None`` is allowed."""
+    """Type that a key accepts: as text, as a check, and whether ``None`` is allowed."""
 
     words: str
     fits: Callable[[Any], bool]
@@ -59,7 +59,7 @@ def _is_dict(value: Any) -> bool:
 
 
 def _is_object(value: Any) -> bool:
-    """Return True for a part that is built already, or a class: mmengine takes it as it is."""
+    """Return True for a built part or a class, which mmengine accepts as is."""
     plain = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
     return value is not None and not isinstance(value, plain) and not hasattr(value, 'tolist')
 
@@ -86,13 +86,13 @@ _PARTS = Wanted('a dict or a list of dicts', _either(_is_dict, _is_object, _all(
 _LIST_OF_PARTS = Wanted('a list of dicts', _all(_either(_is_dict, _is_object)))
 _TEXT = Wanted('a text', _is_text)
 _PREFIX = Wanted('a dict or a text', _either(_is_dict, _is_text))
-_TEXTS = Wanted('a text or a list of texts', _either(_is_text, _all(_is_text)))
+_TEXTS = Wanted('a string or a list of strings', _either(_is_text, _all(_is_text)))
 _NAMES = Wanted('a list of names', _either(_is_text, lambda value: isinstance(value, (list, tuple))))
 _NUMBER = Wanted('a number', _is_number)
 _LABEL = Wanted('a whole number', _is_int)
 _BOOL = Wanted('True or False', lambda value: isinstance(value, (bool, int)))
 _CLASSES = Wanted(
-    f'a whole number of at most {MOST_CLASSES:,}', lambda value: _is_int(value) and abs(value) <= MOST_CLASSES
+    f'an integer of at most {MOST_CLASSES:,}', lambda value: _is_int(value) and abs(value) <= MOST_CLASSES
 )
 _WEIGHTS = Wanted(
     'a list of numbers, or the name of a file of them', _either(_is_text, _is_number, _is_object, _all(_is_number))
@@ -137,12 +137,12 @@ _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_ho
 
 
 def separate_misplaced(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplaced]]:
-    """Return a copy of a config without values of a wrong type, and those values.
+    """Return a copy of a config without values of the wrong type, and those values.
 
-    Numbers of NumPy become Python's, arrays and tensors lists. The positions in lists stay.
+    Numbers of NumPy become Python's, arrays and tensors lists. Positions in lists are kept.
 
     Raises:
-        CannotRun: It is nested too deeply.
+        CannotRun: The config is nested too deeply.
     """
     found: List[Misplaced] = []
     copy = _copy(tree, (), found, tree.get('default_scope') in _TEXT_PREFIX)
@@ -155,7 +155,7 @@ def kind_of(value: Any) -> str:
 
 
 def describe_misplaced(misplaced: Sequence[Misplaced], most: int = 3) -> str:
-    """Describe values of a wrong type, one after the other."""
+    """Describe values of the wrong type, one after another."""
     named = '; '.join(map(str, misplaced[:most]))
     return f'{named}; and {len(misplaced) - most} more' if len(misplaced) > most else named
 
@@ -169,14 +169,14 @@ def _copy(node: Any, way: Tuple[Any, ...], found: List[Misplaced], text_prefix: 
             wanted['data_prefix'] = _PREFIX
         copy = {}
         for key, value in node.items():
-            value = _normal(value, (*way, key), found)
+            value = _normalize_number(value, (*way, key), found)
             if _fits(value, wanted.get(key), (*way, key), found):
                 copy[key] = _copy(value, (*way, key), found, text_prefix)
         return copy
     if type(node) in (list, tuple):
         copies = []
         for number, value in enumerate(node):
-            value = _normal(value, (*way, number), found)
+            value = _normalize_number(value, (*way, number), found)
             here = (*way, number)
             copies.append(_copy(value, here, found, text_prefix) if _fits(value, None, here, found) else None)
         return type(node)(copies)
@@ -191,11 +191,11 @@ def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: Lis
         return False
     if wanted is None or (value is None and wanted.none) or wanted.fits(value):
         return True
-    found.append(Misplaced(_path(way), _showable(value), wanted.words, _instead(value, wanted)))
+    found.append(Misplaced(_path(way), _make_showable(value), wanted.words, _instead(value, wanted)))
     return False
 
 
-def _showable(value: Any) -> Any:
+def _make_showable(value: Any) -> Any:
     try:
         repr(value)
     except Exception:  # numbers of more digits than Python prints, or objects without a repr
@@ -204,7 +204,7 @@ def _showable(value: Any) -> Any:
 
 
 def _instead(value: Any, wanted: Wanted) -> Any:
-    """Return the value as it was meant: ``19`` for ``'19'`` and ``19.0``."""
+    """Return the intended value: ``19`` for ``'19'`` and ``19.0``."""
     if isinstance(value, str):
         meant = int(value) if re.fullmatch(r'-?[0-9]{1,18}', value.strip()) else None
     else:
@@ -212,15 +212,15 @@ def _instead(value: Any, wanted: Wanted) -> Any:
     return meant if meant is not None and wanted.fits(meant) else None
 
 
-def _normal(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
-    """Convert a number of NumPy to Python's, an array or tensor to the list that it should be."""
+def _normalize_number(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
+    """Convert a NumPy number to Python's, and an array or tensor to a list."""
     if value is None or isinstance(value, (bool, int, float, str, dict, list, tuple)) or inspect.isclass(value):
         return value
     if not callable(getattr(value, 'tolist', None)) or is_lazy(value):
         return value
     try:
         plain = value.tolist()
-    except Exception:  # on a device that is gone, or of a type without lists
+    except Exception:  # on an unavailable device, or of a type without lists
         plain = None
     if not isinstance(value, numbers.Number):
         found.append(Misplaced(_path(way), _Described(value), 'plain numbers or a list of them', plain, fatal=False))
@@ -228,7 +228,7 @@ def _normal(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
 
 
 class _Described:
-    """Text in place of an object that cannot be compared, for messages."""
+    """Placeholder text for an object that cannot be compared, for messages."""
 
     def __init__(self, value: Any) -> None:
         self.words = f'{kind_of(value)} of shape {tuple(getattr(value, "shape", ()))}'
@@ -238,7 +238,7 @@ class _Described:
 
 
 def _find_wanted(node: Dict[str, Any], way: Tuple[Any, ...]) -> Dict[str, Wanted]:
-    """Return what the keys of a dict take, by its place."""
+    """Return the types that the keys of a dict accept, given its path."""
     names = [step for step in way if isinstance(step, str)]
     if not names:
         return _TOP

@@ -1,4 +1,4 @@
-"""Fields of a detector's target: which of them have one element per instance, and their faults."""
+"""Fields of a detector's target: those with one element per instance, and their faults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOX_FORMATS = ('xyxy', 'xywh', 'cxcywh')
 def check_targets(
     targets: Sequence[Target], label_key: str, box_format: Optional[str], instance_keys: Optional[Sequence[str]]
 ) -> None:
-    """Check types, shapes and dtypes; reads no value, so it does not synchronise.
+    """Check types, shapes and dtypes without reading values, so without synchronisation.
 
     Raises:
         TypeError: Targets that are not a list of dicts of tensors, or labels that are not integers.
@@ -92,7 +92,7 @@ def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
 
 
 def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
-    """Return the fields to keep in line: the named ones, or else the known ones and those that look like it.
+    """Return the per-instance fields: the given ones, or else the known ones and fields of the same length.
 
     Without names, an unknown field belongs to the instances if it has, in every image of the batch, as many
     elements as the image has instances.
@@ -109,7 +109,7 @@ def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys:
 
 
 def length_of(value: Any) -> Optional[int]:
-    """Return the length of a field; ``None`` for a number, a text or a dict."""
+    """Return the length of a field; ``None`` for a number, a string or a dict."""
     if isinstance(value, (str, bytes, Mapping)) or not (hasattr(value, '__len__') and hasattr(value, '__getitem__')):
         return None
     if isinstance(value, (Tensor, np.ndarray)) and value.ndim == 0:
@@ -194,12 +194,12 @@ def box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor
 
 
 def find_size_mismatch(targets: Sequence[Target], sizes: Optional[List[Tuple[int, int]]], padded: bool) -> str:
-    """Describe the first masks of another size than their image; empty if all sizes match.
+    """Describe the first masks whose size differs from their image; empty if all match.
 
     Compares only shapes, so it does not synchronise. Masks smaller by a whole factor are accepted.
     """
     for place, (target, size) in enumerate(zip(targets, sizes or ())):
-        masks = _drawn_masks(target)
+        masks = _select_bitmaps(target)
         if masks is None:
             continue
         height, width = masks.shape[1:]
@@ -217,7 +217,7 @@ def _is_part(height: int, width: int, size: Tuple[int, int]) -> bool:
 
 def count_empty_masks(targets: Sequence[Target]) -> List[int]:
     """Count the masks without a pixel in each target, with one copy to the host."""
-    drawn = [_drawn_masks(target) for target in targets]
+    drawn = [_select_bitmaps(target) for target in targets]
     if all(masks is None for masks in drawn):
         return [0] * len(targets)
     counts = [torch.zeros((), dtype=torch.int64) if one is None else (~_has_pixels(one)).sum() for one in drawn]
@@ -226,14 +226,14 @@ def count_empty_masks(targets: Sequence[Target]) -> List[int]:
     return found
 
 
-def _drawn_masks(target: Target) -> Optional[Tensor]:
+def _select_bitmaps(target: Target) -> Optional[Tensor]:
     """Return the masks if they are (N, H, W) with N > 0; other kinds (RLE, polygons) are not checked."""
     masks: Any = target.get('masks')
     return masks if isinstance(masks, Tensor) and masks.dim() == 3 and len(masks) else None
 
 
 def _has_pixels(masks: Tensor) -> Tensor:
-    """Find masks with any pixel: bool (N,)."""
+    """Return which masks have any pixel: bool (N,)."""
     flat = masks.detach().flatten(1)
     if flat.element_size() == 1 and flat.shape[1] % 8 == 0 and flat.is_contiguous() and flat.storage_offset() % 8 == 0:
         flat = flat.view(torch.int64)  # eight pixels at once: this runs on every batch

@@ -23,7 +23,7 @@ _OF_SIZES = 'A resize or crop changed only one of them, or height and width are 
 
 
 def warn_of(tallies: List[Tally], stacklevel: int) -> None:
-    """Warn of a batch with invalid instances: the first of this process, the second, the fourth, the eighth, ..."""
+    """Warn of a batch with invalid instances: the 1st, 2nd, 4th, 8th, ... of this process."""
     if not _is_due(_OF_LABELS):
         return
     offending = [tally for tally in tallies if tally]
@@ -41,18 +41,18 @@ def warn_of(tallies: List[Tally], stacklevel: int) -> None:
 def warn_of_empty_masks(empty: int, total: int, source: str, stacklevel: int) -> None:
     """Warn of masks without a pixel, as often as :func:`warn_of` does."""
     if _is_due(_OF_EMPTY_MASKS):
-        what = f'{empty:,} of {total:,} masks hold no pixel, first: {visible_name(source)}'
+        what = f'{empty:,} of {total:,} masks have no pixels, first: {visible_name(source)}'
         _warn(what, _OF_EMPTY_MASKS, stacklevel + 1)
 
 
 def warn_of_sizes(differing: str, stacklevel: int) -> None:
-    """Warn of masks of another size than their image, as often as :func:`warn_of` does."""
+    """Warn of masks whose size differs from their image, as often as :func:`warn_of` does."""
     if _is_due(_OF_SIZES):
         _warn(differing, _OF_SIZES, stacklevel + 1)
 
 
 def _is_due(advice: str) -> bool:
-    """Count a batch; True for the first, the second, the fourth, the eighth, ..."""
+    """Count a batch; return True for the 1st, 2nd, 4th, 8th, ..."""
     _batches[advice] = number = _batches.get(advice, 0) + 1
     return not number & (number - 1)
 

@@ -29,7 +29,7 @@ _batches_with_masks = 0
 
 
 class TargetRule(InstanceRule):
-    """Rule for targets as dicts, whose losses have no ignored instances."""
+    """Rule for dict targets, whose losses have no ignored instances."""
 
     choices = ('drop', 'clip', 'raise')
     valid_box = 'finite coordinates and an area'
@@ -131,9 +131,9 @@ def guard_batch(
     sources: Optional[Sequence[str]] = None,
     return_tally: bool = False,
 ) -> Any:
-    """Sanitize targets as :func:`guard_targets`, and drop images that had instances and keep none.
+    """Sanitize targets as :func:`guard_targets`, and drop images that lose all of their instances.
 
-    Nothing valid is known of such an image, so it would be trained as background, objects included. A loss that divides
+    Such an image has no valid label, so its objects would be trained as background. A loss that divides
     by the number of images (RetinaNet's in torchvision and MLPerf) then divides by the remaining ones. Images without
     an instance from the start stay: they are meant as background.
 
@@ -153,7 +153,7 @@ def guard_batch(
         :class:`~mmguard.labels.tally.Tally` per image that came in.
 
     Raises:
-        TypeError, ValueError, LabelGuardError: As there; and for images that cannot be indexed, or do not match the
+        TypeError, ValueError, LabelGuardError: As :func:`guard_targets`; also for images that do not match the
             number of targets.
 
     Example:
@@ -172,7 +172,7 @@ def guard_batch(
     check_targets(targets, label_key, box_format, instance_keys)
     if len(images) != len(targets):
         raise ValueError(f'there are {len(images)} images, but {len(targets)} targets')
-    sizes = _sizes_of(images)
+    sizes = _get_sizes(images)
     differing = find_size_mismatch(targets, sizes, padded=isinstance(images, Tensor))
     if differing:
         warn_of_sizes(differing, stacklevel=2)
@@ -195,7 +195,7 @@ def _guard(
     sources: Optional[Sequence[str]],
     return_tally: bool,
 ) -> Tuple[Sequence[Target], List[Tally]]:
-    """Return the targets, the input if nothing changed, and one tally per image (none if nothing is to report)."""
+    """Return the targets, the input if unchanged, and one tally per image (none if there is nothing to report)."""
     if sources is not None and len(sources) != len(targets):
         raise ValueError(f'there are {len(sources)} sources, but {len(targets)} targets')
     labels, faults = found
@@ -238,7 +238,7 @@ def _look_at_masks(targets: Sequence[Target]) -> None:
         warn_of_empty_masks(sum(empty), total, _source_of(targets[place]) or f'targets[{place}]', stacklevel=3)
 
 
-def _sizes_of(images: Any) -> Optional[List[Tuple[int, int]]]:
+def _get_sizes(images: Any) -> Optional[List[Tuple[int, int]]]:
     """Return height and width of each image; ``None`` if one is not a (C, H, W) tensor, but perhaps (H, W, C)."""
     if not all(isinstance(image, Tensor) and image.dim() == 3 and image.shape[2] > 4 for image in images):
         return None

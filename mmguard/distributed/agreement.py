@@ -130,7 +130,7 @@ class LossAgreement:
         self._limiter = RateLimiter()
         #: Digest of a layout -> parameters that its losses do not reach on this rank.
         self._unreached: Dict[int, List[str]] = {}
-        #: Items of the last layout that needed no change, in their order, and its digest.
+        #: Items, in order, and digest of the last layout that needed no change.
         self._settled: Tuple[Optional[List[Tuple[str, Entry]]], int] = (None, 0)
 
     def __call__(self, losses: Losses, samples: Sequence[str] = ()) -> Agreed:
@@ -150,12 +150,12 @@ class LossAgreement:
         channel = self._channel
         if channel is None:
             return self._judge(losses, [RankLosses(0, nonfinite, list(samples))] if nonfinite else [], [])
-        # From here on every rank takes the same branches: they depend only on what is the same on all of them.
+        # From here on every rank takes the same branches: they depend only on shared values.
         mine = self._settled[1] if list(layout.items()) == self._settled[0] else digest(layout)
         same, any_nonfinite = channel.compare(mine, bool(nonfinite))
         filled: List[RankLosses] = []
         if not same or mine != self._settled[1]:
-            losses, filled = self._equalize(channel, losses, layout, same, samples, mine)
+            losses, filled = self._fill_layout(channel, losses, layout, same, samples, mine)
         if not any_nonfinite:
             return Agreed(losses, False, [], filled)
         reports = channel.gather(RankLosses(channel.rank, nonfinite, list(samples)))
@@ -168,14 +168,14 @@ class LossAgreement:
             self._warn(line + self._limiter.describe_held_back())
 
     def leave(self, why: str) -> None:
-        """Tell the waiting ranks that this rank will not come any more, and why."""
+        """Tell the waiting ranks that this rank has left, and why."""
         if self._channel is not None:
             self._channel.leave(why)
 
-    def _equalize(
+    def _fill_layout(
         self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], mine: int
     ) -> Tuple[Losses, List[RankLosses]]:
-        """Return the losses with all that any rank has or had, in one order, and what each rank lacked."""
+        """Return the losses with every key that any rank has or had, in one order, and what each rank lacked."""
         filled: List[RankLosses] = []
         whole = self._merge_layouts([layout])
         if not same or find_missing(layout, whole):
@@ -200,7 +200,7 @@ class LossAgreement:
         return [RankLosses(*one) for one in zip(channel.ranks, (find_missing(one, whole) for one in layouts), files)]
 
     def _merge_layouts(self, layouts: Sequence[Layout]) -> Layout:
-        """Return the layout that every rank is to have. Without gradients (validation), only what some rank has now."""
+        """Return the common layout of all ranks; without gradients (validation), only currently present losses."""
         if not torch.is_grad_enabled():
             return union(layouts)
         whole = union([*layouts, self._known])
@@ -210,7 +210,7 @@ class LossAgreement:
         return {**whole, **(constant or {FILLED: Entry(is_list=False, graph=True)})}
 
     def _look(self, channel: Channel, losses: Losses, mine: int) -> None:
-        """Find the parameters that no loss reaches, once per layout; the first time, the first rank names them."""
+        """Find the parameters that no loss reaches, once per layout; the first rank names them the first time."""
         is_first = not self._unreached
         if mine not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in tensors_of(key, value)]

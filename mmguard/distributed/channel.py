@@ -31,7 +31,7 @@ class Channel:
         timeout (float): Seconds after which an absent rank is named.
 
     Raises:
-        AbsentRankError: A rank did not come, to this or to any call; after that every call raises the same error.
+        AbsentRankError: A rank did not join the creation or a call; afterwards every call raises the same error.
 
     Attributes:
         rank (int): The number of this rank.
@@ -42,7 +42,7 @@ class Channel:
         self._owner = os.getpid()
         self._presence = Presence(ranks)
         self._calls = 0
-        #: Keeps tensors for a while: a thread of gloo's that releases one last needs the GIL, and whoever ends the
+        #: Keeps tensors for a while: a gloo thread that releases the last reference needs the GIL, and whoever ends the
         #: group may hold that while it waits for the thread.
         self._last: Deque[Any] = deque(maxlen=4)
         self._failure: Optional[Exception] = None
@@ -51,7 +51,7 @@ class Channel:
 
     def compare(self, digest: int, flag: bool) -> Tuple[bool, bool]:
         """Return True if all ranks gave the same digest, and True if any raised its flag."""
-        # The largest digest and (negated) the smallest are the same where all are.
+        # The largest digest and the (negated) smallest are equal if all are.
         vector = torch.tensor([digest, -digest, int(flag)], dtype=torch.int64)
         self._call(lambda group: group.allreduce([vector], dist.ReduceOp.MAX), vector)
         largest, smallest, any_flag = vector.tolist()
@@ -72,7 +72,7 @@ class Channel:
         return self._failure is not None
 
     def leave(self, why: str) -> None:
-        """Tell the ranks that wait for this one that it will not come any more, and why."""
+        """Tell the waiting ranks that this rank has left, and why."""
         if os.getpid() == self._owner and self._failure is None:
             self._failure = RuntimeError(f'this rank left the others: {why}')
             self._presence.leave(why)
@@ -108,8 +108,8 @@ class Channel:
         start = time.monotonic()
         try:
             return attempt()
-        except RuntimeError as error:  # of torch.distributed's own kinds, all of them derived from it
-            cause = error.with_traceback(None)  # whose frames hold the group: its connections would stay open
+        except RuntimeError as error:  # torch.distributed's exceptions all derive from it
+            cause = error.with_traceback(None)  # its frames hold the group, whose connections would stay open
         waited = time.monotonic() - start
         self._presence.answer(self._calls)
         self.close()

@@ -1,4 +1,4 @@
-"""Heartbeats of ranks: the name of the missing rank, when a collective only fails."""
+"""Heartbeats of ranks, which identify the missing rank after a collective fails."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ WAITING = ('torch.distributed', 'torch.nn.parallel', 'torch.autograd', 'mmguard.
 
 
 class AbsentRankError(RuntimeError):
-    """A rank did not come to a collective.
+    """A rank did not join a collective.
 
     Args:
-        message (str): The missing rank, and what to look at.
+        message (str): The missing rank, and advice.
         ranks (list[int]): The ranks to look at: those that ended, else those that are elsewhere; or, where most wait in
             a collective that others skipped, these.
     """
@@ -57,7 +57,7 @@ class Presence:
         with contextlib.suppress(Exception):  # without a store no rank can be named, but training continues
             self._prefix += f'/{(self.store.add("made", 1) - 1) // len(ranks)}'
             self._say_where()
-            threading.Thread(target=self._beat, name='mmguard-presence', daemon=True).start()
+            threading.Thread(target=self._send_heartbeats, name='mmguard-presence', daemon=True).start()
 
     @property
     def store(self) -> Any:
@@ -70,7 +70,7 @@ class Presence:
         self._ended.set()
 
     def leave(self, why: str) -> None:
-        """Record that this rank will not come any more."""
+        """Record that this rank has left."""
         with contextlib.suppress(Exception):  # the store may be gone, and with it the others
             self.store.set(f'why/{self.rank}', why)
             self.store.add(f'left/{self.rank}', 1)
@@ -83,7 +83,7 @@ class Presence:
             self.store.add(f'{call}', 1)
 
     def build_error(self, call: int, waited: float) -> AbsentRankError:
-        """Build the error of a collective that failed; this rank has answered."""
+        """Build the error for a failed collective, after this rank has answered."""
         try:
             who, ranks = self._judge(self._call_roll(call), call)
         except Exception:  # torch raises several kinds when the other side of a socket is gone
@@ -93,7 +93,7 @@ class Presence:
 
     # ---- signs of life
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         with contextlib.suppress(Exception):  # the process group or its store is gone
             while not self._ended.wait(BEAT) and dist.group.WORLD is self._world:
                 self._say_where()
@@ -135,13 +135,13 @@ class Presence:
         ended = [rank for rank, (kind, _) in stories.items() if kind in ('ended', 'gone')]
         details = '; '.join(stories[rank][1] for rank in (ended or stories))
         if not stories:
-            return 'all of them are here, so the connection between them failed', []
+            return 'all ranks are present, so the connection between them failed', []
         waiting = [rank for rank, (kind, _) in stories.items() if kind == 'waiting']
         here = [rank for rank in self.ranks if rank not in stories]
         if ended or len(waiting) < len(here):
             return details, ended or list(stories)
         skipped = ', '.join(map(str, here))
-        return f'{details}. Rank {skipped} skipped this, unless the others were to skip it, too', here
+        return f'{details}. Rank {skipped} skipped this, unless the others should have skipped it, too', here
 
 
 def describe_position(thread: int) -> str:

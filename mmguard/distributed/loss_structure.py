@@ -1,4 +1,4 @@
-"""Structure of a dictionary of losses: the part in which ranks may differ."""
+"""Structure of a dictionary of losses, which may differ between ranks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def tensors_of(key: str, value: Any) -> Sequence[Tensor]:
 
 
 def digest(layout: Layout) -> int:
-    """Return a number of 63 bits that differs if layouts do, except for one chance in ``2**63``.
+    """Return a 63-bit digest of a layout; two layouts collide with probability ``2**-63``.
 
     The order of the keys counts: loops reduce losses entry by entry. Lists and tensors do not differ: backward sees no
     difference.
@@ -64,7 +64,7 @@ def digest(layout: Layout) -> int:
 
 
 def union(layouts: Sequence[Layout]) -> Layout:
-    """Return every key of any layout, with a graph where any of them has one.
+    """Return every key of any layout, with a graph if any layout has one for it.
 
     Keys are in the order of the layout with the most keys. A key that it lacks comes after the one before it in another
     layout.
@@ -88,7 +88,7 @@ def union(layouts: Sequence[Layout]) -> Layout:
 
 
 def find_missing(layout: Layout, whole: Layout) -> List[str]:
-    """Return the keys of ``whole`` that ``layout`` lacks, or has without the graph that they should have."""
+    """Return the keys of ``whole`` that ``layout`` lacks, or has without the required graph."""
     return [k for k, e in whole.items() if k not in layout or (e.graph and not layout[k].graph)]
 
 

@@ -21,7 +21,7 @@ def zero_of(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
         return torch.zeros(())
     if getattr(module, 'find_unused_parameters', False):
         return torch.zeros((), device=hung[0].device)
-    # Sums of nothing: 0 whatever a parameter holds, while 0 * inf would be NaN.
+    # Sums over nothing: 0 whatever a parameter holds, while 0 * inf would be NaN.
     return torch.stack([one.flatten()[:0].sum().float().to(hung[0].device) for one in hung]).sum()
 
 
@@ -63,7 +63,7 @@ def _find_reached(losses: Iterable[Tensor]) -> Any:
 
 
 def explain_error(error: Exception, model: Any) -> str:
-    """Explain the error of DistributedDataParallel about a missing gradient, with names and remedy; else empty."""
+    """Explain DistributedDataParallel's error about missing gradients, with names and a remedy; else empty."""
     if 'Expected to have finished reduction' not in str(error):
         return ''
     names = [name for name, _ in list_trainable(model)]
@@ -77,7 +77,7 @@ def explain_error(error: Exception, model: Any) -> str:
 
 
 def add_names(message: str, module: Any) -> str:
-    """Add the names of the parameters that a message of DistributedDataParallel numbers."""
+    """Add the names of the parameters that DistributedDataParallel's message numbers."""
     from mmguard.findings.run import find_unused  # needed only after a failure
 
     found = find_unused([message])

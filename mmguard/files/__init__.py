@@ -1,1 +1,1 @@
-"""Files written whole, JSON of declared types, and pickles that call nothing."""
+"""Atomic writes, JSON of declared types, and plain-data parsing that executes nothing."""

@@ -1,4 +1,4 @@
-r"""Checks of names from a data set: none may become a path outside of it, or of ``--out``.
+r"""Checks that no name from a data set becomes a path outside of it, or of ``--out``.
 
 A data set comes from elsewhere, so each name in it is checked here before it is joined to a folder:
 
@@ -25,7 +25,7 @@ import re
 from functools import lru_cache
 from typing import Callable
 
-#: Suffix of a name that is not read.
+#: Suffix for the message on a name that is not read.
 OUTSIDE = 'outside of the data set'
 _CONTROL = re.compile(r'[\x00-\x1f\x7f]')
 _HOST = re.compile(r'[/\\]{2}')
@@ -33,14 +33,14 @@ _DRIVE = re.compile('[A-Za-z]:')
 
 
 class OutsideError(ValueError):
-    """A name that leads out of the folder that it belongs to."""
+    """A name that leads out of its folder."""
 
 
 def check_name(name: str) -> None:
-    """Refuse what is not a path of this machine.
+    """Refuse a name that is not a path of this machine.
 
     Raises:
-        OutsideError: It has a control character, or begins with a host, or with a drive that this system lacks.
+        OutsideError: The name has a control character, or begins with a host or with a drive unknown here.
     """
     if _CONTROL.search(name):
         raise OutsideError(f'{name!r:.120} has a control character')
@@ -57,7 +57,7 @@ def resolve_inside(root: str, name: str, within: str = '') -> str:
         within (str): A folder around ``root`` that ``name`` must not leave. Default: ``root``.
 
     Returns:
-        str: The path, without ``..``: what is opened is what was checked, whatever links there are.
+        str: The path without ``..``, so that the opened file is the checked one, even with links.
 
     Raises:
         OutsideError: The name leads out of the folder, in the notation of this system or of another.
@@ -98,17 +98,17 @@ def find_inside(root: str, name: str, within: str = '') -> str:
 
 
 def is_file_name(name: str) -> bool:
-    """Return True if a name is that of one file or folder here: a server may list anything."""
+    """Return True if a string is a plain file or folder name: a server may list anything."""
     return name not in ('', os.curdir, os.pardir) and '/' not in name and os.path.basename(name) == name
 
 
 def is_really_inside(path: str, root: str) -> bool:
-    """Return True if a path leads to something in a folder, or to the folder itself, with all links followed."""
+    """Return True if a path, with all links followed, is in a folder or is the folder itself."""
     return _is_in(os.path.realpath(path), os.path.realpath(root))
 
 
 def tell_inside(root: str) -> Callable[[str], bool]:
-    """Return :func:`is_really_inside` for many files of a folder; it resolves each folder only once."""
+    """Return :func:`is_really_inside` for many files of a folder, resolving each folder only once."""
 
     @lru_cache(maxsize=None)
     def is_folder_inside(folder: str) -> bool:

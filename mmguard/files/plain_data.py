@@ -7,25 +7,25 @@ import json
 from itertools import chain
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-#: A config or a data.yaml has fewer values.
+#: Maximum number of values in a config or a data.yaml.
 LARGEST = 1_000_000
-#: They also have fewer levels of lists and tables; code that walks them recurses once per level.
+#: Maximum depth of lists and dicts; code that walks them recurses once per level.
 DEEPEST = 100
 _MOST_DIGITS = 4000
 _TOO_DEEP = f'nested more than {DEEPEST} levels deep'
 
 
 class NotPlain(Exception):
-    """A file of data holds something else, or too much."""
+    """A data file with disallowed or excessive content."""
 
 
 def parse_data(text: str, ending: str) -> Any:
-    """Parse a text: JSON if the ending is ``'.json'``, else YAML. Nothing in it is executed.
+    """Parse text: JSON if the ending is ``'.json'``, else YAML. Nothing is executed.
 
     Raises:
-        NotPlain: It holds more than plain data, repeats its parts so often that they are too many, or is nested too
+        NotPlain: The text holds more than plain data, expands to too many values by aliases, or is nested too
             deeply.
-        ValueError: It is damaged; the parser's error is the cause.
+        ValueError: The text is damaged; the parser's error is the cause.
 
     Example:
         >>> parse_data('a: [1, 2]', '.yaml')
@@ -42,7 +42,7 @@ def parse_data(text: str, ending: str) -> Any:
         return data
     import yaml
 
-    # libyaml reads ten times as fast, but overflows the stack if lists are nested deep enough.
+    # libyaml is ten times as fast, but overflows the stack if lists are nested deeply enough.
     loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
     try:
         _check_events(yaml.parse(text, Loader=loader))
@@ -54,7 +54,7 @@ def parse_data(text: str, ending: str) -> Any:
 
 
 def is_nested(value: Any, levels: int) -> bool:
-    """Return True if lists and tables, without shared parts, are nested more than so many levels deep.
+    """Return True if lists and dicts without shared parts are nested deeper than a limit.
 
     Example:
         >>> is_nested([[1]], 2), is_nested([[[1]]], 2)
@@ -71,9 +71,7 @@ _HOLDERS = (dict, list, tuple, set, frozenset)
 
 
 def _check_events(events: Iterable[Any]) -> None:
-    """Refuse a YAML text that expands to too many values or is nested too deeply, before merge keys copy what aliases
-    name.
-    """
+    """Refuse YAML that expands to too many values or is nested too deeply, before merge keys copy aliases."""
     import yaml
 
     known: Dict[Optional[str], Tuple[int, int]] = {}
@@ -110,16 +108,15 @@ def _check_events(events: Iterable[Any]) -> None:
             raise NotPlain(f'YAML that is {_TOO_DEEP}')
 
 
-#: A file of class weights has fewer bytes.
+#: Maximum number of bytes in a file of class weights.
 LARGEST_WEIGHTS = 1 << 22
 
 
 def parse_weights(content: bytes, ending: str) -> Any:
-    """Parse a file of class weights, of at most :data:`LARGEST_WEIGHTS` bytes, by its ending. No code is
-    executed.
+    """Parse a file of class weights by its ending, without executing code; the limit is :data:`LARGEST_WEIGHTS` bytes.
 
     Raises:
-        ValueError: It is damaged or too large, or a .npy holds anything but a list of numbers.
+        ValueError: The file is damaged or too large, or a .npy holds anything but a list of numbers.
         Exception: Anything else that a damaged file raises.
     """
     if len(content) > LARGEST_WEIGHTS:

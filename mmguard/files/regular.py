@@ -1,4 +1,4 @@
-"""Regular files, read without waiting and written whole: no FIFO, socket or device is opened."""
+"""Reads and atomic writes of regular files; FIFOs, sockets and devices are never opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READ = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) 
 
 
 def check_regular(path: Union[str, os.PathLike[str]]) -> None:
-    """Raise like :func:`open_regular`, for a library that opens a file by name."""
+    """Raise like :func:`open_regular`, for libraries that open files by name."""
     _check(os.stat(path).st_mode)
 
 
@@ -26,7 +26,7 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
     """Open a regular file for reading.
 
     Raises:
-        OSError: It does not exist, may not be read, or is a folder, a FIFO, a socket or a device.
+        OSError: The file does not exist, may not be read, or is a folder, a FIFO, a socket or a device.
         ValueError: The path has a null byte.
     """
     check_regular(path)
@@ -40,7 +40,7 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
 
 
 def read_regular(path: Union[str, os.PathLike[str]], most: int) -> bytes:
-    """Read a regular file of at most so many bytes.
+    """Read a regular file of at most the given number of bytes.
 
     Raises:
         OSError: As :func:`open_regular`, or the file is larger.
@@ -68,13 +68,13 @@ _FOLDER = 'mmguard-files-'
 #: Opening a pipe must not wait, and a link must not be followed.
 _WRITE = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
 NOT_REGULAR = 'is not a regular file'
-#: Has the name of a draft: a file left by a killed process does not count as one of the folder.
+#: Has the name of a draft, so that one left by a killed process is not taken for a data file.
 LOCK = '.mmguard-lock.part'
 _OWNER_SIZE = 200
 
 
 def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], None]] = None) -> None:
-    """Write a file next to its place, then rename it; on an error the existing file stays as it was.
+    """Write a file next to its destination, then rename it; on an error the existing file is unchanged.
 
     A draft left by a killed process is reused by the next one that writes the same file. Only a regular
     file is ever replaced: no device, no pipe, no link.
@@ -85,7 +85,7 @@ def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], Non
         check (callable, optional): Called with the draft before it is renamed; an exception stops the writing.
 
     Raises:
-        OSError: It cannot be written, or its name belongs to something other than a regular file.
+        OSError: The file cannot be written, or the path exists and is not a regular file.
     """
     if not path.name:  # '.' or '/': a draft cannot be placed next to it
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -113,7 +113,7 @@ def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], Non
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """Yield a temporary folder. Those left by killed processes are removed, too."""
+    """Yield a temporary folder, and remove those left by killed processes."""
     for left in Path(tempfile.gettempdir()).glob(f'{_FOLDER}*'):
         lock = _lock(left, wait=False)
         if lock is not None:
@@ -122,7 +122,7 @@ def temporary_folder() -> Iterator[str]:
     while True:
         folder = tempfile.mkdtemp(prefix=_FOLDER)
         lock = _lock(folder, wait=True)
-        if os.path.isdir(folder):  # else another process removed it as left over
+        if os.path.isdir(folder):  # otherwise another process removed it as a leftover
             break
     try:
         yield folder
@@ -139,11 +139,11 @@ def is_draft(name: str) -> bool:
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder, so that no other process writes to it at the same time. A killed process holds no lock.
+    """Lock a folder against writes by other processes; a killed process holds no lock.
 
     Raises:
-        BlockingIOError: Another process holds it.
-        OSError: Nothing can be written there.
+        BlockingIOError: Another process holds the lock.
+        OSError: The folder is not writable.
     """
     path = folder / LOCK
     descriptor = _take(path)
@@ -177,7 +177,7 @@ def _owner() -> bytes:
 
 
 def _is_of_dead(owner: bytes) -> bool:
-    """Return True if a process of this machine wrote this, and is gone: for file systems without locks."""
+    """Return True if a process of this machine wrote this and has ended, for file systems without locks."""
     number, _, node = owner.decode(errors='replace').partition(' ')
     if fcntl is None or node != platform.node() or not number.isdecimal():
         return False
@@ -191,7 +191,7 @@ def _is_of_dead(owner: bytes) -> bool:
 
 
 def _try_lock(descriptor: int) -> Optional[bool]:
-    """Lock a file; False: another process holds it, ``None``: locks are not supported here."""
+    """Lock a file; return False if another process holds it, ``None`` if locks are not supported."""
     if fcntl is None:
         return None
     try:
@@ -204,10 +204,10 @@ def _try_lock(descriptor: int) -> Optional[bool]:
 
 
 def _open_draft(path: Path) -> Tuple[int, Path]:
-    """Open a draft: always the same file, but another one while a process writes that."""
+    """Open the draft of a file; a different one if another process is writing it."""
     stem = f'.{path.name}'[:40]
     draft = path.with_name(f'{stem}.part')
-    with suppress(OSError):  # of another user, or a link
+    with suppress(OSError):  # belongs to another user, or is a link
         descriptor = os.open(draft, _WRITE, 0o666)
         if _is_alone(descriptor, draft):
             return descriptor, draft
@@ -217,9 +217,9 @@ def _open_draft(path: Path) -> Tuple[int, Path]:
 
 
 def _is_alone(descriptor: int, draft: Path) -> bool:
-    """Lock a draft; True if no other process writes it, or has renamed it since it was opened."""
+    """Lock a draft; return True if no other process writes it or has renamed it."""
     opened = os.fstat(descriptor)
-    if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:  # else what it is linked to would be emptied
+    if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:  # otherwise the target of a link would be truncated
         return False
     is_locked = _try_lock(descriptor)
     if not is_locked:
@@ -231,7 +231,7 @@ def _is_alone(descriptor: int, draft: Path) -> bool:
 
 
 def _lock(folder: Union[str, Path], wait: bool) -> Optional[int]:
-    """Return a descriptor that locks a folder; ``None`` if it is locked, gone, or on a file system without locks."""
+    """Return a descriptor that locks a folder; ``None`` if it is locked, missing, or does not support locks."""
     if fcntl is None:
         return None
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""JSON as dataclasses: a value of the wrong type, size or sign is refused with a message.
+"""JSON decoding into dataclasses; values of the wrong type, size or sign are refused with a message.
 
 msgspec does the same, but a report has to run with only torch and numpy.
 """
@@ -21,15 +21,15 @@ _MOST = 1 << 53
 
 
 class NotJson(ValueError):
-    """A text that is not JSON, e.g. one that was cut off."""
+    """A text that is not JSON, e.g. a truncated one."""
 
 
 def parse_object(text: bytes) -> Dict[str, Any]:
     """Parse a text into a JSON object.
 
     Raises:
-        NotJson: It is not JSON.
-        ValueError: It is not an object; the message says what it is.
+        NotJson: The text is not JSON.
+        ValueError: The JSON is not an object; the message names its type.
     """
     try:
         record = json.loads(text)
@@ -47,7 +47,7 @@ def decode(kind: Type[T], value: Any) -> T:
     JSON has no NaN. Keys without a field in a dataclass are ignored.
 
     Raises:
-        ValueError: It does not fit; the message says where and why.
+        ValueError: The value does not match the type; the message says where and why.
 
     Example:
         >>> decode(Dict[int, int], {'-1': 3})
@@ -57,31 +57,31 @@ def decode(kind: Type[T], value: Any) -> T:
             ...
         ValueError: a: -1 is out of range
     """
-    return _decoder(kind)(value)  # type: ignore[no-any-return, arg-type]
+    return _choose_decoder(kind)(value)  # type: ignore[no-any-return, arg-type]
 
 
 @lru_cache(maxsize=None)
-def _decoder(kind: Any) -> Decode:
+def _choose_decoder(kind: Any) -> Decode:
     if kind is Any:
         return lambda value: value
     if kind in _SCALARS:
         return _SCALARS[kind]
     if is_dataclass(kind):
-        return _dataclass(kind)
+        return _decode_dataclass(kind)
     arguments = get_args(kind)
     if get_origin(kind) is list:
-        return partial(_list, _decoder(arguments[0]))
+        return partial(_list, _choose_decoder(arguments[0]))
     if get_origin(kind) is dict:
-        key = _label if arguments[0] is int else _decoder(arguments[0])
-        return partial(_dict, key, _decoder(arguments[1]))
+        key = _label if arguments[0] is int else _choose_decoder(arguments[0])
+        return partial(_decode_dict, key, _choose_decoder(arguments[1]))
     if get_origin(kind) is Union:  # Optional
-        return partial(_optional, _decoder(arguments[0]))
+        return partial(_decode_optional, _choose_decoder(arguments[0]))
     raise TypeError(f'no decoder for {kind}')
 
 
-def _dataclass(kind: Any) -> Decode:
+def _decode_dataclass(kind: Any) -> Decode:
     hints = get_type_hints(kind)
-    known = {field.name: _decoder(hints[field.name]) for field in fields(kind) if field.init}
+    known = {field.name: _choose_decoder(hints[field.name]) for field in fields(kind) if field.init}
     needed = [f.name for f in fields(kind) if f.init and f.default is MISSING and f.default_factory is MISSING]
 
     def decode(value: Any) -> Any:
@@ -98,13 +98,13 @@ def _list(item: Decode, value: Any) -> List[Any]:
     return [item(one) for one in _check_type(list, 'not a list', value)]
 
 
-def _dict(key: Decode, item: Decode, value: Any) -> Dict[Any, Any]:
+def _decode_dict(key: Decode, item: Decode, value: Any) -> Dict[Any, Any]:
     return {
         key(name): _decode_field(name, item, one) for name, one in _check_type(dict, 'not an object', value).items()
     }
 
 
-def _optional(item: Decode, value: Any) -> Any:
+def _decode_optional(item: Decode, value: Any) -> Any:
     return None if value is None else item(value)
 
 
@@ -115,7 +115,7 @@ def _decode_field(name: str, decode: Decode, value: Any) -> Any:
         raise ValueError(f'{name:.100}: {error}') from None
 
 
-def _integer(most: int, value: Any) -> int:
+def _decode_integer(most: int, value: Any) -> int:
     if type(value) is not int:
         raise ValueError(f'{_short(value)} is not an integer')
     if not 0 <= value <= most:
@@ -133,7 +133,7 @@ def _label(value: str) -> int:
     return label
 
 
-def _float(value: Any) -> float:
+def _decode_float(value: Any) -> float:
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
         try:
             return float(value)
@@ -158,9 +158,9 @@ def _short(value: Any) -> str:
 
 
 _SCALARS: Dict[Any, Decode] = {
-    int: partial(_integer, _MOST),
-    Rank: partial(_integer, _RANKS),
-    float: _float,
+    int: partial(_decode_integer, _MOST),
+    Rank: partial(_decode_integer, _RANKS),
+    float: _decode_float,
     str: partial(_check_type, str, 'not a text'),
     bool: partial(_check_type, bool, 'neither true nor false'),
 }

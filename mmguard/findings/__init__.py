@@ -1,6 +1,6 @@
-"""From facts to findings: what is wrong, and what to write.
+"""From facts to findings: mistakes and their corrections.
 
-Imports :mod:`mmguard.config`, :mod:`mmguard.labels` and what is below them; no torch, nothing of a training.
+Imports :mod:`mmguard.config`, :mod:`mmguard.labels` and what is below them; no torch, no training code.
 """
 
 from mmguard.findings.engine import chosen_rules, diagnose

@@ -1,6 +1,6 @@
-"""The rules in words: for ``mmguard explain`` and docs/findings.md.
+"""Descriptions of the rules, for ``mmguard explain`` and docs/findings.md.
 
-``python -m mmguard.findings.catalogue > docs/findings.md`` writes the page again.
+``python -m mmguard.findings.catalogue > docs/findings.md`` regenerates the page.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ find nothing wrong, but show where an invalid label would end the run.
 (Written by `python -m mmguard.findings.catalogue > docs/findings.md`; a test keeps it current.)
 """
 
-#: Codes of rules that were deleted: no other rule gets them, as they are in old logs.
+#: Codes of deleted rules, which occur in old logs and are never reused.
 RETIRED = tuple(f'MG{number}' for number in (
     155, 166, 170, 171, 177, 213, 217, 219, 228, 241, 242, 245, 246, 410, 412, 419, 421, 427, 430, 431, 435, 436,
     438, 439, 440, 446, 449, 451, 455, 459, 460, 461, 462, 466, 467, 468, 470, 473, 477, 481, 482, 485, 486, 488, 489,
     490, 493, 494, 495, 496, 497, 501, 510, 511, 513, 514,
 ))  # fmt: skip
 
-#: Meaning of the words in capitals of an advice whose name does not say it.
+#: Meaning of placeholders in advice whose names are not self-explanatory.
 _PLACEHOLDERS = {
     'enough': 'the highest label + 1',
     'first': 'the lowest id that is meant',
@@ -44,7 +44,7 @@ _PLACEHOLDERS = {
 
 
 def find_rule(code: str) -> Type[Rule]:
-    """Return the rule with a code, or that was joined with it.
+    """Return the rule with a code, or the rule that it was merged into.
 
     Raises:
         LookupError: No rule has this code.
@@ -56,7 +56,7 @@ def find_rule(code: str) -> Type[Rule]:
 
 
 def describe(rule: Type[Rule]) -> str:
-    """Return what `mmguard explain CODE` prints: what it finds, why it matters, an example, its limits, what to do."""
+    """Return the output of `mmguard explain CODE`: findings of the rule, reasons, an example, limits, advice."""
     parts = [
         f'{rule.code}  {translate(rule.summary)}',
         translate('Why it matters: {why}', why=as_message(rule.why)),
@@ -71,7 +71,7 @@ def describe(rule: Type[Rule]) -> str:
 
 
 def name_placeholders(template: str) -> str:
-    """Return a template with the names of its words in capitals.
+    """Return a template with its placeholders in capitals.
 
     Example:
         >>> name_placeholders('Labels outside 0..{last}: {values}.')
@@ -81,7 +81,7 @@ def name_placeholders(template: str) -> str:
 
 
 def _explain_placeholders(template: str) -> str:
-    """Return the meaning of the words in capitals of a template."""
+    """Explain the placeholders in capitals of a template."""
     names = dict.fromkeys(name for _, name, _, _ in Formatter().parse(template) if name)
     texts = [
         Message('{name} is {meaning}', name=name.upper(), meaning=Message(_PLACEHOLDERS[name]))

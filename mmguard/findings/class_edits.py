@@ -1,4 +1,4 @@
-"""Edits of class lists, and of the heads that count them."""
+"""Edits of class lists, and of the number of classes in heads."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from mmguard.findings.views import VOID, annotations_of, count_trained, ids_of
 from mmguard.language import Message
 from mmguard.text import plural, quantity
 
-#: mmseg's class for data of one's own, as configs of the new style name it.
+#: mmseg's class for custom data, as named in new-style configs.
 BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
-#: Numbers of classes in mmdet's own configs: of VOC, COCO, Objects365, LVIS, OpenImages.
+#: Numbers of classes in mmdet's own configs: VOC, COCO, Objects365, LVIS, OpenImages.
 COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
 
 
@@ -37,7 +37,7 @@ def set_classes(facts: Facts, names: Sequence[str], applicability: str = ASKS, q
 
 
 def learn(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
-    """Set a class list, and heads that count it."""
+    """Set a class list, and the number of classes of the heads."""
     found = set_classes(facts, names, applicability, question)
     heads = [] if facts.config is None else [count for count in counts(facts.config) if count.kind == 'all']
     if all(count.value == len(names) for count in heads):
@@ -52,7 +52,7 @@ def format_classes(names: Sequence[str]) -> str:
 
 
 def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """Set ``metainfo.classes`` of one data set; where its class takes no new names, use BaseSegDataset."""
+    """Set ``metainfo.classes`` of one data set; use BaseSegDataset if its class accepts no new names."""
     if classes_of(dataset) == list(names):
         return
     if dataset.is_old:
@@ -67,7 +67,7 @@ def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any
 
 
 def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
-    """Use mmseg's class for data of one's own, with the file names and the shift of the class before."""
+    """Use mmseg's class for custom data, with the file suffixes and the label shift of the previous class."""
     kind = str(dataset.config['type'])
     yield (
         dataset.place('type'),
@@ -79,7 +79,7 @@ def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
 
 
 def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
-    """Return an edit of a class list, then the same with the heads and the splits that lack the list."""
+    """Return an edit of a class list, then one that also changes the heads and the splits without the list."""
     if not isinstance(classes, (list, tuple)) or not classes:
         return [move]
     heads = {
@@ -104,7 +104,7 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
 
 
 def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
-    """Take the first class out: 0 becomes the ignored label, the list and the heads have one less."""
+    """Remove the first class: 0 becomes the ignored label, and list and heads have one class less."""
     sets = datasets(config)
     names = next((classes_of(dataset) for dataset in sets if dataset.split == 'train'), None)
     if not names or len(names) < 2 or any(metainfo_of(dataset).get('classes') for dataset in sets):
@@ -122,12 +122,12 @@ def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
 def match_heads_and_list(
     facts: Facts, wanted: Mapping[str, int], number: int, counted_one_more: bool = False
 ) -> Iterator[Edit]:
-    """Make heads and class list agree: the heads follow the list, or the list is what is wrong.
+    """Make heads and class list agree by changing either the heads or the list.
 
     Args:
-        wanted (dict[str, int]): The numbers of the list, by the places of the heads.
-        number (int): What the heads say.
-        counted_one_more (bool): They seem to count the background.
+        wanted (dict[str, int]): Path of a head -> number of classes in the list.
+        number (int): Number of classes in the heads.
+        counted_one_more (bool): True if the heads seem to count the background.
     """
     config, labels = facts.config, facts.labels
     assert config is not None
@@ -170,14 +170,14 @@ def match_heads_and_list(
         if of_base:
             yield replace(heads, applicability=ASKS, question=asked)
         if not holds_more and not counted_one_more and not any('stuff' in place for place in wanted):
-            yield _own_names(config, number)
-        # Another number at the heads of a detector was written by somebody who counted classes.
+            yield _propose_names(config, number)
+        # Any other number in a detector's heads was set by someone who counted the classes.
         if not of_base and (holds_more or counted_one_more or (labels is None and config.framework != 'mmdet')):
             yield replace(heads, applicability=ASKS, question=asked)
 
 
-def _own_names(config: ReadConfig, number: int) -> Edit:
-    """Name classes in place of a list that is missing: only the user knows the names."""
+def _propose_names(config: ReadConfig, number: int) -> Edit:
+    """Name classes in place of a missing list, for the user to fill in."""
     names = tuple(f'class {label}' for label in range(number))
     by_name = config.framework == 'mmdet'
     return Edit(
@@ -186,5 +186,5 @@ def _own_names(config: ReadConfig, number: int) -> Edit:
         Message('Is this data of your own, with {classes}?', classes=quantity(number, 'class')),
         tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
         lines=(f'metainfo=dict(classes=({number} names))',),
-        commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names of the file
+        commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names from the file
     )

@@ -1,4 +1,4 @@
-"""Facts about labels in a config, for the diagnosis."""
+"""Facts about labels in a config, used by the diagnosis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
-    """Collect what a config says about labels. Nothing is built, no data is read.
+    """Collect facts about labels from a config, without building anything or reading data.
 
     Args:
         config (Config): A loaded config of either style, or one read by ``read_config``.
@@ -38,7 +38,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
             )
             filters = filters if isinstance(filters, dict) else {}
             usual = dataset.is_a('BaseVideoDataset')  # frames without an object are left out
-            if dataset.is_a(OF_OBJECTS_3D):  # an argument of its own
+            if dataset.is_a(OF_OBJECTS_3D):  # an argument of the class
                 filters = {'filter_empty_gt': dataset.get('filter_empty_gt', True)}
             facts.filter_empty_gt[dataset.path] = bool(filters.get('filter_empty_gt', usual))
     for part in sets + [t for t in transforms(read) if t.says('reduce_zero_label')]:
@@ -52,7 +52,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
 
 
 def label_map_of(dataset: Part) -> Dict[int, int]:
-    """Return how mmseg's data sets map labels if the config names some of their classes; empty otherwise."""
+    """Return the label map of mmseg's data sets if the config names only some of their classes; empty otherwise."""
     mapper: Any = getattr(dataset.cls, 'get_label_map', None)
     classes = classes_of(dataset)
     if mapper is None or classes is None:

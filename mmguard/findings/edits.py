@@ -1,4 +1,4 @@
-"""Edits: what to write instead, as data. Screens and JSON read their fields; `apply` and `fix` write them."""
+"""Edits: corrections as data. Screens and JSON show them; `apply` and `fix` write them."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from mmguard.findings.environment import EnvironmentChanges
 from mmguard.language import Message
 from mmguard.text import quantity, shorten
 
-#: Files of labels, and what `mmguard fix` does with each: (file or folder, ((option of the command, value), ...)).
+#: Label files and the options of `mmguard fix` for each: (file or folder, ((option, value), ...)).
 FileChanges = Tuple[Tuple[str, Tuple[Tuple[str, Any], ...]], ...]
 
-#: Which edits a machine may write. ``'safe'``: the meaning of no label is changed by a guess. ``'asks'``: the user
+#: Which edits may be written automatically. ``'safe'``: no label changes its meaning by a guess. ``'asks'``: the user
 #: must know the answer to its question. ``'manual'``: it is shown, and written by hand.
 SAFE, ASKS, MANUAL = ('safe', 'asks', 'manual')
 
-#: On a command line, in place of a number: every edit that asks nothing.
+#: On a command line, instead of a number: every edit that asks nothing.
 ALL_SAFE = 'safe'
 
-#: Places of a config that a line names.
+#: Maximum number of config paths on a line.
 _PLACES = 4
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One way to correct what a finding names.
+    """One way to correct a finding.
 
     Args:
-        title (str): What is done, one sentence in the imperative.
+        title (str): Change, one sentence in the imperative.
         applicability (str): ``'safe'``, ``'asks'`` or ``'manual'``.
-        question (str): What the user must know, where it asks: answered by looking.
-        config (tuple): Places of the config and what they become: (path, value), as ``change_config`` takes
+        question (str): Question for the user, which can be answered by looking at the data; empty if it asks nothing.
+        config (tuple): Changes of the config: (path, new value), as ``change_config`` accepts
             them.
-        options (tuple): The same of what no config says: (name of a scan's option, value).
-        files (tuple): Files of labels, and what becomes of them: (file or folder, ((option of `mmguard fix`, value),
+        options (tuple): Changes of scan options, used without a config: (name, value).
+        files (tuple): Changes of label files: (file or folder, ((option of `mmguard fix`, value),
             ...)). They are tried on copies.
-        environment (tuple): What is installed, and what it becomes, as ``EnvironmentFacts.with_changes`` takes it.
-        lines (tuple[str]): Code to write by hand, where ``config`` does not say it in a line.
-        commands (tuple[str]): What to type into a shell.
-        notes (tuple[str]): What is worth knowing about it, a sentence each.
+        environment (tuple): Changes of the installed packages, as ``EnvironmentFacts.apply_changes`` accepts them.
+        lines (tuple[str]): Code to write by hand, if ``config`` cannot express it.
+        commands (tuple[str]): Shell commands.
+        notes (tuple[str]): Remarks, one sentence each.
         if_not (str): The next step for the answer "no"; empty: the next edit of the finding.
-        number (int): By which it is asked for on a command line; 0: it has none.
-        unlabelled (tuple[int]): Labels that, where the answer to the question is yes, stand for nothing: they may go.
-        verified (bool, optional): True if what it touches was built and called with it, or for labels if what it would
+        number (int): Number that selects it on the command line; 0: none.
+        unlabelled (tuple[int]): Labels that mean no class if the answer to the question is yes; they may vanish.
+        verified (bool, optional): True if the affected parts were built and called with it; for label files, if its
             write was read. ``None``: not tried.
-        doubt (str): Why it is not verified.
+        doubt (str): Reason why it is not verified.
     """
 
     title: str
@@ -72,7 +72,7 @@ class Edit:
 
 
 def config_lines(changes: Changes) -> List[str]:
-    """Return changes of a config in lines, places with the same value in one.
+    """Format changes of a config as lines, with paths of equal values combined.
 
     Example:
         >>> config_lines((('model.decode_head.num_classes', 3), ('model.auxiliary_head.num_classes', 3)))
@@ -101,10 +101,10 @@ _SHOWN = 60
 
 
 def format_value(value: Any) -> str:
-    """Format a value in one line; long lists as their length and ends."""
+    """Format a value on one line; a long list as its length and ends."""
     try:
         text = shorten(value, _SHOWN + 1)
-    except Exception:  # an object of the user's, whose repr fails
+    except Exception:  # a user's object whose repr fails
         return f'what cannot be shown ({type(value).__name__})'
     if isinstance(value, (list, tuple)) and len(text) > _SHOWN:
         first, last = value[0], value[-1]
@@ -114,7 +114,7 @@ def format_value(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value to what JSON has."""
+    """Convert a value to JSON types."""
     if isinstance(value, dict):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

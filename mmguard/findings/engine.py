@@ -1,4 +1,4 @@
-"""From facts to findings with what to write: what `check`, `scan`, `report` and the hooks ask."""
+"""Diagnosis: from facts to findings with verified edits, for `check`, `scan`, `report` and the hooks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def diagnose(
     others: Sequence[Facts] = (),
     **more: Any,
 ) -> List[Finding]:
-    """Return all findings that the facts support, the most likely first, each with the edits that were tried and hold.
+    """Return all findings that the facts support, the most likely first, each with its successfully tried edits.
 
     Args:
         labels (LabelFacts, optional): Facts about the labels.
@@ -42,8 +42,8 @@ def diagnose(
         options (dict, optional): Options of the command line, in place of a config.
         reread (callable, optional): Reads the labels again with another config and other options; without it only edits
             that the config decides are offered.
-        others (list[Facts]): The other splits of the config: an edit must be right there, too.
-        more: More of ``Facts``: ``environment``, ``run``, ``ranks``.
+        others (list[Facts]): The other splits of the config, in which an edit must also hold.
+        more: Other fields of ``Facts``: ``environment``, ``run``, ``ranks``.
     """
     if labels is not None and labels.config is None and config is not None:
         labels.config = facts_of_config(config)
@@ -71,20 +71,20 @@ def _try_edits(finding: Finding, rule: Type[Rule], splits: Sequence[Split], rule
 
 
 def _offer(finding: Finding, edits: Sequence[Edit]) -> Finding:
-    """Return a finding with these edits; a question without another way has the advice for the answer "no"."""
+    """Return a finding with these edits; a question without an alternative gets the advice as its answer "no"."""
     if edits and edits[-1].question and not edits[-1].if_not:
         edits = [*edits[:-1], replace(edits[-1], if_not=finding.advice)]
     return replace(finding, edits=tuple(edits))
 
 
 def verify_edits(findings: Sequence[Finding], config: ReadConfig, verifier: Verifier) -> List[Finding]:
-    """Keep the edits of a config that break nothing of the program, and mark those that could not be verified.
+    """Keep the config edits that do not break the program, and mark those that could not be verified.
 
-    Numbers stay: `mmguard apply --edit N` writes what was shown as ``[N]``.
+    Numbers are kept: `mmguard apply --edit N` writes the edit shown as ``[N]``.
 
     Args:
         findings (list[Finding]): With numbered edits.
-        config (ReadConfig): What the edits change.
+        config (ReadConfig): The config that the edits change.
         verifier (callable): Compares the program before and after an edit.
     """
     return [_add_verdicts(finding, config, verifier) for finding in findings]
@@ -105,7 +105,7 @@ def _add_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> F
 
 
 def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everything: bool = False) -> List[Type[Rule]]:
-    """Return the rules that were chosen.
+    """Return the selected rules.
 
     Args:
         select (list[str]): Codes, or beginnings of codes (``MG21``); empty: all that are not on request.
@@ -158,7 +158,7 @@ def search(facts: Facts, rules: Sequence[Type[Rule]], failed: Optional[Set[str]]
 
 
 def _drop_consequences(found: Sequence[Finding]) -> List[Finding]:
-    """Leave out findings that follow from an earlier one: two pieces of advice for one fault contradict each other."""
+    """Leave out findings that follow from an earlier one, since two corrections of one fault contradict each other."""
     kept: List[Finding] = []
     follow: Set[str] = set()
     for finding in found:
@@ -170,17 +170,17 @@ def _drop_consequences(found: Sequence[Finding]) -> List[Finding]:
 
 
 def apply_edit(edit: Edit, facts: Facts) -> Optional[Facts]:
-    """Return the facts after an edit; ``None`` if they cannot be read again, or the edit does not apply."""
+    """Return the facts after an edit; ``None`` if they cannot be read again or the edit does not apply."""
     try:
         config = facts.config if facts.config is None else change_config(facts.config, edit.config)
-    except (LookupError, TypeError):  # no such place
+    except (LookupError, TypeError):  # the path does not exist
         return None
     options: Dict[str, Any] = {**facts.options, **dict(edit.options)}
     labels = facts.labels
     if labels is not None:
         try:
             labels = None if facts.reread is None else facts.reread(config, options, edit.files)
-        except (CannotRun, OSError, ValueError):  # as a scan takes it: the files cannot be read or copied
+        except (CannotRun, OSError, ValueError):  # like a scan does: the files cannot be read or copied
             return None
         if labels is None:
             return None
@@ -189,16 +189,16 @@ def apply_edit(edit: Edit, facts: Facts) -> Optional[Facts]:
 
 
 class Split(NamedTuple):
-    """The facts of a split, and what the rules find in them."""
+    """Facts of a split, and its findings."""
 
     facts: Facts
     found: Sequence[Finding]
 
 
 def holds(edit: Edit, finding: Finding, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> bool:
-    """Return True if an edit is right: it is applied, and all rules look again, in every split.
+    """Return True if an edit is right: all rules are checked again after it, in every split.
 
-    Its finding must be gone, no error be new, and the training must keep every class and every label.
+    Its finding must be gone, no new error may appear, and the training must keep every class and every label.
     """
     return all(_holds_in(edit, finding, *split, rules) for split in splits)
 
@@ -206,7 +206,7 @@ def holds(edit: Edit, finding: Finding, splits: Sequence[Split], rules: Sequence
 def _holds_in(
     edit: Edit, finding: Finding, facts: Facts, before: Sequence[Finding], rules: Sequence[Type[Rule]]
 ) -> bool:
-    # What rewrites files must not even leave boxes or ids that look wrong.
+    # An edit that rewrites files must not even leave boxes or ids that look wrong.
     grave = (ERROR, WARNING) if edit.files else (ERROR,)
     known: Set[str] = {found.code for found in before if found.severity in grave}
     after = apply_edit(edit, facts)
@@ -224,12 +224,12 @@ def _holds_in(
     return _keeps(edit, facts.labels, after.labels, is_here)
 
 
-#: Share of the objects that teach something, and their number: if an edit leaves out more, they are not slips.
+#: Share and number of trainable objects: if an edit leaves out more, they are not slips.
 SLIPS, FEW = 0.05, 3
 
 
 def ask_for_losses(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
-    """Return an edit with the number of objects that it leaves out in its question; nothing if they are too many."""
+    """Return an edit whose question states how many objects it leaves out; nothing if there are too many."""
     before = [_count_objects(facts.labels) for facts, _ in splits]
     after = [_count_objects((apply_edit(edit, facts) or facts).labels) for facts, _ in splits if edit.files] or before
     (objects, taught), (left, taught_after) = (map(sum, zip(*counts)) for counts in (before, after))
@@ -245,7 +245,7 @@ def ask_for_losses(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int]:
-    """Count the objects in annotation files, readable or not, and those without crowds and boxes without area."""
+    """Count the objects in annotation files, including unreadable ones, and excluding crowds and boxes without area."""
     found = None if labels is None else labels.annotations
     if labels is None or found is None:
         return 0, 0
@@ -255,7 +255,7 @@ def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int]:
 
 
 def remember(reread: Reread) -> Reread:
-    """Remember what ``reread`` returned for a config, options and files: several findings try one edit."""
+    """Cache ``reread`` by config, options and files, because several findings try the same edit."""
     known: Dict[str, Optional[LabelFacts]] = {}
 
     def read(config: Optional[ReadConfig], options: Mapping[str, Any], files: FileChanges) -> Optional[LabelFacts]:
@@ -272,13 +272,13 @@ def _is_same(one: Finding, other: Finding) -> bool:
 
 
 def _keeps(edit: Edit, before: LabelFacts, after: LabelFacts, is_here: bool) -> bool:
-    """Return True if as many classes have labels as before, and as many elements are trained.
+    """Return True if no fewer classes have labels than before, and no fewer elements are trained.
 
     A split that does not show the finding (``is_here``) must not train on what it ignores now, either: that 255 is the
     object in one split makes it none in another.
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
-        return bool(count_trained_classes(after))  # other files: nothing of those before is missing
+        return bool(count_trained_classes(after))  # other files: nothing is missing from the previous ones
     # A split without the finding may use these numbers for classes.
     nothing = edit.unlabelled if is_here else ()
     old = {label: count for label, count in _count_meant(before).items() if label not in nothing}
@@ -290,7 +290,7 @@ def _keeps(edit: Edit, before: LabelFacts, after: LabelFacts, is_here: bool) -> 
 
 
 def _count_meant(labels: LabelFacts) -> Dict[int, int]:
-    """Return class -> elements that teach it, or would if the loader did not misread the files."""
+    """Return class -> elements of the class, including those that the loader misreads."""
     if not _is_misread(labels) or labels.maps is None:
         return count_trained_classes(labels)
     return count_trained_classes(replace(labels, histogram=labels.maps.raw))
@@ -301,7 +301,7 @@ def _is_misread(labels: LabelFacts) -> bool:
 
 
 def count_trained_classes(labels: LabelFacts) -> Dict[int, int]:
-    """Return class -> elements that teach it."""
+    """Return class -> trained elements of the class."""
     counts = labels.histogram if labels.annotations is None else labels.annotations.usable
     return {
         label: count
@@ -315,12 +315,12 @@ OPENMMLAB, PYTORCH, NNUNET = FRAMEWORKS = ('openmmlab', 'pytorch', 'nnunet')
 
 
 def diagnose_for(framework: str, facts: LabelFacts, roots: Sequence[str] = ()) -> List[Finding]:
-    """Return all findings that the facts support, the surest first, with advice for a framework.
+    """Return all findings that the facts support, the most certain first, with advice for a framework.
 
     Args:
-        framework (str): One of :data:`FRAMEWORKS`; any other is taken for OpenMMLab.
-        facts (LabelFacts): What is known of the labels.
-        roots (sequence of str): Of the data set: nnU-Net's raw folder.
+        framework (str): One of :data:`FRAMEWORKS`; any other means OpenMMLab.
+        facts (LabelFacts): Facts about the labels.
+        roots (sequence of str): Data roots: nnU-Net's raw folder.
     """
     if framework == NNUNET:
         advice = ' '.join(advise_nnunet(roots[0] if roots else '$nnUNet_raw/DATASET'))
@@ -336,7 +336,7 @@ def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
 
 
 def advise_nnunet(raw_folder: str) -> Sequence[str]:
-    """Return what to do about any wrong label in nnU-Net, a sentence in two lines."""
+    """Return the advice for wrong labels in nnU-Net, one sentence on two lines."""
     return (
         Message('Which files and slices: `mmguard scan {raw_folder}`;', raw_folder=raw_folder),
         'then correct the label files (or dataset.json) and preprocess again.',

@@ -1,4 +1,4 @@
-"""Facts about an installation: packages, versions, the driver; and how they change."""
+"""Facts about an installation: packages, versions, the driver; and their changes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class EnvironmentFacts:
         missing (list[str]): Modules of ``DISTRIBUTIONS`` that cannot be found.
         errors (dict[str, str]): Module -> why it cannot be imported.
         torch_cuda (str, optional): The CUDA that torch was built for; ``None``: a CPU build.
-        cuda_available (bool, optional): True if torch can use a GPU; ``None``: not known.
+        cuda_available (bool, optional): True if torch can use a GPU; ``None``: unknown.
         driver (str, optional): Version of the NVIDIA driver.
         driver_cuda (str, optional): The newest CUDA that the driver runs.
         gpus (list[str]): Their names.
@@ -79,7 +79,7 @@ class EnvironmentFacts:
         return bool(found) and is_within(found, low, high)
 
     def apply_changes(self, changes: EnvironmentChanges) -> EnvironmentFacts:
-        """Return the facts after changes: a new package imports, and mmcv has its ops, which mmcv-lite lacks."""
+        """Return the facts after changes: a new package can be imported, and mmcv has ops, unlike mmcv-lite."""
         versions, errors = dict(self.versions), dict(self.errors)
         missing, ops, accepts = list(self.missing), self.ops, dict(self.accepts)
         for name, value in changes:
@@ -91,7 +91,7 @@ class EnvironmentFacts:
                 there = any(one in versions for one in DISTRIBUTIONS[module])
                 missing = [one for one in missing if one != module] + ([] if there else [module])
                 errors = {one: why for one, why in errors.items() if one.partition('.')[0] != module}
-                accepts.pop(module, None)  # what another version accepts is not known
+                accepts.pop(module, None)  # the limits of another version are unknown
                 if module == 'mmcv':
                     ops = 'mmcv-lite' not in versions if there else None
             if name == 'numpy':
@@ -100,7 +100,7 @@ class EnvironmentFacts:
 
 
 def line_of(module: str) -> str:
-    """Return the name of a module in the table: ``'cv2 (opencv-python)'``."""
+    """Return a module's name as in the table: ``'cv2 (opencv-python)'``."""
     usual = DISTRIBUTIONS[module][0]
     return module if module in DISTRIBUTIONS[module] else f'{module} ({usual})'
 
@@ -111,7 +111,7 @@ def modules_of(distribution: str) -> Sequence[str]:
 
 
 def is_within(version: str, low: str, high: str = '') -> bool:
-    """Return True if a version is at least ``low``, and below ``high``; empty: no limit."""
+    """Return True if a version is at least ``low`` and below ``high``; empty: no limit."""
     key = version_key(version)
     return (not low or key >= version_key(low)) and (not high or key < version_key(high))
 

@@ -1,4 +1,4 @@
-"""Facts that rules are given: by a hook in training, by a scan of files, or by a config."""
+"""Facts for the rules, collected by a hook in training, a scan of files, or from a config."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from mmguard.labels.tally import Tally
 from mmguard.language import Message, join
 from mmguard.text import join_with_or
 
-#: Values that evidence lists.
+#: Maximum number of values listed as evidence.
 _FEW = 6
 
 
 @dataclass
 class MapFacts:
-    """Statistics of files of label maps. Lists name files, relative to the scanned root, a few of each kind.
+    """Statistics of label map files. File names are relative to the scanned root; lists hold a few of each kind.
 
     Args:
         raw (dict[int, int]): Value as stored -> pixels.
-        files_with (dict[int, int]): Value as stored -> files that hold it.
-        forms (dict[str, int]): Form of the files -> how many: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``,
+        files_with (dict[int, int]): Value as stored -> files that contain it.
+        forms (dict[str, int]): Form -> number of files: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``,
             ``'float'``, ``'bool'``, ``'rgb'``, ``'rgba'``, ``'gray_alpha'``, ``'gray4'``, ``'gray2'``, ``'other'``.
         lossy (int): Files that were compressed with loss (JPEG).
-        loaded_otherwise (dict[str, int]): How the framework's loader changes what is stored -> files: ``'wrapped'``
+        loaded_otherwise (dict[str, int]): Change of the stored values by the framework's loader -> files: ``'wrapped'``
             (16 bits modulo 256), ``'colours'`` (palette or RGB read as colours), ``'scaled'`` (fewer than 8 bits
             stretched over 0 to 255), ``'truncated'`` (fractions cut off).
         at_edges (float, optional): Share of the invalid pixels at the border of two other values: with a lower and a
@@ -34,20 +34,20 @@ class MapFacts:
         all_void (list[str]): Files without a single pixel to train on.
         size_mismatches (list[tuple]): Label file, its (height, width), that of its image.
         missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
-        unreadable (dict[str, list[str]]): What is wrong -> files.
-        examples (dict[int, list[str]]): Value as stored -> first files that hold it.
+        unreadable (dict[str, list[str]]): Fault -> files.
+        examples (dict[int, list[str]]): Value as stored -> first files that contain it.
         form_examples (dict[str, list[str]]): Form -> first files of it.
         fractions (dict[float, int]): Of float files: values that are not integers -> pixels; the first few.
         void_files (int): Number of files in ``all_void``, which may be cut.
         image_forms (dict[str, int]): As ``forms``, of the images.
         image_lossy (int): As ``lossy``, of the images.
-        files_with_class (dict[int, int]): Label as trained -> files that hold it.
+        files_with_class (dict[int, int]): Label as trained -> files that contain it.
         colours (dict[tuple, int]): (r, g, b) -> pixels, of colour files with few colours.
         black_palettes (int): Palette files whose palette shows all of their values as black.
         gray_in_colour (int): Colour files whose channels are equal; their ``raw`` values are those of one channel.
         counts (dict[str, int]): Full length of each list above, which may be cut: ``'all_void'``, ...,
             ``'unreadable <what is wrong>'``.
-        sources (list[str]): The folders (or the one file) that were read.
+        sources (list[str]): The folders (or the single file) that were read.
         suffix (str): End of the names of the files that were read; empty: all.
         declared (dict[tuple, str]): (r, g, b) -> class, from a ``labelmap.txt`` next to the files.
     """
@@ -100,8 +100,8 @@ class AnnotationFacts:
         missing_files (list[str]): Listed images that are not on disk.
         box_examples (dict[str, list[str]]): Reason (``LabelFacts.reasons``, and ``'negative'``, ``'over_edge'`` as
             counted below) -> ``'file: x, y, w, h'``; ``'file: x1, y1, x2, y2'`` where the format stores corners.
-        unreadable (dict[str, list[str]]): What is wrong -> files.
-        labelled_by (str): Where the labels of ``LabelFacts.values`` and ``histogram`` come from: ``'file order'`` (as
+        unreadable (dict[str, list[str]]): Fault -> files.
+        labelled_by (str): Source of the labels in ``LabelFacts.values`` and ``histogram``: ``'file order'`` (as
             mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
             (VOC, OpenImages), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
             among COCO's own ids; -1: none), ``'unknown'`` (not known for
@@ -118,7 +118,7 @@ class AnnotationFacts:
         missing (int): Listed images that are not on disk; ``missing_files`` names the first.
         min_size (int): Images with a shorter side below it are left out by the data set's filter.
         small_examples (list[str]): ``'file: width x height'`` of the first ``small_images``.
-        negative_boxes (int): Boxes with a corner below 0 (VOC: after its minus-one), whatever else is wrong.
+        negative_boxes (int): Boxes with a corner below 0 (VOC: after its minus-one), whatever their other faults.
         below_minus_one (int): Those of them with a corner below -1, which no minus-one makes.
         over_edge (int): Boxes that begin inside the image and end more than a pixel outside.
         left_out (dict[str, int]): Why mmdet leaves annotations out silently -> how many: ``'category not in the
@@ -142,14 +142,14 @@ class AnnotationFacts:
         inside_unit (int): Boxes whose numbers are all in [0, 1], as if divided by the size of the image.
         sizes_compared (int): Images whose size was compared with that in the annotations.
         size_mismatches (list[tuple]): Image, its (height, width) on disk, that in the annotations.
-        masks_read (bool, optional): True if masks were checked; ``None`` where nothing has to ask for it.
-        names_from (str): What names the categories: ``'categories'`` (a list in the file), ``'objects'`` (VOC), or
-            ``''``, where the list of classes is given.
+        masks_read (bool, optional): True if masks were checked; ``None`` if the format has none.
+        names_from (str): Source of the category names: ``'categories'`` (a list in the file), ``'objects'`` (VOC), or
+            ``''`` if the list of classes is given.
         counts_from_one (bool): True if corners are pixels counted from 1 (VOC).
         mask_faults (dict[str, int]): Fault of masks that were read -> annotations that a loader does not leave out, one
             fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
-        yolo (YoloFacts, optional): What only YOLO label files have.
+        yolo (YoloFacts, optional): Facts specific to YOLO label files.
     """
 
     format: str = 'coco'
@@ -236,12 +236,12 @@ class ConfigFacts:
 
 @dataclass
 class LoaderFacts:
-    """A few files as the config's own loader returns them, compared with the scan.
+    """A few files as loaded by the config's own loader, compared with the scan.
 
     Args:
         files (int): Number of files.
         differing (dict[str, tuple]): File -> label -> count as the loader returns them, and as the scan counts them.
-        failed (dict[str, str]): File that the scan can read -> what the loader raised.
+        failed (dict[str, str]): File that the scan can read -> exception of the loader.
         unknown (str): Why the loader was not run; empty if it was.
     """
 
@@ -282,24 +282,24 @@ class LabelFacts:
     Args:
         values (dict[int, int]): Invalid value -> count.
         num_classes (int): Number of classes.
-        ignore_index (int, optional): The label that is not trained on.
+        ignore_index (int, optional): The label to ignore.
         total (int): Elements seen.
         files (int): Files seen.
         offending_files (int): Files with an invalid value.
         kind (str): Kind of the elements, ``'pixels'``, ``'instances'`` or ``'voxels'``.
         reasons (dict[str, int]): Of instances, why they are invalid -> count.
-        class_names (list[str]): The classes of the data set, where it names them.
+        class_names (list[str]): Class names of the data set, if known.
         histogram (dict[int, int]): Every value that training sees, valid or not -> count; empty if only invalid ones
             are known (in training).
         maps (MapFacts, optional): Of label maps, from a scan.
         annotations (AnnotationFacts, optional): Of annotation files, from a scan.
         volumes (VolumeFacts, optional): Of volumes, from a scan.
         config (ConfigFacts, optional): Of the config, if there is one.
-        split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty if it is not known.
+        split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty if unknown.
         stored (dict[int, list[int]]): Invalid value -> other values in the files that become it, the lowest few:
             after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
         of_images (bool): True if instances are whole images, as for a classifier.
-        loader (LoaderFacts, optional): What the config's loader makes of a few files.
+        loader (LoaderFacts, optional): A few files as the config's loader returns them.
         offending (dict[str, int]): File with invalid labels -> their number; at most ``MOST_FILES``.
         boxed (list[BoxedImage]): The images with the most faulty boxes, to draw them.
     """
@@ -326,7 +326,7 @@ class LabelFacts:
     boxed: List[BoxedImage] = field(default_factory=list, compare=False)
 
     def name_of(self, label: int) -> str:
-        """Return the name of a label; empty if it has none."""
+        """Return the name of a label; empty if unknown."""
         if self.annotations is not None and self.annotations.labelled_by == 'category id':
             return self.annotations.categories.get(label, '')
         return str(self.class_names[label]) if 0 <= label < len(self.class_names) else ''

@@ -1,4 +1,4 @@
-"""Edits of label files: commands of `mmguard fix`, tried on copies; and formats of boxes, judged by the whole set."""
+"""Edits of label files by `mmguard fix`, tried on copies, including conversions of box formats."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mmguard.language import Message, join
 def rewrite(
     rule: Rule, facts: Facts, title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
-    """Yield `mmguard fix` of the annotation files in which a rule finds something, in all splits.
+    """Yield an edit that runs `mmguard fix` on the annotation files in which a rule finds something, in all splits.
 
     Args:
-        title (str): What it does: 'Leave these boxes out.'
-        options: Of the command, as ``FixOptions`` has them.
+        title (str): Title of the edit: 'Leave these boxes out.'
+        options: Options of the command, named as in ``FixOptions``.
     """
     if facts.options.get('suffix'):
         options['suffix'] = facts.options['suffix']
@@ -28,7 +28,7 @@ def rewrite(
 
 
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
-    """Yield an edit that leaves out the rows of a class that does not exist, if a data.yaml does not contradict."""
+    """Yield an edit that leaves out the rows of a nonexistent class, unless a data.yaml contradicts."""
     labels = facts.labels
     found = None if labels is None else annotations_of(labels).yolo
     if labels is not None and found is not None and not found.counts.get(DECLARED):
@@ -37,7 +37,7 @@ def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
 
 
 def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
-    """Yield an edit that subtracts one from every class id, of YOLO label files."""
+    """Yield an edit that subtracts one from every class id of YOLO label files."""
     labels = facts.labels
     if labels is not None and annotations_of(labels).yolo is not None:
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
@@ -48,7 +48,7 @@ def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
 def rewrite_files(
     facts: Facts, files: Sequence[str], title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
-    """Yield `mmguard fix` of some annotation files."""
+    """Yield an edit that runs `mmguard fix` on some annotation files."""
     if not files:
         return
     written = tuple((name, frozen(value)) for name, value in options.items())
@@ -79,7 +79,7 @@ def command(path: str, out: str, options: Mapping[str, Any]) -> str:
     words = ['mmguard', 'fix', path, '--out', out]
     for name, value in options.items():
         flag, text = f'--{name.replace("_", "-")}', _as_word(value)
-        # A value that begins like an option must be in one word with its own.
+        # A value that begins with a dash must be joined with its option.
         words += [flag] if value is True else [f'{flag}={text}'] if text.startswith('-') else [flag, text]
     return ' '.join(map(shlex.quote, words))
 
@@ -92,15 +92,15 @@ def _as_word(value: Any) -> str:
 
 
 def frozen(value: Any) -> Any:
-    """Return a value of an option as an immutable edit holds it."""
+    """Return an option's value in the immutable form that edits hold."""
     if isinstance(value, Mapping):
         return tuple(value.items())
     return tuple(value) if isinstance(value, list) else value
 
 
-#: Share of the boxes that lie inside their images, where they are read as they were written.
+#: Share of the boxes that are inside their images if read in the right format.
 NEARLY_ALL = 0.98
-#: Share of the boxes from which on it is a convention, not a few slips; of so many boxes at least.
+#: Minimum share of boxes for a convention rather than slips, and minimum number of boxes.
 MANY, ENOUGH = 0.2, 10
 
 #: Formats of boxes as x, y, width, height.
@@ -116,8 +116,8 @@ _OTHER_FORMATS = {
 
 
 def fitting(found: AnnotationFacts) -> List[str]:
-    """List the ways to read the boxes by which nearly all are inside their images, and more than now."""
-    # On square images both orders fit, and x comes first nearly everywhere.
+    """List the box formats in which nearly all boxes, and more than now, are inside their images."""
+    # On square images both orders fit, and nearly everyone writes x first.
     square = found.inside_as.get('rows', 0) <= found.inside_as.get('corners', 0)
     return [
         name
@@ -134,17 +134,17 @@ def are_many(boxes: int, found: AnnotationFacts) -> bool:
 
 
 def describe_format(found: AnnotationFacts) -> str:
-    """Return which format the boxes seem to have, where no edit converts it; else nothing."""
+    """Return the format that the boxes seem to have if no edit converts it; else nothing."""
     ways = [*fitting(found), *(['turned'] if found.turned_boxes else [])]
     return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))
 
 
 def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:
-    """Yield edits of boxes: another format where all of them fit it; else edits of single boxes.
+    """Yield edits of boxes: another format if all of them fit it, else edits of single boxes.
 
     Args:
-        boxes (int): How many are wrong.
-        title (str): What `mmguard fix` does with single ones.
+        boxes (int): Number of wrong boxes.
+        title (str): Title of the edit of single boxes.
     """
     found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
     ways = fitting(found)

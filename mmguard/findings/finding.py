@@ -1,4 +1,4 @@
-"""Findings: one mistake each, with its evidence and what to write instead."""
+"""Findings: one mistake each, with its evidence and corrections."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mmguard.language import Message, as_message, join
 #: ``'error'``: training dies, or learns the wrong thing. ``'warning'``: probably not what you want. ``'info'``: a
 #: weak spot that only invalid labels bring out, or the verdict that all is well. The worst first.
 SEVERITIES = ERROR, WARNING, INFO = ('error', 'warning', 'info')
-#: How sure it is that a finding is what goes wrong in training. ``'proven'``: config or labels show it. ``'likely'``:
-#: they speak for it more than for anything else. ``'possible'``: they do not exclude it. The surest first.
+#: Certainty that a finding affects training. ``'proven'``: config or labels show it. ``'likely'``:
+#: they support it more than anything else. ``'possible'``: they do not exclude it. The most certain first.
 CERTAINTIES = PROVEN, LIKELY, POSSIBLE = ('proven', 'likely', 'possible')
 
 
@@ -24,16 +24,16 @@ class Finding:
         code (str): Stable code of the rule, ``MG101``.
         title (str): Description of the mistake, one line.
         evidence (str): Values and counts, or a place of the config and its value.
-        advice (str): What to do if no edit is offered, or if all questions of the edits have the answer "no".
+        advice (str): Advice if no edit is offered, or if all questions of the edits are answered "no".
         certainty (str): One of ``CERTAINTIES``.
         severity (str): One of ``SEVERITIES``.
-        files (tuple[str]): The first files that show it.
+        files (tuple[str]): First files that show it.
         values (dict[int, int]): The values that show it -> count.
         places (tuple[str]): Its paths in the config, ``model.decode_head.loss_decode[0].class_weight``.
         supersedes (tuple[str]): Codes of its consequences. After it they are not reported, unless it is only possible.
         value: The value at these places, or the default of the class.
-        candidates (tuple[Edit]): What may be written instead, as the rule sees it.
-        edits (tuple[Edit]): Those that were tried: with any of them the finding is gone and no other error comes.
+        candidates (tuple[Edit]): Corrections proposed by the rule.
+        edits (tuple[Edit]): Corrections that were tried: each removes the finding and causes no new error.
     """
 
     code: str
@@ -55,7 +55,7 @@ class Finding:
 
     @property
     def next_step(self) -> str:
-        """First edit in one line, or the advice if no edit is offered."""
+        """First edit on one line, or the advice if no edit is offered."""
         if not self.edits:
             return self.advice
         edit = self.edits[0]

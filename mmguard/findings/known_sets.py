@@ -1,4 +1,4 @@
-"""Numbering and palettes of label maps in well-known data sets."""
+"""Numberings and palettes of label maps in well-known data sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CITYSCAPES_TRAIN_IDS: Dict[int, int] = {
     **{value: label for label, value in enumerate(_CITYSCAPES)},
 }
 
-#: COCO-Stuff: id - 1, as its maps hold it -> class. Missing ids have no name.
+#: COCO-Stuff: id - 1, as stored in its maps -> class. Missing ids have no name.
 _NO_CLASS = {11, 25, 28, 29, 44, 65, 67, 68, 70, 82, 90}
 COCO_STUFF_CLASSES: Dict[int, int] = {
     value: label for label, value in enumerate(value for value in range(182) if value not in _NO_CLASS)
@@ -29,7 +29,7 @@ VOID_BEHIND = (11, 19, 65, 123)
 
 #: Length of the numbering of well-known label maps.
 NUMBERED = {66: 'Mapillary Vistas 1.2', 124: 'Mapillary Vistas 2.0', 847: 'ADE20K full'}
-#: Share of them that a scan of many files finds.
+#: Share of the numbering that a scan of many files finds.
 MOST_OF_THEM = 0.9
 
 #: First classes of data sets whose files keep 0 for "no class": ADE20K, LoveDA, Potsdam, Vaihingen.
@@ -41,7 +41,7 @@ _FROM_ONE = (
 
 
 def set_of_numbers(ids: Collection[int]) -> Tuple[str, int]:
-    """Find a well-known data set that numbers its classes like these ids, from 0 or shifted to 1, and their number.
+    """Find a well-known data set whose class numbers match these ids, from 0 or shifted to 1, and their number.
 
     Example:
         >>> set_of_numbers(range(1, 67)), set_of_numbers(range(19))
@@ -57,7 +57,7 @@ def set_of_numbers(ids: Collection[int]) -> Tuple[str, int]:
 
 
 def keeps_zero_free(names: Sequence[str]) -> bool:
-    """Return True if a class list is that of a data set whose files hold 0 for "no class", and 1..N.
+    """Return True if a class list belongs to a data set whose files use 0 for "no class" and 1..N for classes.
 
     Example:
         >>> keeps_zero_free(['wall', 'building', 'sky', 'floor']), keeps_zero_free(['cat', 'dog'])
@@ -74,8 +74,8 @@ _PAIRS = (
 )  # fmt: skip
 
 
-def _side_pattern(side: str, part: str) -> str:
-    """Return the pattern of a name that says which half, at its start or end."""
+def _build_side_pattern(side: str, part: str) -> str:
+    """Return the pattern for a name that states the side at its start or end."""
     return rf'\b{side[0]}(?:{side[1:]}|h)?\b.*(?:{part})|(?:{part}).*\b{side[0]}(?:{side[1:]}|h)?\b'
 
 
@@ -98,21 +98,23 @@ VOLUME_SETS: Dict[str, Dict[int, str]] = {
     },
     'CHAOS': {63: r'liver', 126: r'right.*kidney|kidney.*right', 189: r'left.*kidney|kidney.*left', 252: r'spleen'},
     'FreeSurfer': {
-        value: _side_pattern(side, part) for part, *values in _PAIRS for side, value in zip(('left', 'right'), values)
+        value: _build_side_pattern(side, part)
+        for part, *values in _PAIRS
+        for side, value in zip(('left', 'right'), values)
     },
     'iSeg': {10: r'\bcsf\b|cerebrospinal|fluid', 150: r'\bgm\b|gr[ae]y', 250: r'\bwm\b|white'},
 }
 
 
 def match_named_values(values: Collection[int], names: Mapping[int, str]) -> Tuple[str, Dict[int, int]]:
-    """Find a well-known data set with these values, and value -> the declared number of the same name.
+    """Find a well-known data set with these values, and map each value to the declared number of the same name.
 
     Args:
         values (collection of int): Values in the files, without 0.
         names (dict[int, str]): Declared number -> name; 0 and ignored ones left out.
 
     Returns:
-        tuple: Empty if the set is not known, or a value does not have exactly one of the names.
+        tuple: Empty if the set is unknown, or a value does not have exactly one of the names.
 
     Example:
         >>> match_named_values([1, 2, 4], {1: 'edema', 2: 'non-enhancing tumor', 3: 'enhancing tumor'})
@@ -132,7 +134,7 @@ Colour = Tuple[int, int, int]
 
 
 def voc_colour(label: int) -> Colour:
-    """Return the colour of a label in PASCAL VOC's palette, which labelme and most tools copy.
+    """Return the colour of a label in PASCAL VOC's palette, which labelme and most tools use.
 
     Example:
         >>> [voc_colour(label) for label in (0, 1, 2, 3)]
@@ -162,9 +164,9 @@ _CITYSCAPES_VOID: Tuple[Colour, ...] = (
 
 
 def grays(palette: Iterable[Tuple[Colour, int]]) -> Dict[int, int]:
-    """Return gray -> label, rounded as OpenCV and Pillow do, or truncated as older versions did.
+    """Return gray -> label, with grays rounded as by OpenCV and Pillow, or truncated as by older versions.
 
-    Where two labels share a gray (1 and 16 of VOC: 38), the first is meant more often.
+    If two labels share a gray (1 and 16 of VOC: 38), the first is the more common one.
     """
     found: Dict[int, int] = {}
     exact = [(0.299 * r + 0.587 * g + 0.114 * b, label) for (r, g, b), label in palette]

@@ -1,4 +1,4 @@
-"""Edits of label maps: tables that all splits share, and files to rewrite."""
+"""Edits of label maps: label_map in all splits, and conversion of files."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from mmguard.findings.usual_edits import both, map_labels, reduce_zero_label, se
 from mmguard.findings.views import VOID, count_stored, has_num_classes
 from mmguard.language import Message, as_message, join
 
-#: So many entries of a table are written into a command; more go into a file.
+#: Maximum number of table entries in a command; longer tables go into a file.
 _IN_COMMANDS = {'label_map': 64, 'colours': 24}
 
 
 def splits_of(facts: Facts) -> List[LabelFacts]:
-    """Return the labels of all splits that were read, this one first."""
+    """Return the labels of all splits that were read, the current one first."""
     return [split.labels for split in (facts, *facts.others) if split.labels is not None]
 
 
 def list_stored_values(facts: Facts) -> Set[int]:
-    """Return the values that the files of all splits hold."""
+    """Return the values stored in the files of all splits."""
     return {value for labels in splits_of(facts) for value in count_stored(labels)}
 
 
@@ -40,13 +40,13 @@ def renumber(
     question: str = '',
     unlabelled: Sequence[int] = (),
 ) -> Iterator[Edit]:
-    """Yield an edit with a label map in all splits that were read, then one in this split only.
+    """Yield an edit with a label map in all splits that were read, then one in the current split only.
 
     Args:
         table (dict[int, int]): Value -> label.
         unlabelled (list[int]): Present labels that mean no class, if the answer is yes.
     """
-    if facts.config is not None and facts.config.is_old:  # mmcv 1.x knows no guard
+    if facts.config is not None and facts.config.is_old:  # mmcv 1.x has no guards
         yield from convert_files(facts, 'Rewrite the files.', applicability, question, label_map=dict(table))
         return
     outside = facts
@@ -55,8 +55,8 @@ def renumber(
     for splits in _ways(facts):
         edit = map_labels(outside, table, applicability, question, splits, unlabelled)
         label_map = _map_of_files(outside, dict(dict(edit.options)['label_map']))
-        edit = replace(edit, notes=_elsewhere(outside, label_map))
-        yield edit if outside is facts else _ignoring(facts, edit)
+        edit = replace(edit, notes=_advise_without_openmmlab(outside, label_map))
+        yield edit if outside is facts else _also_ignore_void(facts, edit)
 
 
 def shift_down(
@@ -67,19 +67,19 @@ def shift_down(
         edit = reduce_zero_label(facts, True, applicability, question, splits, unlabelled)
         if facts.config is None:
             table = {value: value - 1 for value in list_stored_values(facts) if 0 < value < 255}
-            edit = replace(edit, notes=_elsewhere(_ignoring_void(facts), {0: VOID, **table}))
-        yield edit if _find_ignored_class(facts) is None else _ignoring(facts, edit)
+            edit = replace(edit, notes=_advise_without_openmmlab(_ignoring_void(facts), {0: VOID, **table}))
+        yield edit if _find_ignored_class(facts) is None else _also_ignore_void(facts, edit)
 
 
-def _ignoring(facts: Facts, edit: Edit) -> Edit:
-    """Return an edit together with 255 as the ignored label."""
+def _also_ignore_void(facts: Facts, edit: Edit) -> Edit:
+    """Return an edit that also sets 255 as the ignored label."""
     return both(
         edit, set_ignore_index(facts, VOID), join(' ', (as_message(edit.title), Message('Ignore {void}.', void=VOID)))
     )
 
 
 def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
-    """Return the label map of the files on disk: the given one applies after the shift in the options of the scan."""
+    """Return the label map in terms of stored values; the scan options apply a given map after the shift."""
     if not facts.options.get('reduce_zero_label'):
         return dict(label_map)
     shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in list_stored_values(facts)}
@@ -87,7 +87,7 @@ def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
 
 
 def _find_ignored_class(facts: Facts) -> Optional[int]:
-    """Return the ignored label if it is one of the classes: renumbered, another class would lose its labels."""
+    """Return the ignored label if it is one of the classes: renumbering would discard another class."""
     ignored = None if facts.labels is None else facts.labels.ignore_index
     return ignored if ignored is not None and facts.labels and 0 <= ignored < facts.labels.num_classes else None
 
@@ -97,7 +97,7 @@ def _ignoring_void(facts: Facts) -> Facts:
 
 
 def _ways(facts: Facts) -> List[Tuple[str, ...]]:
-    """Return the splits to write in: those that were read, then only this one."""
+    """Return the splits to change: all that were read, then only the current one."""
     named = [tuple(labels.split.split(', ')) for labels in splits_of(facts)]
     if facts.config is None or ('',) in named:
         return [()]
@@ -105,14 +105,14 @@ def _ways(facts: Facts) -> List[Tuple[str, ...]]:
     return [read] if len(named) == 1 else [read, named[0]]
 
 
-def _elsewhere(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
-    """Return what to do without OpenMMLab; nothing if there is a config of it."""
+def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
+    """Return the advice without OpenMMLab; nothing if there is an OpenMMLab config."""
     folders = _folders(facts)
     if facts.config is not None or facts.labels is None or not folders:
         return ()
     if len(table) > _IN_COMMANDS['label_map']:
         if facts.options.get('reduce_zero_label'):
-            return ()  # the map that is shown applies after the shift
+            return ()  # the displayed map applies after the shift
         size = max(VOID, *table) + 1
         return (
             Message(
@@ -121,7 +121,7 @@ def _elsewhere(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
                 size=size,
             ),
         )
-    options = {'label_map': table, **_suffix(facts.labels)}
+    options = {'label_map': table, **_build_suffix_option(facts.labels)}
     typed = _command(folders[0], facts.labels, facts.labels.num_classes, options)
     return (Message('Without OpenMMLab, rewrite the files: `{typed}`.', typed=typed),)
 
@@ -129,7 +129,7 @@ def _elsewhere(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
 def more_classes(
     facts: Facts, number: int, question: str, applicability: str = ASKS, first: Sequence[str] = ()
 ) -> Edit:
-    """Return an edit of ``num_classes`` in every head, and of as many names: ``first``, the known, others to choose."""
+    """Return an edit of ``num_classes`` in every head and of the names: ``first``, the known ones, placeholders."""
     edit = set_num_classes(facts, number, applicability, question)
     names = [] if facts.labels is None else facts.labels.class_names
     if facts.config is None or not names or len(names) >= number:
@@ -144,17 +144,17 @@ def more_classes(
 def convert_files(
     facts: Facts, title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
-    """Yield an edit that rewrites the files of all splits with `mmguard fix`; nothing if it is not known which.
+    """Yield an edit that rewrites the files of all splits with `mmguard fix`; nothing if the files are unknown.
 
     Args:
-        title (str): What is done to them.
-        options: Of `mmguard fix`: ``label_map``, ``colours``, ``threshold``.
+        title (str): Title of the edit.
+        options: Options of `mmguard fix`: ``label_map``, ``colours``, ``threshold``.
     """
     labels, folders = facts.labels, _folders(facts)
     if labels is None or not folders:
         return
     classes = labels.num_classes if has_num_classes(labels) else 1 + max(_labels(labels, options), default=1)
-    options.update(_suffix(labels))
+    options.update(_build_suffix_option(labels))
     pairs = {name: frozen(value) for name, value in options.items()}
     written = tuple(sorted({'num_classes': classes, 'ignore_index': _void(labels), **pairs}.items()))
     commands = tuple(_command(folder, labels, classes, options) for folder in folders)
@@ -169,12 +169,12 @@ def convert_files(
             Message('{name}.json is the whole table: `mmguard scan --json` has it in this edit.', name=long[0])
         )
     changes = tuple((folder, written) for folder in folders)
-    endings = _endings(facts.config, folders)
+    endings = _find_suffix_changes(facts.config, folders)
     yield Edit(title, applicability, question, endings, files=changes, commands=commands, notes=tuple(notes))
 
 
-def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
-    """Return ``seg_map_suffix`` of the data sets that read these folders: rewritten files are PNG."""
+def _find_suffix_changes(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
+    """Return ``seg_map_suffix`` of the data sets that read these folders: rewritten files are PNGs."""
     if config is None:
         return ()
     found = []
@@ -192,13 +192,13 @@ def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
     return tuple(found)
 
 
-def _suffix(labels: LabelFacts) -> Dict[str, str]:
-    """Return the option that chooses these files."""
+def _build_suffix_option(labels: LabelFacts) -> Dict[str, str]:
+    """Return the option that selects these files."""
     return {'suffix': labels.maps.suffix} if labels.maps is not None and labels.maps.suffix else {}
 
 
 def _void(labels: LabelFacts) -> int:
-    """Return the ignored value in a file of 8 bits."""
+    """Return the ignored value in an 8-bit file."""
     ignored = labels.ignore_index
     return VOID if ignored is None or not 0 <= ignored <= VOID else ignored
 
@@ -214,7 +214,7 @@ def _folders(facts: Facts) -> List[str]:
 
 
 def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str, Any]) -> str:
-    """Return the `mmguard fix` of a folder; a long table is in a file of its own."""
+    """Return the `mmguard fix` command of a folder; a long table goes into a file of its own."""
     said: Dict[str, Any] = {'num_classes': classes}
     if _void(labels) != VOID:
         said['ignore_index'] = _void(labels)
@@ -225,20 +225,20 @@ def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str
 
 
 def _here(folder: str) -> str:
-    """Return where a copy goes: next to the folder; of a folder at a URL into the working directory."""
+    """Return the destination of a copy: next to the folder, or for a URL in the working directory."""
     return folder.rpartition('/')[2] if '://' in folder else folder
 
 
-#: Of mmseg's data sets, where a config does not say.
+#: Default of mmseg's data sets.
 SUFFIX = '.png'
-#: So many names in a folder, and folders next to one, are looked at.
+#: Maximum number of names in a folder, and of neighbouring folders, to look at.
 _NAMES, _FOLDERS = 100_000, 50
-#: Files in which classes can be stored.
+#: Endings of files that can store classes.
 _EXACT = ('.png', '.bmp', '.tif', '.tiff', '.gif', '.pgm')
 
 
 class Place(NamedTuple):
-    """Folder and suffix of label files, as a data set of mmseg says it."""
+    """Folder and suffix of label files, as set in an mmseg data set."""
 
     seg_map_path: str
     seg_map_suffix: str
@@ -250,8 +250,8 @@ def set_places(
     """Set ``seg_map_path`` and ``seg_map_suffix`` in the data sets of all splits in which a rule finds something.
 
     Args:
-        files_of (callable): A few of the label files that a data set names.
-        elsewhere (bool): They are looked for in other folders, not in the one that is named.
+        files_of (callable): Returns a few of a data set's label files.
+        elsewhere (bool): True to search other folders instead of the configured one.
     """
     if facts.config is None:
         return
@@ -263,9 +263,9 @@ def set_places(
         if dataset.split in split.labels.split.split(', ')
     ]
     for first in found[0][1] if found else ():
-        chosen = [(dataset, _like(first, places)) for dataset, places in found]
+        chosen = [(dataset, _find_corresponding(first, places)) for dataset, places in found]
         changes: Changes = tuple(
-            change for dataset, place in chosen if place is not None for change in _changes(dataset, place)
+            change for dataset, place in chosen if place is not None for change in _list_changes(dataset, place)
         )
         if any(place is None for _, place in chosen):
             continue
@@ -276,14 +276,14 @@ def set_places(
         yield Edit('Set the folder and the suffix of the label maps.', ASKS, question, changes)
 
 
-def _like(first: Place, places: Sequence[Place]) -> Optional[Place]:
-    """Find the place of another split: masks/val for masks/train."""
+def _find_corresponding(first: Place, places: Sequence[Place]) -> Optional[Place]:
+    """Find the corresponding place of another split: masks/val for masks/train."""
     names = set(first.seg_map_path.split(os.sep))
     same = [place for place in places if place.seg_map_suffix == first.seg_map_suffix]
     return max(same, key=lambda place: len(names & set(place.seg_map_path.split(os.sep))), default=None)
 
 
-def _changes(dataset: Part, place: Place) -> Iterator[tuple]:
+def _list_changes(dataset: Part, place: Place) -> Iterator[tuple]:
     prefix = dataset.config['data_prefix']
     if place.seg_map_path != prefix.get('seg_map_path'):
         yield dataset.place('data_prefix.seg_map_path'), place.seg_map_path
@@ -304,11 +304,11 @@ def _places(dataset: Part, files: Sequence[str], elsewhere: bool) -> Iterator[Pl
     stems = [path[: len(path) - len(suffix)] for path in paths]
     named = {os.path.normpath(str(path)) for path in known.values()}
     for place in [one for one in _list_siblings(root, folder) if one not in named] if elsewhere else [folder]:
-        yield from (Place(place, ending) for ending in sorted(_endings_in(os.path.join(root, place), stems)))
+        yield from (Place(place, ending) for ending in sorted(_find_common_endings(os.path.join(root, place), stems)))
 
 
 def _list_siblings(root: str, folder: str) -> Iterator[str]:
-    """List folders whose path differs in one name: masks/train of images/train."""
+    """List folders whose path differs in one name: masks/train for images/train."""
     parts = folder.strip(os.sep).split(os.sep) if not os.path.isabs(folder) else []
     for number in range(len(parts)):
         above, below = parts[:number], parts[number + 1 :]
@@ -320,8 +320,8 @@ def _list_siblings(root: str, folder: str) -> Iterator[str]:
         yield from (os.path.join(*above, name, *below) for name in names)
 
 
-def _endings_in(folder: str, stems: Sequence[str]) -> Set[str]:
-    """Find what all stems can be followed by."""
+def _find_common_endings(folder: str, stems: Sequence[str]) -> Set[str]:
+    """Return the suffixes that all stems can have."""
     common: List[Set[str]] = []
     for below in dict.fromkeys(map(os.path.dirname, stems)):
         try:

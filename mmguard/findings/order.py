@@ -1,4 +1,4 @@
-"""Order of findings, and which of them merely follow from others."""
+"""Order of findings, and which findings merely follow from others."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Dict, Tuple
 
 from mmguard.findings.finding import CERTAINTIES, INFO, Finding
 
-#: Said only where nothing speaks against the labels, after everything else.
+#: Verdicts, reported after everything else and only if nothing speaks against the labels.
 VERDICTS = ('MG195', 'MG100')
 
-#: The codes of all rules: causes before what follows from them. Of two findings that are equally certain the one that
+#: The codes of all rules, causes before consequences. Of two equally certain findings, the one that
 #: comes first here is shown first.
 ORDER: Tuple[str, ...] = (
     # The files are not label maps of the kind that the loader expects: nothing that it reads is a label.
     'MG131',  # images where labels should be
     'MG123',  # fractions, truncated to 0
-    'MG122',  # other bits than 8
+    'MG122',  # bit depths other than 8
     'MG120',  # colours
-    'MG103',  # 0 and 255, drawn to be looked at
+    'MG103',  # 0 and 255, made for viewing
     'MG121',  # palette files whose colours are read
     'MG137',  # instance ids
-    # Labels are moved on their way: the values in the files are right.
+    # Labels are changed on loading: the values in the files are right.
     'MG124',  # reduce_zero_label takes a class away
-    'MG212',  # label_map leads out of the classes
-    'MG126',  # label_map names values from before the shift
-    # Class lists and annotations do not belong together: labels, heads and names follow.
+    'MG212',  # label_map maps outside the classes
+    'MG126',  # label_map names values before the shift
+    # Class lists and annotations do not match: labels, heads and names follow.
     'MG203',  # the list does not reach the data set
     'MG162',  # looked up by the ids of COCO
     'MG140',  # names that the annotations lack
@@ -34,18 +34,18 @@ ORDER: Tuple[str, ...] = (
     'MG160',  # the background has a name
     'MG172',  # corners for x, y, width, height
     'MG168',  # data.yaml
-    'MG176',  # records that readers take for others
-    # Numberings of well-known data sets before those that are only counted.
+    'MG176',  # records that readers misinterpret
+    # Numberings of well-known data sets before those that are only inferred from counts.
     'MG118',
     'MG101',
-    'MG136',  # compression or interpolation made values up; a gray level more says nothing
+    'MG136',  # compression or interpolation created values; another gray level means nothing
     'MG133',  # void that was shifted, before void that is not ignored
     'MG125',  # one gray level per class
     'MG115',  # from 1
     'MG108',  # the list is longer than the head
     'MG117',
     'MG119',
-    'MG127',  # few files: a slip before a class that was forgotten
+    'MG127',  # few files: a slip before a forgotten class
     'MG104',
     'MG106',  # gray levels that nothing above explains
     'MG116',  # gaps, where no known numbering explains them
@@ -56,11 +56,11 @@ ORDER: Tuple[str, ...] = (
     'MG141',
     'MG161',
     'MG150',
-    'MG130',  # of another size, the boxes are outside of the image
-    'MG164',  # pixels for fractions
+    'MG130',  # sizes differ, so boxes are outside of the image
+    'MG164',  # pixels instead of fractions
     'MG129',
     'MG174',
-    # The config contradicts itself, in the order in which a training comes to it.
+    # The config contradicts itself, in the order in which a training reads it.
     'MG231',
     'MG250',
     'MG254',
@@ -101,20 +101,20 @@ ORDER: Tuple[str, ...] = (
     'MG188',
     'MG187',
     'MG193',
-    # What can be said of labels where none of the above explains them.
+    # Fallbacks for labels that nothing above explains.
     'MG102',
     'MG105',
     'MG109',
     'MG128',
     'MG163',
     'MG165',
-    'MG227',  # after what is wrong for the generation that reads the config
+    'MG227',  # after faults for the generation that reads the config
     'MG135',
     'MG146',
     'MG152',
     'MG107',
     'MG169',
-    # On request: what only an invalid label would bring out.
+    # On request: weaknesses that only an invalid label would reveal.
     'MG220',
     # A run and its ranks: the rank that ended before those that waited for it.
     'MG301',
@@ -123,7 +123,7 @@ ORDER: Tuple[str, ...] = (
     'MG303',
     'MG305',
     'MG306',
-    # What is installed: one package twice or too few before packages that do not fit.
+    # The installation: duplicate or missing packages before incompatible ones.
     'MG502',
     'MG503',
     'MG505',
@@ -133,7 +133,7 @@ ORDER: Tuple[str, ...] = (
     *VERDICTS,
 )
 
-#: Code -> codes of what merely follows from it: they are not shown after it, for two advices for one fault contradict
+#: Code -> codes of its consequences, which are not shown after it: two corrections of one fault contradict
 #: each other. MG4xx are errors that a log shows. Where the facts decide, ``DataRule.find_superseded`` is shorter.
 SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG131': ('MG102', 'MG106', 'MG107', 'MG116', 'MG120', 'MG121', 'MG122', 'MG125', 'MG130', 'MG135', 'MG136'),
@@ -194,6 +194,6 @@ _PLACES = {code: place for place, code in enumerate(ORDER)}
 
 
 def sort_key(finding: Finding) -> Tuple[bool, bool, int, int]:
-    """Return the place of a finding: the surest first, causes before what follows, what is only said last."""
+    """Return the sort key of a finding: the most certain first, causes before consequences, verdicts last."""
     place = _PLACES.get(finding.code, len(ORDER))
     return finding.code in VERDICTS, finding.severity == INFO, CERTAINTIES.index(finding.certainty), place

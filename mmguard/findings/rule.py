@@ -1,4 +1,4 @@
-"""Base classes of rules: one kind of mistake each, its text, and how the facts show it."""
+"""Base classes of rules: each describes one kind of mistake and recognises it in the facts."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from mmguard.labels.instances import LABEL_REASON
 from mmguard.language import Message
 from mmguard.text import join_with_and
 
-#: Files that a finding names; the scan's report lists them all.
+#: Maximum number of files that a finding names; the scan's report lists them all.
 NAMED = 5
 
 #: Default certainty by severity.
 USUAL_CERTAINTIES = {ERROR: PROVEN, WARNING: POSSIBLE, INFO: POSSIBLE}
 
 
-#: The labels as they will be with another config, other options and changed files; ``None`` if that cannot be known.
+#: Returns the labels with another config, other options and changed files; ``None`` if unknown.
 Reread = Callable[[Optional[ReadConfig], Mapping[str, Any], FileChanges], Optional[LabelFacts]]
 
 
 class Facts(NamedTuple):
-    """All facts that a rule may look at.
+    """All facts available to rules.
 
     Attributes:
-        labels (LabelFacts, optional): Of a scan, a training or a batch.
+        labels (LabelFacts, optional): Facts about labels, from a scan, a training or a batch.
         config (ReadConfig, optional): The config.
-        options (dict): Options on the command line of a scan, in place of a config.
+        options (dict): Command-line options of a scan, in place of a config.
         reread (callable, optional): Reads the labels again after config or options have changed.
-        others (tuple[Facts]): The other splits of the same config: an edit must be right there, too.
+        others (tuple[Facts]): The other splits of the same config, in which an edit must also hold.
         environment (EnvironmentFacts, optional): The installation.
         run (RunFacts, optional): The training.
-        ranks (tuple[RankFacts]): How its ranks ended, the first one first.
+        ranks (tuple[RankFacts]): The ends of its ranks, the earliest first.
     """
 
     labels: Optional[LabelFacts] = None
@@ -73,40 +73,40 @@ class Example(NamedTuple):
 
 
 class Rule:
-    """Kind of mistake: a subclass in a file of its own, with one text.
+    """A kind of mistake; a subclass in a file of its own, with one text.
 
     ``title`` and ``advice`` are templates: ``{num_classes}`` is filled in with the words of a finding, so a brace is
-    written twice. They are whole sentences, which can be translated.
+    doubled. They are whole sentences, which can be translated.
 
-    A rule reports only what is certain enough. What matters only with invalid labels is ``on_request``: official
+    A rule reports only what is certain enough. One that matters only with invalid labels is ``on_request``: official
     configs must pass without a false alarm.
     """
 
     #: Stable code; it is never given to another rule.
     code: ClassVar[str]
-    #: Codes of rules that were joined with this one: `mmguard explain` still knows them.
+    #: Codes of rules merged into this one, which `mmguard explain` still accepts.
     aliases: ClassVar[Tuple[str, ...]] = ()
-    #: What it finds, one line.
+    #: Mistake that it finds, one line.
     summary: ClassVar[str]
     #: Title of a finding, with its numbers; empty: the summary.
     title: ClassVar[str] = ''
-    #: Why it matters: what happens if it is not corrected.
+    #: Consequences if the mistake is not corrected.
     why: ClassVar[str]
     example: ClassVar[Example]
-    #: What it misses, or may mistake for a fault.
+    #: Mistakes that it misses, and false alarms.
     limits: ClassVar[str] = ''
-    #: What to do if no edit is offered.
+    #: Advice if no edit is offered.
     advice: ClassVar[str]
-    #: The same for plain PyTorch; empty: not looked for there.
+    #: Advice for plain PyTorch; empty: the rule does not apply there.
     pytorch: ClassVar[str] = ''
     severity: ClassVar[str] = ERROR
-    #: The fields of ``Facts`` that it looks at; without any of them the rule is skipped.
+    #: Fields of ``Facts`` that it uses; the rule is skipped if all of them are empty.
     looks_at: ClassVar[Tuple[str, ...]] = ()
     #: Package that brings it, with its version; empty: mmguard.
     package: ClassVar[str] = ''
     #: True if it is looked for only with ``--all`` or ``--select``.
     on_request: ClassVar[bool] = False
-    #: True if it says that labels are wrong; the others do not exclude the verdict 'your labels are fine'.
+    #: True if it means that labels are wrong, which excludes the verdict 'your labels are fine'.
     blames_labels: ClassVar[bool] = True
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -114,7 +114,7 @@ class Rule:
         raise TypeError(f'{type(self).__name__} does not look at the facts')
 
     def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
-        """Return edits, the likeliest first. Each is tried before it is offered."""
+        """Return edits, the most likely first. Each is tried before it is offered."""
         return finding.candidates
 
     def report(
@@ -130,11 +130,11 @@ class Rule:
 
         Args:
             evidence (str): Its evidence.
-            words (dict, optional): Words for the templates of title and advice.
-            title (str): Another template of this rule than its ``title``.
-            severity (str, optional): Another severity than that of the rule.
+            words (dict, optional): Values for the placeholders of title and advice.
+            title (str): Template that replaces ``title``.
+            severity (str, optional): Severity that replaces the rule's.
             edits (list[Edit]): Edits to try.
-            more: More fields of ``Finding``: ``files``, ``places``, ``value``.
+            more: Other fields of ``Finding``: ``files``, ``places``, ``value``.
         """
         words, severity = words or {}, severity or self.severity
         more = {'certainty': USUAL_CERTAINTIES[severity], 'supersedes': SUPERSEDES.get(self.code, ()), **more}
@@ -150,7 +150,7 @@ class Rule:
 
 
 class ConfigRule(Rule):
-    """Mistake that a config shows. Facts about the labels only make it more or less certain."""
+    """A mistake in a config. Facts about the labels only change its certainty."""
 
     blames_labels = False
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
@@ -160,7 +160,7 @@ class ConfigRule(Rule):
         raise TypeError(f'{type(self).__name__} does not look at the config')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
-        # What is wrong with val is mostly wrong with test, too: one finding, both places.
+        # Mistakes in val mostly occur in test, too: one finding with both places.
         merged: Dict[Tuple[Any, ...], Finding] = {}
         for found in self.look(facts.config) if facts.config is not None else ():
             ways = tuple((edit.title, edit.question) for edit in found.candidates)
@@ -169,14 +169,14 @@ class ConfigRule(Rule):
             if key in merged:
                 places = (*merged[key].places, *places)
                 both = zip(merged[key].candidates, candidates)
-                candidates = tuple(_unite(one, other) for one, other in both)
+                candidates = tuple(_merge_places(one, other) for one, other in both)
             evidence = Message('{places} = {value}', places=join_with_and(places), value=format_value(found.value))
             certainty = found.certainty if facts.labels is None else self.certainty_given(found, facts.labels)
             merged[key] = replace(found, places=places, candidates=candidates, evidence=evidence, certainty=certainty)
         yield from merged.values()
 
     def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
-        """Return how certain it is, given the labels, that a finding is what ended the training."""
+        """Return the certainty, given the labels, that a finding ended the training."""
         return found.certainty
 
     def report_at(
@@ -193,7 +193,7 @@ class ConfigRule(Rule):
         return self.report(evidence, words, title, severity, edits, places=(path,), value=value)
 
 
-def _unite(one: Edit, other: Edit) -> Edit:
+def _merge_places(one: Edit, other: Edit) -> Edit:
     """Return the same edit at the places of both."""
     return replace(
         one,
@@ -203,17 +203,17 @@ def _unite(one: Edit, other: Edit) -> Edit:
 
 
 class DataRule(Rule):
-    """Mistake that labels show. A subclass describes it and says how certain the facts make it.
+    """A mistake in labels. A subclass describes it, and returns its certainty given the facts.
 
-    Texts are templates: ``{num_classes}`` is filled in with what :meth:`describe` says, so a brace is written twice.
+    Texts are templates: ``{num_classes}`` is filled in with the result of :meth:`describe`, so braces are doubled.
     """
 
     looks_at: ClassVar[Tuple[str, ...]] = ('labels',)
-    #: The kinds of labels that can show it.
+    #: Kinds of labels that can show it.
     kinds: ClassVar[Tuple[str, ...]] = ('pixels',)
-    #: True if it shows the invalid values: they are not the fault of boxes, files or names.
+    #: True if invalid values show it, rather than boxes, files or names.
     shows_values: ClassVar[bool] = True
-    #: The facts without which it cannot be seen.
+    #: Facts that it needs.
     needs: ClassVar[Tuple[str, ...]] = ('values',)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -247,11 +247,11 @@ class DataRule(Rule):
     # ---- what a subclass may override
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterable[Edit]:
-        """Return edits, the likeliest first. Each is tried before it is offered."""
+        """Return edits, the most likely first. Each is tried before it is offered."""
         return ()
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        """Return those of ``SUPERSEDES`` that follow from it with these facts."""
+        """Return the codes in ``SUPERSEDES`` that follow from this mistake, given these facts."""
         return SUPERSEDES.get(self.code, ())
 
     def choose_title(self, facts: LabelFacts) -> str:
@@ -259,12 +259,12 @@ class DataRule(Rule):
         return self.title or self.summary
 
     def choose_advice(self, facts: Facts) -> str:
-        """Return the template of the advice; a scan that shows neither config nor mmdet has that for plain PyTorch."""
+        """Return the advice template: that for plain PyTorch if a scan shows neither a config nor mmdet."""
         framework = facts.options.get('framework') or ('pytorch' if facts.reread is not None else 'mmdet')
         return self.advice if facts.config is not None or framework == 'mmdet' else self.pytorch or self.advice
 
     def describe(self, facts: LabelFacts) -> Dict[str, Any]:
-        """Return more words for the templates."""
+        """Return further values for the placeholders."""
         return {}
 
     def evidence(self, facts: LabelFacts) -> str:
@@ -279,16 +279,16 @@ class DataRule(Rule):
     def files(self, facts: LabelFacts) -> List[str]:
         if facts.maps is None:
             known = facts.annotations.box_examples if facts.annotations is not None else {}
-            return known.get(LABEL_REASON, []) if self.values(facts) else []  # of texts, which have lines
+            return known.get(LABEL_REASON, []) if self.values(facts) else []  # label files of text, which have lines
         values, examples = self.values(facts), facts.maps.examples
-        # Examples are by what the files hold, and that is not always what training sees.
+        # Examples are keyed by stored values, which may differ from the loaded ones.
         as_stored = facts.stored if values is facts.values else {}
         named = [path for v in values for stored in as_stored.get(v, [v]) for path in examples.get(stored, [])]
         return list(dict.fromkeys(named))
 
 
 class AnnotationRule(DataRule):
-    """Mistake that annotation files show in something else than the values of labels."""
+    """A mistake in annotation files other than in label values."""
 
     kinds: ClassVar[Tuple[str, ...]] = ('pixels', 'instances')
     needs: ClassVar[Tuple[str, ...]] = ('annotations',)
@@ -296,7 +296,7 @@ class AnnotationRule(DataRule):
 
 
 class EnvironmentRule(Rule):
-    """Mistake that an installation shows. Its places are the lines of ``mmguard env``."""
+    """A mistake in an installation. Its places are lines of ``mmguard env``."""
 
     blames_labels = False
     looks_at = ('environment',)
@@ -311,27 +311,27 @@ class EnvironmentRule(Rule):
 
 
 class RunRule(Rule):
-    """Mistake that a run and its ranks left traces of."""
+    """A mistake visible in the traces of a run and its ranks."""
 
     blames_labels = False
     looks_at = ('run', 'ranks')
 
 
 class Verdict(DataRule):
-    """Verdict that is looked for only if no finding is about the labels."""
+    """A verdict given only if no finding is about the labels."""
 
     severity = INFO
     blames_labels = False
 
 
 def common_placeholders(facts: LabelFacts) -> Dict[str, Any]:
-    """Return the words that every template may use."""
+    """Return the placeholder values available to every template."""
     return {
         'num_classes': facts.num_classes,
         'last': facts.num_classes - 1,
         'more': facts.num_classes + 1,
         'ignore_index': facts.ignore_index,
-        # If nothing is ignored yet, the usual value is the one to write.
+        # If nothing is ignored yet, the usual value is proposed.
         'void': 255 if facts.ignore_index is None else facts.ignore_index,
         'values': ', '.join(map(str, sorted(facts.values)[:8])),
         'classes': len(facts.class_names),

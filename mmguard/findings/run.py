@@ -1,4 +1,4 @@
-"""Facts about a run and its ranks: how each ended, what it lacked, and what the errors of several ranks say."""
+"""Facts about a run and its ranks: how each ended, what it lacked, and the errors of several ranks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def name_ranks(ranks: Sequence[int], one: str = '', many: str = '') -> str:
 
 
 def format_exception(error: str, limit: int = 600) -> str:
-    """Format an exception as evidence, in one line."""
+    """Format an exception as one line of evidence."""
     text = ' '.join(error.split())
     return text if len(text) <= limit else f'{text[: limit - 3]}...'
 
@@ -82,7 +82,7 @@ class _Place(NamedTuple):
 
 
 def find_missing_ranks(texts: Iterable[str]) -> str:
-    """Name the ranks that did not join a collective, and the evidence; empty if it cannot be seen."""
+    """Return the ranks that did not join a collective, and the evidence; empty if unknown."""
     places: Dict[int, _Place] = {}
     missing: List[int] = []
     for text in texts:
@@ -142,7 +142,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
 _SAID = re.compile(
     r'Parameter(?P<named>s|\s+indices) which did not receive grad for rank (?P<rank>\d+):[ \t]*(?P<list>[^\n]*)'
 )
-#: Parameters, or their parts, that are named.
+#: Maximum number of parameters, or of their parts, that are named.
 _FEW = 8
 
 
@@ -151,7 +151,7 @@ class Unused(NamedTuple):
 
     Attributes:
         indices (dict[int, tuple]): Rank -> numbers of the parameters.
-        names (dict[int, tuple]): Rank -> their names, where torch or a hook gave them.
+        names (dict[int, tuple]): Rank -> their names, if torch or a hook reported them.
     """
 
     indices: Dict[int, Tuple[int, ...]]
@@ -159,13 +159,13 @@ class Unused(NamedTuple):
 
     @property
     def everywhere(self) -> bool:
-        """True if several ranks, from the first on, lacked the same: the cause is in the model, not in a batch."""
+        """True if several ranks, including the first, lacked the same: the cause is the model, not a batch."""
         ranks = sorted(self.indices)
         return len(ranks) > 1 and ranks == list(range(len(ranks))) and len(set(self.indices.values())) == 1
 
     @property
     def lines(self) -> List[str]:
-        """Lines that say which ranks lacked what, one for each group of ranks."""
+        """Lines on which ranks lacked what, one per group of ranks."""
         if self.everywhere:
             indices, names = next(iter(self.indices.values())), next(iter(self.names.values()), ())
             return [
@@ -195,7 +195,7 @@ def _ranks(ranks: Iterable[int]) -> str:
 
 
 def find_unused(texts: Iterable[str]) -> Unused:
-    """Collect what exceptions of ranks say about parameters without a gradient."""
+    """Collect the parameters without a gradient from the ranks' exceptions."""
     found = Unused({}, {})
     for text in texts:
         for said in _SAID.finditer(text):

@@ -1,4 +1,4 @@
-"""Several edits that are written at once: tried as one."""
+"""Combination of several edits, tried as one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Offer(NamedTuple):
     facts: Facts
 
     def is_of_one_of(self, others: Sequence[Offer]) -> bool:
-        """Return True if another offer is for the same finding: only one of them is written."""
+        """Return True if another offer is for the same finding, so that only one of them can be written."""
         return any(self.finding is other.finding for other in others)
 
 
@@ -37,7 +37,7 @@ def first_safe(offers: Sequence[Offer]) -> List[Offer]:
 
 
 def objection(offers: Sequence[Offer]) -> str:
-    """Return why these edits must not be written at once; empty if they work together.
+    """Return the reason why these edits cannot be combined; empty if they can.
 
     Each one was tried when it was offered.
     """
@@ -60,14 +60,14 @@ def objection(offers: Sequence[Offer]) -> str:
 
 
 def as_one(edits: Sequence[Edit], config: Optional[ReadConfig] = None) -> Edit:
-    """Combine several edits into one; the last value of an option wins.
+    """Combine several edits into one; for an option, the last value wins.
 
     Args:
         edits (list[Edit]): The edits.
         config (ReadConfig, optional): The config that they change. ``None``: leave out their changes of it.
 
     Raises:
-        Conflict: They change one place of the config in different ways.
+        Conflict: The edits change one place of the config in different ways.
     """
     files: Dict[str, Dict[str, Any]] = {}
     for edit in edits:
@@ -84,7 +84,7 @@ def as_one(edits: Sequence[Edit], config: Optional[ReadConfig] = None) -> Edit:
 
 
 def _merge_config(edits: Sequence[Edit], base: Mapping[str, Any]) -> Changes:
-    """Merge their changes of the config: two edits may rewrite one pipeline."""
+    """Merge the edits' config changes: two edits may rewrite one pipeline."""
     tree: Any = base
     for edit in edits:
         tree = merge(base, tree, change_data(base, edit.config))

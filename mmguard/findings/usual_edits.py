@@ -1,6 +1,6 @@
-"""The edits that several rules offer: in a config every place that needs them, else the options of a scan.
+"""Edits that several rules offer: of a config at every affected place, else of the options of a scan.
 
-Each takes the facts and returns an :class:`~mmguard.findings.edits.Edit`; whether it holds is tried later.
+Each takes the facts and returns an :class:`~mmguard.findings.edits.Edit`; it is tried later.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from mmguard.text import join_with_and
 
 
 def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: Any) -> Edit:
-    """Return an edit of a config, places and what they become: safe, unless it asks."""
+    """Return an edit of a config with the given changes: safe, unless it asks."""
     return Edit(title, ASKS if question else SAFE, question, changes, **more)
 
 
 def set_num_classes(facts: Facts, number: int, applicability: str = ASKS, question: str = '') -> Edit:
-    """Set ``num_classes`` of every head and guard, and what follows from it."""
+    """Set ``num_classes`` of every head and guard, and dependent settings."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple((count.path, number) for count in counts(facts.config) if count.kind == 'all')
@@ -40,17 +40,17 @@ def set_num_classes(facts: Facts, number: int, applicability: str = ASKS, questi
 
 
 def set_heads(config: ReadConfig, numbers: Mapping[str, int], applicability: str = ASKS, question: str = '') -> Edit:
-    """Set the numbers of classes of some heads, and what follows from them.
+    """Set the numbers of classes of some heads, and dependent settings.
 
     Args:
-        numbers (dict[str, int]): Place, as ``model.panoptic_head.num_things_classes`` -> number.
+        numbers (dict[str, int]): Path, ``model.panoptic_head.num_things_classes`` -> number.
     """
     edit = Edit('Set the number of classes of these heads.', applicability, question, tuple(numbers.items()))
     return add_followers(config, edit)
 
 
 def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
-    """Add to an edit of heads what must follow: class weights, and num_classes of losses and guards."""
+    """Add the settings that depend on edited heads: class weights, and num_classes of losses and guards."""
     if config is None:
         return edit
     after = change_config(config, edit.config)
@@ -82,13 +82,13 @@ def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
 
 
 def set_ignore_index(facts: Facts, value: int, applicability: str = ASKS, question: str = '') -> Edit:
-    """Set one ignored label in heads, losses, metrics and fills."""
+    """Set one ignored label in heads, losses, metrics and fill values."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple(
             change
             for place in find_ignored_labels(facts.config)
-            if place.value != value and place.path != place.part.path  # some know but one value
+            if place.value != value and place.path != place.part.path  # some allow only one value
             for change in _write_value(place, value)
         )
     title = 'Set the same ignore_index in the head, the losses and the metric.'
@@ -104,12 +104,12 @@ def map_labels(
     splits: Sequence[str] = (),
     unlabelled: Sequence[int] = (),
 ) -> Edit:
-    """Add a ``label_map`` from the values that are loaded, in a guard right after the loading of label maps.
+    """Add a ``label_map`` of loaded values, in a guard right after label maps are loaded.
 
     Args:
         table (dict[int, int]): Value as loaded -> label.
-        splits (list[str]): Where to write it, in a config; empty: in all.
-        unlabelled (list[int]): Labels of now that stand for nothing, if the answer is yes.
+        splits (list[str]): Splits of the config to change; empty: all.
+        unlabelled (list[int]): Current labels that mean no class if the answer is yes.
     """
     labels = facts.labels
     known: Dict[int, int] = dict(facts.options.get('label_map', ()))
@@ -137,7 +137,7 @@ def map_labels(
 
 
 def name_splits(splits: Sequence[str]) -> str:
-    """Return the splits in words.
+    """Name splits for a sentence.
 
     Example:
         >>> name_splits(['train', 'val']), name_splits([])
@@ -147,7 +147,7 @@ def name_splits(splits: Sequence[str]) -> str:
 
 
 def _join_maps(first: Mapping[int, int], second: Mapping[int, int]) -> Dict[int, int]:
-    """Join two label maps, one applied after the other."""
+    """Compose two label maps."""
     return {**second, **{value: second.get(label, label) for value, label in first.items()}}
 
 
@@ -170,7 +170,7 @@ def reduce_zero_label(
         for t in pipeline
         if t.name == 'LoadAnnotations' and t.says('reduce_zero_label') and (not splits or t.split in splits)
     ]
-    places += loaders  # where it says nothing, it takes the data set's
+    places += loaders  # by default it uses the data set's
     return Edit(
         Message(
             'Set reduce_zero_label in the data sets of {splits}.'
@@ -188,7 +188,7 @@ def reduce_zero_label(
 
 
 def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: str, with_map: bool = True) -> Edit:
-    """Add a guard at the end of pipelines: a copy of the training's, if there is one (with its label map or not)."""
+    """Add a guard at the end of pipelines: a copy of the training's, if any (with or without its label map)."""
     training = [step for pipeline in pipelines(config) for step in pipeline if step.split == 'train']
     known = next((dict(step.config) for step in training if step.name == name), None)
     space = from_config(config).get(GUARDS[name])
@@ -205,7 +205,7 @@ def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: s
 
 
 def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
-    """Add to an edit that guards the training the same guard where the model is judged.
+    """Add to an edit that guards the training the same guard for the evaluation.
 
     A label map of the training is copied where no other split was read: with others at hand the edit itself says in
     which of them it belongs.
@@ -214,10 +214,10 @@ def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
         return edit
     try:
         after = change_config(facts.config, edit.config)
-    except (LookupError, TypeError):  # it will not be offered
+    except (LookupError, TypeError):  # it is not offered
         return edit
     missing = list(find_unguarded_evaluation(after))
-    if not missing or any(find_unguarded_evaluation(facts.config)):  # that is a finding of its own
+    if not missing or any(find_unguarded_evaluation(facts.config)):  # another finding reports it
         return edit
     for found in missing:
         guard = guard_pipelines(after, [found.pipeline], found.guard, with_map=not facts.others)
@@ -226,7 +226,7 @@ def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
 
 
 def both(one: Edit, other: Edit, title: str) -> Edit:
-    """Return two edits as one, for neither is right without the other."""
+    """Combine two edits that are right only together."""
     return replace(
         one,
         title=title,
@@ -245,7 +245,7 @@ def as_code(part: Mapping[str, Any]) -> str:
 
 
 def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard the loss.', question: str = '') -> Edit:
-    """Return an edit with guarded losses in place of those at some paths."""
+    """Return an edit that replaces the losses at some paths by guarded ones."""
     wanted, setup = set(paths), add_reporting(config)
     swaps = [(loss, guard_loss(loss.config, loss.scope)) for loss in losses(config) if loss.path in wanted]
     lines = [
@@ -257,7 +257,7 @@ def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard t
 
 
 def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
-    """Write a value at a place; what a class takes by default is written out around it."""
+    """Write a value at a path; write out defaults of classes on the way."""
     top, dot, inner = place.path[len(place.part.path) + 1 :].partition('.')
     default = place.part.get(top)
     if dot and '.' not in inner and not place.part.says(top) and isinstance(default, dict):
@@ -267,7 +267,7 @@ def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
 
 
 def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """Insert a guard after what loads label maps; a guard that is there takes the map."""
+    """Insert a guard after label maps are loaded; give the map to an existing guard."""
     yield from add_reporting(config)
     for dataset in [*datasets(config), *datasets(config, wrappers=True)]:
         steps = dataset.config.get('pipeline')
@@ -287,7 +287,7 @@ def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence
 
 
 def _pass_counts(dataset: Part, step: Any) -> Any:
-    """Pass the counts of a guard through a transform that packs."""
+    """Pass a guard's counts through a Pack transform."""
     part = Part('', step, dataset.scope, 'TRANSFORMS') if isinstance(step, dict) else None
     keys = part.get('meta_keys') if part is not None and part.name.startswith('Pack') else None
     if not isinstance(keys, (list, tuple)) or 'label_guard' in keys:
@@ -296,7 +296,7 @@ def _pass_counts(dataset: Part, step: Any) -> Any:
 
 
 def set_filter(config: ReadConfig, key: str, value: Any, applicability: str = ASKS, question: str = '') -> Edit:
-    """Set a key of ``filter_cfg`` in the training data sets of mmdet; those of mmdet3d take it as an argument."""
+    """Set a key of ``filter_cfg`` in mmdet's training data sets; mmdet3d's take it as an argument."""
     places = tuple(
         (dataset.place(key), value)
         if dataset.is_a(OF_OBJECTS_3D)

@@ -13,16 +13,16 @@ from mmguard.language import Message, join
 #: Value for pixels without a class.
 VOID = 255
 
-#: With fewer files a few are a large share.
+#: With fewer files, shares are not informative.
 ENOUGH_FILES = 20
 
-#: Most pairs of names whose spelling is compared: that takes some seconds.
+#: Maximum number of compared pairs of names, which takes some seconds.
 COMPARED = 100_000
 
 #: Share of the invalid elements above which a cause is the only one, or the main one.
 NEARLY_ALL, MOST = 0.9, 0.5
 
-#: Form of a label file -> what is wrong with it.
+#: Form of a label file -> its fault.
 MANY_CHANNELS = {'rgb': '3 channels', 'rgba': '4 channels (with alpha)', 'gray_alpha': 'gray with an alpha channel'}
 
 
@@ -45,22 +45,22 @@ def has_config(facts: LabelFacts) -> bool:
 
 
 def has_num_classes(facts: LabelFacts) -> bool:
-    """Return True if num_classes is known: a scan without it takes all 256 values for classes."""
+    """Return True if num_classes is known; without it a scan accepts all 256 values as classes."""
     return facts.num_classes < 256 or has_config(facts)
 
 
 def is_trained_on(facts: LabelFacts) -> bool:
-    """Return True if the data set is, or may be, the one that is trained on."""
+    """Return True if the data set is, or may be, the training set."""
     return not facts.split or 'train' in facts.split
 
 
 def count_trained(facts: LabelFacts) -> Dict[int, int]:
-    """Return value -> count of all that training sees; only the invalid ones if no more is known."""
+    """Return value -> count as seen in training; only the invalid values if no others are known."""
     return {value: count for value, count in (facts.histogram or facts.values).items() if count > 0}
 
 
 def count_stored(facts: LabelFacts) -> Dict[int, int]:
-    """Return value -> count as in the files."""
+    """Return value -> count as stored in the files."""
     raw = maps_of(facts).raw
     return {value: count for value, count in raw.items() if count > 0} if raw else count_trained(facts)
 
@@ -71,17 +71,17 @@ def ids_of(counts: Mapping[int, int]) -> Set[int]:
 
 
 def has_many_channels(facts: LabelFacts) -> bool:
-    """Return True if label files hold more than one channel."""
+    """Return True if label files have more than one channel."""
     return any(maps_of(facts).forms.get(form) for form in MANY_CHANNELS)
 
 
 def is_whole(facts: LabelFacts) -> bool:
-    """Return True if valid labels were counted, too."""
+    """Return True if valid labels were also counted."""
     return bool(facts.histogram)
 
 
 def subtracts_one(facts: LabelFacts) -> bool:
-    """Return True if ``reduce_zero_label`` is on anywhere."""
+    """Return True if ``reduce_zero_label`` is set anywhere."""
     return any(config_of(facts).reduce_zero_label.values())
 
 
@@ -91,7 +91,7 @@ def share(part: float, whole: float) -> float:
 
 
 def certainty_of_share(part: float) -> Optional[str]:
-    """Return how certain a cause is that accounts for a share of what is invalid: nearly all, most, some or none."""
+    """Return the certainty of a cause from the share of the invalid labels that it explains."""
     if part <= 0:
         return None
     return PROVEN if part >= NEARLY_ALL else LIKELY if part > MOST else POSSIBLE
@@ -105,7 +105,7 @@ def label_share(facts: LabelFacts) -> float:
 
 
 def find_files_named(facts: LabelFacts, *parts: str) -> List[str]:
-    """Return example files whose name holds one of ``parts``, in lower case."""
+    """Return example files whose lower-case name contains one of ``parts``."""
     paths = (path for paths in maps_of(facts).examples.values() for path in paths)
     return [path for path in dict.fromkeys(paths) if any(part in path.lower() for part in parts)]
 
@@ -119,7 +119,7 @@ def listing(items: Iterable[object], limit: int = 8) -> str:
 
 
 def number_of(maps: MapFacts, name: str) -> int:
-    """Return the full length of a list of ``maps``, which may be cut."""
+    """Return the full length of a list in ``maps``, which may be truncated."""
     return max(len(getattr(maps, name)), maps.counts.get(name, 0))
 
 
@@ -131,7 +131,7 @@ def as_map(pairs: Mapping[int, int], limit: int = 40) -> str:
 
 
 def normalize_name(name: str) -> str:
-    """Normalize a name: without case, blanks, underscores and hyphens.
+    """Normalize a name: remove case, blanks, underscores and hyphens.
 
     Example:
         >>> normalize_name(' Traffic_Light')
@@ -141,8 +141,7 @@ def normalize_name(name: str) -> str:
 
 
 def nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> Dict[str, str]:
-    """Name -> the one among ``known`` that is spelt most like it, or nothing. Of very many names none is looked for:
-    each would be compared with each.
+    """Map each name to the ``known`` name with the most similar spelling, or to nothing; skipped for very many names.
 
     Example:
         >>> nearest(['trafic light', 'boat'], ['traffic light', 'car'], 0.7)
@@ -154,7 +153,7 @@ def nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> Dict[s
 
 
 def class_lists(facts: LabelFacts) -> Dict[str, List[str]]:
-    """Return place -> names of its classes: in the config, else as the data set has them."""
+    """Return path -> class names: from the config, else from the data set."""
     listed = {path: list(names) for path, names in config_of(facts).dataset_classes.items() if names}
     if not listed and facts.class_names:
         listed = {'metainfo.classes': list(facts.class_names)}
@@ -162,7 +161,7 @@ def class_lists(facts: LabelFacts) -> Dict[str, List[str]]:
 
 
 def is_rare(facts: LabelFacts, files: float = 0.05, elements: float = 0.002) -> bool:
-    """Return True if few of many files hold invalid values, and few of all elements have them."""
+    """Return True if invalid values are in few of many files, and are few of all elements."""
     return (
         facts.files >= ENOUGH_FILES
         and 0 < share(facts.offending_files, facts.files) <= files

@@ -38,7 +38,7 @@ class CaseFault:
         file (str): The file, relative to the data set.
         detail (str): Description with numbers.
         voxels (int): Number of voxels that show it; 0 if it is not about voxels.
-        values (dict[str, int]): Value as nnU-Net reads it -> voxels; of the values that are wrong.
+        values (dict[str, int]): Wrong value as nnU-Net reads it -> voxels.
         slices (dict[str, str]): Value -> its slices, ``'slices 40-55 (most in 47)'``. Slices are counted from 0
             along z, the last axis of a NIfTI file and the first one of nnU-Net's arrays.
     """
@@ -58,13 +58,13 @@ class VolumeFacts:
     Args:
         cases (int): Training cases.
         reader (str): nnU-Net's class that reads the files, ``'SimpleITKIO'``.
-        file_ending (str): As dataset.json says.
+        file_ending (str): Extension in dataset.json.
         expected (list[int]): Valid values, the ignored one included.
-        declared (dict[str, list[str]]): What is wrong with dataset.json: kind (``'keys'``, ``'labels'``,
+        declared (dict[str, list[str]]): Faults of dataset.json: kind (``'keys'``, ``'labels'``,
             ``'regions'``, ``'count'``) -> texts.
         faults (dict[str, list[CaseFault]]): Kind, as above -> every case that shows it.
-        never (list[int]): Declared values that no label file holds.
-        files_with_class (dict[int, int]): Value -> label files that hold it.
+        never (list[int]): Declared values that no label file contains.
+        files_with_class (dict[int, int]): Value -> label files that contain it.
         labels_read (int): Label files that could be read.
         root (str): The folder of the data set.
         content (dict): All of dataset.json.
@@ -85,5 +85,5 @@ class VolumeFacts:
     layout: str = 'v2'
 
     def find_faults(self, *kinds: str) -> List[CaseFault]:
-        """Return the faults of some kinds, by kind."""
+        """Return the faults of the given kinds, by kind."""
         return [fault for kind in kinds for fault in self.faults.get(kind, [])]

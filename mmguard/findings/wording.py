@@ -1,4 +1,4 @@
-"""Findings as text and as JSON."""
+"""Findings as text and JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mmguard.text import quantity, wrap
 
 
 def unpack(finding: Finding) -> Dict[str, Any]:
-    """Return a finding as plain data, for JSON."""
+    """Convert a finding to plain data, for JSON."""
     return {
         'code': finding.code,
         'severity': finding.severity,
@@ -51,7 +51,7 @@ def _unpack_edit(edit: Edit) -> Dict[str, Any]:
 
 
 def _table(value: Any) -> Any:
-    """Return pairs as a table: an edit holds pairs, since it is hashable, and `mmguard fix` takes a table."""
+    """Convert pairs to a table: edits hold pairs because they are hashable, and `mmguard fix` needs a table."""
     is_table = isinstance(value, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
     return {_key(key): label for key, label in value} if is_table and value else value
 
@@ -61,7 +61,7 @@ def _key(key: Any) -> str:
 
 
 def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> str:
-    """Return a finding in several lines: title, evidence with files and values, and what to write.
+    """Format a finding over several lines: title, evidence with files and values, and corrections.
 
     Args:
         width (int): Longest line of prose; code and commands are never broken.
@@ -104,7 +104,7 @@ def _what_is_left(edits: Sequence[Edit]) -> Message:
 
 
 def number_edits(findings: Sequence[Finding], first: int = 1) -> List[Finding]:
-    """Number the edits of findings, for `mmguard apply` (edits of a config) and `mmguard fix` (of label files)."""
+    """Number the edits of findings, for `mmguard apply` (config edits) and `mmguard fix` (label files)."""
     numbers = itertools.count(first)
     return [
         replace(
@@ -122,7 +122,7 @@ def _can_be_written(edit: Edit) -> bool:
 
 
 def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = ()) -> str:
-    """Return how to write a numbered edit of label files; empty without one.
+    """Return how to apply a numbered edit of label files; empty without one.
 
     Args:
         target (str): The target of the scan.
@@ -137,7 +137,7 @@ def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = 
 
 
 def apply_hint(config: str, findings: Sequence[Finding], more: Sequence[str] = ()) -> str:
-    """Return how to write a numbered edit of the config; empty without one."""
+    """Return how to apply a numbered edit of the config; empty without one."""
     if not any(edit.number and edit.config for finding in findings for edit in finding.edits):
         return ''
     words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *more])

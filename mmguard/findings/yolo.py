@@ -22,7 +22,7 @@ BOXES, OUTLINES, CORNERS, KEYPOINTS = 'boxes', 'outlines', 'oriented boxes', 'ke
 
 @dataclass
 class Original:
-    """A COCO file with the images and as many objects: class -> how many here and there, where they differ."""
+    """A COCO file with the same images: class -> number of objects in the label files and in it, where they differ."""
 
     source: str
     counts: Dict[str, Tuple[int, int]]
@@ -31,20 +31,20 @@ class Original:
 
 @dataclass
 class YoloFacts:
-    """Statistics of YOLO label files, and of the data.yaml that leads to them.
+    """Statistics of YOLO label files and their data.yaml.
 
     Args:
         task (str): Kind of most rows: ``'boxes'``, ``'outlines'``, ``'oriented boxes'`` or ``'keypoints'``.
         rows (int): Rows that are not blank, readable or not.
-        kpt_shape (tuple, optional): Points, and numbers of each, as data.yaml says.
+        kpt_shape (tuple, optional): Number of keypoints, and of values per keypoint, from data.yaml.
         faults (dict[str, list[str]]): Kind, as above -> ``'labels/a.txt: line 3: what'`` of the first.
         counts (dict[str, int]): Kind -> number.
         reasons (dict[str, int]): Why rows cannot be read -> number.
         in_pixels (int): Rows with a coordinate above 2, which rounding does not explain.
         turned (int): Boxes outside of [0, 1] with a negative width or height.
-        left_out (int): Images that ultralytics leaves out of the training because of a row, with all of their rows.
+        left_out (int): Images that ultralytics excludes from training, with all rows, because of one row.
         files (dict[str, list[str]]): Kind, as above, ``'class'`` and ``'unreadable'`` -> every file that shows it.
-        images (int): Images that were found; 0: their folder is not known.
+        images (int): Images found; 0: their folder is unknown.
         elsewhere (dict[str, tuple]): Folder of images without label files -> where ultralytics looks for them, where
             they are, and how many.
         original (Original, optional): The file that they seem to be converted from, if it differs.

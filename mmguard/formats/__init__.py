@@ -1,1 +1,1 @@
-"""Formats of labels, a folder each: how its files are recognised, read and corrected; and what several share."""
+"""Label formats, one folder each, with their detection, reading and correction; and shared code."""

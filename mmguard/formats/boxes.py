@@ -1,4 +1,4 @@
-"""Faults of a box in an annotation file, and its part inside the image."""
+"""Faults of a box in an annotation file, and the part of the box inside the image."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def numbers(values: Any) -> Optional[Corners]:
 
 
 def shortest(value: float) -> float:
-    """Return a number as short as it can be written: without ``.0``."""
+    """Return a number in its shortest form, without ``.0``."""
     return int(value) if value.is_integer() else value
 
 

@@ -1,4 +1,4 @@
-"""Correction of label files in memory: the files of a target, and the content that each will have."""
+"""Correction of label files in memory: a target's files, and their corrected content."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def files_of_one(
 def correct_file(
     found: LabelFiles, path: str, name: str, final: AbstractSet[str] = frozenset()
 ) -> Tuple[bytes, Corrected]:
-    """Return the content of a label file and what it is corrected to.
+    """Return a label file and its correction.
 
     Args:
         final (set[str]): Digests of files that are corrected already; they must not be mapped twice.
 
     Raises:
-        NotCorrected: It is left out.
-        OSError: It cannot be read.
+        NotCorrected: The file is left out.
+        OSError: The file cannot be read.
     """
     with open_regular(path) as file:
         data = file.read()

@@ -1,4 +1,4 @@
-"""Detection of the format of a target, among those that are built in and those of installed packages."""
+"""Detection of a target's format, among the built-in formats and those of installed packages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TEXT_ENDINGS = ('.json', '.txt', '.csv')
 
 
 def detect(target: str, suffix: Optional[str] = None) -> Optional[Format]:
-    """Return the format of a target, by its name and its first files; ``None`` if it has none, as a config.
+    """Return the format of a target, judging by its name and first files; ``None`` for others, such as configs.
 
     Formats of installed packages are asked first.
 
@@ -64,7 +64,7 @@ def _load_installed() -> Tuple[Format, ...]:
 
 
 def format_of(facts: LabelFacts) -> Format:
-    """Return the format whose files facts are about."""
+    """Return the format whose files the facts describe."""
     if facts.maps is not None:
         name = LabelMaps.name
     elif facts.annotations is not None:
@@ -76,7 +76,7 @@ def format_of(facts: LabelFacts) -> Format:
 
 
 def _check_maps(url: str) -> None:
-    """Refuse other texts next to the images of a URL."""
+    """Refuse texts of other kinds next to the images of a URL."""
     images: Set[str] = set()
     texts: Dict[str, str] = {}
     for folder, names, _ in islice(walk(url, lambda at, error: None), _FOLDERS):

@@ -1,4 +1,4 @@
-"""Comparison of the listed images with the disk: missing files, by one listing per folder, and image sizes."""
+"""Comparison of the listed images with the disk: missing files, with one listing per folder, and image sizes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Size = Tuple[int, int]
 def other_sizes(
     root: str, names: Sequence[str], sizes: np.ndarray, within: str = ''
 ) -> Tuple[int, List[Tuple[str, Size, Size]]]:
-    """Compare the sizes of images on disk, sampled evenly from the list, with the annotations.
+    """Compare image sizes on disk, for an even sample of the list, with the annotations.
 
     Args:
         sizes (np.ndarray): (M, 2), height and width in the annotations; values not above 0 are unknown.

@@ -1,4 +1,4 @@
-"""Faults of files as text, and the places where they occur."""
+"""Descriptions of file faults, and the places where they occur."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _SIGNATURES = (b'\x89PNG', b'\xff\xd8\xff', b'BM', b'II*\0', b'MM\0*', b'GIF8', 
 
 
 class NoLabels(Exception):
-    """A readable file that never holds labels; the message says in two or three words what it is."""
+    """A readable file that never contains labels; the message says in two or three words what it is."""
 
 
 def fault_of(error: BaseException, head: bytes = b'') -> str:
-    """Return two or three words for what a decoder or the file system raised.
+    """Describe an exception of a decoder or the file system in two or three words.
 
     ``head``, the first bytes of the file, tells a damaged image from a file of another kind.
     """

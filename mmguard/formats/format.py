@@ -1,4 +1,4 @@
-"""A format of labels, as scans and corrections see it."""
+"""Base class of label formats, as used by scans and corrections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CannotScan(CannotRun):
 
 @dataclass
 class Scanned:
-    """Result of the scan of a data set."""
+    """Result of scanning a data set."""
 
     facts: LabelFacts  #: Facts for the diagnosis.
     worst: List[Dict[str, Any]] = field(default_factory=list)  #: The files with the most invalid labels.
@@ -34,7 +34,7 @@ class Source:
     """One data set.
 
     Args:
-        name (str): Name that is shown.
+        name (str): Displayed name.
         notes (list[str]): Notes for the user on how it is read.
     """
 
@@ -46,7 +46,7 @@ class Source:
         self.notes = [] if notes is None else notes
 
     def count(self) -> Optional[int]:
-        """Return the approximate number of files, for the progress bar; ``None`` if counting would take long."""
+        """Return the approximate number of files, for the progress bar; ``None`` if counting would take too long."""
         return None
 
     def scan(
@@ -62,7 +62,7 @@ class Source:
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Return the facts of the data set as it will be after an edit, without writing it; ``None`` if not known.
+        """Return the facts of the data set after an edit, without writing it; ``None`` if unknown.
 
         Args:
             plan_again (callable): Returns the data set with the other config or options.
@@ -77,7 +77,7 @@ class LabelSet(Source):
 
     Args:
         read (callable): Returns the facts; with ``by_tasks`` it takes a mapper and ``on_files``.
-        files (list): Names of what is read, to detect identical splits.
+        files (list): Names of the files to read, to detect identical splits.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class LabelSet(Source):
 
 @dataclass
 class Sets:
-    """Data sets of a target, with what is known of their labels."""
+    """Data sets of a target, with known facts about their labels."""
 
     sources: List[Source]  #: The data sets.
     config: ConfigFacts = field(default_factory=ConfigFacts)  #: Facts from a config or the command line.
@@ -121,7 +121,7 @@ class Format:
     """A format of labels.
 
     A subclass names it, detects it and reads it; where `mmguard fix` can correct it, it corrects a file, too. Reading
-    never raises because of the content of a file: what is wrong with it is in ``AnnotationFacts.unreadable``.
+    never raises because of the content of a file: its faults are in ``AnnotationFacts.unreadable``.
     """
 
     #: Its name, as ``AnnotationFacts.format`` has it, and other names there.
@@ -153,10 +153,10 @@ class Format:
         raise NotImplementedError
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        """Return the data sets of a target, not read yet; by default one.
+        """Return the data sets of a target without reading them; by default one.
 
         Raises:
-            CannotScan: It has none.
+            CannotScan: The target has none.
         """
         return Sets([LabelSet(target, lambda: self.read(target, options))])
 
@@ -164,15 +164,15 @@ class Format:
         """Return a corrected file; one that needs no correction is returned as it is.
 
         Raises:
-            NotCorrected: It cannot be corrected.
+            NotCorrected: The file cannot be corrected.
         """
         raise CannotCorrect(f'the format {self.name} is not corrected')
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
-        """Return the label files of a target; by default the target is one.
+        """Return the label files of a target; by default the target itself.
 
         Raises:
-            CannotCorrect: It has none that can be corrected.
+            CannotCorrect: The target has none that can be corrected.
         """
         if type(self).correct is Format.correct:
             raise CannotCorrect(

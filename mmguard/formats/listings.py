@@ -1,4 +1,4 @@
-"""Folders of label maps: walks in a fixed order, and the usual layouts."""
+"""Folders of label maps: traversal in a fixed order, and the usual layouts."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ class Folder(NamedTuple):
 
 
 def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder]:
-    """Walk a folder and its subfolders, each once, following links; tell ``on_error`` of a folder that cannot be
-    read."""
+    """Walk a folder and its subfolders, each once, following links; pass unreadable folders to ``on_error``."""
     if FILES.is_far(root):
         yield from _walk_far(root, on_error)
         return
@@ -74,12 +73,12 @@ def _walk_far(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[F
         except OSError as error:
             on_error(folder, error)
             continue
-        yield _files_of(folder, entries)
+        yield _list_files(folder, entries)
         if folder.count('/') - root.count('/') < _DEEPEST:
             waiting += [f'{folder}/{entry.name}' for entry in reversed(entries) if entry.is_folder]
 
 
-def _files_of(folder: str, entries: List[Entry]) -> Folder:
+def _list_files(folder: str, entries: List[Entry]) -> Folder:
     files = [entry for entry in entries if not entry.is_folder]
     return Folder(folder, [file.name for file in files], {file.name: file.stamp for file in files if file.stamp})
 
@@ -88,7 +87,7 @@ def files_in(folder: str) -> Folder:
     """Return the files of a folder; empty if it cannot be read."""
     try:
         if FILES.is_far(folder):
-            return _files_of(folder, FILES.entries(folder))
+            return _list_files(folder, FILES.entries(folder))
         return Folder(folder, sorted(os.listdir(folder)))
     except OSError:
         return Folder(folder, [])
@@ -133,7 +132,7 @@ _IMAGES = ('img_dir', 'images', 'image', 'imgs', 'img', 'leftImg8bit', 'JPEGImag
 
 
 def label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
-    """Return the folders of labels and images in a data set's root; ``None`` if their names do not tell."""
+    """Return the folders of labels and images in a data set's root; ``None`` if their names are not distinctive."""
     if FILES.is_far(root):
         there = {entry.name for entry in FILES.entries(root) if entry.is_folder}
         pairs = ((label, image) for label in _LABELS for image in _IMAGES if {label, image} <= there)
@@ -175,7 +174,7 @@ def read_labelmap(folder: str) -> Dict[Tuple[int, int, int], str]:
 
 
 def spread(items: Sequence[_Any], most: int = SAMPLE) -> List[_Any]:
-    """Return a few elements, evenly spread, the same ones each time.
+    """Return a few evenly spread elements, the same ones each time.
 
     Example:
         >>> spread('abc'), len(spread(range(1000)))

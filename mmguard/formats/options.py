@@ -1,4 +1,4 @@
-"""Options of a scan and of a correction."""
+"""Options of scans and corrections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _key(raw: Any) -> Any:
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """Options for facts that no config gives, and for what is scanned."""
+    """Options that replace a config, and options that select what is scanned."""
 
     num_classes: Optional[int] = None  #: Number of classes. ``None``: that of the config, else every value is valid.
     ignore_index: Optional[int] = None  #: ``None``: that of the config, else 255.
@@ -45,7 +45,7 @@ class ScanOptions:
     run_code: bool = False  #: Allow a config in YAML or JSON to name code.
 
     def arguments(self) -> List[str]:
-        """Return the command-line arguments that give the same options."""
+        """Return the equivalent command-line arguments."""
         written = [
             ('--num-classes', [] if self.num_classes is None else [str(self.num_classes)]),
             ('--ignore-index', [] if self.ignore_index is None else [str(self.ignore_index)]),
@@ -64,7 +64,7 @@ class ScanOptions:
 
 @dataclass(frozen=True)
 class FixOptions:
-    """Rules for labels: valid ones, and how the others are changed.
+    """Rules for labels: which are valid, and how the others are changed.
 
     Args:
         num_classes (int, optional): For label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
@@ -111,7 +111,7 @@ class FixOptions:
         object.__setattr__(self, 'colours', dict(self.colours))
 
     def label_of(self, value: int) -> int:
-        """Return the label that a value of a label map becomes, before the rule for invalid labels."""
+        """Return the mapped label of a label map's value, before the rule for invalid labels."""
         index = value if self.threshold is None else int(value > self.threshold)
         return apply_label_map(self.label_map, index, self.ignore_index)
 
@@ -128,7 +128,7 @@ _OTHER_NAMES = {'training': 'train', 'valid': 'val', 'validation': 'val', 'testi
 
 
 def is_left_out(split: str, options: ScanOptions) -> bool:
-    """Return True if a split, or its folder, has one of the usual names and is not asked for."""
+    """Return True if a split, or its folder, has one of the usual names and is not requested."""
     name = os.path.basename(split)
     name = _OTHER_NAMES.get(name, name)
     return name in SPLITS and name not in options.splits

@@ -1,4 +1,4 @@
-"""Contents of a folder without label maps, and converters for formats that are not read."""
+"""Identification of folders without label maps, and converters for unsupported formats."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _YOLO = re.compile(rb'\s*\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def describe_files(files: Sequence[str], suffix: str = '') -> str:
-    """Say what the first files are, and what to name instead."""
+    """Say what the first files are, and which target to name instead."""
     if not files:
-        return 'It holds no files: is the path right, is a disk not mounted?'
+        return 'It contains no files: is the path right, and the disk mounted?'
     if suffix:
         return f'No name ends with {suffix} (--suffix); the first is {os.path.basename(files[0])}'
     kinds = Counter(map(_ending, files))
@@ -60,7 +60,7 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
 
 
 def describe_json(file: str, ended_early: bool = False) -> str:
-    """Say what a JSON without images, annotations or categories is; empty if it cannot be read (to its end)."""
+    """Identify a JSON without images, annotations or categories; empty if it cannot be read to its end."""
     try:
         with FILES.open(file) as opened:
             head = opened.read(_HEAD).decode(errors='replace').lstrip()
@@ -86,7 +86,7 @@ def _ending(file: str) -> str:
 
 
 def looks_like_yolo(files: Sequence[str]) -> bool:
-    """Return True if most of the files are text and one is of YOLO; an image without objects has an empty file."""
+    """Return True if most of the files are text and one is in YOLO format; images without objects have empty files."""
     texts = [file for file in files if _ending(file) == '.txt']
     return 2 * len(texts) > len(files) and any(map(_is_yolo, texts[:_TEXTS]))
 
@@ -125,17 +125,17 @@ _AS_COCO = (
     'categories), and name that'
 )
 _AS_MAPS = (
-    "write its label maps as arrays of one label a pixel, `np.save(f'labels/{n}.npy', label)`, and name their folder, "
+    "write its label maps as arrays, one label per pixel, `np.save(f'labels/{n}.npy', label)`, and name their folder, "
     f'or {CHECK_TARGET}'
 )
 _EXPORT = f'export it there as COCO, or {_AS_COCO}'
-_NO_CONVERTER = 'which nothing converts; `mmguard apply CONFIG` guards a training on it'
+_NO_CONVERTER = 'which has no converter; `mmguard apply CONFIG` guards a training on it'
 #: Keys of metadata that hold labels.
 _LABELS = r'(objects|labels?)'
 
 
 class _Program(NamedTuple):
-    """Files of one kind."""
+    """Kind of file of an unsupported program."""
 
     ending: str  #: Ending of their names.
     mark: Pattern[bytes]  #: Pattern that occurs in their first bytes.
@@ -183,7 +183,7 @@ _OTHERS = (
     (
         '.txt',
         r'\A([^\W\d]\S*|\d+,)[ \d.,]+\n',
-        'rows that are not of YOLO: it needs numbers with blanks, the class first',
+        'rows that are not in YOLO format, numbers separated by blanks with the class first',
     ),
     ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, and {_AS_MAPS}'),
     ('.csv', '', f'a table: if it holds boxes, {_AS_COCO}; if classes of images, sort these into a folder a class'),
@@ -229,7 +229,7 @@ def _describe_file(path: str, folder: str, table: Sequence[_Program] = _KNOWN) -
 
 
 class OtherProgram(Format):
-    """Files of a program that are not read: it says which converter reads them."""
+    """Files of an unsupported program; the message names the converter."""
 
     name = 'other program'
     endings = ('',)

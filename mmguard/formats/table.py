@@ -69,7 +69,7 @@ def table_of_names(
     names: Sequence[str],
     categories: Sequence[str],
 ) -> Table:
-    """Return the table of objects given by class name; none is ignored.
+    """Return the table of objects with class names; none is ignored.
 
     Args:
         rows (Sequence): (index of the image, class name, corners) of each object.
@@ -96,7 +96,7 @@ def table_of_names(
 
 
 def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotations: AnnotationFacts) -> LabelFacts:
-    """Compute all facts of the columns; ``annotations`` is filled and becomes part of them.
+    """Compute all facts from the columns, and fill ``annotations``, which becomes part of them.
 
     Labels greater than or equal to ``num_classes`` are invalid.
     """
@@ -200,7 +200,7 @@ def find_repeated(values: np.ndarray) -> List[int]:
 
 
 def side_by_side(*columns: np.ndarray) -> np.ndarray:
-    """Return K columns (N,) as (N, K), each contiguous: conditions on whole rows take a third of the time."""
+    """Return K columns (N,) as (N, K), each contiguous, which makes conditions on whole rows three times as fast."""
     return np.array(columns).T
 
 
@@ -280,7 +280,7 @@ def _describe_boxes(
     for reason, flags in faults.items():
         first = np.flatnonzero(flags)[:EXAMPLES].tolist()
         if first:
-            annotations.box_examples[reason] = [_example(table, place) for place in first]
+            annotations.box_examples[reason] = [_format_example(table, place) for place in first]
     return {**faults, 'unit': _describe_convention(table, looked_at, extents, annotations)}
 
 
@@ -326,7 +326,7 @@ def _describe_convention(
     return unit
 
 
-def _example(table: Table, place: int) -> str:
+def _format_example(table: Table, place: int) -> str:
     left, top, right, bottom = table.corners[place].tolist()
     numbers: Tuple[float, ...] = (left, top, right, bottom)
     if table.shows_size:

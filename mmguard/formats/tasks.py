@@ -1,4 +1,4 @@
-"""Reading in tasks: how many files one has, and the mapper that runs them, here or in other processes."""
+"""Tasks of a scan: their size, and the interface of the mappers that run them here or in other processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAR = 8
 
 
 class TaskSize:
-    """Number of files per task, from how long earlier files took; ``longer`` scales the duration of a task.
+    """Number of files per task, adapted to how long earlier tasks took; ``longer`` scales their duration.
 
     Example:
         >>> size = TaskSize()
@@ -35,7 +35,7 @@ class TaskSize:
         self._work = self._clock = 0.0
 
     def learn(self, files: int, work: float, clock: float) -> None:
-        """Add what a task took, in seconds."""
+        """Record the duration of a task, in seconds."""
         self._files += files
         self._work += work
         self._clock += clock
@@ -50,7 +50,7 @@ class TaskSize:
 
 
 def split_into_chunks(elements: Iterable[Element], size: Callable[[], int]) -> Iterator[List[Element]]:
-    """Yield lists of ``size()`` elements, asked for before each list; the last may be shorter."""
+    """Yield lists of ``size()`` elements, calling ``size`` before each list; the last may be shorter."""
     source = iter(elements)
     while True:
         chunk = list(itertools.islice(source, size()))
@@ -60,7 +60,7 @@ def split_into_chunks(elements: Iterable[Element], size: Callable[[], int]) -> I
 
 
 class Settings(Protocol):
-    """Settings of a scan, which go to a process together with the items of a task and read them."""
+    """Settings of a scan, which are sent to a process with a task's items and read them."""
 
     def scan(self, items: List[Any]) -> Any:
         """Return the result of one task."""

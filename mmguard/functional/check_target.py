@@ -1,4 +1,4 @@
-"""The guard as a function that raises: once before a training, or when a loss looks odd."""
+"""Checks that raise on an invalid target, for use before training or when a loss looks odd."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from mmguard.labels.space import check_int
 def check_loss(
     loss: Callable[[Tensor, Tensor], Any], logits: Tensor, target: Tensor, ignored: Tensor, kind: str
 ) -> None:
-    """Call a loss once, and check that the gradient of the scores of ignored elements is zero.
+    """Call a loss once, and check that the scores of ignored elements get zero gradient.
 
     Args:
         loss (callable): ``loss(logits, target)``.
@@ -62,7 +62,7 @@ def check_loss(
             f'by them, before the ignored ones are left out. Replace them first, and leave them out of the result: '
             f'valid = target != {_value(target, ignored)}; target.masked_fill(~valid, 0)'
         ) from error
-    gradient = _gradient(value, scores)
+    gradient = _compute_gradient(value, scores)
     if gradient is None or not ignored.any():
         return
     if kind == 'classes':
@@ -77,8 +77,8 @@ def check_loss(
         )
 
 
-def _gradient(value: Any, scores: Tensor) -> Optional[Tensor]:
-    """Return the gradient of a loss by the scores; ``None`` for a metric, which has no gradient."""
+def _compute_gradient(value: Any, scores: Tensor) -> Optional[Tensor]:
+    """Return the gradient of a loss with respect to the scores; ``None`` for a metric, which has no gradient."""
     if not isinstance(value, Tensor) or not value.requires_grad:
         return None
     return torch.autograd.grad(value.sum(), scores, allow_unused=True)[0]
@@ -104,7 +104,7 @@ def check_target(
     kind: Optional[str] = None,
     loss: Optional[Callable[[Tensor, Tensor], Any]] = None,
 ) -> str:
-    r"""Raise if a target does not fit the logits, and say what to write instead.
+    r"""Raise if a target does not fit the logits, with a message that says how to correct it.
 
     Reads the values, so it waits for the device: call it on the first batches, or in a data loader's test. The
     losses (:func:`mmguard.functional.cross_entropy`) check shapes and dtypes in every step, and values without a wait.
@@ -160,7 +160,7 @@ def check_target(
         _raise_all(checks)
         ignored = torch.zeros_like(target, dtype=torch.bool)
     else:
-        _raise_all(_class_checks(logits, target, weight, check_int('ignore_index', ignore_index)))
+        _raise_all(_list_class_checks(logits, target, weight, check_int('ignore_index', ignore_index)))
         description = describe_classes(target, number_of_classes(logits), int(ignore_index))
         warn_of_classes(target, number_of_classes(logits), int(ignore_index))
     if loss is not None:
@@ -168,10 +168,10 @@ def check_target(
     return description
 
 
-def _class_checks(
+def _list_class_checks(
     logits: Tensor, target: Tensor, weight: Optional[Tensor], ignore_index: int
 ) -> List[Callable[[], None]]:
-    """List the checks in their order: later ones assume that earlier ones passed."""
+    """Return the checks in order: later ones assume that earlier ones passed."""
     check_logits(logits)
     structure = [partial(check_loss_weight, logits, weight), partial(_check_channels, logits, target)]
     shape, squeezed = partial(_check_shape, logits, target), squeeze_channel(logits, target)
@@ -184,7 +184,7 @@ def _class_checks(
 
 
 def _raise_all(checks: Sequence[Callable[[], None]]) -> None:
-    """Run checks and raise the first fault, with the messages of all."""
+    """Run all checks and raise the first error, with the messages of all."""
     found: List[Exception] = []
     for check in checks:
         try:

@@ -1,4 +1,4 @@
-"""Checks of shapes and dtypes. They look at no value, so they do not synchronise."""
+"""Checks of shapes and dtypes. They read no values, so they do not synchronise."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check_one_channel_target(logits: Tensor, target: Tensor) -> None:
 
 
 def check_weight(weight: Optional[Tensor], target: Tensor) -> None:
-    """Check that element weights fit the labels (sizes equal or 1), or are one number."""
+    """Check that element weights match the labels (sizes equal or 1), or are a scalar."""
     if weight is None or weight.dim() == 0:
         return
     fits = weight.dim() == target.dim() and all(w in (1, t) for w, t in zip(weight.shape, target.shape))
@@ -71,7 +71,7 @@ def check_weight(weight: Optional[Tensor], target: Tensor) -> None:
 
 
 def check_dense_weight(weight: Optional[Tensor], target: Tensor) -> None:
-    """Check that weights of dense targets can be broadcast with them, which is all that the frameworks ask for."""
+    """Check that weights can be broadcast to dense targets, as the frameworks require."""
     if weight is None:
         return
     sizes = zip(reversed(weight.shape), reversed(target.shape))
@@ -97,15 +97,15 @@ CLASSES_OF = {11: 'CamVid', 19: 'Cityscapes', 21: 'Pascal VOC', 59: 'Pascal Cont
 
 
 class TargetShapeError(ValueError, RuntimeError):
-    """Shapes or arguments that do not fit. Both bases, because PyTorch raises either."""
+    """Shapes or arguments that do not match. Derives from both exceptions that PyTorch raises."""
 
 
 class TargetTypeError(TypeError, RuntimeError):
-    """A dtype that does not fit. Also a ``RuntimeError``, which PyTorch raises."""
+    """A dtype that does not match. Also a ``RuntimeError``, which PyTorch raises."""
 
 
 def holds_probabilities(logits: Tensor, target: Tensor) -> bool:
-    """Return True if the target holds a distribution per element: like ``F.cross_entropy``, decided by the shape."""
+    """Return True if the target holds class probabilities, decided by its shape as in ``F.cross_entropy``."""
     return logits.shape == target.shape
 
 
@@ -150,7 +150,7 @@ def squeeze_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
 
 
 def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int = -100) -> None:
-    """Check that a target of the shape of the logits, which holds probabilities, is floating point."""
+    """Check that a target with the shape of the logits, which holds probabilities, is floating point."""
     check_logits(logits)
     if not target.is_floating_point():
         if logits.dim() == 1:
@@ -264,7 +264,7 @@ def describe_pair(logits: Tensor, target: Tensor) -> str:
 
 
 def _suggest_target(logits: Tensor, target: Tensor, name: str = 'target', scores_name: str = 'logits') -> str:
-    """Suggest what to write if a class target does not fit."""
+    """Suggest a correction if a class target does not match."""
     expected, shape, scores = elements_of(logits), tuple(target.shape), tuple(logits.shape)
     if len(shape) == len(scores) > 1:
         if shape == (scores[0], 1, *scores[2:]):

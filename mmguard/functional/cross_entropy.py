@@ -1,4 +1,4 @@
-"""``torch.nn.functional``'s cross entropies that no label can break."""
+"""``torch.nn.functional``'s cross entropies, robust against any label."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def cross_entropy(
             negative and adds up to 1 within :data:`~mmguard.functional.soft.SUM_TOLERANCE`.
         weight (Tensor, optional): Weight per class, shape (C), dtype of ``logits``.
         size_average, reduce (bool, optional): Deprecated in PyTorch, and kept for calls by position: they override
-            ``reduction`` and warn, as there.
+            ``reduction`` and warn, as in PyTorch.
         ignore_index (int): The class index that takes no part. Not with probabilities.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         label_smoothing (float): In [0, 1]: share of the uniform distribution that is mixed into the target.
@@ -139,7 +139,7 @@ def cross_entropy_and_counts(
     on_invalid: str,
     counted: bool = True,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """Compute :func:`cross_entropy`, with counts for :func:`~mmguard.functional.sanitize.read_tally`."""
+    """Compute :func:`cross_entropy` and return its counts, for :func:`~mmguard.functional.sanitize.read_tally`."""
     check_reduction(reduction)
     check_on_invalid(on_invalid)
     check_int('ignore_index', ignore_index)
@@ -147,7 +147,7 @@ def cross_entropy_and_counts(
     check_label_smoothing(label_smoothing)
     if holds_probabilities(logits, target):
         check_probability_target(logits, target, ignore_index)
-        return _probability_loss(logits, target, weight, reduction, label_smoothing, on_invalid, counted)
+        return _compute_probability_loss(logits, target, weight, reduction, label_smoothing, on_invalid, counted)
     check_class_target(logits, target)
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
@@ -171,7 +171,7 @@ def cross_entropy_and_counts(
     return total.to(loss.dtype), counts
 
 
-def _probability_loss(
+def _compute_probability_loss(
     logits: Tensor,
     target: Tensor,
     weight: Optional[Tensor],
@@ -248,7 +248,7 @@ def binary_cross_entropy_with_logits(
         logits (Tensor): Scores before sigmoid, floating point, any shape, (N, C, \*) for C labels.
         target (Tensor): The shape of ``logits``, each in [0, 1] or equal to ``ignore_index``.
         weight (Tensor, optional): Weight per element, broadcast to the loss. It does not enter the mean's denominator.
-        size_average, reduce (bool, optional): Deprecated in PyTorch: they override ``reduction`` and warn, as there.
+        size_average, reduce (bool, optional): Deprecated in PyTorch: they override ``reduction`` and warn.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         pos_weight (Tensor, optional): Weight of the positive part, broadcast along the *last* dimensions, as in
             PyTorch: for maps (N, C, H, W) write ``pos_weight.view(-1, 1, 1)``.

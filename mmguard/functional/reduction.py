@@ -16,7 +16,7 @@ EPS = torch.finfo(torch.float32).eps
 
 
 def legacy_reduction(size_average: Optional[bool], reduce: Optional[bool]) -> str:
-    """Translate PyTorch's deprecated arguments; warns of them as PyTorch does."""
+    """Translate PyTorch's deprecated arguments; warn as PyTorch does."""
     return torch.nn.L1Loss(size_average, reduce).reduction
 
 
@@ -54,7 +54,7 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
 
 
 def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
-    """Take invalid elements out of a factor that the caller counted, as far as one call can know how.
+    """Remove invalid elements from a caller's averaging factor, as far as a single call can infer how it was computed.
 
     - A factor of at least ``counted`` was added up over several calls (RetinaNet calls once per level): what was
       skipped here is subtracted.

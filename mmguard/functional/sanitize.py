@@ -84,7 +84,7 @@ def sanitize_target(
 
 
 def count(invalid: Tensor, on_invalid: str) -> Tensor:
-    """Count elements seen, skipped and remapped: int64 (3,)."""
+    """Count the elements seen, skipped and remapped: int64 (3,)."""
     number = invalid.sum()
     none = torch.zeros_like(number)
     # torch.full on the device, not a tensor from a Python number: that is a blocking copy on CUDA.
@@ -122,7 +122,7 @@ def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
 
 
 def count_for_factor(invalid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
-    """Count the valid elements among those that an ``avg_factor`` counts, and all of these."""
+    """Count the valid elements among those that an ``avg_factor`` includes, and all of these."""
     return (counts_for_factor & ~invalid).sum(), counts_for_factor.sum()
 
 
@@ -134,7 +134,7 @@ class BinaryTarget(NamedTuple):
     """Result of ``sanitize_binary_target``; all have the shape of the input.
 
     Attributes:
-        target (Tensor): In [0, 1], of the requested dtype; 0 for what takes no part.
+        target (Tensor): In [0, 1], of the requested dtype; 0 for elements that take no part.
         keep (Tensor): bool: takes part in the loss.
         invalid (Tensor): bool: was neither in [0, 1] nor ``ignore_index``.
         ignored (Tensor): bool: equal to ``ignore_index``.

@@ -1,4 +1,4 @@
-"""Binary cross entropies of sigmoid scores and of instance masks that no label can break."""
+"""Binary cross entropies of sigmoid scores and instance masks, robust against any label."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sigmoid_cross_entropy(
         reduction (str): ``'none'`` (returns the shape of ``logits``), ``'mean'`` or ``'sum'``.
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
             (:func:`~mmguard.functional.scale_avg_factor`).
-        ignore_index (int): The label that is not trained on.
+        ignore_index (int): The label to ignore.
         avg_non_ignore (bool): Exclude ignored elements from the denominator.
         background (bool): True if the label C is a valid one, the background.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
@@ -88,7 +88,7 @@ def sigmoid_cross_entropy(
     loss = F.binary_cross_entropy_with_logits(
         mask_scores(logits, keep if dense else keep.unsqueeze(1)),
         binary,
-        pos_weight=_pos_weight(class_weight, logits, dense),
+        pos_weight=_reshape_pos_weight(class_weight, logits, dense),
         reduction='none',
     )
     if reduction != 'mean':
@@ -116,7 +116,7 @@ def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool
     return BinaryTarget(binary, sanitized.keep, sanitized.invalid, sanitized.ignored, sanitized.counts)
 
 
-def _pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:
+def _reshape_pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:
     """Reshape the weights to broadcast along the channels, not along the last (spatial) dimension."""
     if class_weight is None:
         return None

@@ -1,4 +1,4 @@
-"""Softmax cross entropy that no label can break."""
+"""Softmax cross entropy, robust against any label."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def softmax_cross_entropy(
         reduction (str): ``'none'`` (returns the shape of ``target``), ``'mean'`` or ``'sum'``.
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
             (:func:`~mmguard.functional.scale_avg_factor`).
-        ignore_index (int): The label that is not trained on.
+        ignore_index (int): The label to ignore.
         avg_non_ignore (bool): Exclude ignored elements from the denominator.
         average_by_class_weight (bool): Include class weights in the denominator.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
@@ -73,7 +73,7 @@ def softmax_cross_entropy(
         return reduce_loss(loss, weight, reduction, avg_factor), counts
     if avg_factor is None:
         by_weight = class_weight if average_by_class_weight else None
-        avg_factor = _denominator(sanitized, by_weight, kept, 0 if avg_non_ignore else ignored)
+        avg_factor = _compute_denominator(sanitized, by_weight, kept, 0 if avg_non_ignore else ignored)
     elif on_invalid != 'clip':
         if weight is None:
             seen, skipped, _ = counts.unbind()
@@ -85,7 +85,7 @@ def softmax_cross_entropy(
 
 
 def _loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor], per_element: bool) -> Tensor:
-    """Compute the loss of each element, 0 if it takes no part, or their sum; float32 for weighted half scores."""
+    """Compute the loss of each element, 0 if it takes no part, or their sum; float32 for weighted half precision."""
     half = logits.dtype in HALF
     # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer match the
     # denominator, and large ones would be infinite.
@@ -95,10 +95,10 @@ def _loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor]
     return loss * sanitized.weight_per_element(class_weight.float()) if half and class_weight is not None else loss
 
 
-def _denominator(
+def _compute_denominator(
     sanitized: ClassTarget, class_weight: Optional[Tensor], kept: Tensor, ignored: Union[Tensor, int]
 ) -> Tensor:
-    """Sum the weights of the elements that are counted: their class weights, or 1 each."""
+    """Sum the weights of the elements in the denominator: their class weights, or 1 each."""
     if class_weight is None:
         return kept + ignored
     total = sanitized.weight(class_weight.float())

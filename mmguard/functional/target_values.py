@@ -1,4 +1,4 @@
-"""Values of a target: invalid ones, their likely cause, and what to write instead. All of it synchronises."""
+"""Diagnosis of a target's values: invalid values, likely causes and corrections. All functions synchronise."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ VOID = 255
 
 
 def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
-    """Describe valid targets: ``'All 4 targets are valid: classes 0..2 of 3.'``, and what ignored ones require."""
+    """Describe valid targets: ``'All 4 targets are valid: classes 0..2 of 3.'``, and how to treat ignored ones."""
     seen, ignored = _list_classes(target, ignore_index), int((target == ignore_index).count_nonzero())
     ends = '..'.join(str(end) for end in sorted({seen[0], seen[-1]}))
     words = f'All {target.numel():,} targets are valid: {plural(len(seen), "class")} {ends} of {classes}.'
@@ -102,7 +102,7 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
 
 
 def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
-    """Warn of valid label maps that teach next to nothing."""
+    """Warn of valid label maps from which a model learns next to nothing."""
     if target.dim() < 3 or classes < 2:
         return
     seen, ignored = _list_classes(target, ignore_index), int((target == ignore_index).count_nonzero())
@@ -127,7 +127,7 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
 
 
 def warn_of_swallowed(target: Tensor, ignore_index: float) -> None:
-    """Warn of binary targets that hold only 0 and the ignored 255."""
+    """Warn of binary targets that contain only 0 and the ignored 255."""
     ignored = target == ignore_index
     if ignore_index == VOID and ignored.any() and not target.masked_fill(ignored, 0).any():
         _warn(
@@ -186,7 +186,7 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
         f'{_list_positions(invalid)}; valid are 0..{classes - 1} or ignore_index={ignore_index}. '
         f'{_suggest_ways(cause)}',
         [Tally(total=target.numel(), skipped=sum(values.values()), values=values)],
-        _positions(invalid),
+        _find_positions(invalid),
     )
 
 
@@ -239,7 +239,7 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
         f'{found.numel():,} of {values.numel():,} multi-label targets are outside [0, 1], between '
         f'{found.min().item():g} and {found.max().item():g}; first at {_list_positions(invalid)}. {advice}',
         [Tally(total=values.numel(), skipped=found.numel())],
-        _positions(invalid),
+        _find_positions(invalid),
     )
 
 
@@ -269,15 +269,15 @@ def _counts(values: Tensor) -> Dict[int, int]:
     return {int(value): int(number) for value, number in zip(found.tolist(), numbers.tolist())}
 
 
-def _positions(invalid: Tensor) -> List[Tuple[int, ...]]:
+def _find_positions(invalid: Tensor) -> List[Tuple[int, ...]]:
     return [tuple(row) for row in invalid.nonzero()[:5].tolist()]
 
 
 def _list_positions(invalid: Tensor) -> str:
-    return ', '.join(map(str, _positions(invalid))) if invalid.dim() else 'the only element'
+    return ', '.join(map(str, _find_positions(invalid))) if invalid.dim() else 'the only element'
 
 
 def _suggest_ways(cause: Optional[str]) -> str:
-    """Suggest what to write, and how to train on until then."""
+    """Suggest corrections, and how to train in the meantime."""
     without = "train on without them: mmguard.functional.cross_entropy(..., on_invalid='ignore')"
     return f'To {without}' if cause is None else f'Likely cause: {cause.rstrip(".")} (to {without})'

@@ -1,4 +1,4 @@
-"""Discovery of guards and their results: losses in a model, samples and tallies in a batch, guards in a pipeline."""
+"""Discovery of guards and their results: losses in a model, samples and tallies in a batch, guards in pipelines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def unwrap(model: Any) -> nn.Module:
 
 
 def built_loop(runner: Any, mode: str = 'train') -> Any:
-    """Return the loop of a mode; ``None`` if it is not built, which ``runner.train_loop`` and the like would do."""
+    """Return the loop of a mode; ``None`` if not built. Unlike ``runner.train_loop``, never build it."""
     from mmengine.runner import BaseLoop  # not above: importing it registers the hooks
 
     loop = getattr(runner, f'_{mode}_loop')
@@ -175,17 +175,17 @@ def naming_roots_of(dataset: Any) -> List[str]:
 
     Empty for data sets with several roots: two roots may have files of the same name.
     """
-    roots = list(dict.fromkeys(_data_roots(dataset)))
+    roots = list(dict.fromkeys(_find_data_roots(dataset)))
     return roots if all(roots) and len({os.path.realpath(root) for root in roots}) == 1 else []
 
 
-def _data_roots(dataset: Any) -> Iterator[str]:
+def _find_data_roots(dataset: Any) -> Iterator[str]:
     """Yield the data root of each dataset; an empty one for a dataset that reads files itself and has no root."""
     root, wrapped = getattr(dataset, 'data_root', None), find_wrapped(dataset)
     if (isinstance(root, str) and root) or not wrapped:
         yield root if isinstance(root, str) else ''
     for inner in wrapped:
-        yield from _data_roots(inner)
+        yield from _find_data_roots(inner)
 
 
 def class_names_of(dataset: Any) -> List[str]:
@@ -217,14 +217,14 @@ class KeepsReports:
 
     Args:
         collate (callable): Makes the batch. A batch that holds samples, or whose ``data_samples`` is not a dict, is
-            left as it is.
+            left unchanged.
     """
 
     def __init__(self, collate: Callable[[Sequence[Any]], Any]) -> None:
         self.collate = collate
 
     def __call__(self, batch: Sequence[Any]) -> Any:
-        reports = list(_reports(samples_of(list(batch))))  # first: collate may write to the samples
+        reports = list(_collect_reports(samples_of(list(batch))))  # first: collate may write to the samples
         collated = self.collate(batch)
         held = collated.get('data_samples') if isinstance(collated, dict) else None
         if isinstance(held, dict) and not samples_of(held):
@@ -232,7 +232,7 @@ class KeepsReports:
         return collated
 
 
-def _reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement]:
+def _collect_reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement]:
     """Yield a report per sample: its file, the tallies, and empty instances if it has none to train on."""
     for sample in samples:
         report = BaseDataElement()
@@ -246,7 +246,7 @@ def _reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement]:
 
 
 def select_trained(data_batch: Any) -> List[Any]:
-    """Return the samples with labels: mmdet's semi-supervised detectors call those without ``unsup_...``."""
+    """Return the labelled samples: mmdet's semi-supervised detectors name the other ones ``unsup_...``."""
     samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
     if isinstance(samples, dict):
         samples = [part for name, part in samples.items() if not str(name).startswith('unsup')]

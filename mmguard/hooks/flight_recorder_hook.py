@@ -1,4 +1,4 @@
-"""The hook that records what is in the last batches, for when a training dies."""
+"""Hook that records the last batches, for analysis after a training dies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mmguard.text import visible
 
 
 class FlightRecorderHook(HookAroundTraining):
-    """Record the last batches in ``<log_dir>/<out_file>`` as they come, and remove the file when training ends well.
+    """Record the last batches in ``<log_dir>/<out_file>`` as they arrive, and remove the file when training ends well.
 
     So the file exists whatever ends a training: an exception (with its traceback), Ctrl-C, SIGTERM, SIGKILL, the
     kernel's out-of-memory killer. It also reports an iteration that takes longer than ``timeout``; training goes on.
@@ -93,7 +93,7 @@ class FlightRecorderHook(HookAroundTraining):
             yield
             record.remove()
         except BaseException as error:  # Ctrl-C and SystemExit, too
-            parts = TracebackException.from_exception(error)  # its text is safe even if str(error) raises
+            parts = TracebackException.from_exception(error)  # safe even if str(error) raises
             message = add_names(str(parts), getattr(runner, 'model', None))
             described = dict(type=type(error).__name__, message=message, traceback=''.join(parts.format()))
             self._write(runner, reason='exception', exception=described)

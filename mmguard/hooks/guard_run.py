@@ -1,4 +1,4 @@
-"""Guard what a run has built: its losses, its assigners and its pipelines, as ``mmguard apply`` writes them."""
+"""Guards for a built run: its losses, assigners and pipelines, as ``mmguard apply`` would write them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class GuardedRun(NamedTuple):
 
 
 def guard_run(runner: Any) -> GuardedRun:
-    """Guard the losses and pipelines of a run that are not guarded yet, in place. A second call changes nothing.
+    """Guard the unguarded losses and pipelines of a run in place. A second call changes nothing.
 
     Only what is built is guarded: a test loop is guarded once ``runner.test()`` has built it.
 
@@ -65,10 +65,10 @@ def _class_names(runner: Any) -> List[str]:
 
 
 def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tuple[GuardedRun, bool]:
-    """Describe the built pipelines as a config, have the guards put in there, and build what is new.
+    """Describe the built pipelines as a config, insert guards, and build the new transforms.
 
     Returns:
-        tuple: what was guarded and what stays; True if the training has a new transform.
+        tuple: what was guarded and what was not; True if the training has a new transform.
     """
     lists: Dict[str, List[_Steps]] = {}
     tree: Dict[str, Any] = {key: config.part(key) for key in ('model', 'data_preprocessor', 'train_cfg')}
@@ -78,7 +78,7 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
         if loop is not None:
             lists[mode] = []
             tree[f'{mode}_dataloader'] = {'dataset': _describe_dataset(loop.dataloader.dataset, lists[mode])}
-    # PipelineSwitchHook later replaces the pipeline by what it builds from these.
+    # PipelineSwitchHook later builds the new pipeline from these.
     switches = [hook for hook in runner.hooks if isinstance(getattr(hook, 'switch_pipeline', None), list)]
     tree['custom_hooks'] = [{'switch_pipeline': hook.switch_pipeline} for hook in switches]
     left = [f'{join_path(path)}: the map stays; `mmguard apply` guards it' for path, _ in point_class_mappings(tree)]
@@ -93,7 +93,7 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
 
 
 class _Steps(NamedTuple):
-    """A built list of transforms, and the dicts that represent them.
+    """A built list of transforms, with the dicts that describe them.
 
     Attributes:
         described (list[dict]): One for each transform; guards are inserted here.
@@ -106,7 +106,7 @@ class _Steps(NamedTuple):
     types: Any
 
     def write(self) -> bool:
-        """Build what was inserted, and hand changed ``meta_keys`` on; True if anything was inserted."""
+        """Build the inserted transforms, and pass on changed ``meta_keys``; return True if anything was inserted."""
         for step in self.described:
             transform: Any = step.get(_OBJECT)
             if 'meta_keys' in step and step['meta_keys'] is not transform.meta_keys:
@@ -120,7 +120,7 @@ class _Steps(NamedTuple):
 
 
 def _describe_dataset(dataset: Any, lists: List[_Steps]) -> Dict[str, Any]:
-    """Return a dict as a config has it, for a data set and what it wraps."""
+    """Return the config dict of a data set and its wrapped data sets."""
     node: Dict[str, Any] = {'type': type(dataset).__name__}
     pipeline = getattr(dataset, 'pipeline', None)
     transforms = getattr(pipeline, 'transforms', pipeline)
@@ -145,13 +145,13 @@ def _describe_transform(transform: Any, lists: List[_Steps]) -> Dict[str, Any]:
         if name in _ARGUMENTS:
             node[name] = value
         else:
-            inner = list(_inner_lists(name, value))
+            inner = list(_find_inner_lists(name, value))
             node.update({key: _describe_list(held, lists) for key, held in inner})
     return node
 
 
-def _inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
-    """Yield the lists of transforms that a transform holds: a Compose, several, or a dict of branches."""
+def _find_inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
+    """Yield the lists of transforms inside a transform: a Compose, several, or a dict of branches."""
     if isinstance(getattr(value, 'transforms', None), list):
         yield name, value.transforms
     elif isinstance(value, list) and value and all(map(_is_transform, value)):
@@ -168,11 +168,11 @@ def _is_transform(item: Any) -> bool:
 
 
 def _restart_workers(runner: Any) -> List[str]:
-    """Start the workers of the training again if they run already, with the same order of samples.
+    """Restart the training's workers, if they are running, with the same order of samples.
 
     ``IterBasedTrainLoop`` starts them when it is built. The sampler is built again from the config, with the seed of
     the run: the one at hand has given away the indices that the first workers fetch in advance. The random state is the
-    one before, so that all that follows draws what it would have drawn.
+    one before, so that all later draws are unchanged.
     """
     from mmengine.runner import loops
 

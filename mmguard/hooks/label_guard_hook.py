@@ -1,4 +1,4 @@
-"""The hook that reports what the guards did."""
+"""Hook that reports what the guards did."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from mmguard.text import visible
 #: Keys of the message hub, and so of a checkpoint: the sums over all ranks and the run; of these, those not shown yet.
 EVERYWHERE = 'label_guard'
 UNSHOWN = 'label_guard_unshown'
-#: Offending iterations that have a line each.
+#: Number of offending iterations with a line each.
 SINGLES = 3
 #: mmengine copies a scalar's whole history at every update; this many values are enough for any window.
 HISTORY = 10_000
@@ -68,7 +68,7 @@ class LabelGuardHook(Hook):
             exceeds it; several ranks look where a LoggerHook shows the scalars.
         top_k (int): Files in the closing table. Defaults to 20.
         out_file (str, optional): Name of the JSON-lines file; ``None``: no file, and none next to it.
-        max_log_mb (float): What that file may grow to, in MB; then only the sums go on. Defaults to 256.
+        max_log_mb (float): Size limit of that file, in MB; after that only the sums go on. Defaults to 256.
         guard (bool): Guard the losses and pipelines of the run that are not guarded yet, as ``mmguard apply`` would
             write them into the config; a line in the log names each. Defaults to False.
         show_worst (int): Hand pictures of so many of the worst files of a loop to the runner's visualizer, at each
@@ -110,15 +110,15 @@ class LabelGuardHook(Hook):
         add_reporter(self)
         self._losses: Dict[str, CountsLabels] = {}
         self._log: RunLog
-        #: The first iteration that is not reported yet, and the last one.
+        #: The first unreported iteration, and the last one.
         self._begin: Dict[str, int] = {}
         self._place: Dict[str, int] = {}
-        #: Of this rank, what ranks have not added up yet; of all ranks, what no logger has shown yet.
+        #: Statistics of this rank not summed over ranks yet; statistics of all ranks not shown by a logger yet.
         self._since: List[int] = []
         self._unshown: List[int] = []
         self._loggers: List[LoggerHook] = []
         self._epoch_length = 0
-        #: Mode -> what no line was about yet: its first and its last iteration, and what was found.
+        #: Mode -> the window without a line yet: its first and last iteration, and the findings.
         self._unreported: Dict[str, Tuple[Dict[str, int], Dict[str, int], Stats]] = {}
         self._singles_left = SINGLES
         self._hinted: Set[str] = set()
@@ -165,7 +165,7 @@ class LabelGuardHook(Hook):
         stats = loop.see(samples)
         losses = self._read_losses()
         if losses:
-            # Only when one met what no guard in the pipeline did: a second look at the labels names the files.
+            # Only if a loss met labels that no guard in the pipeline did: look again to name the files.
             offended = next((name for name, count in losses.items() if count), None)
             stats.add_losses(
                 losses, group_tallies() if offended is None else self._find_offending(runner, samples, offended)
@@ -195,7 +195,7 @@ class LabelGuardHook(Hook):
         if self._log.loops['train'].pending is not None:  # the same on every rank
             self._report(runner)
         self._add_up(runner)
-        self._show(runner, at=runner.iter)  # of one that stopped early
+        self._show(runner, at=runner.iter)  # for a training that stopped early
         self._close(runner, 'train')
         self._show_pictures(runner, 'train')
 
@@ -222,7 +222,7 @@ class LabelGuardHook(Hook):
             raise LabelGuardError(describe_skipped_ratio(ratio, limit, worst), worst)
 
     def _show(self, runner: Any, at: Optional[int] = None) -> None:
-        """Make the LoggerHook, which comes next, show what was found since the last call.
+        """Pass what was found since the last call to the LoggerHook, which runs next.
 
         With ``at``, nothing is shown here: the visualizer gets it immediately, for this training iteration.
         """
@@ -253,7 +253,7 @@ class LabelGuardHook(Hook):
 
     def _before_epoch(self, runner: Any, mode: str = 'train') -> None:
         if mode == 'train':
-            self._epoch_length = _length_of(loaders_of(runner, 'train')[0])  # LoggerHook only knows this one
+            self._epoch_length = _count_iterations(loaders_of(runner, 'train')[0])  # LoggerHook only supports this one
         else:
             self._start(mode, runner)
 
@@ -262,7 +262,7 @@ class LabelGuardHook(Hook):
     ) -> None:
         # Ranks may have loaders of different lengths, so sums over ranks have to wait for the end.
         loop, place = self._log.loops[mode], {'iter': batch_idx + 1}
-        if mode == 'val':  # the training iteration tells one validation from the next
+        if mode == 'val':  # the training iteration identifies the validation
             place['step'] = _count_trained(runner)
         loop.add(loop.see(select_evaluated(data_batch)))
         self._log_report(runner, mode, self._log.report(mode, place), place, place)
@@ -281,7 +281,7 @@ class LabelGuardHook(Hook):
 
     def _guard(self, runner: Any) -> None:
         """Guard the run; name each change once."""
-        from mmguard.hooks.guard_run import guard_run  # reads configs, which a run without it need not
+        from mmguard.hooks.guard_run import guard_run  # reads configs, which other runs need not do
 
         changed, left = guard_run(runner)
         lines = [translate('guarded {part}', part=as_message(line)) for line in changed]
@@ -303,11 +303,11 @@ class LabelGuardHook(Hook):
         warn_of_problems(runner)
 
     def _log_report(self, runner: Any, mode: str, stats: Stats, begin: Dict[str, int], end: Dict[str, int]) -> None:
-        """Log what was reported: a line at the first offences, and the likely cause at the very first."""
+        """Log the reports: a line for each of the first offences, and the likely cause for the very first."""
         warn_of_problems(runner)
         begin, _, unreported = self._unreported.get(mode, (begin, end, Stats()))
         unreported += stats
-        # Of one iteration the first image is named: its order stays.
+        # The first image of an iteration is named, so the order is kept.
         self._unreported[mode] = (
             begin,
             end,
@@ -353,7 +353,7 @@ class LabelGuardHook(Hook):
         worst = sorted(found, key=lambda one: -(one[1].skipped + one[1].remapped))[: self.show_worst]
         names = [(kind, str(tally.source)) for kind, tally in worst]
         if names != self._pictured.get(mode, []):
-            from mmguard.hooks.pictures import add_pictures  # only where they are asked for
+            from mmguard.hooks.pictures import add_pictures  # only on request
 
             self._pictured[mode] = names
             add_pictures(runner, mode, worst, loop.shorten, _count_trained(runner))
@@ -370,8 +370,8 @@ def _sum_over_ranks(numbers: List[int]) -> List[int]:
     return total.tolist()
 
 
-def _length_of(loader: Any) -> int:
-    """Return the iterations of an epoch; 0 for a stream."""
+def _count_iterations(loader: Any) -> int:
+    """Return the number of iterations per epoch; 0 for a stream."""
     try:
         return len(loader)
     except TypeError:

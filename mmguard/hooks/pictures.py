@@ -1,4 +1,4 @@
-"""Pictures of the worst files of a loop, for the visualizer of the run."""
+"""Pictures of a loop's worst files, for the run's visualizer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mmguard.text import describe_error, visible
 
 #: Pixels of the longer side of a picture.
 LONGEST = 1024
-#: What is invalid. No palette has it.
+#: Colour of invalid labels, which no palette has.
 LOUD = (255, 0, 170)
 
 
@@ -43,8 +43,8 @@ def add_pictures(
             if 'img' not in results:
                 raise LookupError('no Load... transform at the beginning of the pipeline loads the image')
             label = results['gt_seg_map'] if kind == 'pixels' else None
-            has_boxes = kind == 'instances' and 'gt_bboxes' in results  # a label may be that of the image
-            boxes = _invalid_boxes(results, tally) if has_boxes else np.zeros((0, 4))
+            has_boxes = kind == 'instances' and 'gt_bboxes' in results  # the label may belong to the image
+            boxes = _find_invalid_boxes(results, tally) if has_boxes else np.zeros((0, 4))
             picture = draw(results['img'], label, boxes, tally.values)
         except Exception as error:
             warn(f'guard: no picture of {visible(name)}: {visible(describe_error(error))}')
@@ -55,15 +55,15 @@ def add_pictures(
 def _find(dataset: Any, names: Set[str], shorten: Callable[[str], str]) -> Dict[str, Tuple[Any, Dict[str, Any]]]:
     """Return name -> the data set that lists the file, and its info."""
     found = {}
-    for reader in _readers(dataset):
+    for reader in _find_readers(dataset):
         for info in map(reader.get_data_info, range(len(reader))):
-            listed = (file_of(info), info.get('img_path'))  # a packed sample may only keep that of the image
+            listed = (file_of(info), info.get('img_path'))  # a packed sample may only keep the image's path
             found.update(dict.fromkeys(names.intersection(shorten(str(one)) for one in listed), (reader, info)))
     return found
 
 
 def draw(image: np.ndarray, label: Any, boxes: np.ndarray, values: Any) -> np.ndarray:
-    """Return the image with the invalid labels painted and boxes outlined. At most 1,024 pixels high and wide.
+    """Return the image with invalid labels painted and boxes outlined, at most 1,024 pixels high and wide.
 
     Shapes: ``image`` (height, width[, channels]), BGR; ``label`` (height, width); ``boxes`` (number, 4), two corners;
     the picture (height, width, 3), RGB, uint8.
@@ -73,7 +73,7 @@ def draw(image: np.ndarray, label: Any, boxes: np.ndarray, values: Any) -> np.nd
     step = max(1, -(-max(pixels.shape[:2]) // LONGEST))
     painted = np.nan_to_num(pixels[::step, ::step]).clip(0, 255)
     if label is not None:
-        painted = painted * 0.55  # so that few pixels are seen
+        painted = painted * 0.55  # so that single pixels are visible
     painted = np.ascontiguousarray(painted, dtype=np.uint8)
     height, width = painted.shape[:2]
     if label is not None:
@@ -89,10 +89,10 @@ def draw(image: np.ndarray, label: Any, boxes: np.ndarray, values: Any) -> np.nd
     return painted
 
 
-def _readers(dataset: Any) -> List[Any]:
+def _find_readers(dataset: Any) -> List[Any]:
     """Return the data sets that read files themselves."""
     inner = find_wrapped(dataset)
-    return [reader for wrapped in inner for reader in _readers(wrapped)] if inner else [dataset]
+    return [reader for wrapped in inner for reader in _find_readers(wrapped)] if inner else [dataset]
 
 
 def _load(dataset: Any, info: Dict[str, Any]) -> Dict[str, Any]:
@@ -103,7 +103,7 @@ def _load(dataset: Any, info: Dict[str, Any]) -> Dict[str, Any]:
     return info
 
 
-def _invalid_boxes(results: Dict[str, Any], tally: Tally) -> np.ndarray:
+def _find_invalid_boxes(results: Dict[str, Any], tally: Tally) -> np.ndarray:
     """Return the boxes with an invalid label, and those that are not finite, without area or outside the image."""
     boxes = results['gt_bboxes']
     corners = np.asarray(getattr(boxes, 'tensor', boxes), dtype=np.float64)

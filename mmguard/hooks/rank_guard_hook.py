@@ -1,4 +1,4 @@
-"""The hook that keeps ranks in step."""
+"""Hook that keeps ranks in step."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class RankGuardHook(HookAroundTraining):
     def around_training(self, runner: Any) -> Iterator[None]:
         try:
             yield
-        except BaseException as error:  # whatever ends training: loading, a step, validation, Ctrl-C
+        except BaseException as error:  # any end of training: loading, a step, validation, Ctrl-C
             if self._agreement is not None:
                 self._agreement.leave(f'{type(error).__name__}: {error}')
             raise
@@ -171,7 +171,7 @@ class RankGuardHook(HookAroundTraining):
         raise _Skip
 
     def _keep(self, runner: Any, filled: Sequence[RankLosses]) -> None:
-        """Write to the log of the run, on rank 0, what any rank lacked."""
+        """Record in the run's log, on rank 0, what any rank lacked."""
         if dist.get_rank() == 0:
             run_log_of(runner).fill('train', self._place, filled)
             warn_of_problems(runner)
@@ -203,15 +203,15 @@ def _put_in(undo: ExitStack, owner: Any, name: str, method: Any) -> None:
     if name in vars(owner):  # a compiled step, another hook's
         undo.callback(setattr, owner, name, vars(owner)[name])
     else:
-        undo.callback(delattr, owner, name)  # uncovers the method of the class
+        undo.callback(delattr, owner, name)  # reveals the method of the class
     setattr(owner, name, method)
 
 
 def _find_iteration_counters(runner: Any) -> Iterator[Tuple[Any, str]]:
-    """Yield the methods by which other hooks would count an iteration that was skipped."""
+    """Find the methods by which other hooks would count a skipped iteration."""
     for hook in runner.hooks:
         if getattr(hook, 'ema_model', None) is not None:
-            yield hook.ema_model, 'update_parameters'  # would count this iteration's unchanged weights once more
+            yield hook.ema_model, 'update_parameters'  # would count this iteration's unchanged weights again
         # Schedules must not step, and CheckInvalidLossHook would get no loss.
         names = [base.__name__ for base in type(hook).__mro__]
         if 'ParamSchedulerHook' in names or 'CheckInvalidLossHook' in names:
@@ -229,7 +229,7 @@ def _record_arrivals(model: nn.Module, undo: ExitStack) -> Dict[str, None]:
 
 
 def find_nonfinite_gradients(model: nn.Module, arrived: Iterable[str] = ()) -> List[str]:
-    """Find parameters whose gradient is not finite, those that backward reached first (nearest to the loss) first.
+    """Find parameters whose gradient is not finite, in the order of backward: those nearest to the loss first.
 
     Args:
         model (nn.Module): After backward.

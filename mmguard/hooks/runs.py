@@ -1,4 +1,4 @@
-"""The log that the hooks of a run share, and contexts around a training."""
+"""The log shared by the hooks of a run, and contexts around a training."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class HookAroundTraining(Hook):
     """A hook with a context around the whole training."""
 
     def around_training(self, runner: Any) -> ContextManager[Any]:
-        """Create the context that is entered before the training runs."""
+        """Create the context in which the training runs."""
         raise TypeError(f'{type(self).__name__} has no context for a training')
 
     def before_run(self, runner: Any) -> None:
@@ -104,6 +104,6 @@ class _RunWithin:
 
     def put_back(self) -> None:
         if self._before is None:
-            del self._loop.run  # uncovers the method of the class
+            del self._loop.run  # reveals the method of the class
         else:
             self._loop.run = self._before

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from mmguard.findings import Finding
 
 
-#: Misfits between a guard and its head, a head and its data set, or ignored labels; guards that meet no labels;
+#: Mismatches between a guard and its head, a head and its data set, or ignored labels; guards without labels;
 #: evaluation without guard; replaced hooks of a base config.
 CODES = ('MG225', 'MG251', 'MG201', 'MG208', 'MG230', 'MG253')
 
 
 def start_warnings(runner: Any) -> List[str]:
-    """Return a line for each misfit between the guards of a run and its model or data, with every place to change.
+    """Return a line for each mismatch between the guards of a run and its model or data, with all places to change.
 
     A run that was built from objects only has no config, and gets none.
     """
@@ -88,7 +88,7 @@ def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) ->
     if not offending:
         return []
     rules = [rule for rule in rules_of(dataset) if rule.kind == kind]
-    findings = _likely_causes(kind, stats, offending, model, dataset, rules)
+    findings = _find_likely_causes(kind, stats, offending, model, dataset, rules)
     if not findings:
         return []
     codes = [finding.code for finding in findings[:2]]
@@ -112,7 +112,7 @@ def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) ->
     return [*reported, mixed] if mixed else reported
 
 
-def _likely_causes(
+def _find_likely_causes(
     kind: str, stats: Stats, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[LabelSpace]
 ) -> List[Finding]:
     from mmguard.findings import LabelFacts, diagnose

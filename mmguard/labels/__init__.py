@@ -1,4 +1,4 @@
-"""The vocabulary: valid labels, and tallies of what was found.
+"""Definition of valid labels, and tallies of label elements.
 
 Imports :mod:`mmguard.files`, :mod:`mmguard.text` and numpy; no torch, no framework.
 """

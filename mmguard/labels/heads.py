@@ -23,7 +23,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Protocol, Sequ
 
 from mmguard.labels.spaces import KINDS, VOID, LabelSpaces, Space
 
-#: Names of heads, the most telling first; the others have to agree with it.
+#: Names of heads, the most informative first, with which the others must agree.
 GROUPS = {
     'pixels': ('decode_head', 'semantic_head', 'panoptic_head', 'auxiliary_head'),
     'instances': (
@@ -129,18 +129,18 @@ def group_of(head: Head, kind: str) -> Optional[str]:
 
 
 def spaces_of_head(head: Head) -> Iterator[Space]:
-    """Yield the labels that a head takes: of one kind, of both, or none."""
+    """Yield the labels that a head accepts: of one kind, both, or none."""
     if not takes_labels(head):
         return
     group = group_of(head, 'pixels')
     if group is not None:
-        number, keys = _pixel_classes(head, group)
+        number, keys = _count_pixel_classes(head, group)
         if number:
             yield Space('pixels', number, f'{head.path}.{keys}', _find_ignore_index(head, group))
     group = group_of(head, 'instances')
     if group is not None:
-        things = _int(head.get(THINGS)) if group == 'panoptic_head' else None
-        number = _int(head.get('num_classes')) if things is None else things
+        things = _as_int(head.get(THINGS)) if group == 'panoptic_head' else None
+        number = _as_int(head.get('num_classes')) if things is None else things
         if number:
             yield Space('instances', number, f'{head.path}.{"num_classes" if things is None else THINGS}')
 
@@ -157,7 +157,7 @@ def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str
 
 
 def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
-    """Return the smallest space of the most telling group."""
+    """Return the smallest space in the most relevant group."""
     for group in GROUPS[kind]:
         found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
         if found:
@@ -165,13 +165,13 @@ def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
     return None
 
 
-def _pixel_classes(head: Head, group: str) -> Tuple[Optional[int], str]:
+def _count_pixel_classes(head: Head, group: str) -> Tuple[Optional[int], str]:
     """Return the number of classes and the arguments that define it."""
-    things = _int(head.get(THINGS)) if group in ('semantic_head', 'panoptic_head') else None
+    things = _as_int(head.get(THINGS)) if group in ('semantic_head', 'panoptic_head') else None
     if things is not None:
-        stuff = _int(head.get(STUFF))
+        stuff = _as_int(head.get(STUFF))
         return (things + stuff, f'{THINGS} + {STUFF}') if stuff else (None, '')
-    number = _int(head.get('num_classes')) if group != 'panoptic_head' else None
+    number = _as_int(head.get('num_classes')) if group != 'panoptic_head' else None
     per_channel = group in ('decode_head', 'auxiliary_head') and not head.is_a(*QUERIES)
     if per_channel and number == 1:
         number = 2
@@ -181,7 +181,7 @@ def _pixel_classes(head: Head, group: str) -> Tuple[Optional[int], str]:
 def _find_ignore_index(head: Head, group: str) -> int:
     if group == 'panoptic_head':
         return VOID
-    own = _int(head.get('ignore_index')) if group != 'semantic_head' else head.get('ignore_label') or None
+    own = _as_int(head.get('ignore_index')) if group != 'semantic_head' else head.get('ignore_label') or None
     if own is not None:
         return own
     losses = (head.get(name) for name in ('loss_decode', 'loss_seg', 'criterion'))
@@ -197,19 +197,19 @@ def find_ignore_index(loss: Any) -> int:
     if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
         loss = loss[0]
     if isinstance(loss, dict):
-        own = _int(loss.get('ignore_index'))
+        own = _as_int(loss.get('ignore_index'))
     else:
-        found = (_int(getattr(of, 'ignore_index', None)) for of in (loss, getattr(loss, 'guard', None)))
+        found = (_as_int(getattr(of, 'ignore_index', None)) for of in (loss, getattr(loss, 'guard', None)))
         own = next((value for value in found if value is not None), None)
     return NOT_IGNORED if own is None else own
 
 
-def _int(value: Any) -> Optional[int]:
+def _as_int(value: Any) -> Optional[int]:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 class _Built:
-    """A module, read like a part of a config."""
+    """A module with the interface of a config part."""
 
     def __init__(self, path: str, module: Any) -> None:
         self.path = path
@@ -245,7 +245,7 @@ def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
         loss_name (str): Name of the loss in it, ``'decode_head.loss_decode.0'``.
     """
     loss, *owners = _walk_up(model, loss_name)
-    own = _first_int([loss.module], 'num_classes')
+    own = _find_first_int([loss.module], 'num_classes')
     for owner in owners:
         found = {space.kind: space for space in spaces_of_head(owner)}
         if found:
@@ -255,10 +255,10 @@ def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
             return found
     if any(not takes_labels(owner) for owner in owners):
         return {}
-    number = _first_int([loss.module, *(owner.module for owner in owners)], 'num_classes')
+    number = _find_first_int([loss.module, *(owner.module for owner in owners)], 'num_classes')
     if number is None:
         return {}
-    ignored = _first_int([owner.module for owner in owners], 'ignore_index')
+    ignored = _find_first_int([owner.module for owner in owners], 'ignore_index')
     ignored = find_ignore_index(loss.module) if ignored is None else ignored
     return {kind: Space(kind, number, loss_name, ignored if kind == 'pixels' else None) for kind in KINDS}
 
@@ -271,6 +271,6 @@ def _walk_up(model: Any, name: str) -> Iterator[_Built]:
         yield _Built(path, model.get_submodule(path))
 
 
-def _first_int(owners: Sequence[Any], name: str) -> Optional[int]:
+def _find_first_int(owners: Sequence[Any], name: str) -> Optional[int]:
     values = (getattr(owner, name, None) for owner in owners)
     return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)

@@ -33,7 +33,7 @@ def find_instances(sample: Any) -> Optional[Tuple[Any, str]]:
     """Return the container of the instances and the name of their labels; ``None`` without annotations."""
     for place, field in _INSTANCES.items():
         holder = sample.get(place)
-        if holder is not None and holder.keys():  # without annotations it has no field at all
+        if holder is not None and holder.keys():  # without annotations it has no fields
             return holder, field
     return None
 
@@ -77,7 +77,7 @@ def relative_to(source: str, roots: List[str]) -> str:
 
 
 def path_of(name: str, roots: Sequence[str]) -> str:
-    """Return a path that an editor can open for a file in a log; the name itself if no file or several match."""
+    """Return an openable path for a file in a log; the name itself if no file or several match."""
     paths = (os.path.join(root, name) for root in (*roots, ''))
     found = {os.path.realpath(path): path for path in paths if os.path.isfile(path)}
     return next(iter(found.values())) if len(found) == 1 else name  # two roots may have a file of this name

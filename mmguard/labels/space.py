@@ -85,7 +85,7 @@ class LabelSpace:
         return all(apply_label_map(label_map, label, self.ignore_index) == label for label in label_map.values())
 
     def drop_map(self: Rule) -> Rule:
-        """Return the same rule without a map, for labels that are already mapped."""
+        """Return the rule without its map, for labels that are already mapped."""
         rule = copy.copy(self)
         rule.label_map, rule.others = {}, None
         return rule
@@ -121,7 +121,7 @@ class LabelRule(LabelSpace):
 
     Args:
         num_classes (int): Number of classes.
-        ignore_index (int): The label that is not trained on.
+        ignore_index (int): The label to ignore.
         on_invalid (str): ``'ignore'`` sets an invalid label to ``ignore_index``, ``'clip'`` clamps it into the
             classes, ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first. The key ``'*'``
@@ -161,7 +161,7 @@ class LabelRule(LabelSpace):
         if self.label_map or self.others is not None:
             return self._sanitize_by_value(label, source)
         # Flat positions, not a mask: every use of a mask costs another pass.
-        invalid = np.flatnonzero(self._invalid(label))
+        invalid = np.flatnonzero(self._find_invalid(label))
         if not invalid.size:
             return label, Tally(total=label.size, source=source)
         found = label.ravel()[invalid]
@@ -176,7 +176,7 @@ class LabelRule(LabelSpace):
             sanitized.flat[invalid] = self.ignore_index
         return sanitized, tally
 
-    def _invalid(self, label: np.ndarray) -> np.ndarray:
+    def _find_invalid(self, label: np.ndarray) -> np.ndarray:
         if label.dtype.kind == 'i':
             # One unsigned comparison finds labels that are too large and negative ones.
             unsigned = label.view(label.dtype.str.replace('i', 'u'))
@@ -326,7 +326,7 @@ class ImageLabelRule(LabelRule):
 
     Args:
         num_classes, on_invalid, label_map: See :class:`LabelRule`.
-        ignore_index (int): The label that is not trained on.
+        ignore_index (int): The label to ignore.
     """
 
     kind: ClassVar[str] = 'instances'

@@ -22,7 +22,7 @@ OPTION = '--num-classes'
 
 @dataclass(frozen=True)
 class Space:
-    """Labels of one kind that one place takes: ``[min_label, num_classes)`` and ``ignore_index``.
+    """Labels of one kind accepted at one place: ``[min_label, num_classes)`` and ``ignore_index``.
 
     Args:
         kind (str): ``'pixels'`` or ``'instances'``.
@@ -44,7 +44,7 @@ class Space:
         return self.min_label <= label < self.num_classes or label == self.ignore_index
 
     def rule(self, on_invalid: str = 'ignore') -> LabelSpace:
-        """Build the rule that finds invalid labels; ``label_map`` is left out."""
+        """Build the rule that finds invalid labels, without ``label_map``."""
         if self.kind == 'instances':
             return InstanceRule(self.num_classes, on_invalid, min_label=self.min_label)
         return LabelRule(self.num_classes, VOID if self.ignore_index is None else self.ignore_index, on_invalid)

@@ -1,4 +1,4 @@
-"""Record that flows from file to log: labels seen, skipped, remapped and mapped, and their file; and its exception."""
+"""Record of label elements seen, skipped, remapped and mapped in a file; and the exception for invalid labels."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Tally:
         """Read ``to_json`` back.
 
         Raises:
-            ValueError: The record does not fit; the message says why.
+            ValueError: The record is malformed; the message says why.
         """
         return decode(cls, record)
 
@@ -153,7 +153,7 @@ class LabelGuardError(ValueError):
     """Labels that must not be trained on.
 
     Args:
-        message (str): The finding, its place, and what to do.
+        message (str): The fault, its place, and advice.
         tallies (Sequence[Tally]): The failure cases as data: file, values and counts. Empty where the error
             crossed a process border (a dataloader worker passes on only the message).
         positions (Sequence[tuple]): Indices of the first invalid elements in the label array.

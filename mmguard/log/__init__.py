@@ -1,4 +1,4 @@
-"""Statistics of a run: summed up, written as JSON lines and records, read back, and described.
+"""Statistics of a run: accumulated, written as JSON lines and records, read back, and described.
 
 Imports :mod:`mmguard.labels` and what is below it; no framework.
 """

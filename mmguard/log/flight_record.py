@@ -1,4 +1,4 @@
-"""The flight record: the last batches of a training and how it ended, written and read."""
+"""Flight record: the last batches of a training and how it ended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mmguard.log.statistics import KINDS
 NAME = 'label_guard_flight.jsonl'
 #: Changes when a field changes its meaning.
 FORMAT = 2
-#: The file is cut to the last batches when it holds this many times as many.
+#: The file is cut to the last batches when it has this many times as many.
 _SURPLUS = 10
 
 
@@ -113,7 +113,7 @@ _LARGEST = 1 << 10
 
 @dataclass
 class FlightSample:
-    """A sample of a batch: its file, by its path and relative to its data root, and what guards found.
+    """A sample of a batch: its absolute and relative path, and the tallies of guards.
 
     Args:
         path, source (str): Empty if not recorded.
@@ -180,7 +180,7 @@ class Flight:
 
 @dataclass
 class _Entry:
-    """A line, with some of these fields."""
+    """A line of the record; each has only some of these fields."""
 
     rank: Optional[Rank] = None
     iter: Optional[int] = None
@@ -197,7 +197,7 @@ def read_flight(path: str) -> Flight:
 
     Raises:
         OSError: The file cannot be opened.
-        ValueError: It is not a record of this format; the message names the file.
+        ValueError: The file is not a record of this format; the message names it.
     """
     flight = Flight()
     with open_regular(path) as file:
@@ -227,7 +227,7 @@ def _add(flight: Flight, entry: _Entry) -> None:
     if entry.samples is not None:
         flight.batches.append(FlightBatch(entry.samples, entry.iter, entry.losses))
     elif entry.losses is not None:
-        flight.reason = ''  # it was slow, but ended
+        flight.reason = ''  # the iteration was slow, but ended
         # The last batch has losses already if the line of their batch is damaged.
         if flight.batches and flight.batches[-1].losses is None:
             flight.batches[-1].losses = entry.losses

@@ -1,4 +1,4 @@
-"""The log of a run as an object: a frame, files, a plot."""
+"""The log of a run as an object with a data frame, files and plots."""
 
 from __future__ import annotations
 

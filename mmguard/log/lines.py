@@ -55,7 +55,7 @@ class Unread:
 
 
 def read_lines(file: BinaryIO, path: str, kind: Type[T], unread: Unread) -> Iterator[T]:
-    """Yield the lines of a file as records of a type; what does not fit is added to ``unread``."""
+    """Yield the lines of a file as records of a type; add malformed ones to ``unread``."""
     for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b''), start=1):
         # A file that reached its limit ends with a note.
         if line.isspace() or line.startswith(b'{"note"'):
@@ -71,7 +71,7 @@ def read_lines(file: BinaryIO, path: str, kind: Type[T], unread: Unread) -> Iter
 
 @dataclass
 class FoundIn(Tally):
-    """Tally of a file; another version may have other values of ``kind``."""
+    """Tally of a file; other versions may have other values of ``kind``."""
 
     kind: str = 'pixels'
 
@@ -100,7 +100,7 @@ class Line:
         samples, loss_samples (list[FoundIn]): Tallies of single files, from the pipeline or from a loss.
         losses (dict[str, LossRecord]): Guarded loss -> its counts.
         empty_images (int): Images without any instance.
-        filled (list[FilledRank]): Ranks that lacked losses; such a line has no counts.
+        filled (list[FilledRank]): Ranks that lacked losses; a line with them has no counts.
     """
 
     mode: str
@@ -138,7 +138,7 @@ class Line:
 
 
 def read_logs(paths: List[Path], unread: Unread) -> Iterator[Line]:
-    """Yield the lines of all files, one file after the other; what does not fit is added to ``unread``."""
+    """Yield the lines of all files, one file after another; add malformed ones to ``unread``."""
     for path in paths:
         try:
             with open_regular(path) as file:
@@ -167,14 +167,14 @@ class ModeTotals:
 
     @property
     def iterations(self) -> int:
-        """Iterations with something skipped or remapped; an iteration of several ranks is one."""
+        """Number of iterations with anything skipped or remapped; each counts once over all ranks."""
         most: Dict[Tuple[int, int], int] = {}
         for (place, number, _), times in self.times.items():
             most[place, number] = max(most.get((place, number), 0), times)
         return sum(most.values())
 
     def add(self, line: Line, log: int = 0) -> None:
-        """Add an iteration of one rank, from the log of that number."""
+        """Add an iteration of one rank, from the log with that number."""
         for filled in line.filled:
             self.first_filled.setdefault(filled.rank, (line.place, filled.samples))
             self.sums.fill(filled.rank, filled.losses)
@@ -193,7 +193,7 @@ class ModeTotals:
         return sort_worst_first(self.files[kind].values())
 
     def totals(self) -> Stats:
-        """Return the sums of the lines, without the numbers of all iterations and files."""
+        """Return the sums of the lines; the numbers of all iterations and files are unknown."""
         offending = {source for files in self.files.values() for source in files}
         return replace(self.sums, offending_iterations=self.iterations, offending_files=len(offending))
 
@@ -210,12 +210,12 @@ class ModeTotals:
 
 
 def values_of(kind: str, in_all: Stats, lines: ModeTotals) -> Tally:
-    """Return the values and box faults of a mode: those of its record, else of its lines."""
+    """Return the values and box faults of a mode, from its record or else from its lines."""
     return in_all.kinds[kind] if in_all.kinds[kind].values else lines.sum_files(kind)
 
 
 def _restore_values(found: Tally, before: Optional[Tally]) -> Tally:
-    """Return the tally of a file; one logged with only its counts gets the values of the time before."""
+    """Return the tally of a file; one logged without values gets those of its previous line."""
     count = found.skipped + found.remapped
     if found.values or found.reasons or found.other_values or not count:
         return found

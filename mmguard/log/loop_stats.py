@@ -1,4 +1,4 @@
-"""Statistics of a loop: sums, and the counts of every label file."""
+"""Statistics of a loop: sums, and counts of every label file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLEAN = -1
 
 
 class PerFileStats:
-    """Counts of every file that was seen; a million offending files take less than 200 MB.
+    """Counts of every file seen; a million offending files take less than 200 MB.
 
     The values of files far from the worst are dropped first; names and counts stay.
     """
@@ -58,10 +58,10 @@ class PerFileStats:
             came as often as then; or there is one value, whose count the sums give.
         """
         name = str(tally.source)
-        index = self._index_of(name)
+        index = self._assign_index(name)
         for column, count in zip(self._counts[kind], (tally.skipped, tally.remapped)):
             if count:
-                _lengthen(column, index)
+                _extend_to(column, index)
                 column[index] += count
         details = self._details[kind]
         known = details.get(name)
@@ -69,29 +69,29 @@ class PerFileStats:
         if len(details) > 2 * DETAILED:
             self._drop_details(kind)
         last, offence = self._last[kind], _hash_offence(tally)
-        _lengthen(last, index)
+        _extend_to(last, index)
         before, last[index] = last[index], offence
         return before == offence != 0
 
     def worst(self, kind: str, number: int) -> List[Tally]:
         """Return the files with the most skipped or remapped elements; equal ones by name."""
-        sums = self._sums(kind)
+        sums = self._sum_counts(kind)
         found = ((-sums[index], name) for name, index in self._items() if index != _CLEAN and sums[index])
         return [self._tally(kind, name) for _, name in heapq.nsmallest(number, found)]
 
     def number(self, kind: str) -> int:
-        """Count the files with something of that kind skipped or remapped."""
-        return int(np.count_nonzero(self._sums(kind)))
+        """Return the number of files with anything of that kind skipped or remapped."""
+        return int(np.count_nonzero(self._sum_counts(kind)))
 
     def merge(self, other: PerFileStats) -> None:
         """Include the files of a later loop, seen or offending, without their counts."""
         for name, index in other._items():
             self.see(name)
             if index != _CLEAN:
-                self._index_of(name)
+                self._assign_index(name)
 
-    def _index_of(self, name: str) -> int:
-        """Return the index of an offending file, a new one the first time."""
+    def _assign_index(self, name: str) -> int:
+        """Return the index of an offending file, assigned on first use."""
         folder, base = _split(name)
         indices = self._indices.setdefault(folder, {})
         if indices.get(base, _CLEAN) == _CLEAN:
@@ -105,7 +105,7 @@ class PerFileStats:
             for base, index in indices.items():
                 yield folder + base, index
 
-    def _sums(self, kind: str) -> np.ndarray:
+    def _sum_counts(self, kind: str) -> np.ndarray:
         """Return the elements skipped or remapped, by index."""
         sums = np.zeros(self._offending, dtype=np.int64)
         for column in self._counts[kind]:
@@ -133,12 +133,12 @@ class PerFileStats:
             del details[name]
 
     def _counts_of(self, kind: str, name: str) -> List[int]:
-        index = self._index_of(name)
+        index = self._assign_index(name)
         return [column[index] if index < len(column) else 0 for column in self._counts[kind]]
 
 
 def _hash_offence(tally: Tally) -> int:
-    """Hash the values of an offence; 0 if it has faults of boxes, which the log always repeats."""
+    """Hash the values of an offence; return 0 for box faults, which the log never abbreviates."""
     if tally.reasons.keys() - {LABEL_REASON}:
         return 0
     is_single = len(tally.values) == 1 and not tally.other_values
@@ -152,7 +152,7 @@ def _split(name: str) -> Tuple[str, str]:
     return name[:end], name[end:]
 
 
-def _lengthen(column: array[int], index: int) -> None:
+def _extend_to(column: array[int], index: int) -> None:
     """Append zeros up to an index."""
     if len(column) <= index:
         column.frombytes(bytes(8 * (index + 1 - len(column))))
@@ -160,7 +160,7 @@ def _lengthen(column: array[int], index: int) -> None:
 
 @dataclass
 class LoopStats:
-    """Statistics of a loop: sums, every file with its counts, and what is not reported yet.
+    """Statistics of a loop: sums, counts of every file, and unreported iterations.
 
     Args:
         roots (list[str]): Data roots; files are named relative to them.
@@ -186,11 +186,11 @@ class LoopStats:
             self.files.see(self.shorten(source))
 
     def add(self, stats: Stats) -> None:
-        """Add an iteration; it is pending until the next report."""
+        """Add an iteration, which is pending until the next report."""
         self.pending = stats if self.pending is None else self.pending + stats
 
     def report(self) -> Tuple[Stats, Dict[str, Any]]:
-        """Move what is pending into the sums, and return it with its line of the log (empty without an offence)."""
+        """Move the pending statistics into the sums, and return them with their log line (empty without an offence)."""
         stats, self.pending = Stats() if self.pending is None else self.pending, None
         self.sums += stats.totals()
         if not stats:
@@ -222,12 +222,12 @@ class LoopStats:
         return relative_to(source, self.roots)
 
     def worst(self, kind: str, number: int) -> List[Tally]:
-        """Return the files with the most skipped or remapped elements, under paths that an editor can open."""
+        """Return the files with the most skipped or remapped elements, with openable paths."""
         found = self.files.worst(kind, number)
         return [replace(tally, source=path_of(str(tally.source), self.roots)) for tally in found]
 
     def totals(self) -> Stats:
-        """Return the sums of what was reported."""
+        """Return the sums of all reported iterations."""
         return replace(self.sums, files=len(self.files), offending_files=self.files.offending)
 
     @property

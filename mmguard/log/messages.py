@@ -1,4 +1,4 @@
-"""Lines and tables of the log, the rate limit for lines, and the warning of guards that nothing reports."""
+"""Lines and tables of the log, a rate limit for lines, and the warning about unreported guards."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def describe_nonfinite(reports: Sequence[OneRank]) -> str:
 
 
 def describe_unreached(names: Sequence[str]) -> str:
-    """Describe which parameters get no gradient, and what to do."""
+    """Describe the parameters without a gradient, with advice."""
     return (
         f'no loss of any rank reaches {quantity(len(names), "parameter")}: {list_names(names)}. With a first batch '
         f'without '
@@ -292,7 +292,7 @@ def list_names(items: Sequence[str], between: str = ', ') -> str:
 
 
 class RateLimiter:
-    """Rate limit for log lines: the first ones pass, then one per period, which counts those held back.
+    """Rate limit for log lines: the first ones pass, then one per period, with the number of suppressed lines.
 
     Args:
         first (int): Lines that always pass.
@@ -315,7 +315,7 @@ class RateLimiter:
         return False
 
     def describe_held_back(self) -> str:
-        """Return the end of a line that passes: `` (and 3 such iterations since the last line)``, or nothing."""
+        """Return the end of a line, `` (and 3 such iterations since the last line)``, or nothing."""
         held_back, self._held_back = self._held_back, 0
         return f' (and {quantity(held_back, "such iteration")} since the last line)' if held_back else ''
 
@@ -335,7 +335,7 @@ def set_run_finder(find_run: Callable[[], Optional[Run]]) -> None:
 
 
 def add_reporter(hook: Any) -> None:
-    """Remember a hook that reports guards. A Runner builds its hooks after its model and before its data sets."""
+    """Remember a hook that reports guards: a Runner builds its hooks after its model and before its data sets."""
     _REPORTERS.add(hook)
 
 

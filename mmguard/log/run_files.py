@@ -1,4 +1,4 @@
-"""Files that mmguard's hooks leave of a run: where they are, and the reader of their records."""
+"""Files of a run written by mmguard's hooks: discovery, and the reader of their records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST = 1 << 25
 
 
 class NotALog(CannotRun):
-    """Message for the user that there is nothing to report on."""
+    """Message that there is nothing to report on."""
 
 
 @dataclass
@@ -91,7 +91,7 @@ def _find_newest(folder: Path) -> RunFiles:
 
 
 def _detect_content(path: Path) -> str:
-    """Return ``'crash'``, ``'record'`` or ``'log'``, from the first line of a file, or all of it."""
+    """Return ``'crash'``, ``'record'`` or ``'log'``, judging by the first line of a file, or all of it."""
     with contextlib.suppress(OSError), open_regular(path) as file:  # the reader of logs reports what cannot be read
         for read in (file.readline, file.read):
             file.seek(0)
@@ -110,13 +110,13 @@ def _strip_rank(path: Path) -> Path:
 
 
 def _find_ranks(first: Path) -> List[Path]:
-    """Return a file and those of the other ranks in its folder, as far as they exist."""
-    ranks = {_rank(path, first): path for path in first.parent.glob('*')}
+    """Return a file and the existing files of the other ranks in its folder."""
+    ranks = {_parse_rank(path, first): path for path in first.parent.glob('*')}
     found = [ranks[rank] for rank in sorted(rank for rank in ranks if rank is not None)]
     return [path for path in (first, *found) if path.is_file()]
 
 
-def _rank(path: Path, first: Path) -> Optional[int]:
+def _parse_rank(path: Path, first: Path) -> Optional[int]:
     """Return 1 for ``a.rank1.json`` if ``first`` is ``a.json``."""
     start, end = f'{first.stem}.rank', first.suffix
     number = path.name[len(start) : len(path.name) - len(end)]
@@ -145,7 +145,7 @@ class LoggedMode:
 
     @property
     def spaces(self) -> LabelSpaces:
-        """The valid labels: those of the guards, or of a loss that met others."""
+        """Valid labels, from the guards, or from a loss that found invalid labels."""
         return from_record(self.record, [name for name, count in self.totals.losses.items() if count])
 
     @property

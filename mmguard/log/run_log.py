@@ -35,7 +35,7 @@ class JsonLines:
 
     Args:
         path (str): The file; created, with its folder, at the first line.
-        max_mb (float): Its largest size, in MB (2**20 bytes). A last line says that it is reached.
+        max_mb (float): Size limit, in MB (2**20 bytes). A last line states that it is reached.
 
     Attributes:
         error (OSError, optional): The reason if the last line could not be written.
@@ -169,7 +169,7 @@ class RunRecord:
             self.write()
 
     def see(self, mode: str, place: Dict[str, int]) -> None:
-        """Record the iteration that a loop has reached, as in the lines of the log."""
+        """Record the iteration that a loop has reached, numbered as in the log's lines."""
         self._run['modes'][mode].update(place)
         if time.monotonic() - self._written >= EVERY:
             self.write()
@@ -197,7 +197,7 @@ class RunRecord:
 
 
 class _Mode:
-    """The loops of one mode: those that ended, and the running one.
+    """The loops of one mode: the finished ones, and the running one.
 
     Args:
         record (dict): The record of the mode, which has the last iteration.
@@ -340,7 +340,7 @@ class RunLog:
         return self.loops[mode]
 
     def write(self) -> None:
-        """Bring the sums on disk up to date, if there are any."""
+        """Update the sums on disk, if there are any."""
         if self._record is not None and self.loops:
             self._record.write()
 

@@ -1,4 +1,4 @@
-"""Statistics: sums of tallies over an iteration, a window of iterations, a loop or a run."""
+"""Statistics: sums of tallies over one or more iterations, a loop or a run."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Stats:
 
     @classmethod
     def from_samples(cls, samples: Iterable[BaseDataElement]) -> Stats:
-        """Add up the tallies that guards in the pipeline left in the samples of one iteration."""
+        """Add up the tallies that guards left in the samples of one iteration."""
         stats = cls()
         for sample in samples:
             stats.add_image(tallies_of(sample))
@@ -123,7 +123,7 @@ class Stats:
 
     @property
     def counted(self) -> bool:
-        """True if any label was seen, by a guard or a guarded loss; an image without any counts, too."""
+        """True if any label was seen by a guard or a guarded loss; an image without labels counts, too."""
         seen = any(tally.total for tally in (*self.kinds.values(), *self.losses.values()))
         return seen or bool(self) or self.empty_images > 0
 
@@ -218,7 +218,7 @@ class Stats:
         """Read ``to_json`` back.
 
         Raises:
-            ValueError: The record does not fit; the message says why.
+            ValueError: The record is malformed; the message says why.
         """
         flat = decode(_StatsRecord, record)
         return cls(

@@ -1,4 +1,4 @@
-"""Log of your own training loop, in the format of ``LabelGuardHook`` and ``mmguard report``."""
+"""Log for your own training loop, in the format of ``LabelGuardHook`` and ``mmguard report``."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         class_weight (list[float], Tensor or path, optional): One weight per class; a path may be a ``.npy``,
             ``.json`` or ``.yaml`` file (a pickle is refused).
-        ignore_index (int, optional): The label that is not trained on, unless a call brings its own. ``None``: -100.
+        ignore_index (int, optional): The label to ignore, unless a call brings its own. ``None``: -100.
         loss_weight (float): Factor of the loss.
         loss_name (str): Name of the loss item; one that starts with ``loss_`` is trained on.
         avg_non_ignore (bool): Exclude ignored elements from the mean.
@@ -188,15 +188,15 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             ignore_index = self.ignore_index
         if self.on_invalid == 'raise':
             try:
-                loss, counts = self._criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
+                loss, counts = self._choose_criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
             except LabelGuardError as error:
                 raise self._add_source(error, weight if self.use_mask else label) from None
         else:
-            loss, counts = self._criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
+            loss, counts = self._choose_criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
         self._record(counts)
         return self.loss_weight * loss
 
-    def _criterion(
+    def _choose_criterion(
         self,
         cls_score: Tensor,
         label: Tensor,
@@ -205,7 +205,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         reduction: str,
         ignore_index: Optional[int],
     ) -> Tuple[Tensor, Tensor]:
-        class_weight = self._weights_for(cls_score)
+        class_weight = self._get_weights(cls_score)
         if self.use_mask:
             assert ignore_index is None, 'BCE loss does not support ignore_index'
             assert reduction == 'mean', "mask mode supports only reduction='mean'"
@@ -234,7 +234,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             cls_score, label, weight, average_by_class_weight=self.average_by_class_weight, **shared
         )
 
-    def _weights_for(self, cls_score: Tensor) -> Optional[Tensor]:
+    def _get_weights(self, cls_score: Tensor) -> Optional[Tensor]:
         """Return the class weights in float32 on the device of the scores; ``None`` without weights.
 
         The list is the source. The tensor made from it is kept, because ``new_tensor(list)``, as in the frameworks, is

@@ -1,4 +1,4 @@
-"""Selection and guarding of losses, for a config (``apply``) and for a built model."""
+"""Selection of losses to guard, for a config (``apply``) or a built model, and their replacement."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _NO_LABELS = ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
 
 
 class Selection(NamedTuple):
-    """Decision how a loss is guarded.
+    """Decision on how to guard a loss.
 
     Attributes:
         is_cross_entropy (bool): True if it is replaced by GuardedCrossEntropyLoss.
         is_wrapped (bool): True if a GuardedLoss around it may guard it.
         framework (str): The scope of the guard: ``'mmseg'``, ``'mmdet'`` or ``'mmpretrain'``.
-        reason (str): Why it stays as it is; empty if labels cannot hurt it.
+        reason (str): Reason if it is left unchanged; empty if labels cannot hurt it.
     """
 
     is_cross_entropy: bool
@@ -38,7 +38,7 @@ class Selection(NamedTuple):
 
 
 def select(cls: type, scope: str = '') -> Selection:
-    """Decide how a loss of a class is guarded.
+    """Decide how to guard a loss.
 
     Args:
         cls (type): Class of the loss.
@@ -96,17 +96,17 @@ def guard_model(model: nn.Module) -> GuardedModel:
     changed: List[str] = []
     left: List[str] = []
     guards: Dict[int, nn.Module] = {}
-    for path, owner, key, loss in list(_losses_of(model)):
+    for path, owner, key, loss in list(_find_losses(model)):
         selection = select(type(loss))
         if id(loss) not in guards:
             if selection.reason:
-                left.append(f'{path}: {type(loss).__name__} stays as it is: {selection.reason}')
+                left.append(f'{path}: {type(loss).__name__} is left unchanged: {selection.reason}')
             if not selection.is_cross_entropy and not selection.is_wrapped:
                 continue
             try:
                 guards[id(loss)] = _guard_of(loss, selection)
             except TypeError as error:  # no guard can keep the contract for it
-                left.append(f'{path}: {type(loss).__name__} stays as it is: {error}')
+                left.append(f'{path}: {type(loss).__name__} is left unchanged: {error}')
                 continue
         guard = guards[id(loss)]
         owner._modules[key] = guard
@@ -120,8 +120,8 @@ def guard_model(model: nn.Module) -> GuardedModel:
     return GuardedModel(changed, left)
 
 
-def _losses_of(owner: nn.Module, path: str = '', is_loss: bool = False) -> Iterator[_Place]:
-    """Yield the places of all losses outside of guards; a shared loss at each of its places."""
+def _find_losses(owner: nn.Module, path: str = '', is_loss: bool = False) -> Iterator[_Place]:
+    """Yield the paths of all losses outside of guards; for a shared loss, each of its paths."""
     for key, child in owner._modules.items():
         if child is None or isinstance(child, CountsLabels):
             continue
@@ -130,7 +130,7 @@ def _losses_of(owner: nn.Module, path: str = '', is_loss: bool = False) -> Itera
         if named_loss and not isinstance(child, (nn.ModuleList, nn.ModuleDict, nn.Sequential)):
             yield where, owner, key, child
         else:
-            yield from _losses_of(child, where, named_loss)
+            yield from _find_losses(child, where, named_loss)
 
 
 def _module_of(selection: Selection) -> Any:

@@ -30,14 +30,14 @@ class GuardedLossBase(CountsLabels, nn.Module):
         loss (str, type, dict or nn.Module): The loss: its type, built in the current scope with ``arguments``, its
             config, or the loss itself.
         num_classes (int, optional): Valid labels are ``[0, num_classes)``. ``None``: the channels of the scores.
-        ignore_index (int, optional): The label that is not trained on, unless a call brings its own. ``None``: the
+        ignore_index (int, optional): The label to ignore, unless a call brings its own. ``None``: the
             loss's own (``ignore_index`` or ``ignore_label``).
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
         arguments: Arguments of the loss, written next to its type. mmdet's heads read some of them there before the
             loss is built.
 
     Raises:
-        TypeError: A loss that cannot be guarded; the message says why and what to use. Arguments for a loss that is
+        TypeError: A loss that cannot be guarded; the message gives an alternative. Arguments for a loss that is
             already built.
         ValueError: An argument that is given twice with different values.
     """
@@ -139,7 +139,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
     @property
     def ignore_index(self) -> Optional[int]:
-        """The label that is not trained on: the guard's own, if it was given one that the loss does not have."""
+        """The label to ignore: the guard's own, if it was given one that the loss does not have."""
         own = self._own_ignore_index
         return getattr(self.loss, 'ignore_index', None) if own is None else own
 
@@ -160,7 +160,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
             pred (Tensor): Scores, shape (N, C, \*).
             label (Tensor): Class indices (N, \*) of an integer dtype, or another target of the loss: a pair of labels
                 and qualities, or dense targets (passed through: they index nothing).
-            ignore_index (int, optional): The label that is not trained on.
+            ignore_index (int, optional): The label to ignore.
             args, kwargs: Passed on; keywords that are ``None`` and unknown to the loss are left out.
 
         Raises:
@@ -184,7 +184,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
             raise self._add_source(error, label) from None
         loss = self.guard(self.guard.blank_scores(pred, sanitized), sanitized, num_classes, *others, *args, **kwargs)
         self._record(sanitized.counts)
-        # The mean of nothing is NaN in one loss, 1 in another and a detached 0 in a third.
+        # The mean of nothing is NaN in some losses, 1 or a detached 0 in others.
         nothing = ~sanitized.keep.any()
         return map_parts(loss, lambda part: _attach(part.masked_fill(nothing, 0), pred))
 

@@ -1,4 +1,4 @@
-"""Guarded twins of ``torch.nn``'s losses: the same names, arguments and state.
+"""Guarded counterparts of ``torch.nn``'s losses, with the same names, arguments and state.
 
 Imports :mod:`mmguard.functional` and what is below it; no framework.
 """

@@ -1,4 +1,4 @@
-"""Running counts of a loss: on the device until they are read, and reported when the process ends."""
+"""Running counts of a loss, kept on the device until read, and reported when the process ends."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _report() -> None:
         for loss in list(_alive):
             take_counts_of(loss)
         tallies = {name: read_tally(counts) for name, counts in _gone.items()}
-    except RuntimeError:  # a dead device cannot be read; the process ends for another reason
+    except RuntimeError:  # a failed device cannot be read; the process ends for another reason
         return
     for name, tally in tallies.items():
         if tally:
@@ -114,7 +114,7 @@ class KeepsTally(AddsCounts):
     What was skipped or remapped since the last reset is also logged at the end of the process that made the loss, in
     one line (logger ``mmguard``).
 
-    Export a loss in evaluation mode: ``torch.export`` before 2.7 keeps what was counted so far in the graph.
+    Export a loss in evaluation mode: ``torch.export`` before 2.7 stores the counts so far in the graph.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

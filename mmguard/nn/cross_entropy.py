@@ -1,4 +1,4 @@
-"""Drop-ins for ``torch.nn``'s cross entropies, except that ``torch.jit.script`` cannot compile them."""
+"""Drop-in replacements for ``torch.nn``'s cross entropies, except for ``torch.jit.script``."""
 
 from __future__ import annotations
 

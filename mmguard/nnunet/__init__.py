@@ -1,4 +1,4 @@
-"""nnU-Net (v2): a trainer that no label can break. ``mmguard nnunet`` tells nnU-Net where it is.
+"""A guarded trainer for nnU-Net (v2). ``mmguard nnunet`` makes nnU-Net find it.
 
 Imports :mod:`mmguard.functional`, :mod:`mmguard.log`, what is below them, and nnunetv2; findings when there is an
 offence.

@@ -1,4 +1,4 @@
-"""Reports of a guarded nnU-Net trainer: a line for the reader, a JSON line for the report, sums at the end."""
+"""Reports of a guarded nnU-Net trainer: lines on the console, JSON lines for the report, sums at the end."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class CaseLog:
         """
         if mode not in self._log.loops:
             self._log.begin(mode, self._valid())
-        counted = _tally_of(stats)
+        counted = _choose_tally(stats)
         kinds = {**Stats().kinds, 'pixels': Tally(counted.total, counted.skipped, counted.remapped)}
         self._epoch[mode] = self._epoch.get(mode, Stats()) + Stats(1, stats.offending_iterations, kinds=kinds)
         self._log.see(mode, place, stats, cases)
@@ -84,10 +84,10 @@ class CaseLog:
         if not stats:
             return
         if self._limiter.allow():
-            self._tell(_iteration_line(mode, place, stats) + self._limiter.describe_held_back())
+            self._tell(_format_iteration(mode, place, stats) + self._limiter.describe_held_back())
         if not self._hinted:
             self._hinted = True
-            self._hint(stats)
+            self._build_hint(stats)
 
     def end_epoch(self, epoch: int) -> None:
         """Report the sums of an epoch with an offence."""
@@ -134,7 +134,7 @@ class CaseLog:
     def _find_ignored(self) -> Optional[int]:
         return None if self._rule.ignore_index == MARK else self._rule.ignore_index
 
-    def _hint(self, stats: Stats) -> None:
+    def _build_hint(self, stats: Stats) -> None:
         from mmguard.findings import LabelFacts, diagnose  # not needed in a run without an offence
         from mmguard.findings.engine import advise_nnunet
 
@@ -156,10 +156,10 @@ class CaseLog:
         )
 
 
-def _iteration_line(mode: str, place: Dict[str, int], stats: Stats) -> str:
+def _format_iteration(mode: str, place: Dict[str, int], stats: Stats) -> str:
     """Format ``guard: train epoch 0 iter 3: 120 of 27,648 voxels skipped: value 7 (120 times); in 1 of 2 ...``."""
     found = stats.offending['pixels'] or stats.loss_samples['pixels']
-    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_describe_amount(_tally_of(stats))}'
+    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_describe_amount(_choose_tally(stats))}'
     values = sum(found, Tally()).values
     if values:
         line += f': {describe_values(values)}'
@@ -172,8 +172,8 @@ def _iteration_line(mode: str, place: Dict[str, int], stats: Stats) -> str:
     return line
 
 
-def _tally_of(stats: Stats) -> Tally:
-    """Return the counts of the transforms, or, if they found nothing, of the loss."""
+def _choose_tally(stats: Stats) -> Tally:
+    """Return the transforms' counts, or if they found nothing, the loss's."""
     pixels = stats.kinds['pixels']
     return pixels if pixels or not stats.losses else sum(stats.losses.values(), Tally())
 
@@ -188,9 +188,9 @@ def _count_changed(tally: Tally) -> int:
 
 
 def _describe_treatment(stats: Stats) -> str:
-    return 'with them clamped to a class' if _tally_of(stats).remapped else 'without these voxels'
+    return 'with them clamped to a class' if _choose_tally(stats).remapped else 'without these voxels'
 
 
 def raw_folder_of(dataset_name: str, raw: Optional[str]) -> str:
-    """Return the folder of a raw data set, as a reader can type it."""
+    """Return the folder of a raw data set in a form that can be typed."""
     return os.path.join(raw or '$nnUNet_raw', dataset_name)

@@ -1,4 +1,4 @@
-"""Shell line that tells nnU-Net where the guarded trainer is."""
+"""Shell line that makes nnU-Net find the guarded trainer."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ VARIABLE = 'nnUNet_extTrainer'
 FOLDER = Path(__file__).resolve().parent / 'ext_trainer'
 
 
-def _powershell_quote(text: str) -> str:
+def _quote_for_powershell(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _fish_quote(text: str) -> str:
+def _quote_for_fish(text: str) -> str:
     return "'" + text.replace('\\', '\\\\').replace("'", "\\'") + "'"
 
 
 #: Shell -> function that formats its line.
 SHELLS: Dict[str, Callable[[str], str]] = {
     'sh': lambda value: f'export {VARIABLE}={shlex.quote(value)}',
-    'fish': lambda value: f'set -gx {VARIABLE} {_fish_quote(value)}',
-    'powershell': lambda value: f'$env:{VARIABLE} = {_powershell_quote(value)}',
+    'fish': lambda value: f'set -gx {VARIABLE} {_quote_for_fish(value)}',
+    'powershell': lambda value: f'$env:{VARIABLE} = {_quote_for_powershell(value)}',
 }
 
 
@@ -50,7 +50,7 @@ def build_line(shell: str) -> str:
     """Return the line for this environment.
 
     Raises:
-        CannotRun: nnU-Net would not find the trainer with it.
+        CannotRun: nnU-Net would not find the trainer despite the line.
     """
     why = _explain_failure()
     if why:

@@ -31,15 +31,13 @@ def valid_labels(label_manager: Any) -> List[int]:
 
 
 def labels_without_output(label_manager: Any) -> List[int]:
-    """Return the declared labels that the network cannot learn, because there is a gap below them."""
+    """Return the declared labels that the network cannot learn because a smaller label is missing."""
     valid = set(valid_labels(label_manager))
     return [int(label) for label in label_manager.all_labels if int(label) not in valid]
 
 
 def class_names(label_manager: Any) -> List[str]:
-    """Return the names of the labels from 0 to the last valid one; the number for a label without a name
-    of its own, as with regions.
-    """
+    """Return the names of the labels from 0 to the last valid one; unnamed ones, as with regions, get their number."""
     names = {label: name for name, label in label_manager.label_dict.items() if isinstance(label, int)}
     return [names.get(label, str(label)) for label in range(valid_labels(label_manager)[-1] + 1)]
 

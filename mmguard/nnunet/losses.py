@@ -1,4 +1,4 @@
-"""nnU-Net's losses over valid voxels only: each shell calls the stock parts with what to leave out."""
+"""nnU-Net's losses over valid voxels only, computed by the stock parts on masked inputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitiz
         logits (Tensor): Shape (B, C, *), floating point.
         sanitized (Sanitized): Labels of shape (B, *).
     """
-    total = _per_voxel(stock, logits, sanitized, 'sum')
+    total = _compute_per_voxel(stock, logits, sanitized, 'sum')
     if stock.weight is None:
         return total / sanitized.keep.sum().clamp(min=1)
     weights = (stock.weight[sanitized.target] * sanitized.keep).sum()
@@ -41,7 +41,7 @@ def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Ten
         logits (Tensor): Shape (B, C, *), floating point.
         sanitized (Sanitized): Labels of shape (B, *).
     """
-    loss = _per_voxel(stock, logits, sanitized, 'none').flatten()
+    loss = _compute_per_voxel(stock, logits, sanitized, 'none').flatten()
     # Sorted: only the device knows how many of them count.
     hardest, _ = torch.topk(loss, int(loss.numel() * stock.k / 100), sorted=True)
     number = ((loss.numel() - sanitized.invalid.sum()) * stock.k / 100).long()
@@ -69,7 +69,7 @@ def binary_cross_entropy(
     return total / (keep.sum() * (1 if per_voxel else logits.shape[1])).clamp(min=1)
 
 
-def _per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized, reduction: str) -> Tensor:
+def _compute_per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized, reduction: str) -> Tensor:
     """Compute nnU-Net's loss of the kept voxels, without averaging."""
     return F.cross_entropy(
         logits,
@@ -212,7 +212,7 @@ def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: 
         has_regions (bool): True if targets are regions.
 
     Raises:
-        TypeError: An unknown loss: its treatment of ignored voxels is not known.
+        TypeError: An unknown loss, whose treatment of ignored voxels is unknown.
     """
     if isinstance(loss, DeepSupervisionWrapper):
         loss.loss = guard_loss(loss.loss, ignore_label, declared, has_regions)

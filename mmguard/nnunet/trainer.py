@@ -1,4 +1,4 @@
-"""nnU-Net trainers that no label can break."""
+"""nnU-Net trainers that accept any label."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class GuardsLabels:
     def train_step(self, batch: dict) -> dict:
         batch, tallies = self._open(batch)
         outputs = super().train_step(batch)  # type: ignore[misc]
-        # nnU-Net has waited for the loss by now, so that reading the counters waits for nothing.
+        # nnU-Net has already waited for the loss, so reading the counters does not wait.
         self._report('train', batch, tallies)
         return outputs
 
@@ -124,7 +124,7 @@ class GuardsLabels:
 
     def on_train_start(self) -> None:
         super().on_train_start()  # type: ignore[misc]
-        if self.current_epoch == 0:  # else an earlier training continues, and so does its log
+        if self.current_epoch == 0:  # otherwise an earlier training and its log continue
             self._log_of_cases().rename_earlier()
 
     def on_train_epoch_start(self) -> None:
@@ -150,7 +150,7 @@ class GuardsLabels:
             batch, tallies = sanitize_batch(batch, self._rule())
         if self.on_invalid == 'raise' and any(tallies or ()):
             raise self._error([tally for tally in tallies or () if tally])
-        for loss in self._counting_losses():
+        for loss in self._find_counting_losses():
             loss.take_counts()
         return batch, tallies
 
@@ -161,7 +161,7 @@ class GuardsLabels:
             stats.add_image({'pixels': tally})
         stats.samples = len(batch['data'])
         stats.end_iteration()
-        counts = self._loss_counts()
+        counts = self._read_loss_counts()
         if any(counts.values()):
             stats.add_losses(counts, group_tallies(pixels=self._find_offending(batch)))
             if self.on_invalid == 'raise':
@@ -171,13 +171,13 @@ class GuardsLabels:
         place = {'iter': self._iteration, 'epoch': self.current_epoch, 'step': trained}
         self._log_of_cases().see(mode, place, stats, [case for case in case_names(batch) if case is not None])
 
-    def _counting_losses(self) -> List[GuardedLabelLoss]:
+    def _find_counting_losses(self) -> List[GuardedLabelLoss]:
         parts = self.loss.modules() if isinstance(self.loss, nn.Module) else ()
         return [part for part in parts if isinstance(part, GuardedLabelLoss)]
 
-    def _loss_counts(self) -> Dict[str, Tally]:
-        """Read what the losses had to leave out after the transforms."""
-        losses = [(type(loss).__name__, loss.take_counts()) for loss in self._counting_losses()]
+    def _read_loss_counts(self) -> Dict[str, Tally]:
+        """Read the counts of voxels that the losses left out after the transforms."""
+        losses = [(type(loss).__name__, loss.take_counts()) for loss in self._find_counting_losses()]
         return {name: Tally(*counts.tolist()) for name, counts in losses if counts is not None}
 
     def _find_offending(self, batch: dict) -> List[Tally]:

@@ -1,4 +1,4 @@
-"""The guard among nnU-Net's transforms, after raw labels and before targets, and its counts in each sample.
+"""Guard among nnU-Net's transforms, after raw labels and before targets, with its counts in each sample.
 
 The loader passes on only ``data``, ``target`` and ``keys``, but the target may be a list of tensors of any
 dtype (deep supervision). So the counts travel as its last entry: from the worker to the trainer, without an extra

@@ -1,4 +1,4 @@
-"""Properties of a built program: what must hold of every training, for any heads, data sets and transforms.
+"""Properties of a built program, which must hold for every training, whatever its heads, data sets and transforms.
 
 A config is built in a process of its own (:mod:`worker`), part by part (:mod:`program`). :mod:`builder` calls each part
 once, and compares the parts before and after an edit. :mod:`suite` lists the properties; those of one part of a program

@@ -1,4 +1,4 @@
-"""Offset and flip between what is drawn into an image and into its label."""
+"""Offset and flip between the figures drawn into an image and its label."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 Box = Tuple[float, float, float, float]
 
-#: Longest side that is compared or shown; larger arrays are thinned out.
+#: Longest side for comparison and display; larger arrays are thinned out.
 LONGEST = 384
 #: Pixels (after thinning) by which a label may be off because of interpolation and rounding.
 TOLERANCE = 2
@@ -23,7 +23,7 @@ FLIPS: Dict[str, Tuple[int, ...]] = {'': (), 'left-right': (1,), 'top-bottom': (
 
 
 def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarray] = None) -> Optional[str]:
-    """Say how an image must be flipped and shifted to resemble a figure most.
+    """Describe how an image must be flipped and shifted to match a figure best.
 
     The sign of the correlation does not matter: Invert and Solarize turn it.
 
@@ -51,7 +51,7 @@ def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional
     best, words, at_rest = 0.0, '', 0.0
     for flip, axes in FLIPS.items():
         here = _subtract_mean(np.flip(shown, axes), np.flip(known, axes))
-        for (down, right), value in _peaks(there, here):
+        for (down, right), value in _find_peaks(there, here):
             is_shifted = max(abs(down), abs(right)) > TOLERANCE
             if not flip and not is_shifted:
                 at_rest = max(at_rest, value)
@@ -72,7 +72,7 @@ def _subtract_mean(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     return centred / norm if norm > 0 else centred
 
 
-def _peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[int, int], float]]:
+def _find_peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[int, int], float]]:
     """Yield the best offset close to zero and the best other one, with their absolute correlations."""
     shape = [size + int(size * REACH) + TOLERANCE + 1 for size in image.shape]
     product = np.fft.rfft2(figure, shape) * np.conj(np.fft.rfft2(image, shape))
@@ -127,7 +127,7 @@ def find_third_values(label: np.ndarray, ignored: Sequence[int] = (255,)) -> Tup
 
 
 def draw_boxes(rng: np.random.Generator, height: int, width: int, dots: bool = False) -> List[Box]:
-    """Return a few boxes that do not overlap, one in each of six of nine cells; ``dots``: all of the size of a dot."""
+    """Return a few boxes without overlap, one in each of six of nine cells; ``dots``: all of the size of a dot."""
     boxes = []
     for cell in rng.permutation(9)[:6]:
         top, left = (cell // 3) * height / 3, (cell % 3) * width / 3

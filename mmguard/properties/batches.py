@@ -1,4 +1,4 @@
-"""Properties of batches, empty ones and of every size: same losses, same parameters, finite values, and learning."""
+"""Properties of batches, including empty ones: same losses, same parameters, finite values, and learning."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEPS, RATE, LEARNED = 30, 1e-3, 0.8
 
 
 def check_empty(program: Program) -> List[Result]:
-    """Compare batches of which one image, and all images, have no target with an ordinary one."""
+    """Compare an ordinary batch with ones in which one image, or all images, have no target."""
     full = program.plain_batch()
     empty = [_make_empty(program, seed) for seed in (0, 1)]
     usual = _reach(program, full)
@@ -82,7 +82,7 @@ def check_learning(program: Program) -> List[Result]:
 
 
 def find_sizes(program: Program) -> List[Tuple[int, str]]:
-    """Return the batch sizes of a training, each with its origin."""
+    """Return the batch sizes in a training, each with its origin."""
     loader: Dict[str, Any] = program.config.get('train_dataloader') or {}
     size = loader.get('batch_size') or 1
     sizes = [(size, 'batch_size')]

@@ -25,7 +25,7 @@ LARGE = 64 << 20
 
 VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
 #: Reply for a part that the config does not have.
-ABSENT = 'the config has none'
+ABSENT = 'the config has no such part'
 #: Keys of a config that every part depends on.
 _EVERYWHERE = {'default_scope', 'custom_imports'}
 #: Exceptions of an incomplete program, independent of its config.
@@ -47,11 +47,11 @@ class Verdict(NamedTuple):
 
 
 class Builder(Worker):
-    """Process that builds and calls parts of configs, and remembers the results.
+    """Process that builds and calls parts of configs, and caches the results.
 
     Args:
-        seconds (float): Time for all calls together.
-        memory (int): Bytes that the process may hold.
+        seconds (float): Time for all calls.
+        memory (int): Maximum bytes of the process.
     """
 
     def __init__(self, seconds: float = BUDGET, memory: int = MEMORY) -> None:
@@ -99,7 +99,7 @@ class Builder(Worker):
         try:
             key = pickle.dumps((part, config.written))
         except Exception as error:  # functions and objects in the config
-            return Reply(f'the config holds what cannot be handed to a process ({error})')
+            return Reply(f'the config has an object that cannot be sent to a process ({error})')
         if key not in self._known:
             if self._ends is None:
                 self._ends = time.monotonic() + self._seconds
@@ -114,7 +114,7 @@ class Builder(Worker):
 def _differ(one: Any, other: Any) -> bool:
     try:
         return bool(one != other)
-    except Exception:  # arrays do not say
+    except Exception:  # arrays have no such attribute
         return True
 
 
@@ -159,7 +159,7 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
         for split in PARTS[part].splits:
             _check_size(program, split)
         PARTS[part].call(program)
-    except NoSamples:  # an edit must not leave out all of them
+    except NoSamples:  # an edit must not remove all of them
         raise
     except Unavailable as reason:
         return str(reason)

@@ -1,4 +1,4 @@
-"""Data sets: what is inside of their wrappers, and the steps of their pipelines, watched while samples are loaded."""
+"""Data sets inside their wrappers, and observation of their pipelines' steps while samples are loaded."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import numpy as np
 import torch
 
-#: Called after a step with its name and what it left; returns what the next one gets.
+#: Called after a step with its name and output; returns the input of the next step.
 OnStep = Callable[[str, Any], Any]
 
 
 def seed_all(seed: int) -> None:
-    """Set the seeds of what transforms and models draw from."""
+    """Seed the generators that transforms and models use."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
 
 def spread(length: int, most: int) -> List[int]:
-    """Return up to ``most`` indices, spread evenly from the first one on.
+    """Return up to ``most`` indices, evenly spread from the first one on.
 
     Example:
         >>> spread(10, 3)
@@ -31,7 +31,7 @@ def spread(length: int, most: int) -> List[int]:
 
 
 def walk_datasets(dataset: Any) -> Iterator[Any]:
-    """Walk a data set and what it wraps."""
+    """Walk a data set and its wrapped data sets."""
     yield dataset
     for inner in getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]:
         if inner is not None:
@@ -44,7 +44,7 @@ def innermost(dataset: Any) -> List[Any]:
 
 
 def names_of(dataset: Any) -> Tuple[str, ...]:
-    """Return what a data set calls its classes; empty where it does not say it."""
+    """Return the class names of a data set; empty if it has none."""
     names = (getattr(dataset, 'metainfo', None) or {}).get('classes')
     return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
 
@@ -56,7 +56,7 @@ def walk_objects(leaf: Any, most: int) -> Iterator[Dict[str, Any]]:
 
 
 class _Step:
-    """Transform that reports what it left, and its name where it raises; in all else it is the transform."""
+    """Transform that reports its output, and its name if it raises; otherwise it behaves as the wrapped transform."""
 
     def __init__(self, transform: Any, on_step: OnStep, failed: List[str]) -> None:
         self._transform = transform
@@ -80,11 +80,11 @@ class _Step:
 
 @contextlib.contextmanager
 def watched_steps(dataset: Any, on_step: OnStep) -> Iterator[List[str]]:
-    """Watch all steps of a data set and of what it wraps; afterwards they are as before.
+    """Watch all steps of a data set and its wrapped data sets, and restore them afterwards.
 
     Args:
         dataset (Dataset): Wrappers included.
-        on_step (callable): Called after each step, with its name and what it left.
+        on_step (callable): Called after each step, with its name and output.
 
     Yields:
         list[str]: the names of the steps that raised, the innermost first.
@@ -93,7 +93,7 @@ def watched_steps(dataset: Any, on_step: OnStep) -> Iterator[List[str]]:
     with contextlib.ExitStack() as undo:
 
         def watch(owner: Any, name: str) -> None:
-            """Put watched steps into the list of transforms that an attribute holds."""
+            """Replace a list of transforms held by an attribute with watched steps."""
             held: Any = getattr(owner, name, None)
             if isinstance(getattr(held, 'transforms', None), list):
                 watch(held, 'transforms')

@@ -1,4 +1,4 @@
-"""Evaluation: training and validation see the same labels, and the evaluator gives full marks to the truth."""
+"""Properties of the evaluation: same labels as in training, and full marks for the ground truth."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from mmguard.properties.program import Program, once
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.worker import Failure
 
-#: Label files whose values are taken, and how many values are tried.
+#: Number of label files to take values from, and of values to try.
 FILES, VALUES = 6, 24
-#: Side of the images that are written for it.
+#: Side of the temporary images.
 SIDE = 256
-#: Draws of random steps.
+#: Number of repetitions for random steps.
 TRIES = 3
-#: Detections per image that COCO counts.
+#: Maximum number of detections per image in COCO.
 MOST_DETECTIONS = 100
 #: Factor of the number of an instance in the ids of mmdet's panoptic maps; the rest is the label.
 PER_INSTANCE = 1000
 
 
 def check_labels(program: Program) -> List[Result]:
-    """Compare class names, and the labels of values or categories, in the data sets of both splits."""
+    """Compare class names, and the labels of values or categories, between the data sets of both splits."""
     train, results = program.leaves('train'), []
     for number, one in enumerate(train):
         subject = type(one).__name__ if len(train) == 1 else f'{type(one).__name__} {number}'
@@ -51,7 +51,7 @@ def check_labels(program: Program) -> List[Result]:
                 if program.seconds_left() < 0:
                     break
             if not values and not differing:
-                ours, theirs = _labels_by_name(one), _labels_by_name(other)
+                ours, theirs = _read_labels_by_name(one), _read_labels_by_name(other)
                 known = {name: (label, theirs.get(name)) for name, label in ours.items()}
             if values or not differing:
                 results.append(_judge_labels(subject, known, names_of(one) if values else ()))
@@ -59,7 +59,7 @@ def check_labels(program: Program) -> List[Result]:
 
 
 def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there: str) -> str:
-    """Say which is the first label with two names; empty: no label has two, or one side has no names."""
+    """Name the first label with two names; empty if no label has two, or one side has no names."""
     if not ours or not theirs or tuple(ours) == tuple(theirs):
         return ''
     at = next((n for n, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), min(len(ours), len(theirs)))
@@ -68,10 +68,10 @@ def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there:
 
 
 def _judge_labels(subject: str, found: Dict[str, Tuple[Optional[int], Optional[int]]], names: Sequence[str]) -> Result:
-    """Compare the labels that values or categories get in the training and in the validation, if both are known."""
+    """Compare the labels of values or categories in training and validation, if both are known."""
     known = {value: pair for value, pair in found.items() if None not in pair}
     if not known:
-        return not_tested(subject, 'both data sets say the label of no category, and load no label map of one value')
+        return not_tested(subject, 'neither data set gives the label of a category, or loads a label map of one value')
     data = dict(labels={value: list(pair) for value, pair in known.items()})
     words = [
         '{} is {} in the training and {} in the validation'.format(
@@ -90,7 +90,7 @@ def _judge_labels(subject: str, found: Dict[str, Tuple[Optional[int], Optional[i
     return holds(subject, '', data)
 
 
-def _labels_by_name(dataset: Any) -> Dict[str, int]:
+def _read_labels_by_name(dataset: Any) -> Dict[str, int]:
     """Return the label of each category of a COCO file by its name in the file."""
     api: Any = getattr(dataset, 'coco', None)
     labels = getattr(dataset, 'cat2label', None)
@@ -124,7 +124,7 @@ def _values_of(dataset: Any) -> Set[int]:
 
 @once
 def label_for(program: Program, split: str, number: int, value: int) -> Optional[int]:
-    """Return what the pipeline of a data set makes of a label map of one value; ``None`` where it does not load it."""
+    """Return the label that a data set's pipeline makes of a label map of one value; ``None`` if it loads none."""
     dataset = program.leaves(split)[number]
     known = dataset.get_data_info(0)
     like = _read_label_file(dataset, known)
@@ -140,10 +140,10 @@ def label_for(program: Program, split: str, number: int, value: int) -> Optional
             seed_all(seed)
             try:
                 Image.fromarray(np.full((SIDE, SIDE), value, like.dtype)).save(label)
-                if not np.all(_decode(dataset, label) == value):  # this format does not keep it
+                if not np.all(_decode(dataset, label) == value):  # this format does not preserve it
                     return None
                 seen = look('', dataset.pipeline(info))
-            except Exception:  # another property names it
+            except Exception:  # another property reports it
                 return None
             if seen and 'label map' in seen[0].figures:
                 found = seen[0].figures['label map']
@@ -156,7 +156,7 @@ def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, 
     """Predict the label map of the file, labelled as the training labels it."""
     raw = _read_label_file(program.leaves('val')[0], info)
     if raw is None:
-        raise Unavailable('its label files are not here, or not images of one channel')
+        raise Unavailable('its label files are missing, or are not images of one channel')
     truth = np.full(raw.shape, VOID, np.int64)
     for value in np.unique(raw).tolist():
         label = label_for(program, 'train', 0, value)
@@ -166,15 +166,15 @@ def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, 
     label_map = sample.gt_sem_seg.data.squeeze().numpy()
     if label_map.shape != truth.shape:
         raise Unavailable(f'the validation evaluates at {label_map.shape}, not at the size of the file')
-    # What the training ignores no model can learn: another property compares the two.
+    # No model can learn labels that training ignores; another property compares the two.
     truth = np.where(truth == VOID, np.where(label_map == VOID, 0, label_map), truth)
     sample.pred_sem_seg = PixelData(data=torch.as_tensor(truth)[None])
 
 
 def _translate(program: Program, labels: Sequence[int]) -> List[int]:
-    """Return the labels that the training gives the categories of labels of the validation."""
-    names = {label: name for name, label in _labels_by_name(program.leaves('val')[0]).items()}
-    trained = _labels_by_name(program.leaves('train')[0])
+    """Return the training labels of the categories of validation labels."""
+    names = {label: name for name, label in _read_labels_by_name(program.leaves('val')[0]).items()}
+    trained = _read_labels_by_name(program.leaves('train')[0])
     if any(names.get(label) not in trained for label in labels):
         raise Unavailable('the training does not know its categories')
     return [trained[names[label]] for label in labels]
@@ -184,7 +184,7 @@ def _predict_panoptic(program: Program, metric: Any, sample: Any, info: Dict[str
     """Predict the segments of the file."""
     segments = info.get('segments_info') or ()
     if not segments or not os.path.isfile(info.get('seg_map_path') or ''):
-        raise Unavailable('its panoptic maps are not here')
+        raise Unavailable('its panoptic maps are missing')
     with Image.open(info['seg_map_path']) as image:
         ids = np.asarray(image.convert('RGB')).astype(np.int64) @ (1, 1 << 8, 1 << 16)
     truth = np.full(ids.shape, len(names_of(program.leaves('val')[0])), np.int64)
@@ -224,7 +224,7 @@ def _decode_mask(outline: Any, height: int, width: int) -> torch.Tensor:
 
 
 def _check_names(metric: Any) -> List[Result]:
-    """Compare class names in a metric, or in its file, with the data set's: marks stay full under a swap."""
+    """Compare class names in a metric, or in its file, with the data set's: marks stay full if both are swapped."""
     names = tuple(map(str, (metric.dataset_meta or {}).get('classes') or ()))
     subject, results = f'{type(metric).__name__}, class names', []
     for where, theirs in _name_lists(metric, names):
@@ -237,14 +237,14 @@ def _check_names(metric: Any) -> List[Result]:
 
 
 def _name_lists(metric: Any, names: Tuple[str, ...]) -> List[Tuple[str, Tuple[str, ...]]]:
-    """Return the lists of class names that a metric holds, each with where it is."""
+    """Return the lists of class names in a metric, each with its place."""
     lists = []
     for key, value in vars(metric).items():
         cats = getattr(value, 'cats', None)
         if isinstance(cats, dict) and cats and names:
             try:
                 ids = value.get_cat_ids(cat_names=names)
-            except TypeError:  # LVIS takes all
+            except TypeError:  # LVIS counts all
                 ids = value.get_cat_ids()
             lists.append(('in its file', tuple(str(cats[number]['name']) for number in ids)))
         elif isinstance(value, (list, tuple)) and len(set(names) & set(map(str, value))) > len(names) / 2:
@@ -253,7 +253,7 @@ def _name_lists(metric: Any, names: Tuple[str, ...]) -> List[Tuple[str, Tuple[st
 
 
 class Marks(NamedTuple):
-    """Full marks of a metric, the ends of the names of its values, what predicts the truth, and a package."""
+    """Full marks of a metric: their value, the suffixes of its keys, the predictor of the truth, and a package."""
 
     full: float = 1.0
     keys: Sequence[str] = ()
@@ -272,7 +272,7 @@ MARKS: Dict[str, Marks] = {
 
 
 def check_marks(program: Program) -> List[Result]:
-    """Give each metric of the validation the truth as predictions; compare its class names with the data set's."""
+    """Evaluate each validation metric on the ground truth; compare its class names with the data set's."""
     results: List[Result] = []
     for number, node in enumerate(program.metric_nodes()):
         cls = class_of(node['type'], 'METRICS', str(program.config.get('default_scope') or ''))
@@ -290,7 +290,7 @@ def check_marks(program: Program) -> List[Result]:
 def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
     name, dataset, (leaf, *others) = type(metric).__name__, program.dataset('val'), program.leaves('val')
     if not marks.keys:
-        raise Unavailable('it is not known what its full marks are')
+        raise Unavailable('its full marks are unknown')
     if others or getattr(metric, 'format_only', False):
         raise Unavailable('several data sets are evaluated' if others else 'it writes files only (format_only)')
     given, problem = [], Unavailable('no sample has labels')
@@ -312,17 +312,17 @@ def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
             return broken(name, f'image {unknown[0]} of the data set is not in its file')
     try:
         with program.scope():
-            metric.results = []  # of an attempt whose time was up
+            metric.results = []  # left by an attempt that timed out
             metric.process({}, [sample.to_dict() for sample in given])
             values = metric.evaluate(len(given))
     except ImportError:
         raise
     except Exception as error:
-        return broken(name, f'fails on the truth: {Failure.describe(error)}')
+        return broken(name, f'fails on the ground truth: {Failure.describe(error)}')
     found = {key: float(value) for key, value in values.items() if key.split('/')[-1] in marks.keys}
     found = {key: value for key, value in found.items() if np.isfinite(value) and value >= 0}
     if not found:
         raise Unavailable(f'it gives none of {", ".join(marks.keys)}')
     low = ', '.join(f'{key} {value:g}' for key, value in found.items() if value < marks.full - 1e-3)
     data = dict(samples=len(given), values=found)
-    return broken(name, f'gives the truth {low} of {marks.full:g}', data) if low else holds(name, '', data)
+    return broken(name, f'gives the ground truth {low} of {marks.full:g}', data) if low else holds(name, '', data)

@@ -1,4 +1,4 @@
-"""Gradients of scores: each label raises its own output and no other, and ignored elements weigh nothing."""
+"""Gradients of scores: each label raises only its own output, and ignored elements have no weight."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mmguard.properties.worker import Failure
 
 
 def check_outputs(program: Program) -> List[Result]:
-    """Train on each of a few classes, and see which output the gradient raises."""
+    """Train on each of a few classes, and check which output the gradient raises."""
     names = program.class_names()
     results = _check_names(names, program.num_classes) + _check_things(program)
     classes = program.some_classes()
@@ -32,7 +32,7 @@ def check_outputs(program: Program) -> List[Result]:
     tables = _sum_gradients(program, classes, 0)
     found = {place: find_raised_outputs(table) for place, table in tables.items()}
     if any(output not in (None, label) for one in found.values() for label, output in zip(classes, one)):
-        again = _sum_gradients(program, classes, 1)  # another image, to be sure
+        again = _sum_gradients(program, classes, 1)  # another image, for confirmation
         for place, one in found.items():
             other = find_raised_outputs(again[place]) if place in again else []
             found[place] = [output if output in other[n : n + 1] else None for n, output in enumerate(one)]
@@ -47,7 +47,7 @@ def _judge_outputs(place: str, outputs: Dict[int, Optional[int]], names: Tuple[s
     data: Dict[str, Any] = dict(outputs={str(label): output for label, output in outputs.items()})
     if not wrong:
         is_clear = set(outputs.values()) != {None}
-        return holds(place, '', data) if is_clear else not_tested(place, 'no label raises one output clearly')
+        return holds(place, '', data) if is_clear else not_tested(place, 'no label clearly raises one output')
 
     def describe(label: int) -> str:
         return f'{label} ({names[label]})' if label < len(names) else str(label)
@@ -82,8 +82,8 @@ def _sum_gradients(program: Program, classes: List[int], seed: int) -> Dict[str,
 
 
 def _sum_outputs(program: Program, gradient: Tensor, head: Any, is_map: bool) -> Optional[Tensor]:
-    """Sum up what a gradient raises, by output; ``None`` where the scores have no axis of outputs."""
-    gradient = gradient.clamp(max=0)  # what it lowers differs with the anchors that are chosen
+    """Sum a gradient by output; ``None`` if the scores have no axis of outputs."""
+    gradient = gradient.clamp(max=0)  # the lowered outputs depend on the chosen anchors
     classes = program.num_classes
     outputs = getattr(head, 'cls_out_channels', classes)
     outputs = outputs if isinstance(outputs, int) else classes
@@ -107,10 +107,10 @@ def _check_names(names: Tuple[str, ...], outputs: int) -> List[Result]:
 
 
 def _check_things(program: Program) -> List[Result]:
-    """Compare the number of things of panoptic heads, their first labels, with the order of the class names."""
+    """Compare the number of things in panoptic heads, which come first, with the order of the class names."""
     try:
         known = program.dataset('train').metainfo
-    except Exception:  # the data are not here
+    except Exception:  # the data are missing
         known = (program.dataset_config('train') or {}).get('metainfo') or {}
     names, things = known.get('classes') or (), set(known.get('thing_classes') or ())
     results = []
@@ -125,7 +125,7 @@ def _check_things(program: Program) -> List[Result]:
 
 
 def check_ignored(program: Program) -> List[Result]:
-    """Ignore the left half of images, and look at the gradients of the scores there, loss by loss."""
+    """Ignore the left half of images, and check the gradients of the scores there, for each loss."""
     results = _check_boxes(program) if program.kind == 'instances' else []
     heads = find_pixel_heads(program) if program.has_label_map else {}
     if not heads and not results:
@@ -149,7 +149,7 @@ def _check_pixels(program: Program, heads: Dict[str, Any], factor: int) -> List[
         trained = train_on(program, heads, samples, side)
     except Exception as error:
         if factor > 1:
-            return []  # larger than the model was tried with
+            return []  # larger than any size that was tried
         return [broken('the losses', f'fail where pixels are ignored: {Failure.describe(error)}')]
     results = []
     for one in trained:
@@ -177,7 +177,7 @@ def _judge_share(subject: str, where: str, share: float, gradient: Tensor) -> Re
 
 
 def _check_boxes(program: Program) -> List[Result]:
-    """Ignore a box that covers the left half, for heads on anchors whose assigner is asked to ignore."""
+    """Ignore a box over the left half, for anchor-based heads whose assigner supports ignored boxes."""
     heads = {
         name: module
         for name, module in program.model().named_modules()
@@ -199,7 +199,7 @@ def _check_boxes(program: Program) -> List[Result]:
 
 
 def _train_levels(program: Program, heads: Dict[str, Any], is_ignored: bool) -> Dict[str, Tensor]:
-    """Return the gradients of the scores of the finest level, where anchors are smaller than the box."""
+    """Return the gradients of the scores at the finest level, where anchors are smaller than the box."""
     side = 2 * program.side()
     box = (side * 0.6, side * 0.3, side * 0.9, side * 0.7)
     samples = [program.instances([box], [0], side, seed) for seed in (0, 1)]

@@ -44,9 +44,9 @@ def check_weights(program: Program) -> List[Result]:
         side = SIDES['mmdet'][0]
     try:
         calls = _record(program, {place: modules[place] for place in weighted}, program.samples_of(classes, side, 2))
-    except Exception as error:  # raised before a loss was called: heads read weights, too
+    except Exception as error:  # raised before a loss was called: heads also read weights
         _grow_weights(program)
-        evidence = f'fails with these class weights, and trains with an entry more: {Failure.describe(error)}'
+        evidence = f'fails with these class weights, but trains with one more entry: {Failure.describe(error)}'
         return [*results, *(broken(place, evidence) for place in weighted)]
     for place, node in weighted.items():
         with program.scope():
@@ -55,7 +55,7 @@ def check_weights(program: Program) -> List[Result]:
 
 
 def _grow_weights(program: Program) -> None:
-    """Build a program with one more entry in all class weights; raise its exception if it does not train, either."""
+    """Build a program with one more entry in all class weights; raise its exception if it fails to train."""
     tree = program.config.to_dict()
     for _, node in walk(tree['model']):
         if isinstance(node.get('class_weight'), (list, tuple)):
@@ -186,7 +186,7 @@ def _measure_ignored(program: Program) -> float:
 
 
 def _check_crowds(program: Program) -> List[Result]:
-    """Report how crowds are used: anchors in them train as background unless the assigner ignores them."""
+    """Report the use of crowds: anchors in them train as background unless the assigner ignores them."""
     objects = [one for leaf in program.leaves('train') for one in walk_objects(leaf, ANNOTATED)]
     crowds = sum(bool(one.get('ignore_flag')) for one in objects)
     results = []

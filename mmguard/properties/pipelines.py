@@ -26,24 +26,24 @@ from mmguard.properties.result import Result, Unavailable, broken, holds, not_te
 from mmguard.properties.samples import label_map_of, make_masks
 from mmguard.properties.worker import Failure
 
-#: Gray levels of what is drawn and of what is around it.
+#: Gray levels of figure and background.
 BRIGHT, DARK = 200, 50
-#: Key of results whose image and labels were drawn.
+#: Key that marks results with drawn image and labels.
 _DRAWN = 'mmguard_drawn'
 #: Kinds of labels: label maps, keypoints.
 _MAP, _POINTS = 'label map', 'keypoints'
 #: Keys of labels that are drawn.
 _LABELS = ('gt_seg_map', 'gt_bboxes', 'gt_masks', 'gt_keypoints')
-#: Times that samples are loaded, at least: random steps draw again each time.
+#: Minimum number of loads: random steps draw again each time.
 DRAWN_LOADS = 8
-#: Times that each sample of the training is loaded: random steps may drop it now and then.
+#: Number of loads of each training sample: random steps may drop it occasionally.
 LOADS = 5
-#: Data sets above this length are not listed a second time to see what was filtered out.
+#: Data sets above this length are not listed again to find filtered images.
 LISTED = 20_000
 
 
 class Seen(NamedTuple):
-    """Image of shape (H, W, C) after a step, and kind of label -> what it shows there, of shape (H, W)."""
+    """Image of shape (H, W, C) after a step, and kind of label -> its content, of shape (H, W)."""
 
     step: str
     image: np.ndarray
@@ -58,7 +58,7 @@ def check_moves(program: Program) -> List[Result]:
     wrong: Dict[str, Result] = {}
     known: Counter = Counter()
     for number in range(tries):
-        steps = _trace(program, dataset, indices[number % len(indices)], number)
+        steps = _load_traced(program, dataset, indices[number % len(indices)], number)
         # Packed samples of mmdet carry no keypoints.
         for kind in dict.fromkeys(
             kind for seen in steps for kind in seen.figures if seen is steps[-1] or kind == _POINTS
@@ -77,7 +77,7 @@ def check_moves(program: Program) -> List[Result]:
 
 
 def _name_keypoints(program: Program) -> List[Result]:
-    """Say that keypoints of the annotations are not tested: mmdet's pipelines do not load them."""
+    """Note that keypoint annotations are not tested: mmdet's pipelines do not load them."""
     for leaf in program.leaves('train'):
         objects = getattr(getattr(leaf, 'coco', None), 'anns', None) or dict(enumerate(walk_objects(leaf, DRAWN_LOADS)))
         if any(one.get('keypoints') for one in objects.values()):
@@ -85,7 +85,7 @@ def _name_keypoints(program: Program) -> List[Result]:
     return []
 
 
-def _trace(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
+def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
     """Load a sample with a figure drawn into it, and return image and labels after each step."""
     rng, highest = np.random.default_rng(seed), max(1, len(program.class_names()) - 1)
     steps: List[Seen] = []
@@ -99,14 +99,14 @@ def _trace(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
         seed_all(seed)
         try:
             sample = dataset[index]
-        except Exception:  # another property names it
+        except Exception:  # another property reports it
             return []
     final = look('the pipeline', sample)
     return [*steps, *final, *_run_preprocessor(program, sample)] if final else []
 
 
 def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
-    """Draw a figure in place of an image and its labels, as soon as both are loaded. Returns True if it did."""
+    """Draw a figure in place of an image and its labels, once both are loaded. Return True if drawn."""
     if not isinstance(results, dict) or results.get(_DRAWN) or not isinstance(results.get('img'), np.ndarray):
         return False
     image, label = results['img'], results.get('gt_seg_map')
@@ -137,7 +137,7 @@ def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
 
 
 def _replace_instances(results: Dict[str, Any], boxes: List[Box], height: int, width: int) -> None:
-    """Put boxes in place of the annotated ones, with their labels, flags and masks."""
+    """Replace the annotated boxes, with their labels, flags and masks."""
     known, tensor = results.get('gt_bboxes'), torch.tensor(boxes, dtype=torch.float32)
     if known is not None:
         is_typed = torch.is_tensor(known) or hasattr(known, 'tensor')
@@ -150,7 +150,7 @@ def _replace_instances(results: Dict[str, Any], boxes: List[Box], height: int, w
 
 
 def look(step: str, results: Any) -> List[Seen]:
-    """Return image and labels of a sample, packed or not; an empty list where it has none."""
+    """Return image and labels of a sample, packed or not; an empty list if it has none."""
     if not isinstance(results, dict):
         return []
     image, label, instances = results.get('img'), results.get('gt_seg_map'), {}  # type: Any, Any, Any
@@ -185,17 +185,17 @@ def _run_preprocessor(program: Program, sample: Any) -> List[Seen]:
             preprocessor = MODELS.build(node)
             batch = preprocessor(pseudo_collate([sample]), True)
         packed = {'inputs': batch['inputs'][0], 'data_samples': batch['data_samples'][0]}
-    except Exception:  # it may need a whole model
+    except Exception:  # it may need the complete model
         return []
     return look(type(preprocessor).__name__, packed)
 
 
 def _judge(kind: str, steps: List[Seen], ignored: Tuple[int, ...]) -> Optional[Result]:
-    """Compare image and label at the end; where they differ, name the first step after which they stay different."""
+    """Compare image and label at the end; if they differ, name the first step after which they stay different."""
     named = None
     for seen in reversed(steps):
         found = describe_difference(seen.image, seen.figures[kind], kind, kind == _MAP, ignored)
-        if not found:  # before it, steps may have moved one that a later one moved back
+        if not found:  # earlier steps may have made a shift that a later one reversed
             break
         named, words = seen, found
     if named is None:
@@ -205,7 +205,7 @@ def _judge(kind: str, steps: List[Seen], ignored: Tuple[int, ...]) -> Optional[R
 
 
 def check_samples(program: Program) -> List[Result]:
-    """Load samples of the training several times, those of the validation once."""
+    """Load samples of the training several times, and those of the validation once."""
     results = []
     for split, loads in (('train', LOADS), ('val', 1)):
         try:
@@ -249,7 +249,7 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
             if sample is None:
                 drops[(left or ['the data set'])[0]] += 1
             elif _is_other(asked, sample):
-                return [broken(subject, f'{file} was asked for, another image was returned')]
+                return [broken(subject, f'{file} was requested, but another image was returned')]
             if program.seconds_left() < 0:
                 break
         if sum(drops.values()) == tries > 1:
@@ -274,12 +274,12 @@ def _is_other(asked: Dict[str, Any], sample: Any) -> bool:
 
 
 def _describe_filtered(leaf: Any, subject: str) -> List[Result]:
-    """Say how many samples filter_cfg leaves out."""
+    """Return how many samples filter_cfg leaves out."""
     if not getattr(leaf, 'filter_cfg', None) or getattr(leaf, 'test_mode', False) or len(leaf) > LISTED:
         return []
     try:
         listed = len(leaf.load_data_list())
-    except Exception:  # its annotations may not be read twice
+    except Exception:  # its annotations may not be readable twice
         return []
     words = f'leaves out {listed - len(leaf):,} of {listed:,} images'
     return [setting(f'{subject}, filter_cfg', words)] if listed > len(leaf) else []

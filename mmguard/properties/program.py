@@ -35,18 +35,18 @@ from mmguard.properties.datasets import innermost, names_of, seed_all, spread, w
 from mmguard.properties.result import NoSamples, Unavailable
 from mmguard.properties.samples import label_map_of, make_blank, make_instances, make_template
 
-#: Sides of images that are tried, the smallest first.
+#: Image sides to try, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
 #: Number of annotations of a training set whose labels are collected.
 ANNOTATED = 1000
-#: Classes that properties ask, at most.
+#: Maximum number of classes per property.
 ASKED = 6
 
 Made = TypeVar('Made')
 
 
 def once(method: Callable[..., Made]) -> Callable[..., Made]:
-    """Remember what a method of a program returned or raised, by its arguments."""
+    """Cache the result or exception of a method of a program, by its arguments."""
 
     @wraps(method)
     def call_once(self: Program, *args: Any) -> Made:
@@ -82,7 +82,7 @@ class Program:
         register()
         hub = MessageHub.get_current_instance()
         for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
-            hub.update_info(name, value)  # schedules of losses and preprocessors ask a runner for it
+            hub.update_info(name, value)  # schedules of losses and preprocessors read it from a runner
         self.config = Config(copy.deepcopy(dict(tree)))
         if os.getcwd() not in sys.path:
             sys.path.append(os.getcwd())
@@ -125,17 +125,17 @@ class Program:
         if hasattr(built, 'full_init'):
             built.full_init()
         if not len(built):
-            raise NoSamples(f'the {split} data set holds no sample')
+            raise NoSamples(f'the {split} data set has no samples')
         return built
 
     def construct_datasets(self) -> None:
-        """Build the data sets and their pipelines without reading any file."""
+        """Build the data sets and their pipelines without reading files."""
         for split in ('train', 'val', 'test'):
             if self.config.get(f'{split}_dataloader'):
                 self._construct_dataset(split, {'pipeline', 'dataset', 'datasets', 'data_prefix'}, lazy_init=True)
 
     def _construct_dataset(self, split: str, keys: Set[str], **arguments: Any) -> Any:
-        """Build a data set with other arguments in each of its parts that has one of these keys."""
+        """Build a data set, with other arguments in each part that has one of these keys."""
         node = copy.deepcopy(self.dataset_config(split))
         for _, inner in walk(node):
             if 'type' in inner and keys & set(inner):
@@ -155,7 +155,7 @@ class Program:
             return [dataset[number] for number in spread(len(dataset), most)]
 
     def collect_labels(self) -> Set[int]:
-        """Return the labels of instances in up to ``ANNOTATED`` annotations of the training set; no pipeline is run."""
+        """Return the instance labels in up to ``ANNOTATED`` annotations of the training set; no pipeline is run."""
         found: Set[int] = set()
         try:
             dataset = self.dataset('train')
@@ -171,7 +171,7 @@ class Program:
 
     @once
     def model(self) -> Any:
-        """Build the model and initialise it: without pretrained weights, with BN in place of SyncBN."""
+        """Build and initialise the model, without pretrained weights and with BN instead of SyncBN."""
         if not self.config.get('model'):
             raise Unavailable('the config has no model')
         seed_all(0)
@@ -206,7 +206,7 @@ class Program:
         return space.num_classes
 
     def some_classes(self) -> List[int]:
-        """Choose classes: the first, the last, and some between."""
+        """Choose classes: the first, the last, and some in between."""
         return sorted(set(np.linspace(0, self.num_classes - 1, ASKED).round().astype(int).tolist()))
 
     @property
@@ -222,7 +222,7 @@ class Program:
 
     @property
     def kind(self) -> str:
-        """``'pixels'`` or ``'instances'``: the labels that the first sample carries."""
+        """``'pixels'`` or ``'instances'``: kind of labels in the first sample."""
         return 'instances' if hasattr(self.template()['data_samples'], 'gt_instances') else 'pixels'
 
     @property
@@ -234,7 +234,7 @@ class Program:
 
     @once
     def template(self) -> Any:
-        """Return a packed sample: of the data, or where they are missing one as the pipeline packs it."""
+        """Return a packed sample from the data, or if they are missing, one in the form that the pipeline packs."""
         try:
             sample = next(filter(None, self.load('train', 1)), None)
         except Exception:
@@ -249,7 +249,7 @@ class Program:
 
     @once
     def side(self) -> int:
-        """Return the smallest side of images on which the model gives a finite loss; raise its first exception."""
+        """Return the smallest image side for which the model gives a finite loss; raise its first exception."""
         problems: List[Exception] = []
         for side in SIDES.get(self.read.framework, SIDES['mmdet']):
             try:
@@ -273,7 +273,7 @@ class Program:
         return [self.plain_sample(seed, side or self.side()) for seed in (0, 1)]
 
     def half_ignored(self, side: int) -> List[Any]:
-        """Return two ordinary samples whose label maps say nothing in their left half."""
+        """Return two ordinary samples whose label maps are ignored in their left half."""
         samples = self.plain_batch(side)
         for sample in samples:
             label_map_of(sample)[..., : side // 2] = self.ignore_index
@@ -288,7 +288,7 @@ class Program:
         return sample
 
     def instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
-        """Return a packed sample with these boxes and, if the model trains on them, masks of their inside."""
+        """Return a packed sample with these boxes and, if the model trains on them, their filled masks."""
         sample = make_blank(self.template(), side, seed)
         known = self.template()['data_samples']
         sample['data_samples'].gt_instances = make_instances(known.gt_instances, boxes, labels, side)
@@ -297,7 +297,7 @@ class Program:
         return sample
 
     def samples_of(self, labels: Sequence[int], side: int, number: int) -> List[Any]:
-        """Return packed samples that hold these labels, or as many of them as fit, together."""
+        """Return packed samples that together contain these labels, or as many of them as fit."""
         if self.kind == 'pixels':
             blocks = np.resize([labels[n] for n in spread(len(labels), 256)], (16, 16))
             return [self.pixels(blocks, side, n) for n in range(number)]
@@ -319,7 +319,7 @@ class Program:
             return preprocessor(pseudo_collate([copy.deepcopy(sample) for sample in samples]), True)
 
     def losses(self, samples: Sequence[Any], side: int = 0) -> Dict[str, Tensor]:
-        """Return the losses of a batch by name, those of several levels added up."""
+        """Return the losses of a batch by name, summed over levels."""
         data = self.batch(samples, side)
         with self.scope():
             seed_all(0)
@@ -350,7 +350,7 @@ class Program:
 
 
 def build_parts(program: Program) -> List[Any]:
-    """Build the data sets and the model, and find the smallest images that it takes."""
+    """Build the data sets and the model, and find the smallest images that it accepts."""
     for build in (lambda: program.dataset('train'), program.side, lambda: program.dataset('val')):
         with contextlib.suppress(Exception):
             build()
@@ -361,7 +361,7 @@ _programs: Dict[bytes, Program] = {}
 
 
 def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
-    """Return the program of a config; the last two are kept, those before and after an edit."""
+    """Return the program of a config; the last two are cached, those before and after an edit."""
     key = pickle.dumps((tree, device, samples))
     if key not in _programs:
         while len(_programs) > 1:
@@ -371,7 +371,7 @@ def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -
 
 
 def drop_pretrained(model: Any) -> Any:
-    """Copy a model's config without the keys that load weights from a file or from the network."""
+    """Copy a model's config without keys that load weights from a file or the network."""
     kept = copy.deepcopy(model)
     for _, node in walk(kept):
         for key in ('pretrained', 'teacher_ckpt'):

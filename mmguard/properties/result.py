@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Mapping, NamedTuple
 
-#: What a property can say of a program, the worst first.
+#: Outcomes of a property, the worst first.
 OUTCOMES = ('broken', 'setting', 'holds', 'not tested')
 
 
@@ -14,7 +14,7 @@ class Unavailable(Exception):
 
 
 class NoSamples(Unavailable):
-    """Absence of samples in a data set."""
+    """A data set without samples."""
 
 
 class Result(NamedTuple):
@@ -23,7 +23,7 @@ class Result(NamedTuple):
     Attributes:
         outcome (str): One of ``OUTCOMES``.
         subject (str): The part: a head, a loss, a step of the pipeline, a metric.
-        evidence (str): One sentence: what was seen, or why nothing could be.
+        evidence (str): One sentence: the observation, or the reason why none was possible.
         data (dict): The same for programs; ``'picture'`` is a data URL.
     """
 

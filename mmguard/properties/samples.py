@@ -1,4 +1,4 @@
-"""Packed samples: made without data, given other labels, scaled down."""
+"""Packed samples: created without data, relabelled, or scaled down."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mmguard.properties.result import Unavailable
 
 
 def make_template(read: ReadConfig) -> Any:
-    """Return a packed sample with the fields that the training pipeline of a config asks for."""
+    """Return a packed sample with the fields that a config's training pipeline requests."""
     text = repr(read.data.get('train_dataloader'))
     meta = dict(img_path='image.png', img_id=0, img_shape=(64, 64), ori_shape=(64, 64), scale_factor=(1.0, 1.0))
     plane = torch.zeros((1, 64, 64), dtype=torch.int64)
@@ -44,7 +44,7 @@ def make_template(read: ReadConfig) -> Any:
             boxes = torch.tensor([[4.0, 4.0, 40.0, 40.0], [20.0, 8.0, 60.0, 60.0]])
             labels.proposals = InstanceData(bboxes=boxes, scores=torch.ones(2))
     else:
-        raise Unavailable('samples are made for MMSegmentation and MMDetection only, and the data are not here')
+        raise Unavailable('the data are missing, and samples can only be made for MMSegmentation and MMDetection')
     return {'inputs': torch.zeros((3, 64, 64), dtype=torch.uint8), 'data_samples': labels}
 
 
@@ -86,7 +86,7 @@ def make_instances(known: Any, boxes: Sequence[Box], labels: Sequence[int], side
 
 
 def make_masks(known: Any, boxes: Sequence[Box], height: int, width: int) -> Any:
-    """Return masks of the inside of boxes, of the class of known ones."""
+    """Return filled masks of boxes, of the same class as given masks."""
     masks: Any = [fill_boxes([box], height, width) for box in boxes]
     if type(known).__name__ == 'PolygonMasks':
         masks = [[np.array([x1, y1, x2, y1, x2, y2, x1, y2], np.float32)] for x1, y1, x2, y2 in boxes]
@@ -94,13 +94,13 @@ def make_masks(known: Any, boxes: Sequence[Box], height: int, width: int) -> Any
 
 
 def label_map_of(sample: Any) -> Tensor:
-    """Return the label map of a packed sample, of shape (1, H, W), whatever the framework calls it."""
+    """Return the label map of a packed sample, (1, H, W), whatever its name in the framework."""
     plane: Tensor = next(iter(sample['data_samples'].gt_sem_seg.values()))
     return plane
 
 
 def labels_of(sample: Any, kind: str) -> Set[int]:
-    """Return the labels of a packed sample: of its instances (``kind='instances'``) or of its label map."""
+    """Return the labels of a packed sample, from its instances (``kind='instances'``) or its label map."""
     labels = sample['data_samples']
     if kind == 'instances':
         return set(labels.gt_instances.labels.tolist()) if 'labels' in labels.get('gt_instances', {}) else set()

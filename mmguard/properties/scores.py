@@ -1,4 +1,4 @@
-"""Scores of heads, the losses that train them, and the gradients between both."""
+"""Scores of heads, the losses trained on them, and the gradients in between."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Call(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """Tensor number n returned by a head and trained directly by a loss, with its gradient."""
+    """Tensor number n returned by a head that a loss trains directly, with its gradient."""
 
     head: str
     number: int
@@ -56,7 +56,7 @@ class Trained(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Trace of one backward pass: the losses in their order, those not finite, the parameters with a gradient."""
+    """Trace of one backward pass: the losses in order, those not finite, and the parameters with a gradient."""
 
     names: Tuple[str, ...]
     infinite: Tuple[str, ...]
@@ -67,7 +67,7 @@ class Reached(NamedTuple):
         return f'not finite: {", ".join(self.infinite)}' if self.infinite else ''
 
     def describe_lack(self, other: Reached) -> str:
-        """Describe what another batch lacks, such as one without targets; empty: nothing."""
+        """Describe what another batch lacks, such as one without targets; empty if nothing."""
         if other.infinite:
             return other.describe_infinite()
         if other.names != self.names:
@@ -87,7 +87,7 @@ def reach(
     compute: Callable[[], Mapping[str, Tensor]],
     add: Callable[[Mapping[str, Tensor]], Tensor] = total,
 ) -> Reached:
-    """Compute the losses of a batch, add them up, and trace the backward pass."""
+    """Compute and add up the losses of a batch, and trace the backward pass."""
     model.zero_grad(set_to_none=True)
     try:
         seed_all(0)
@@ -142,7 +142,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any], side: int = 0) -> List[Trained]:
-    """Return what each loss of a batch trains directly: no other tensor depends on it that the loss reaches later.
+    """Return the tensors that each loss of a batch trains directly, not through later tensors.
 
     If a head computes its features from earlier scores (OCRNet, PointRend, K-Net), their gradient tells nothing about
     the loss.
@@ -151,7 +151,7 @@ def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any],
         losses = program.losses(samples, side)
     seen = [(call.name, tensor) for call in calls for tensor in tensors_in(call.output)]
     tensors = [(name, tensor) for name, tensor in seen if tensor.requires_grad and tensor.dim() > 1]
-    feeds = lru_cache(maxsize=None)(lambda n, later: _hangs_on(tensors[later][1], tensors[n][1]))
+    feeds = lru_cache(maxsize=None)(lambda n, later: _depends_on(tensors[later][1], tensors[n][1]))
     found = []
     for term, loss in losses.items() if tensors else ():
         if not loss.requires_grad:
@@ -168,7 +168,7 @@ def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any],
     return found
 
 
-def _hangs_on(output: Tensor, tensor: Tensor) -> bool:
+def _depends_on(output: Tensor, tensor: Tensor) -> bool:
     (gradient,) = torch.autograd.grad(output.sum(), tensor, retain_graph=True, allow_unused=True)
     return gradient is not None
 
@@ -185,20 +185,20 @@ def find_pixel_heads(program: Program) -> Dict[str, Any]:
         if 'semantic' in name or (program.kind == 'pixels' and module.num_classes == program.num_classes)
     }
     first = next(iter(heads.values()), None)
-    return {name: module for name, module in heads.items() if _outputs(module) == _outputs(first)}
+    return {name: module for name, module in heads.items() if _list_outputs(module) == _list_outputs(first)}
 
 
-def _outputs(head: Any) -> Tuple[int, Any]:
+def _list_outputs(head: Any) -> Tuple[int, Any]:
     return head.num_classes, getattr(head, 'out_channels', head.num_classes)
 
 
 def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
     """Return True for scores of shape (N, C, H, W) with a channel per class."""
-    return scores.dim() == 4 and scores.shape[:2] in {(batch, size) for size in _outputs(head)}
+    return scores.dim() == 4 and scores.shape[:2] in {(batch, size) for size in _list_outputs(head)}
 
 
 def measure_ignored_share(gradient: Tensor) -> float:
-    """Return the largest gradient in the left, ignored half as a share of the right half's; -1: too few columns."""
+    """Return the largest gradient in the left, ignored half as a share of the right half's; -1 with too few columns."""
     half = gradient.shape[-1] // 2
     if half <= MARGIN:
         return -1.0

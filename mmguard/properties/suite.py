@@ -1,4 +1,4 @@
-"""List of the properties, and the call that tests one in the process of the program."""
+"""List of the properties, and the function that tests one in the program's process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tup
 from mmguard.properties.result import Result, Unavailable, not_tested
 from mmguard.properties.worker import Failure, OutOfTime, Worker, time_limit
 
-#: Name, as ``--only`` takes it -> what tests it, and what must hold.
+#: Name for ``--only`` -> function that tests it, and the property as text.
 PROPERTIES: Dict[str, Tuple[str, str]] = {
     'move-together': ('pipelines.check_moves', 'image and label move together'),
     'samples-survive': ('pipelines.check_samples', 'every sample survives'),
@@ -23,7 +23,7 @@ PROPERTIES: Dict[str, Tuple[str, str]] = {
     'full-marks': ('evaluation.check_marks', 'the evaluator gives full marks to the truth'),
     'learns-one-batch': ('batches.check_learning', 'it can learn one batch'),
 }
-#: The one that takes long: only where it is asked for.
+#: A slow property, tested only on request.
 OVERFIT = 'learns-one-batch'
 
 
@@ -32,7 +32,7 @@ BUILT = 0.5
 
 
 class Tested(NamedTuple):
-    """Record of a property: the worst outcome, and a result for each part that it is about, the broken ones first."""
+    """Record of a property: the worst outcome, and a result per part, the broken ones first."""
 
     name: str
     summary: str
@@ -49,14 +49,14 @@ class Tested(NamedTuple):
 def run_property(
     worker: Worker, tree: Mapping[str, Any], name: str, seconds: float, samples: int = 8, device: str = 'cpu'
 ) -> Tested:
-    """Test a property of a config in a worker; a crash, a hang or the end of its time makes it *not tested*.
+    """Test a property of a config in a worker; a crash, hang or timeout makes it *not tested*.
 
     Args:
-        worker (Worker): Keeps what is built for the next property.
+        worker (Worker): Keeps the built program for the next property.
         tree (dict): The config as plain dicts, lists and values.
         name (str): A key of ``PROPERTIES``.
-        seconds (float): Time that it may take.
-        samples (int): Samples of each data set that it may load.
+        seconds (float): Time limit.
+        samples (int): Maximum number of samples per data set.
         device (str): Device of the model.
     """
     test, summary = PROPERTIES[name]
@@ -68,9 +68,9 @@ def run_property(
 def run_properties(
     worker: Worker, tree: Mapping[str, Any], names: Sequence[str], seconds: float, samples: int = 8, device: str = 'cpu'
 ) -> Iterator[Tested]:
-    """Test properties in equal shares of the time, so that none takes the time of the others.
+    """Test properties in equal shares of the time, so that no property uses up another's time.
 
-    The program is built first. Properties whose time is up are tested once more, in the time that is left at the end.
+    The program is built first. Properties that ran out of time are tested again in the remaining time.
     """
     ends = time.monotonic() + seconds
     _ask(worker, dict(tree), 'program.build_parts', samples, device, BUILT * seconds)
@@ -89,19 +89,19 @@ def run_properties(
 
 def _ask(worker: Worker, tree: Dict[str, Any], test: str, samples: int, device: str, seconds: float) -> List[Result]:
     if seconds <= 0:
-        return [_out_of_time(0)]
+        return [_build_timeout(0)]
     reply = worker.ask(_check, tree, test, samples, device, time.monotonic() + seconds, seconds=seconds)
     if reply.failure is None:
         return [Result(*one) for one in reply.value]
-    return [_out_of_time(seconds) if reply.failure.kind == 'hang' else not_tested('', f'the program {reply.failure}')]
+    return [_build_timeout(seconds) if reply.failure.kind == 'hang' else not_tested('', f'the program {reply.failure}')]
 
 
-def _out_of_time(seconds: float) -> Result:
+def _build_timeout(seconds: float) -> Result:
     return not_tested('', f'its time was up ({max(0.0, seconds):.0f} s; --seconds)', dict(reason='time'))
 
 
 def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, ends: float) -> List[Result]:
-    """Test a property: in the process of the program, which it keeps by ending before it is ended."""
+    """Test a property in the program's process, and return in time so that the process is kept."""
     from mmguard.properties.program import program_of
 
     module, _, function = test.partition('.')
@@ -114,7 +114,7 @@ def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, ends: 
             found: List[Result] = check(program)
             return found
     except OutOfTime:
-        return [_out_of_time(left)]
+        return [_build_timeout(left)]
     except Unavailable as reason:
         return [not_tested('', str(reason))]
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Worker process for a program of the user: limited in time and memory, silent, without network."""
+"""Worker process for a user's program: limited in time and memory, silent, without network."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Failure(NamedTuple):
 
     @classmethod
     def describe(cls, error: BaseException) -> Failure:
-        """Describe an exception, with its last line in code of the user: no installed package, no standard library."""
+        """Describe an exception, with its last line in the user's code: no installed package, no standard library."""
         place = ''
         for frame in traceback.extract_tb(error.__traceback__):
             file = os.path.abspath(frame.filename)
@@ -108,16 +108,16 @@ class Worker:
         ends = time.monotonic() + seconds
         try:
             request = pickle.dumps((function, args))
-        except Exception as error:  # functions and objects of the config's own
-            return Reply(failure=Failure(type(error).__name__, f'cannot be handed to a process ({error})'))
+        except Exception as error:  # functions and objects defined in the config
+            return Reply(failure=Failure(type(error).__name__, f'cannot be sent to a process ({error})'))
         try:
             if self._process is None:
                 self._start()
         except OSError as error:  # no processes, files or memory are left
-            return Reply(failure=Failure(type(error).__name__, f'cannot be given a process ({error})'))
+            return Reply(failure=Failure(type(error).__name__, f'no process can be started for it ({error})'))
         replies: List[Reply] = []
-        # The process may stop within a message: only a thread can wait for the rest of it and for the deadline.
-        exchange = threading.Thread(target=_exchange, args=(self._connection, request, replies), daemon=True)
+        # The process may stop within a message: only a thread can wait for both the rest of it and the deadline.
+        exchange = threading.Thread(target=_send_and_receive, args=(self._connection, request, replies), daemon=True)
         exchange.start()
         while True:
             exchange.join(max(0.0, min(_PACE, ends - time.monotonic())))
@@ -126,7 +126,7 @@ class Worker:
             if time.monotonic() >= ends:
                 return self._end(Failure('hang', f'did not end within {seconds:.0f} s'))
             if self._held() > self._memory:
-                return self._end(Failure('memory', f'holds more than {self._memory / 2**30:.0f} GiB'))
+                return self._end(Failure('memory', f'uses more than {self._memory / 2**30:.0f} GiB'))
         if not replies:
             self._process.join(max(0.1, min(5.0, ends - time.monotonic())))
             code = self._process.exitcode
@@ -135,7 +135,7 @@ class Worker:
         return replies[0]
 
     def close(self) -> None:
-        """End the process and all that it started."""
+        """End the process and all processes that it started."""
         if self._process is not None:
             family = _find_family(self._process.pid)
             with contextlib.suppress(OSError, AttributeError):
@@ -176,7 +176,7 @@ class Worker:
         return pages * os.sysconf('SC_PAGE_SIZE') if pages else 0
 
 
-def _exchange(connection: Any, request: bytes, replies: List[Reply]) -> None:
+def _send_and_receive(connection: Any, request: bytes, replies: List[Reply]) -> None:
     """Send a request and append its reply; append nothing if the process ends or sends anything else."""
     with contextlib.suppress(Exception):
         connection.send_bytes(request)
@@ -255,7 +255,7 @@ def _end_descendants_at_exit(connection: Any, parent: int) -> None:
     signal.signal(signal.SIGTERM, end_descendants)
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_SIGNAL_AT_END, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before it was asked to tell
+    if os.getppid() != parent:  # it ended before it was asked to report
         end_descendants()
     _, status = os.waitpid(fork, 0)
     end_descendants()
@@ -286,7 +286,7 @@ def _leave_network(libc: Any) -> None:
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     user, group = os.getuid(), os.getgid()
     if libc.unshare(_NEW_NETWORK) != 0 and libc.unshare(_NEW_USER | _NEW_NETWORK) == 0:
-        # New files need an owner.
+        # New files must have an owner.
         for name, text in (('setgroups', 'deny'), ('uid_map', f'{user} {user} 1'), ('gid_map', f'{group} {group} 1')):
             with open(f'/proc/self/{name}', 'w', encoding='ascii') as file:
                 file.write(text)
@@ -299,14 +299,14 @@ def _refuse_network(event: str, args: Any) -> None:
         raise ConnectionRefusedError('mmguard runs the program without network')
 
 
-#: Files and folders that the program made.
+#: Files and folders created by the program.
 _made: Set[str] = set()
 
 
 def _keep_files(event: str, args: Any) -> None:
-    """Refuse to remove, replace or change files that the program did not make: some metrics empty their folder."""
+    """Refuse to remove, replace or change files that the program did not create: some metrics empty their folder."""
     if event == 'open':
-        # Where a folder is opened for writing, it is for a file without a name.
+        # A folder is opened for writing only for a file without a name.
         if isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR) and not os.path.isdir(args[0]):
             _change(args[0])
     elif event == 'os.mkdir':
@@ -317,13 +317,13 @@ def _keep_files(event: str, args: Any) -> None:
     elif event == 'os.rename':
         _change(args[0])
         _change(args[1])
-    # What is named in an open folder is of a tree, which was asked for as a whole.
+    # Names in an open folder belong to a tree that was checked as a whole.
     elif event in ('os.remove', 'os.rmdir', 'shutil.rmtree') and args[1:] in ((), (-1,), (None,)):
         _change(args[0])
 
 
 def _change(path: Any) -> None:
-    """Remember what is made; refuse to change what was there."""
+    """Record created files; refuse to change existing ones."""
     if isinstance(path, int):
         return
     folder, name = os.path.split(os.path.abspath(os.fsdecode(path)))

@@ -1,1 +1,1 @@
-"""Scans: the plan of a target, its run on several processes, its diagnosis, and copies with an edit."""
+"""Scans: planning, running on several processes, diagnosis, and copies with an edit."""

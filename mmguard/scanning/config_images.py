@@ -1,4 +1,4 @@
-"""Data sets of an mmpretrain config: the labels of their images."""
+"""Data sets in an mmpretrain config, and their image labels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
     source, images, names = part.path, [], classes_of(part)
     try:
         dataset = _open(part)
-        source = _file_of(dataset) or str(getattr(dataset, 'img_prefix', '')) or part.path
+        source = _find_file(dataset) or str(getattr(dataset, 'img_prefix', '')) or part.path
         images = list(_read_lines(dataset, faults) if _has_lines(dataset) else _read_samples(dataset, faults))
         listed = dataset.metainfo.get('classes')  # class folders and the JSON of multi-label data sets define the names
         names = [str(name) for name in listed] if isinstance(listed, (list, tuple)) else names
@@ -46,7 +46,7 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
 
 
 def _open(part: Part) -> Any:
-    """Build the data set without its pipeline, lazily and without a download."""
+    """Build the data set lazily, without its pipeline and without downloading."""
     cls = part.cls
     if cls is None:
         raise ValueError(f'{part.name} is not registered here: is its package installed, and in custom_imports?')
@@ -56,7 +56,7 @@ def _open(part: Part) -> Any:
     return cls(**settings, pipeline=[], lazy_init=True)
 
 
-def _file_of(dataset: Any) -> str:
+def _find_file(dataset: Any) -> str:
     file = getattr(dataset, 'ann_file', '')
     return file if isinstance(file, str) else ''
 
@@ -64,20 +64,20 @@ def _file_of(dataset: Any) -> str:
 def _has_lines(dataset: Any) -> bool:
     """Return True if the annotations have one ``file label`` per line."""
     is_custom = any(base.__name__ == 'CustomDataset' for base in type(dataset).__mro__)
-    return is_custom and bool(_file_of(dataset)) and dataset.with_label
+    return is_custom and bool(_find_file(dataset)) and dataset.with_label
 
 
 def _read_lines(dataset: Any, faults: Faults) -> Iterator[Labelled]:
     from mmengine.fileio import list_from_file
 
-    file = _file_of(dataset)
+    file = _find_file(dataset)
     name = _relative(file, dataset.data_root)
     for number, line in enumerate(list_from_file(file), 1):
         image, blank, label = line.strip().rpartition(' ')
         try:
             yield Labelled(f'{name}: line {number}: {line.strip()}', _join(dataset, image), [int(label)])
         except ValueError:
-            what = f'the label is not a whole number: {shorten(label)}' if blank else 'a line is not `file label`'
+            what = f'the label is not an integer: {shorten(label)}' if blank else 'a line is not `file label`'
             faults.add(what, f'{name}: line {number}')
 
 
@@ -96,7 +96,7 @@ def _read_samples(dataset: Any, faults: Faults) -> Iterator[Labelled]:
         try:
             labels = [int(one) for one in (label if hasattr(label, '__len__') else [label])]
         except (TypeError, ValueError):
-            faults.add(f'gt_label is not a whole number: {shorten(label)}', place)
+            faults.add(f'gt_label is not an integer: {shorten(label)}', place)
             continue
         yield Labelled(f'{place}: {", ".join(map(str, labels))}', path, labels)
 

@@ -1,4 +1,4 @@
-"""Data sets of an mmdet config, found without building them: the files they read, and how."""
+"""Data sets in an mmdet config, found without building them: their files, and how they read them."""
 
 from __future__ import annotations
 
@@ -126,19 +126,19 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = Tru
         by_url=dataset.family == 'lvis_url',
         ask=partial(_ask, dataset) if ask else None,
         masks=dataset.masks and ask,
-        maps=_maps_of(dataset) if ask else None,
-        segments=_segments_of(dataset) if ask else '',
+        maps=_find_maps(dataset) if ask else None,
+        segments=_find_segments(dataset) if ask else '',
     )
 
 
-def _segments_of(dataset: DetDataset) -> str:
+def _find_segments(dataset: DetDataset) -> str:
     """Return the folder of the PNGs of a panoptic data set; empty if the config names none."""
     prefix = dataset.settings.get('data_prefix')
     folder = prefix.get('seg') if isinstance(prefix, Mapping) else None
     return _join(dataset.root, folder) if dataset.family == 'panoptic' and isinstance(folder, str) else ''
 
 
-def _maps_of(dataset: DetDataset) -> Optional[Tuple[str, str]]:
+def _find_maps(dataset: DetDataset) -> Optional[Tuple[str, str]]:
     """Return the folder and suffix of the label maps that its pipeline loads; ``None`` if it loads none."""
     prefix, steps = dataset.settings.get('data_prefix'), dataset.settings.get('pipeline')
     folder = prefix.get('seg') if isinstance(prefix, Mapping) else None
@@ -162,12 +162,12 @@ def datasets_of_config(cfg: Any, split: str = 'train') -> List[DetDataset]:
     if not isinstance(loader, Mapping) or not isinstance(loader.get('dataset'), Mapping):
         return []
     leaves = _leaves(f'{split}_dataloader.dataset', loader['dataset'])
-    masks = _asks_for_masks(cfg)
+    masks = _needs_masks(cfg)
     scope = ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)).scope or 'mmdet'
     return [_dataset(path, dict(settings), masks, scope) for path, settings in leaves]
 
 
-def _asks_for_masks(cfg: Any) -> bool:
+def _needs_masks(cfg: Any) -> bool:
     """Return True if a loader of the config reads masks or a head predicts them."""
     waiting: List[Any] = [cfg.get('model'), *(cfg.get(f'{split}_dataloader') for split in SPLITS)]
     while waiting:
@@ -199,7 +199,7 @@ def _dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> De
     cls = class_of(kind, 'DATASETS', settings.get('_scope_', scope))
     if cls is None and name.startswith(_OF_MMYOLO):
         cls = class_of(name[len(_OF_MMYOLO) :], 'DATASETS', 'mmdet')
-    family = _family_of(cls)
+    family = _find_family(cls)
     root = str(settings.get('data_root') or '')
     prefix = settings.get('data_prefix')
     prefix = prefix if isinstance(prefix, Mapping) else {}
@@ -220,7 +220,7 @@ def _dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> De
     )
 
 
-def _family_of(cls: Any) -> str:
+def _find_family(cls: Any) -> str:
     if cls is None:
         return ''
     # Compare base names: a data set in the user's own file may derive from mmdet's.
@@ -296,7 +296,7 @@ def ask_dataset(
     """
     facts = LoaderFacts()
     try:
-        steps = _up_to_the_loader(dataset)
+        steps = _cut_after_loader(dataset)
     except ImportError as error:
         return LoaderFacts(unknown=describe_error(error, 160))
     except Exception as error:  # a user-defined class may raise anything
@@ -311,7 +311,7 @@ def ask_dataset(
     return facts
 
 
-def _up_to_the_loader(dataset: DetDataset) -> List[Any]:
+def _cut_after_loader(dataset: DetDataset) -> List[Any]:
     from mmdet.registry import TRANSFORMS
 
     without = dict(with_mask=False, with_seg=False)

@@ -1,4 +1,4 @@
-"""The data sets of an mmseg config, and a few of their label maps as its own loader returns them."""
+"""Data sets in an mmseg config, and a few of their label maps as loaded by its own loader."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ def ask_loader(
     settings: MapSettings,
     root: Optional[str] = None,
 ) -> LoaderFacts:
-    """Take all samples of a built data set, with its pipeline run up to loading the annotations, and compare their
-    values with those that the scan reads from the files."""
+    """Load all samples of a built data set up to their annotations, and compare their values with the scan's."""
     from mmengine.dataset import Compose
     from mmseg.registry import TRANSFORMS
 
@@ -89,7 +88,7 @@ def _load_values(dataset: Any, place: int) -> Dict[int, int]:
 
 
 def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Callable[[], Mapping[int, int]]) -> None:
-    """Load a sample, and compare its values with those that the scan counts in its file."""
+    """Load a sample, and compare its values with the scan's counts for its file."""
     try:
         loaded = load()
     except Exception as error:  # a user's class may raise anything
@@ -164,7 +163,9 @@ def _leaves(
 
 
 def _reads_the_same(known: SplitSet, leaf: Mapping[str, Any], pipeline: List[Mapping[str, Any]]) -> bool:
-    return _strip_pipeline(known.config) == _strip_pipeline(leaf) and _loading(known.pipeline) == _loading(pipeline)
+    return _strip_pipeline(known.config) == _strip_pipeline(leaf) and _read_loading(known.pipeline) == _read_loading(
+        pipeline
+    )
 
 
 def _strip_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
@@ -172,14 +173,14 @@ def _strip_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 class _Loading(NamedTuple):
-    """Changes that a pipeline makes to the values of a label map before anything else."""
+    """Changes that a pipeline makes to the values of a label map first."""
 
     loader: str
     backend: str
     guard_map: Tuple[Tuple[int, int], ...]
 
 
-def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
+def _read_loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
     loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Tuple[Tuple[int, int], ...]
     for transform in pipeline:
         name = name_of(transform.get('type'))
@@ -207,7 +208,7 @@ class ConfigSource(MapSource):
         dataset = _build(split.config)
         named = dataset.metainfo.get('classes') or ()
         classes = [named] if isinstance(named, str) else list(named)
-        loading = _loading(split.pipeline)
+        loading = _read_loading(split.pipeline)
         # Keep only pairs of names: the rest of the listing would take ten times the memory.
         infos = [dataset.get_data_info(place) for place in range(len(dataset))]
         labelled = [place for place, info in enumerate(infos) if info.get('seg_map_path')]
@@ -239,8 +240,8 @@ class ConfigSource(MapSource):
         dataset.data_list = [dataset.data_list[place] for place in spread(labelled)]
         if isinstance(named, str):
             self.notes.append(
-                f'{split.name}: metainfo.classes is a text, and each of its letters a class: the comma of a tuple of '
-                f'one is missing. Write classes=({named!r},)'
+                f'{split.name}: metainfo.classes is a string, so each letter is a class: the comma of a one-tuple is '
+                f'missing. Write classes=({named!r},)'
             )
         without = len(infos) - len(self._files)
         if without:
@@ -272,7 +273,7 @@ def _places(dataset: Any) -> str:
 
 
 def _build(config: Mapping[str, Any]) -> Any:
-    """Build a data set as in training, but without its pipeline, and let it list its files."""
+    """Build a data set as in training but without its pipeline, and let it list its files."""
     import mmseg.datasets  # noqa: F401  registers the classes
     from mmengine.dataset import BaseDataset
     from mmseg.registry import DATASETS

@@ -1,4 +1,4 @@
-"""Plan of a scan: the data sets of a config, or those that the format of a target finds."""
+"""Plan of a scan: the data sets of a config, or those detected in a target."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Plan:
     format: Optional[Format] = None  #: Format of the target; ``None`` if it is a config.
 
     def source(self, name: str) -> Optional[Source]:
-        """Return the data set of a name."""
+        """Return the data set with a name."""
         return next((source for source in self.sources if source.name == name), None)
 
 
@@ -111,7 +111,7 @@ def _plan_file(target: str, options: ScanOptions) -> Plan:
 
 
 def _plan_detr(target: str, options: ScanOptions) -> Plan:
-    """Plan the JSON files named by a YAML of RT-DETR, D-FINE or DEIM, with the labels that it makes of them."""
+    """Plan the JSON files named by a YAML of RT-DETR, D-FINE or DEIM, with the labels that it assigns."""
     said = read_detr_yaml(target)
     options = replace(
         options,
@@ -125,7 +125,7 @@ def _plan_detr(target: str, options: ScanOptions) -> Plan:
             here = replace(options, images=options.images or (images if os.path.isdir(images) else None))
             plan.sources.append(LabelSet(split, partial(Coco().read, file, here)))
     if not plan.sources:
-        raise CannotScan(f'{target} names no ann_file at {" or ".join(f"{s}_dataloader" for s in options.splits)}')
+        raise CannotScan(f'{target} has no ann_file in {" or ".join(f"{s}_dataloader" for s in options.splits)}')
     return plan
 
 
@@ -146,16 +146,16 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
     try:
         facts = facts_of_config(read)
     except Exception as error:  # a config may hold anything
-        raise CannotScan(f'{read.file} cannot be looked at: {describe_error(error)}') from error
+        raise CannotScan(f'{read.file} cannot be checked: {describe_error(error)}') from error
     today = add_loaders(read)
     enter_all(today.data)
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
         raise CannotScan(f'{read.file}: {describe_misplaced(in_data)}')
     if read.framework == 'mmdet':
-        return _det_plan(read, today, options, facts)
+        return _plan_detection(read, today, options, facts)
     if read.framework == 'mmpretrain':
-        return _image_plan(read, options, facts)
+        return _plan_images(read, options, facts)
     plan = Plan([], facts, tree=read)
     pixels = from_options(options.num_classes, options.ignore_index, from_config(read)).pixels
     num_classes = None if pixels is None else pixels.num_classes
@@ -175,7 +175,7 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
         if plan.sources and bare.name == 'test':  # the test labels of a challenge are not public
             plan.sources[0].notes += bare.notes
         else:
-            plan.failed.append(f'nothing was read of {"; ".join(bare.notes)}: data_prefix names no seg_map_path')
+            plan.failed.append(f'nothing was read of {"; ".join(bare.notes)}: data_prefix has no seg_map_path')
     if not plan.sources:
         raise CannotScan('\n'.join([*plan.failed, *read.unknown_framework()]) or _describe_missing(read, options))
     for source in plan.sources:
@@ -183,7 +183,7 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
     return plan
 
 
-def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
+def _plan_detection(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
     from mmguard.scanning.config_instances import datasets_of_config, scan_detection_config
 
     plan = Plan([], facts, tree=read)
@@ -197,7 +197,7 @@ def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: 
     return plan
 
 
-def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
+def _plan_images(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
     from mmguard.scanning.config_images import scan_image_labels
 
     plan = Plan([], facts, tree=read)
@@ -213,7 +213,7 @@ def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> P
 
 
 def _add_once(plan: Plan, source: LabelSet) -> None:
-    """Add a source that has files; skip a test split that is the same as the validation split."""
+    """Add a source that has files; skip a test split that equals the validation split."""
     same = next((one for one in plan.sources if source.files and getattr(one, 'files', None) == source.files), None)
     if same is not None:
         same.name += f', {source.name}'

@@ -1,4 +1,4 @@
-"""Mappers: a process per core of one machine, or the workers of dask.distributed on several."""
+"""Mappers: one process per core on one machine, or dask.distributed workers on several."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PER_CORE = 2
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores available to this process."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
@@ -38,7 +38,7 @@ def cores() -> int:
 
 
 def local_mapper(processes: Optional[int] = None) -> Mapper:
-    """Return the mapper of this machine: processes, by default one per core, or none where one is enough."""
+    """Return the mapper for this machine: by default one process per core, or none if one is enough."""
     number = processes or cores()
     return scan_here if number == 1 else LocalProcesses(number)
 
@@ -104,13 +104,13 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     # A fork starts at once; a spawned interpreter would import torch first. The children use neither torch nor locks.
     context: Any = multiprocessing.get_context('fork' if sys.platform == 'linux' else None)
     others = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_settle_in)
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_initialize_worker)
     try:
         yield pool
     except BaseException:
         # Kill the processes, since their results are not needed: after a second Ctrl-C they would wait forever, and
         # this process for them.
-        with _uninterrupted():
+        with _delay_interrupts():
             for process in multiprocessing.active_children():
                 if process not in others:
                     process.kill()
@@ -120,12 +120,12 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _submit(pool: ProcessPoolExecutor, chunk: List[Any], settings: Settings) -> Future:
-    with _uninterrupted():  # Ctrl-C while the pool starts its processes would leave them running
+    with _delay_interrupts():  # Ctrl-C while the pool starts its processes would leave them running
         return pool.submit(settings.scan, chunk)
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
+def _delay_interrupts() -> Iterator[None]:
     """Delay Ctrl-C."""
     if not hasattr(signal, 'pthread_sigmask'):  # Windows
         yield
@@ -137,7 +137,7 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _settle_in() -> None:
+def _initialize_worker() -> None:
     """Initialize a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
     # Garbage collection would touch, and so copy, all memory shared by the fork.
@@ -266,7 +266,7 @@ def _watched(client: Any, address: str) -> Iterator[None]:
             if looks == 2:
                 print(
                     f'mmguard scan: {address} has no worker left, and the scan waits for one: dask worker {address}. '
-                    f'Ctrl-C ends it; what was read is kept, and --resume goes on',
+                    f'Ctrl-C ends it; results are kept, and --resume continues',
                     file=sys.stderr,
                     flush=True,
                 )

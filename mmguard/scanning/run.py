@@ -109,7 +109,7 @@ def run_plan(
 
 
 def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True) -> None:
-    """Leave out the edits of a config that break what they touch; without ``verify`` say that they are not verified."""
+    """Leave out config edits that break the affected parts; without ``verify``, mark edits as unverified."""
     if plan.tree is not None:
         with verifier_of(plan.tree, plan.options.run_code, verify) as verifier:
             for result in results:
@@ -137,7 +137,7 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
         result.said_before = [finding.code for finding in found if (finding.code, finding.places) in said]
         said.update((finding.code, finding.places) for finding in found if finding.places)
         if not found and result.facts.annotations is not None and result.facts.annotations.labelled_by == 'unknown':
-            note = Message('which label a category id becomes is not known: --framework or --labels says it')
+            note = Message('the label of a category id is unknown: pass --framework or --labels')
             result.notes.append(note)
     if not all(any(finding.code in VERDICTS for finding in result.findings) for result in results):
         for result in results:  # an all-clear for one split would be read as one for all
@@ -163,7 +163,7 @@ def offers_of(results: Sequence[SetResult]) -> List[Offer]:
 def _read_again(
     plan: Plan, result: SetResult, config: Optional[ReadConfig], options: Mapping[str, Any], files: FileChanges
 ) -> Optional[LabelFacts]:
-    """Return the labels of a data set as they will be with another config, other options or changed files."""
+    """Return the labels of a data set with another config, other options or changed files."""
     if any(is_url(path) for path, _ in files):
         return None  # fix does not write them
     known = plan.source(result.name)
@@ -181,7 +181,7 @@ def _read_again(
 
 
 def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
-    """Return the contents of label files as `mmguard fix` would write them with its options.
+    """Return the contents of label files as `mmguard fix` would write them.
 
     Raises:
         NotTried, CannotCorrect, OSError: A file cannot be corrected, or it would take too long.

@@ -1,1 +1,1 @@
-"""Places of label files: on a disk, at a URL, or where a config's file backend finds them."""
+"""Locations of label files: a disk, a URL, or a config's file backend."""

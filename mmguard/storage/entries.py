@@ -1,4 +1,4 @@
-"""Entries of listings and headers: files, their size and version."""
+"""Entries of listings and headers: files with their size and version."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Tuple
 
 Stamp = Tuple[int, int]
 
-#: What a listing says of a file's content: the first of them that it has.
+#: Keys of a listing that identify a file's content; the first one present is used.
 _VERSIONS = (
     'ETag', 'etag', 'md5Hash', 'crc32c', 'CRC', 'Content-MD5', 'generation', 'LastModified', 'last_modified',
     'Last-Modified', 'updated',
@@ -15,7 +15,7 @@ _VERSIONS = (
 
 
 class Entry(NamedTuple):
-    """A file or folder in a folder; of a file its stamp, where the listing says it."""
+    """A file or folder in a folder; for a file with its stamp, if the listing gives it."""
 
     name: str
     is_folder: bool
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
 
 class Object(NamedTuple):
-    """A file or folder: its size in bytes (-1: the server does not say it), and size and version."""
+    """A file or folder: its size in bytes (-1 if the server does not report it), and a stamp of size and version."""
 
     is_folder: bool
     size: int
@@ -31,13 +31,13 @@ class Object(NamedTuple):
 
 
 def size_of(info: Mapping[str, Any]) -> int:
-    """Return the size in bytes; -1 where it is not said."""
+    """Return the size in bytes; -1 if unknown."""
     size = info.get('size', info.get('Content-Length'))
     return max(int(size), -1) if isinstance(size, int) or str(size).isdecimal() else -1
 
 
 def stamp_of(info: Mapping[str, Any]) -> Optional[Stamp]:
-    """Return size and version, as a listing or a header says them."""
+    """Return size and version from a listing or a header."""
     version = next((str(info[key]) for key in _VERSIONS if info.get(key) is not None), '')
     if not version:
         return None

@@ -1,4 +1,4 @@
-"""Files by their path: on a disk of this machine, or at a URL."""
+"""Files by path, on a disk of this machine or at a URL."""
 
 from __future__ import annotations
 
@@ -22,22 +22,20 @@ from mmguard.storage.systems import WEB
 from mmguard.storage.urls import add_named, is_url, list_named, mask_secrets, split_archive
 from mmguard.text import shorten
 
-#: What is larger is fetched in parts of this size, to a temporary file.
+#: Larger files are fetched in parts of this size, to a temporary file.
 _PART = 16 << 20
-#: The most that is read into memory, of many files at a time, and of one that goes to a temporary file.
+#: Maximum bytes read into memory, for many files at a time, and for one in a temporary file.
 LARGEST, LARGEST_FILE = 128 << 20, 8 << 30
-#: Of mmengine's file backends those that read what :class:`Files` does; without a name it is chosen by the path.
+#: mmengine's file backends that read the same as :class:`Files`; without a name the path decides.
 _BACKENDS = (None, 'local', 'disk', 'http')
-#: Listings of folders that are kept: a target is looked at from several sides before it is read.
+#: Number of cached folder listings: a target is inspected several times before it is read.
 _KEPT = 8
 
 _listings: OrderedDict[str, Dict[str, Entry]] = OrderedDict()
 
 
 def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
-    """Refuse a config whose ``backend_args`` (once ``file_client_args``) read files by something else than a path or
-    URL.
-    """
+    """Refuse a config whose ``backend_args`` (formerly ``file_client_args``) read files other than by path or URL."""
     backend = (arguments or {}).get('backend')
     if backend not in _BACKENDS:
         raise CannotRun(
@@ -47,7 +45,7 @@ def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
 
 
 class Content(NamedTuple):
-    """The content of a file, or its beginning, with size and version; or why it cannot be read."""
+    """The content of a file, or its beginning, with size and version; or the reason why it cannot be read."""
 
     data: bytes = b''
     stamp: Optional[Stamp] = None
@@ -55,9 +53,9 @@ class Content(NamedTuple):
 
 
 class Files:
-    """Reads files where their paths say: from the disk, and through fsspec where a path is a URL.
+    """Reads files from the disk, or through fsspec if the path is a URL.
 
-    It goes to other processes and machines, and takes along what they need to read the same URLs.
+    It can be sent to other processes and machines, with all they need to read the same URLs.
     """
 
     def __init__(self) -> None:
@@ -65,7 +63,7 @@ class Files:
 
     @contextmanager
     def replaced(self, contents: Mapping[str, bytes]) -> Iterator[None]:
-        """Read other contents in place of files, by their paths; of a folder that is listed they replace files only."""
+        """Read other contents in place of files, by path; in listings of folders they replace only files."""
         before, self._held = self._held, {os.path.abspath(path): data for path, data in contents.items()}
         try:
             yield
@@ -84,11 +82,11 @@ class Files:
         vars(self).update(state)
 
     def is_far(self, path: str) -> bool:
-        """Return True if :meth:`content` reads a file: it takes a request, which others may run alongside, or none."""
+        """Return True if :meth:`content` reads a file: it takes a request, alongside which others may run, or none."""
         return is_url(path) or self.held(path) is not None
 
     def look_at(self, path: str) -> Optional[Object]:
-        """Return what is at a path; ``None`` if there is nothing."""
+        """Return the entry at a path; ``None`` if it does not exist."""
         held = self.held(path)
         if held is not None:
             return Object(False, len(held), (len(held), 0))
@@ -112,7 +110,7 @@ class Files:
         return found is not None and found.is_folder
 
     def stamp_of(self, path: str) -> Optional[Stamp]:
-        """Return size and version (on a disk, the time of change); ``None`` if the file does not exist."""
+        """Return size and version (on disk, modification time); ``None`` if the file does not exist."""
         try:
             found = self.look_at(path)
         except (OSError, ValueError):
@@ -120,7 +118,7 @@ class Files:
         return None if found is None else found.stamp
 
     def entries(self, folder: str) -> List[Entry]:
-        """Return what a folder holds, by name."""
+        """Return the entries of a folder by name."""
         if not self.is_far(folder):
             with os.scandir(folder) as entries:
                 return sorted(Entry(entry.name, _is_folder(entry)) for entry in entries)
@@ -140,16 +138,14 @@ class Files:
             return {entry.name for entry in entries}
 
     def can_list(self, folder: str) -> bool:
-        """Return True if a folder can be listed: an HTTP server may not allow it."""
+        """Return True if a folder can be listed; an HTTP server may not allow it."""
         try:
             return not folder.startswith(WEB) or bool(self.entries(folder))
         except OSError:
             return False
 
     def content(self, path: str, stamp: Optional[Stamp] = None, most: Optional[int] = None) -> Content:
-        """Read a far file, or its first ``most`` bytes; never raise. A body shorter or longer than the file counts as
-        failed.
-        """
+        """Read a remote file, or its first ``most`` bytes, without raising; a body of the wrong length is a failure."""
         held = self.held(path)
         if held is not None:
             return Content(held[:most], (len(held), 0))
@@ -160,11 +156,11 @@ class Files:
             return Content(error=error)
 
     def end_of(self, path: str, size: int, length: int) -> bytes:
-        """Return the last bytes of a far file, whose size is known."""
+        """Return the last bytes of a remote file of known size."""
         return self._part(path, size - length, size)
 
     def readers(self, paths: Sequence[str], read: Callable[[str], bytes]) -> Iterator[Callable[[], bytes]]:
-        """Yield what reads each of many files, all far or none, or raises; of far ones the next are on the way."""
+        """Yield a reader for each of many files, all remote or all local; the next remote ones are prefetched."""
         if self._held:
             return (partial(_data, self.content(path)) if self.is_far(path) else partial(read, path) for path in paths)
         if paths and self.is_far(paths[0]):
@@ -175,7 +171,7 @@ class Files:
         """Open a regular file for reading.
 
         Raises:
-            OSError: It does not exist, may not be read, or is a folder, a pipe or a device (which could block for
+            OSError: The file does not exist, may not be read, or is a folder, a pipe or a device (which could block for
                 ever).
         """
         held = self.held(path)
@@ -189,7 +185,7 @@ class Files:
         if found.is_folder:
             raise OSError(0, 'it is a folder')
         if found.size > LARGEST_FILE:
-            raise _too_large(path, LARGEST_FILE)
+            raise _build_too_large_error(path, LARGEST_FILE)
         if found.size <= _PART:
             return io.BytesIO(_data(self.content(path, found.stamp)))
         file = tempfile.TemporaryFile()  # noqa: SIM115  whoever asked closes it
@@ -229,23 +225,25 @@ class Files:
         if most is not None and not 0 <= size <= most:
             return self._part(path, 0, most) if size >= 0 else systems.read_bytes(path, 0, most)
         if size > LARGEST:
-            raise _too_large(path, LARGEST)
-        # One byte more than there should be shows a longer body.
+            raise _build_too_large_error(path, LARGEST)
+        # Read one byte more than expected, to detect a longer body.
         data = systems.read_bytes(path, 0, (LARGEST if size < 0 else size) + 1) if size else b''
         if len(data) > LARGEST:
-            raise _too_large(path, LARGEST)
+            raise _build_too_large_error(path, LARGEST)
         if 0 <= size != len(data):
-            raise OSError(errno.EIO, 'another number of bytes came than it has', f'{mask_secrets(path)} ({size:,})')
+            raise OSError(
+                errno.EIO, 'the number of received bytes differs from its size', f'{mask_secrets(path)} ({size:,})'
+            )
         return data
 
     def _part(self, path: str, start: int, end: int) -> bytes:
         data = systems.read_bytes(path, start, end)
         if len(data) < end - start:
-            raise OSError(errno.EIO, 'fewer bytes came than it has', mask_secrets(path))
+            raise OSError(errno.EIO, 'fewer bytes were received than its size', mask_secrets(path))
         return data
 
 
-def _too_large(path: str, most: int) -> Refused:
+def _build_too_large_error(path: str, most: int) -> Refused:
     return Refused(errno.EFBIG, f'is larger than {most >> 20:,} MiB, and at a URL', mask_secrets(path))
 
 
@@ -253,7 +251,7 @@ FILES = Files()
 
 
 def forget_listings() -> None:
-    """Forget the listings, which may have changed since."""
+    """Forget cached listings, which may have changed."""
     _listings.clear()
     systems.forget_archives()
 

@@ -1,4 +1,4 @@
-"""One request: within a time limit, said while it is waited for, and failing as a disk does."""
+"""A single request with a time limit, a message while waiting, and the errors of a disk."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from mmguard.errors import CannotRun
 from mmguard.storage.urls import mask_secrets
 from mmguard.text import describe_error
 
-#: Environment variable: seconds that a request may take without a byte, in place of the default.
+#: Environment variable: seconds that a request may take without a byte, overriding the default.
 SECONDS = 'MMGUARD_REQUEST_SECONDS'
 _DEFAULT_SECONDS = 60.0
-#: Bytes per second below which a body does not come: it would hold a request open for days.
+#: Bytes per second below which a body counts as stalled: it would hold a request open for days.
 SLOWEST = 16 << 10
-#: Seconds after which a line says what is waited for, and between two such lines.
+#: Seconds before a line reports the wait, and between two such lines.
 _SILENCE = 10.0
 
 _KINDS = {
@@ -29,28 +29,28 @@ _KINDS = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, 401, 403), errno.EACCES),
     errno.EISDIR: errno.EISDIR,
 }
-#: All that gcsfs says of a 403.
+#: gcsfs's entire message for a 403.
 _FORBIDDEN = 'Forbidden: '
 
 _Result = TypeVar('_Result')
 
 
 class Refused(OSError):
-    """A file that is not read, as it is too large or leads elsewhere, in words."""
+    """A file that is not read because it is too large or leads elsewhere, as text."""
 
 
 _said = float('-inf')
 
 
 class Transfer:
-    """The bytes of a body that a request may take its time for; whoever reads one of unknown size adds what came."""
+    """Size of a request's body, for its time limit; a reader of unknown size adds the bytes received."""
 
     def __init__(self, size: int = 0) -> None:
         self.size = size
 
 
 def time_limit() -> float:
-    """Return the seconds that a request may take without a byte."""
+    """Return the seconds that a request may take without receiving a byte."""
     text = os.environ.get(SECONDS, '')
     try:
         seconds = float(text or _DEFAULT_SECONDS)
@@ -62,14 +62,14 @@ def time_limit() -> float:
 
 
 def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = None) -> _Result:
-    """Make a request for a place; the limit grows with its body.
+    """Run a request for a place, with a time limit that grows with its body.
 
-    It runs in a thread of its own: libraries limit the time between two bytes at most, and some limit nothing.
+    It runs in a thread of its own, because libraries limit at most the time between two bytes, and some limit nothing.
 
     Raises:
-        OSError: ``ENOENT``, ``EACCES`` or ``EISDIR`` as of a disk, else ``EIO``; without credentials.
+        OSError: ``ENOENT``, ``EACCES`` or ``EISDIR`` as for a disk, else ``EIO``; the message has no credentials.
         CannotRun: A package is missing.
-        Refused: It is not read.
+        Refused: The file must not be read.
     """
     limit, began = time_limit(), time.monotonic()
     outcome: Future[_Result] = Future()
@@ -78,18 +78,18 @@ def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = 
         waited = time.monotonic() - began
         allowed = limit + (transfer.size / SLOWEST if transfer else 0)
         if waited > allowed:
-            raise OSError(errno.EIO, f'did not come within {waited:.0f} seconds', mask_secrets(place))
+            raise OSError(errno.EIO, f'was not received within {waited:.0f} seconds', mask_secrets(place))
         if waited > _SILENCE:
             _say(f'mmguard: waiting for {mask_secrets(place)} ({waited:.0f} of at most {allowed:.0f} seconds)')
     try:
         return outcome.result()
     except (CannotRun, Refused):
         raise
-    except Exception as error:  # libraries of storage raise what they like
+    except Exception as error:  # storage libraries may raise anything
         kind = _kind_of(error)
         if kind is not None:
             raise OSError(kind, os.strerror(kind), mask_secrets(place)) from None
-        # What differs from object to object is the file name: faults of one kind are counted together.
+        # Only the file name differs from object to object, so faults of one kind are counted together.
         raise OSError(
             errno.EIO, 'the request failed', mask_secrets(f'{place} ({describe_error(error, 200)})')
         ) from None
@@ -98,7 +98,7 @@ def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = 
 def _settle(call: Callable[[], _Result], outcome: Future[_Result]) -> None:
     try:
         outcome.set_result(call())
-    except BaseException as error:  # raised again where it is waited for
+    except BaseException as error:  # raised again in the waiting thread
         outcome.set_exception(error)
 
 
@@ -110,7 +110,7 @@ def _say(line: str) -> None:
 
 
 def _kind_of(error: BaseException) -> Optional[int]:
-    """Return the number of an error that a disk has, too."""
+    """Return the equivalent error number of a disk."""
     status = _status(error)
     if status is None and isinstance(error, FileNotFoundError):
         status = errno.ENOENT
@@ -120,9 +120,9 @@ def _kind_of(error: BaseException) -> Optional[int]:
 
 
 def _status(error: BaseException) -> Optional[int]:
-    """Return the status of HTTP, or the number of the system."""
+    """Return the HTTP status, or the system's error number."""
     response: Any = getattr(error, 'response', None)
-    if isinstance(response, dict):  # of botocore
+    if isinstance(response, dict):  # from botocore
         return int(response.get('ResponseMetadata', {}).get('HTTPStatusCode') or 0) or None
     for name in ('status', 'code', 'errno'):
         value = getattr(error, name, None)
@@ -131,13 +131,13 @@ def _status(error: BaseException) -> Optional[int]:
     return None
 
 
-#: Requests of a process at a time, and results that may wait for whoever asked.
+#: Number of concurrent requests of a process, and of results waiting to be consumed.
 AT_ONCE = 16
 _WAITING = 2 * AT_ONCE
 
 
 def ahead(calls: Iterable[Callable[[], _Result]]) -> Iterator[_Result]:
-    """Yield the results of calls in order; a bounded number of them runs ahead in threads.
+    """Yield the results of calls in order, while threads run a bounded number of later ones.
 
     Example:
         >>> list(ahead([lambda: 1, lambda: 2]))

@@ -1,4 +1,4 @@
-"""Access to URLs: object storages through fsspec, servers of HTTP, archives. Each function makes one request."""
+"""Access to URLs: object storage through fsspec, HTTP servers, archives. Each function makes one request."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mmguard.storage.entries import Entry, Object, size_of, stamp_of
 from mmguard.storage.requests import Refused, Transfer, ask, time_limit
 from mmguard.storage.urls import check_followed, is_url, mask_secrets, origin_of, secrets_of, split_archive
 
-#: Connections of a process to one place: more than there are threads.
+#: Connections of a process to one host: more than there are threads.
 CONNECTIONS = 32
 WEB = ('http://', 'https://')
 _AMAZON = ('s3', 's3a')
 
-#: What reads a protocol, by the name that pip knows it by.
+#: Protocol -> pip name of the package that reads it.
 _PACKAGES = {
     **dict.fromkeys(_AMAZON, 's3fs'),
     **dict.fromkeys(('gs', 'gcs'), 'gcsfs'),
@@ -37,16 +37,16 @@ def look_at(url: str) -> Object:
     check_followed(url)
     archive, inside = split_archive(url)
     if archive:
-        found = _archive(archive, os.getpid()).look_at(inside)
+        found = _open_archive(archive, os.getpid()).look_at(inside)
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
         return found
     if url.startswith(WEB):
         head = ask(partial(read_head, url), url)
-        # To HTTP everything is a file: a page that lists files is what comes nearest to a folder.
+        # HTTP only has files: a page that lists files is the closest to a folder.
         is_folder = str(head.get('Content-Type', '')).startswith('text/html')
         return Object(is_folder, size_of(head), None if is_folder else stamp_of(head))
-    info = ask(partial(_system_of(url).info, url), url)
+    info = ask(partial(_find_system(url).info, url), url)
     is_folder = info.get('type') == 'directory'
     return Object(is_folder, size_of(info), None if is_folder else stamp_of(info))
 
@@ -56,13 +56,13 @@ def list_folder(url: str) -> List[Entry]:
     check_followed(url)
     archive, inside = split_archive(url)
     if archive:
-        return _archive(archive, os.getpid()).entries(inside)
+        return _open_archive(archive, os.getpid()).entries(inside)
     if url.startswith(WEB):
         transfer = Transfer()
         links = ask(partial(list_links, url, transfer), url, transfer)
         listed = [Entry(name, is_folder) for name, is_folder in links]
     else:
-        listed = _list(url, ask(partial(_system_of(url).ls, url, detail=True), url, Transfer(LARGEST_PAGE)))
+        listed = _list(url, ask(partial(_find_system(url).ls, url, detail=True), url, Transfer(LARGEST_PAGE)))
     entries = {entry.name: entry for entry in listed if entry.name not in ('', '.', '..')}
     return [entries[name] for name in sorted(entries)]
 
@@ -72,41 +72,41 @@ def _list(url: str, infos: List[Dict[str, Any]]) -> List[Entry]:
     depth = url.partition('://')[2].count('/')
     for info in infos:
         path = str(info['name']).strip('/')
-        if path.count('/') == depth + 1:  # object storages list a folder in itself
+        if path.count('/') == depth + 1:  # object storage lists a folder inside itself
             is_folder = info.get('type') == 'directory'
             entries.append(Entry(path.rpartition('/')[2], is_folder, None if is_folder else stamp_of(info)))
     return entries
 
 
 def read_bytes(url: str, start: int, end: int) -> bytes:
-    """Return the bytes of a file from start to end, fewer where it is shorter."""
+    """Return the bytes of a file from start to end; fewer if it is shorter."""
     check_followed(url)
     archive, inside = split_archive(url)
     if archive:
-        return _archive(archive, os.getpid()).read(inside, start, end)
+        return _open_archive(archive, os.getpid()).read(inside, start, end)
     if url.startswith(WEB):
         transfer = Transfer()
         return ask(partial(read_web, url, start, end, transfer), url, transfer)
-    read = partial(_system_of(url).cat_file, url, start=start, end=end)
+    read = partial(_find_system(url).cat_file, url, start=start, end=end)
     content: bytes = ask(read, url, Transfer(end - start))
     return content[: end - start]
 
 
 def unpack(url: str, into: BinaryIO) -> None:
-    """Write a file of an archive to an open one."""
+    """Write a file of an archive to an open file."""
     check_followed(url)
     archive, inside = split_archive(url)
-    _archive(archive, os.getpid()).unpack(inside, into)
+    _open_archive(archive, os.getpid()).unpack(inside, into)
 
 
 def forget_archives() -> None:
-    """Open archives again: they may have changed."""
-    _archive.cache_clear()
+    """Forget the open archives, which may have changed."""
+    _open_archive.cache_clear()
 
 
 @lru_cache(maxsize=8)
-def _archive(archive: str, process: int) -> Archive:
-    """Return an archive, one per process: after a fork the position in an open file would be shared."""
+def _open_archive(archive: str, process: int) -> Archive:
+    """Return an archive opened by this process: forked processes would share the file position."""
     place = archive.partition('://')[2][:-1]
     if place.startswith(WEB):
         raise CannotRun(f'{place}: an archive is read from a disk or an object storage: copy it here')
@@ -114,18 +114,18 @@ def _archive(archive: str, process: int) -> Archive:
         if not os.path.isfile(place):  # opening a pipe would wait forever
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place)
         return Archive(open(place, 'rb'), place)
-    system = _system_of(place)
+    system = _find_system(place)
     return ask(lambda: Archive(system.open(place, 'rb'), place), place, Transfer(LARGEST_DIRECTORY))
 
 
-def _system_of(url: str) -> Any:
+def _find_system(url: str) -> Any:
     scheme, _, rest = url.partition('://')
-    return _system(scheme, f'{scheme}://{rest.partition("/")[0]}', os.getpid())
+    return _open_system(scheme, f'{scheme}://{rest.partition("/")[0]}', os.getpid())
 
 
 @lru_cache(maxsize=64)
-def _system(scheme: str, base: str, process: int) -> Any:
-    """Return a bucket, one per process: connections do not survive a fork."""
+def _open_system(scheme: str, base: str, process: int) -> Any:
+    """Return a bucket opened by this process: connections do not survive a fork."""
     package = _PACKAGES.get(scheme)
     if package is None:
         known = ', '.join(f'{one}://' for one in ('http', 'https', 'zip', *_PACKAGES))
@@ -135,12 +135,12 @@ def _system(scheme: str, base: str, process: int) -> Any:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise CannotRun('URLs are read by fsspec: pip install fsspec') from error
-    options: Dict[str, Any] = {'use_listings_cache': False}  # ten million objects do not stay in memory
+    options: Dict[str, Any] = {'use_listings_cache': False}  # do not keep ten million objects in memory
     if scheme in _AMAZON:
         limits = {'connect_timeout': time_limit(), 'read_timeout': time_limit(), 'max_pool_connections': CONNECTIONS}
         options['config_kwargs'] = {**limits, **fsspec.config.conf.get(scheme, {}).get('config_kwargs', {})}
     elif package == 'gcsfs':
-        # Else gcsfs asks over gRPC what kind of bucket it is, for each file; and gRPC does not survive a fork.
+        # Otherwise gcsfs requests the kind of bucket over gRPC for each file, and gRPC does not survive a fork.
         os.environ.setdefault('GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT', 'false')
     try:
         return url_to_fs(base, **options)[0]
@@ -150,7 +150,7 @@ def _system(scheme: str, base: str, process: int) -> Any:
         raise CannotRun(f'{scheme}:// cannot be read ({mask_secrets(str(error))})') from error
 
 
-#: Bytes of a page that lists a folder: a million names or so.
+#: Maximum bytes of a page that lists a folder: about a million names.
 LARGEST_PAGE = 64 << 20
 _PIECE = 1 << 16
 _LINK = re.compile(r'<a\s[^>]{0,1000}?href\s*=\s*["\']([^"\'<>]{1,1000})["\']', re.IGNORECASE)
@@ -158,7 +158,7 @@ _UNSAFE = re.compile(r'[%/\\\x00-\x1f\x7f]')
 
 
 class _SameHost(HTTPRedirectHandler):
-    """Follows what leads elsewhere on the same host."""
+    """Redirect handler that stays on the same host."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -167,7 +167,7 @@ class _SameHost(HTTPRedirectHandler):
             raise Refused(errno.EIO, 'redirects to another host, which is not followed', mask_secrets(newurl))
         followed = super().redirect_request(req, fp, code, msg, headers, newurl)
         if followed is not None:
-            followed.method = req.get_method()  # a question for the head stays one
+            followed.method = req.get_method()  # a HEAD request stays one
         return followed
 
 
@@ -182,7 +182,7 @@ def read_head(url: str) -> Mapping[str, Any]:
 
 
 def list_links(url: str, transfer: Transfer) -> List[Tuple[str, bool]]:
-    """Return what the page of a folder links to directly below it: names, and whether they are folders."""
+    """Return the links on a folder's page to entries directly below it, and whether they are folders."""
     folder = f'{url}/'
     page = read_web(folder, 0, LARGEST_PAGE + 1, transfer)
     if len(page) > LARGEST_PAGE:
@@ -191,7 +191,7 @@ def list_links(url: str, transfer: Transfer) -> List[Tuple[str, bool]]:
     for link in _LINK.findall(page.decode(errors='replace')):
         whole = urljoin(folder, unescape(link))
         if not whole.startswith(folder) or '?' in whole or '#' in whole:
-            continue  # what sorts the page, the folder above, another host
+            continue  # links that sort the page, to the parent folder, or to another host
         name = whole[len(folder) :]
         plain = unquote(name.rstrip('/'))
         if name.rstrip('/'):
@@ -200,10 +200,10 @@ def list_links(url: str, transfer: Transfer) -> List[Tuple[str, bool]]:
 
 
 def read_web(url: str, start: int, end: int, transfer: Transfer) -> bytes:
-    """Return the bytes of a file from start to end, fewer where it is shorter."""
+    """Return the bytes of a file from start to end; fewer if it is shorter."""
     headers = {'Range': f'bytes={start}-{end - 1}'} if start or end <= _PIECE else {}
     with _open(url, 'GET', headers) as answer:
-        skipped = 0 if answer.status == 206 else start  # a server may send all, whatever is asked
+        skipped = 0 if answer.status == 206 else start  # a server may ignore the range and send everything
         pieces, left = [], end - start + skipped
         while left > 0:
             piece = answer.read1(min(_PIECE, left))
@@ -212,7 +212,7 @@ def read_web(url: str, start: int, end: int, transfer: Transfer) -> bytes:
             transfer.size += len(piece)
             left -= len(piece)
             pieces.append(piece)
-        if left > 0 and answer.length:  # read1 takes the end of a connection for that of a body
+        if left > 0 and answer.length:  # read1 mistakes the end of a connection for that of a body
             raise OSError(f'the body ended {answer.length:,} bytes early')
     return b''.join(pieces)[skipped:]
 

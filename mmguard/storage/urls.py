@@ -1,8 +1,8 @@
-"""URLs as text: shown and stored without credentials, joined and cut as paths are, and followed where the user said.
+"""URLs as text, without credentials: joined and split like paths, and followed only where the user allowed it.
 
-A URL is taken apart once, where the user names it. From then on it has no user, password or query, which no journal,
-message or page can show therefore; :func:`secrets_of` has them where a request is made. A file in an archive,
-``zip://a.png::/data/x.zip``, is ``zip:///data/x.zip!/a.png``: so it has a folder and a name as a path has.
+A URL is split once, where the user names it. From then on it has no user, password or query, so no journal,
+message or page can show them; :func:`secrets_of` returns them for a request. A file in an archive,
+``zip://a.png::/data/x.zip``, becomes ``zip:///data/x.zip!/a.png``, which has a folder and a name like a path.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import re
 from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 from urllib.parse import urlsplit, urlunsplit
 
-#: Their user is one, not the name of a container, and what follows a question mark no part of a name.
+#: Schemes whose user part is a user, not a container, and whose question mark starts a query.
 _WEB = ('http://', 'https://')
 _ARCHIVE = 'zip://'
 _INSIDE = '!'
-#: A scheme, or several of a chain. ``labels/http://host`` is a path that holds one.
+#: A scheme, or a chain of schemes. ``labels/http://host`` is a path that contains one.
 _URL = re.compile(r'[A-Za-z][\w+.:-]*://')
 _DOTS = re.compile(r'(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/\\]|%2f|%5c)', re.IGNORECASE)
 _USER = re.compile(r'(\w://)[^\s/@\'"<>]*:[^\s/@\'"<>]*@')
@@ -27,7 +27,7 @@ _SECRET_NAMES = re.compile('KEY|SECRET|TOKEN|PASSW|SAS|CONNECTION_STRING')
 _SHORTEST_SECRET = 8
 
 
-#: What the user named, as :func:`origin_of` has it; and URL without -> (user and password, query). Of this process.
+#: Origins named by the user, see :func:`origin_of`; and URL -> (user and password, query). Per process.
 _origins: Set[str] = set()
 _secrets: Dict[str, Tuple[str, str]] = {}
 
@@ -43,7 +43,7 @@ def is_url(path: str) -> bool:
 
 
 def enter(path: str) -> str:
-    """Return a path or URL of the user as mmguard holds it. Where it leads may be asked from now on.
+    """Return mmguard's form of a path or URL given by the user, and allow requests to it from now on.
 
     Example:
         >>> enter('https://me:word@example.org/labels/?sig=a1b2'), enter('data/labels')
@@ -68,7 +68,7 @@ def enter(path: str) -> str:
 
 
 def strip_secrets(path: str) -> str:
-    """Return what :func:`enter` returns, of a path that a data set names: nothing is asked because of it."""
+    """Return the form of :func:`enter` for a path in a data set, without allowing requests to it."""
     if not is_url(path):
         return path
     if path.startswith(_ARCHIVE) and '::' in path:
@@ -82,7 +82,7 @@ def strip_secrets(path: str) -> str:
 
 
 def enter_all(part: Any) -> None:
-    """Add every URL in a part of a config: the user named it."""
+    """Allow every URL in a part of a config, since the user named it."""
     waiting: List[Any] = [part]
     while waiting:
         one = waiting.pop()
@@ -95,18 +95,18 @@ def enter_all(part: Any) -> None:
 
 
 def list_named() -> Tuple[Set[str], Dict[str, Tuple[str, str]]]:
-    """Return what the user named, for another process that is to read it."""
+    """Return the URLs that the user named, for another process."""
     return set(_origins), dict(_secrets)
 
 
 def add_named(origins: Set[str], secrets: Mapping[str, Tuple[str, str]]) -> None:
-    """Take what :func:`list_named` returned elsewhere."""
+    """Add the result of another process's :func:`list_named`."""
     _origins.update(origins)
     _secrets.update(secrets)
 
 
 def origin_of(url: str) -> str:
-    """Return where a URL leads: scheme and host, or bucket, or the archive.
+    """Return the origin of a URL: scheme and host, bucket, or archive.
 
     Example:
         >>> origin_of('s3://bucket/labels/a.png'), origin_of('zip:///data/x.zip!/a.png')
@@ -118,13 +118,15 @@ def origin_of(url: str) -> str:
 
 
 def has_dots(path: str) -> bool:
-    """Return True if a part of a path is ``.`` or ``..``, or would be one to a server."""
+    """Return True if a part of a path is ``.`` or ``..``, or a server would read it so."""
     return _DOTS.search(path) is not None
 
 
 def is_followed(url: str) -> bool:
-    """Return True if a request may go there. The one place that decides it: no name in a data set leads to a host that
-    the user did not name, or above the folder that it is relative to.
+    """Return True if a request to a URL is allowed.
+
+    Only this function decides it: no name in a data set leads to a host that the user did not name, or above the folder
+    that it is relative to.
 
     Example:
         >>> enter('s3://bucket/labels') and is_followed('s3://bucket/images/a.png'), is_followed('s3://other/a.png')
@@ -138,15 +140,15 @@ def is_followed(url: str) -> bool:
 
 
 def check_followed(url: str) -> None:
-    """Raise :class:`FileNotFoundError` where no request may go."""
+    """Raise :class:`FileNotFoundError` if a request to a URL is not allowed."""
     if not is_followed(url):
         raise FileNotFoundError(
-            errno.ENOENT, 'is on a host that was not named: nothing is asked there', mask_secrets(url)
+            errno.ENOENT, 'is on a host that you did not name: no request was made', mask_secrets(url)
         )
 
 
 def secrets_of(url: str) -> Tuple[str, str]:
-    """Return the user with password, and the query, that a request for a URL needs.
+    """Return the user with password, and the query, for requests to a URL.
 
     Example:
         >>> secrets_of(enter('https://me:word@example.com/labels/?sig=a1b2') + '/a.png')
@@ -160,7 +162,7 @@ def secrets_of(url: str) -> Tuple[str, str]:
 
 
 def split_archive(url: str) -> Tuple[str, str]:
-    """Return the archive of a URL that names a file in one, and the rest; two empty texts otherwise.
+    """Split the URL of a file in an archive into the archive and the rest; two empty strings for other URLs.
 
     Example:
         >>> split_archive('zip:///data/x.zip!/labels/a.png'), split_archive('s3://bucket/a.png')
@@ -173,7 +175,7 @@ def split_archive(url: str) -> Tuple[str, str]:
 
 
 def common_folder(paths: Sequence[str]) -> str:
-    """Return the deepest folder that holds all files.
+    """Return the deepest folder that contains all files.
 
     Example:
         >>> common_folder(['s3://b/labels/train/1.png', 's3://b/labels/val/2.png'])
@@ -188,12 +190,12 @@ def common_folder(paths: Sequence[str]) -> str:
 
 
 def absolute(path: str) -> str:
-    """Return an absolute path as ``os.path.abspath`` does; a URL unchanged."""
+    """Return an absolute path like ``os.path.abspath``; a URL unchanged."""
     return path if is_url(path) else os.path.abspath(path)
 
 
 def join(folder: str, path: str) -> str:
-    """Join as ``os.path.join``, URLs too. To a URL nothing is absolute; what leads above it is not followed.
+    """Join like ``os.path.join``, also for URLs: nothing is absolute to a URL, and ``..`` above it is not allowed.
 
     Example:
         >>> join('s3://bucket/coco', './images'), join('coco', 's3://bucket/images')
@@ -210,7 +212,7 @@ def join(folder: str, path: str) -> str:
 
 
 def below(path: str, root: str) -> str:
-    """Return a path in a folder relative to it, as ``os.path.relpath``, of URLs too."""
+    """Return a path relative to a folder like ``os.path.relpath``, also for URLs."""
     return path[len(root.rstrip('/')) :].strip('/') if is_url(path) else os.path.relpath(path, root)
 
 
@@ -229,7 +231,7 @@ def mirror_folder(folder: str, root: str, other: str) -> str:
 
 
 def mask_secrets(text: str) -> str:
-    """Mask users and queries of URLs, and values of secret variables, in a message of a library.
+    """Mask users and queries of URLs, and values of secret variables, in a library's message.
 
     Example:
         >>> mask_secrets("403, url='https://me:word@example.org/a.png?sig=a1b2'")

@@ -13,10 +13,10 @@ from mmguard.text import visible
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Result of a command; true if that is nothing but remarks.
+    """Result of a command; true if it contains nothing but remarks.
 
     Attributes:
-        target (str): What was looked at.
+        target (str): Target of the command.
         findings (tuple[Finding]): Each with ``code``, ``title``, ``severity``, ``evidence``, ``files``, ``edits``; the
             most likely first.
         files (dict[str, int]): Every file with invalid labels -> their number; relative to the working directory if it
@@ -65,7 +65,7 @@ class Diagnosis:
 
 
 class Page(str):
-    """HTML document, which a notebook displays in a frame of its own."""
+    """HTML document that notebooks display in a frame."""
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -85,12 +85,12 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
     Args:
         target (str): Config, folder of label maps, annotation file, ...: a TARGET of ``mmguard scan``.
         processes (int, optional): Number of processes. Default: one per core.
-        verify (bool): Build and call what an edit of a config touches before it is offered.
+        verify (bool): Build and call the parts that an edit of a config affects before it is offered.
         options: Options of ``mmguard scan``: ``num_classes``, ``ignore_index``, ``reduce_zero_label``, ``label_map``,
             ``images``, ``suffix``, ``splits``, ``labels``, ``framework``, ``masks``, ``classes``, ``run_code``.
 
     Raises:
-        TypeError: An option has another name.
+        TypeError: An unknown option.
         mmguard.errors.CannotRun: There is nothing to scan.
 
     Example:
@@ -131,12 +131,12 @@ def check(config: str, *, everything: bool = False, run_code: bool = False, veri
 
     Args:
         config (str): A file, or a shipped one as ``mmseg::pidnet/NAME.py``. In Python it is a program, and is run.
-        everything (bool): ``--all``: also what matters only where labels are invalid.
+        everything (bool): ``--all``: include rules that matter only if labels are invalid.
         run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
-        verify (bool): Build and call what an edit touches before it is offered.
+        verify (bool): Build and call the parts that an edit affects before it is offered.
 
     Raises:
-        mmguard.errors.CannotRun: It is not a config, or cannot be read.
+        mmguard.errors.CannotRun: The file is not a config, or cannot be read.
     """
     from mmguard.tools.check.command import as_json, as_text, check_config, rules_of_configs
     from mmguard.tools.selection import Selection
@@ -164,21 +164,21 @@ def dry_run(
     overfit: bool = False,
     run_code: bool = False,
 ) -> Diagnosis:
-    """Build the program of a config, small, and test what must hold of every training, as ``mmguard dry-run`` does.
+    """Build a small version of a config's program and test properties of every training, as ``mmguard dry-run`` does.
 
     A broken property is a finding with its name as the code, and severity ``'error'``; a setting is a remark.
 
     Args:
         config (str): A file, or a shipped one. In Python it is a program, and is run.
-        only (list[str]): Names of properties. Default: all, but the one of ``overfit``.
+        only (list[str]): Names of properties. Default: all except that of ``overfit``.
         samples (int): Samples of each data set.
         seconds (float): Time for all properties.
-        device (str): Where the model runs.
-        overfit (bool): Test also whether it can learn one batch.
+        device (str): Device of the model.
+        overfit (bool): Also test that it can learn one batch.
         run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
 
     Raises:
-        mmguard.errors.CannotRun: It is not a config, or has no model.
+        mmguard.errors.CannotRun: The file is not a config, or has no model.
     """
     from mmguard.tools.dry_run.command import check_program
     from mmguard.tools.dry_run.render import as_json, as_page, as_text, findings_of
@@ -195,7 +195,7 @@ def dry_run(
 
 
 def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = None, **options: Any) -> Diagnosis:
-    """Say what ended a training, as ``mmguard explain`` does.
+    """Explain what ended a training, as ``mmguard explain`` does.
 
     Args:
         log (str): Path of a log or of the folder of a run; or the text itself, which has several lines.

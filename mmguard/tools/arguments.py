@@ -78,8 +78,7 @@ def class_names(text: str) -> Tuple[str, ...]:
 
 
 def label_map(text: str) -> Dict[Any, int]:
-    """Parse value in the file -> class, from ``'7:0,8:1'``, ``'{"7": 0, "8": 1}'`` or a .json file of the latter;
-    ``'*'`` means all other values.
+    """Parse a label map from ``'7:0,8:1'``, ``'{"7": 0, "8": 1}'`` or a .json file; ``'*'``: all other values.
 
     Example:
         >>> label_map('7:0, 8:1, *:255')

@@ -1,4 +1,4 @@
-"""Processes of this interpreter that run nothing of the working directory."""
+"""Child processes of this interpreter that import nothing from the working directory."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def python_command(code: str) -> List[str]:
     paths = [path for path in sys.path if os.path.isabs(path) and os.path.realpath(path) != here]
     paths += [] if _HERE in paths else [_HERE]  # after the standard library
     begin = f'import sys\nsys.path[:] = {paths!r}\n'
-    if site.ENABLE_USER_SITE:  # what is installed there as editable is found by its .pth files
+    if site.ENABLE_USER_SITE:  # editable installations are found by their .pth files
         begin += f'import site\nsite.addsitedir({site.getusersitepackages()!r})\n'
     return [os.path.abspath(sys.executable), '-I', '-c', begin + code]

@@ -1,12 +1,12 @@
-"""The exit codes of all commands; what exactly is found, or could not run, each says in its help."""
+"""Exit codes of all commands; the help of each command gives details."""
 
-#: Nothing was found, or all was done.
+#: No findings, or everything was done.
 CLEAN = 0
-#: Something was found, or not all was done.
+#: Findings, or not everything was done.
 FOUND = 1
-#: The command could not run; argparse, too, ends with it.
+#: The command could not run; argparse also uses it.
 COULD_NOT_RUN = 2
 #: Ctrl-C.
 INTERRUPTED = 130
-#: As a program that SIGPIPE ends: who read the output (`| head`) has gone.
+#: As for a program ended by SIGPIPE: the reader of the output (`| head`) is gone.
 READER_GONE = 141

@@ -1,4 +1,4 @@
-"""Findings on a screen: the code and what is to be written in colour."""
+"""Findings on a screen, with coloured codes and code samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNBROKEN = 1 << 20
 
 
 def finding_on_screen(finding: Finding, before: str = '', verbose: bool = False) -> Text:
-    """Return a finding over several lines, with words in front of its code; ``verbose``: with every edit and note."""
+    """Format a finding over several lines, with text before its code; ``verbose``: with every edit and note."""
     code, _, rest = visible(finding_text(finding, _UNBROKEN, verbose)).partition(' ')
     cause, _, rest = rest.partition('\n')
     text = Text(before)

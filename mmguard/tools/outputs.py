@@ -1,6 +1,6 @@
-"""Files that the user names for what a command found: ``--json``, ``--html``, ``--journal``.
+"""Output files named by the user: ``--json``, ``--html``, ``--journal``.
 
-A mistyped name must not cost a data set. So a file that is there is replaced only if it is empty, or an earlier one of
+A mistyped name must not cost a data set. So an existing file is replaced only if it is empty, or an earlier one of
 the same kind that mmguard wrote, and never if this run reads it. A link is followed; a device, a pipe, a socket and
 the standard streams are refused (``-`` is standard output).
 """
@@ -21,10 +21,10 @@ from mmguard.files.regular import NOT_REGULAR, write_whole
 
 _HEAD = 1024
 _JSON = b'{\n "written_by": "mmguard"'
-#: How a journal begins, also one that was cut off after the first bytes.
+#: Beginning of a journal, even if truncated after the first bytes.
 _JOURNAL = (b'{"path": ', b'{"journal": ')
 
-#: Option -> True if a file begins as those that it writes.
+#: Option -> True if a file begins like those that it writes.
 _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
     'json': lambda head: head.startswith(_JSON),
     'html': lambda head: b'<title>mmguard: ' in head,
@@ -33,16 +33,16 @@ _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
 
 
 def check_outputs(args: argparse.Namespace) -> None:
-    """Refuse outputs that would replace anything but earlier outputs, before anything is read.
+    """Refuse outputs that would replace anything except earlier outputs, before anything is read.
 
-    Every other argument that names a file is what the command reads.
+    Every other argument that names a file is an input of the command.
     """
     named = {option: getattr(args, option, None) for option in _IS_OURS}
     outputs = {option: os.fspath(path) for option, path in named.items() if path is not None and path != '-'}
     given = [value for name, value in vars(args).items() if name not in (*_IS_OURS, 'out')]
     read = [path for value in given for path in (value if isinstance(value, list) else [value]) if _is_file(path)]
     for option, path in outputs.items():
-        why = _objection(path, option)
+        why = _find_objection(path, option)
         if not why and os.path.exists(path) and any(os.path.samefile(path, one) for one in read):
             why = 'is read by this command'
         if not why and list(map(os.path.realpath, outputs.values())).count(os.path.realpath(path)) > 1:
@@ -52,7 +52,7 @@ def check_outputs(args: argparse.Namespace) -> None:
 
 
 def write_json(target: str, record: Mapping[str, Any]) -> None:
-    """Write what ``--json`` asks for: to a file, whole, or to standard output for ``'-'``."""
+    """Write the result of ``--json``: atomically to a file, or to standard output for ``'-'``."""
     text = json.dumps({'written_by': 'mmguard', **record}, indent=1) + '\n'
     if target == '-':
         sys.stdout.write(text)
@@ -65,7 +65,7 @@ def write_json(target: str, record: Mapping[str, Any]) -> None:
 
 
 def write_output(path: Union[str, Path], content: bytes) -> None:
-    """Write a file that the user named, whole; through a link, which stays."""
+    """Write a file named by the user atomically; a link is followed and kept."""
     write_whole(Path(os.path.realpath(path)) if os.path.islink(path) else Path(path), content)
 
 
@@ -76,10 +76,10 @@ def _is_file(value: Any) -> bool:
         return False
 
 
-def _objection(path: str, option: str) -> str:
-    """Say why a file must not be replaced; empty: it may be."""
+def _find_objection(path: str, option: str) -> str:
+    """Return the reason why a file must not be replaced; empty if it may be."""
     if not os.path.exists(path):
-        return 'is a link that leads nowhere' if os.path.islink(path) else ''
+        return 'is a broken link' if os.path.islink(path) else ''
     status = os.stat(path)
     if option == 'journal' and stat.S_ISCHR(status.st_mode) and os.path.samefile(path, os.devnull):
         return ''  # no journal: it is written to, not replaced

@@ -1,4 +1,4 @@
-"""The samples of a config's data set, built as training builds it: loaded one by one, and found by their files."""
+"""Samples of a config's data set, built as in training: loaded one by one, and found by file."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ _EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes o
 
 
 def load_config(path: str, run_code: bool = False) -> Any:
-    """Load a config whose parts are to be built, and import its custom modules; of YAML and JSON only with
-    ``run_code``.
-    """
+    """Load a config to build, with its custom modules; those of YAML and JSON only with ``run_code``."""
     config = load_file(path, run_code=run_code)
     check_may_build(path, run_code)
     import_scope(config)
@@ -47,7 +45,7 @@ def enter_scope(config: Any) -> ContextManager[None]:
 
 
 def build_dataset(config: Any, split: str = 'train') -> Any:
-    """Build a data set of a config, its annotations read; refuse an empty one."""
+    """Build a data set of a config, with its annotations; refuse an empty one."""
     from mmengine.registry import DATASETS
 
     dataset = (config.get(f'{split}_dataloader') or {}).get('dataset')
@@ -60,7 +58,7 @@ def build_dataset(config: Any, split: str = 'train') -> Any:
                 built.full_init()
             samples = len(built)
         except Exception as error:
-            empty = 'need at least one array' in str(error)  # what mmengine says of a data set without samples
+            empty = 'need at least one array' in str(error)  # mmengine's error for a data set without samples
             hint = f'It {_EMPTY}' if empty else 'Is data_root right on this machine?'
             raise CannotRun(f'the {split} data set cannot be built: {describe_error(error)}. {hint}') from error
     if not samples:
@@ -69,7 +67,7 @@ def build_dataset(config: Any, split: str = 'train') -> Any:
 
 
 def random_state() -> Tuple[Any, ...]:
-    """Return what random transforms draw from, to tell whether anything was drawn."""
+    """Return the state of the random generators that transforms use, to detect whether numbers were drawn."""
     return random.getstate(), pickle.dumps(np.random.get_state()), torch.get_rng_state().numpy().tobytes()
 
 
@@ -87,20 +85,20 @@ class Sample:
     @property
     def mixes(self) -> bool:
         """Return True if other images are mixed in."""
-        return _mixes(self.dataset)
+        return _is_mixing(self.dataset)
 
     @property
     def info(self) -> Dict[str, Any]:
-        """Return what is known of the sample before any file is read."""
+        """Return the info of the sample before any file is read."""
         return dict(_inside(self.dataset).get_data_info(self.index))
 
     @property
     def transforms(self) -> List[Any]:
-        """The steps of the pipeline that loads the sample."""
+        """Steps of the pipeline that loads the sample."""
         return list(getattr(getattr(_inside(self.dataset), 'pipeline', None), 'transforms', ()))
 
     def load(self) -> Any:
-        """Return the sample as training gets it; ``None`` if the pipeline drops it."""
+        """Return the sample as training sees it; ``None`` if the pipeline drops it."""
         return self.dataset[self.index] if self.mixes else self.dataset.prepare_data(self.index)
 
 
@@ -109,7 +107,7 @@ class Samples:
 
     def __init__(self, dataset: Any) -> None:
         self._all: List[Sample] = []
-        for inner, size in _holders(dataset):
+        for inner, size in _find_pipeline_owners(dataset):
             self._all += [Sample(len(self._all) + index, inner, index) for index in range(size)]
         self._by_name: Dict[str, List[Tuple[str, Sample]]] = {}
 
@@ -120,7 +118,7 @@ class Samples:
         return self._all[number]
 
     def find(self, path: str) -> Tuple[str, List[Sample]]:
-        """Return the path here that shares the longest end with a path of any machine, and its samples."""
+        """Return the local path that shares the longest end with a path from any machine, and its samples."""
         if path == '<unknown>':
             raise CannotRun("the record does not name its file: 'img_path' is missing in the meta_keys of Pack...")
         if not self._by_name:
@@ -151,15 +149,15 @@ class Samples:
                 self._by_name.setdefault(parts_of(path)[-1], []).append((path, sample))
 
 
-def _holders(dataset: Any) -> Iterator[Tuple[Any, int]]:
+def _find_pipeline_owners(dataset: Any) -> Iterator[Tuple[Any, int]]:
     """Yield the data sets that run pipelines inside wrappers (Repeat, Concat, ...), with their number of samples."""
-    if _mixes(dataset):
+    if _is_mixing(dataset):
         yield dataset, len(dataset.dataset)
     elif hasattr(dataset, 'datasets'):
         for inner in dataset.datasets:
-            yield from _holders(inner)
+            yield from _find_pipeline_owners(inner)
     elif hasattr(dataset, 'dataset'):
-        yield from _holders(dataset.dataset)
+        yield from _find_pipeline_owners(dataset.dataset)
     elif hasattr(dataset, 'prepare_data') and hasattr(dataset, 'get_data_info'):
         yield dataset, len(dataset)
     else:
@@ -169,13 +167,13 @@ def _holders(dataset: Any) -> Iterator[Tuple[Any, int]]:
         )
 
 
-def _mixes(dataset: Any) -> bool:
+def _is_mixing(dataset: Any) -> bool:
     """Return True if it is a MultiImageMixDataset."""
     return hasattr(dataset, 'pipeline_types') and hasattr(dataset, 'dataset')
 
 
 def _inside(dataset: Any) -> Any:
-    while _mixes(dataset):
+    while _is_mixing(dataset):
         dataset = dataset.dataset
     return dataset
 

@@ -32,7 +32,7 @@ class GuardClsLabels(BaseTransform):
 
     Args:
         num_classes (int): Valid labels are ``[0, num_classes)``.
-        ignore_index (int): The label that is not trained on. Defaults to -100.
+        ignore_index (int): The label to ignore. Defaults to -100.
         on_invalid (str): ``'ignore'`` (default), ``'clip'`` clamps a label into the classes (a score into [0, 1], with
             the sum 1), ``'raise'`` raises ``LabelGuardError`` that names the file.
         label_map (dict[int, int], optional): Raw label -> class (or ``ignore_index``), applied first; ``'*'`` matches

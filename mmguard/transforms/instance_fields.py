@@ -189,7 +189,7 @@ def _is_horizontal(box_type: Any) -> bool:
 
 def _faults(boxes: Any, img_shape: Tuple[float, float]) -> np.ndarray:
     """Find faults of rotated, quadrilateral and other boxes, by what every type of box offers."""
-    enclosing = _enclosing(boxes)
+    enclosing = _enclose(boxes)
     if enclosing is not None:
         faults = corner_faults(enclosing, img_shape)
     else:
@@ -203,7 +203,7 @@ def _faults(boxes: Any, img_shape: Tuple[float, float]) -> np.ndarray:
     return faults
 
 
-def _enclosing(boxes: Any) -> Optional[np.ndarray]:
+def _enclose(boxes: Any) -> Optional[np.ndarray]:
     """Return (N, 4) corners of enclosing horizontal boxes; ``None`` if the type has no such conversion.
 
     ``is_inside`` of rotated and quadrilateral boxes checks the centre, which may be outside of an image that shows a

@@ -134,7 +134,7 @@ class GuardInstanceLabels(BaseTransform):
         source = results.get('img_path')
         _check_one_image(results, isinstance(source, list))
         check_lengths(results, len(counted), source)
-        extent = _extent(results)
+        extent = _find_extent(results)
         if results.get('gt_masks') is not None:
             _check_mask_size(results['gt_masks'], results, source)
         flags = results.get('gt_ignore_flags')
@@ -159,7 +159,7 @@ class GuardInstanceLabels(BaseTransform):
         return sanitized.tally
 
     def _sanitize_packed(self, sample: Any) -> Tally:
-        source, extent = sample.get('img_path'), _extent(sample)
+        source, extent = sample.get('img_path'), _find_extent(sample)
         instances, ignored = sample.gt_instances, sample.get('ignored_instances')
         if 'masks' in instances:
             _check_mask_size(instances.masks, sample, source)
@@ -234,12 +234,12 @@ class GuardInstanceLabels(BaseTransform):
         self, labels: Any, boxes: Any, in_image: Any, objects: int, source: Optional[str]
     ) -> Tuple[Optional[np.ndarray], Optional[np.ndarray], SanitizedObjects]:
         """Return the labels in space and in the image, each ``None`` if missing, and what stays."""
-        raw = np.zeros(objects, np.int64) if labels is None else _class_indices(labels, 'gt_labels_3d', source)
+        raw = np.zeros(objects, np.int64) if labels is None else _convert_to_indices(labels, 'gt_labels_3d', source)
         found = sanitize_objects(self.rule, raw, boxes if self.check_boxes else None, None, source)
         labels_in_image = None
         if in_image is not None:
             labels_in_image, found = sanitize_projected(
-                self.rule, _class_indices(in_image, 'gt_bboxes_labels', source), found, raw, source
+                self.rule, _convert_to_indices(in_image, 'gt_bboxes_labels', source), found, raw, source
             )
         return None if labels is None else found.labels, labels_in_image, found
 
@@ -262,7 +262,9 @@ class GuardInstanceLabels(BaseTransform):
     ) -> SanitizedInstances:
         if labels is None:  # only boxes
             labels = np.zeros(len(boxes) if boxes is not None else 0, dtype=np.int64)
-        return self.rule.sanitize(_class_indices(labels, key, source), ignored, self._faults(boxes, extent), source)
+        return self.rule.sanitize(
+            _convert_to_indices(labels, key, source), ignored, self._faults(boxes, extent), source
+        )
 
     def _faults(self, boxes: Any, extent: Tuple[float, float]) -> Optional[np.ndarray]:
         if not self.check_boxes or boxes is None:
@@ -288,7 +290,7 @@ def _pick_counted(labels: Any, boxes: Any) -> Any:
     return boxes if labels is None else labels
 
 
-def _class_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:
+def _convert_to_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:
     """Return int64 (N,); values beyond int64 turn negative, invalid either way."""
     if not isinstance(labels, (torch.Tensor, np.ndarray)):
         raise TypeError(
@@ -306,7 +308,7 @@ def _class_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:
     return labels.astype(np.int64, copy=False)
 
 
-def _extent(meta: Any) -> Tuple[float, float]:
+def _find_extent(meta: Any) -> Tuple[float, float]:
     """Return the height and width that limit a box: of the image or of its file, whichever is larger.
 
     mmdet's test pipelines load annotations after resizing, in the coordinates of the file.

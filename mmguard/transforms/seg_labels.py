@@ -32,7 +32,7 @@ class GuardSegLabels(BaseTransform):
 
     Args:
         num_classes (int): Valid labels are ``[0, num_classes)`` and ``ignore_index``.
-        ignore_index (int): The label that is not trained on. Defaults to 255.
+        ignore_index (int): The label to ignore. Defaults to 255.
         on_invalid (str): ``'ignore'`` (default) sets invalid pixels to ``ignore_index``, ``'clip'`` clamps them into
             the classes, ``'raise'`` raises ``LabelGuardError`` that names the file.
         label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first;

@@ -15,19 +15,8 @@ import torch
 from mmdet.registry import MODELS
 from mmdet.utils import register_all_modules
 from mmengine.config import Config
-from small_det_runs import (
-    FAULTS,
-    LAYOUTS,
-    MAKERS,
-    ROOT,
-    SIZE,
-    expected_samples,
-    faults_in,
-    invalid_pixels,
-    leaf_datasets,
-    load,
-    small_config,
-)
+from small_det_data import FAULTS, MAKERS, SIZE, expected_samples, invalid_pixels
+from small_det_runs import LAYOUTS, ROOT, faults_in, leaf_datasets, load, small_config
 from small_runs import train
 
 FAMILIES = sorted(LAYOUTS)

@@ -165,7 +165,8 @@ def test_what_was_pasted_trains_on_invalid_labels(block: Block, configs: Path, c
     ids=lambda block: block.name,
 )
 def test_what_was_pasted_trains_a_detector_on_invalid_labels(block: Block, configs: Path, tmp_path: Path) -> None:
-    from small_det_runs import expected_samples, faults_in, make_coco, make_voc, shrink
+    from small_det_data import expected_samples, make_coco, make_voc
+    from small_det_runs import faults_in, shrink
     from small_runs import train
 
     family, make = ('faster_rcnn', make_voc) if 'my_voc.py' in block.code else ('mask_rcnn', make_coco)

@@ -21,7 +21,8 @@ from mmdet.registry import TRANSFORMS
 from mmengine.config import Config
 from mmengine.utils import mkdir_or_exist
 from PIL import Image
-from small_det_runs import IMAGES, LoadPanopticAnnotationsHere, make_coco, make_panoptic
+from small_det_data import IMAGES, make_coco, make_panoptic
+from small_det_runs import LoadPanopticAnnotationsHere
 from small_runs import TRAIN_IMAGES, _without_sync, invalid_values, label_map, write_pair
 
 ITERATIONS = 2

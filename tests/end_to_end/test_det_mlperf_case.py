@@ -10,7 +10,8 @@ import pytest
 import torch
 from mmdet.registry import TRANSFORMS
 from mmengine.structures import InstanceData
-from small_det_runs import build, leaf_datasets, make_openimages, one_step, small_config
+from small_det_data import make_openimages
+from small_det_runs import build, leaf_datasets, one_step, small_config
 
 NUM_CLASSES = 264
 #: A clean image, one with labels 600, 4, 7, 264, and another clean one.

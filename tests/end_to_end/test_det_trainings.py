@@ -9,7 +9,8 @@ from typing import Any, Callable, Dict, List
 import pytest
 import torch
 from mmengine.config import Config, ConfigDict
-from small_det_runs import LAYOUTS, MAKERS, assigners_of, build, load_stock, make_voc, one_step, shrink, small_config
+from small_det_data import MAKERS, make_voc
+from small_det_runs import LAYOUTS, assigners_of, build, load_stock, one_step, shrink, small_config
 from small_runs import Run, train
 
 import mmguard

@@ -22,7 +22,8 @@ from mmengine.runner import Runner
 from mmseg.datasets import CityscapesDataset
 from mmseg.registry import DATASETS
 from PIL import Image
-from small_det_runs import MAKERS, SIZE, expected_samples, faults_in, faults_in_voc, small_config
+from small_det_data import MAKERS, SIZE, expected_samples, faults_in_voc
+from small_det_runs import faults_in, small_config
 from small_runs import GUARD, LOAD, PACK, Run, add_loop, label_map, make_cityscapes, tiny_config, write_pair
 from small_runs import expected_samples as expected_of_views
 

@@ -9,7 +9,8 @@ from typing import List, NamedTuple, Optional
 
 import pytest
 from mmengine.config import Config
-from small_det_runs import make_coco, shrink
+from small_det_data import make_coco
+from small_det_runs import shrink
 from small_runs import LOAD, PACK, Run, make_cityscapes, tiny_config
 from test_two_lines import named_apart
 

@@ -15,7 +15,8 @@ from mmengine.config import Config
 from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from PIL import Image
-from small_det_runs import MAKERS, small_config
+from small_det_data import MAKERS
+from small_det_runs import small_config
 from small_runs import GUARD, LOAD, PACK, Run, add_loop, by_epoch, expected_samples, make_camvid, tiny_config, train
 
 from mmguard import read_log

@@ -20,7 +20,8 @@ from architectures import small_config as small_architecture
 from guarded_twice import both_trained, counts_of, losses_of, named_apart
 from mmengine.config import Config
 from PIL import Image
-from small_det_runs import MAKERS, small_config
+from small_det_data import MAKERS
+from small_det_runs import small_config
 from small_runs import (
     LOAD,
     PACK,

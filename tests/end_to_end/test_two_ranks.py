@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 from ranks import run_ranks
-from small_det_runs import LAYOUTS, MAKERS, faults_in
-from small_det_runs import expected_samples as expected_instances
+from small_det_data import MAKERS
+from small_det_data import expected_samples as expected_instances
+from small_det_runs import LAYOUTS, faults_in
 from small_runs import expected_samples, make_cityscapes, read_lines
 
 from mmguard.cli import main

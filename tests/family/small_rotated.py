@@ -10,7 +10,7 @@ from typing import Dict, List
 import mmrotate_here  # noqa: F401
 import numpy as np
 from mmengine.config import Config
-from small_det_runs import write_image, write_text
+from small_det_data import write_image, write_text
 
 from mmguard.compat.stack import config_file
 

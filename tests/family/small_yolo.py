@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 
 import mmyolo_here  # noqa: F401
 from mmengine.config import Config, ConfigDict
-from small_det_runs import write_text
+from small_det_data import write_text
 
 from mmguard.compat.stack import config_file
 

@@ -16,7 +16,7 @@ from mmcv.transforms import BaseTransform
 from mmengine.config import Config
 from mmengine.registry import DATASETS, TRANSFORMS, init_default_scope
 from mmyolo_configs import holds, outcome, shipped
-from small_det_runs import expected_samples, faults_in_coco, make_coco, make_voc, voc_classes
+from small_det_data import expected_samples, faults_in_coco, make_coco, make_voc, voc_classes
 from small_runs import Run, train
 from small_yolo import with_polygons, yolo_config
 

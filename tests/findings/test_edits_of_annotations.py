@@ -1,12 +1,11 @@
-"""Edits about annotation files, boxes and volumes: the right one is offered and followed, one that does harm is not."""
+"""Edits about annotation files, boxes: the right one is offered and followed, one that does harm is not."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, Tuple
 
-import numpy as np
 import pytest
 from annotation_files import GOOD, VOC_GOOD, corners, minus_one, rewritten, voc, with_key
 from detection_configs import NAMES, PETS
@@ -22,16 +21,12 @@ from situation import (
     with_options,
     write_config,
 )
-from targets import Build, Target, find_unwritten, scan_sets, target_of, values_of, write_edit
-from volume_sets import LIVER, Draw, organs, volumes
+from targets import Build, Scan, find_unwritten, scan, scan_sets, scan_target, values_of, write_edit
 
 from mmguard.cli import main
 from mmguard.config.read import read_config
-from mmguard.findings import Finding
 from mmguard.findings.edits import Edit
 from mmguard.findings.engine import count_trained_classes
-from mmguard.findings.facts import LabelFacts
-from mmguard.scanning.run import SetResult
 
 THREE = {0: 'cat', 1: 'dog', 2: 'cow'}
 
@@ -46,27 +41,6 @@ def turned_sizes(data: Dict[str, Any]) -> None:
 def rows_first(boxes: List[Any]) -> List[Any]:
     """y1, x1, y2, x2, as TensorFlow's detection API writes them."""
     return [[(i, [y, x, y + h, x + w]) for i, (x, y, w, h) in image] for image in boxes]
-
-
-class Scan(NamedTuple):
-    target: Target
-    results: List[SetResult]
-
-    @property
-    def first(self) -> Finding:
-        return self.results[0].findings[0]
-
-    @property
-    def labels(self) -> LabelFacts:
-        return self.results[0].facts
-
-
-def scan(build: Build, root: Path) -> Scan:
-    return scan_target(target_of(build, root))
-
-
-def scan_target(target: Target) -> Scan:
-    return Scan(target, scan_sets(*target))
 
 
 def follow(before: Scan, edit: Edit, root: Path) -> Scan:
@@ -321,94 +295,3 @@ def test_a_file_too_large_to_copy_is_not_tried(tmp_path: Path, monkeypatch: pyte
 
 
 # ---- volumes
-
-
-def write_volumes(root: Path, edit: Edit) -> None:
-    """Write an edit of volumes, by hand."""
-    nibabel = pytest.importorskip('nibabel')
-    ((path, options),) = edit.files
-    assert path == str(root)
-    changes = dict(options)
-    content = json.loads((root / 'dataset.json').read_text())
-    (root / 'dataset.json').write_text(json.dumps({**content, **dict(changes.get('dataset_json', ()))}))
-    for file in (root / 'labelsTr').iterdir():
-        volume = nibabel.load(str(file))
-        old = np.asarray(volume.dataobj)
-        new = old.copy()
-        for value, label in changes.get('label_map', ()):
-            new[old == value] = label
-        nibabel.save(nibabel.Nifti1Image(new, volume.affine), str(file))
-
-
-@pytest.mark.parametrize(
-    ('values', 'labels', 'code', 'writes'),
-    [
-        ((1, 2, 9), LIVER, 'MG185', dict(ignore=3)),
-        ((1, 2, 255), LIVER, 'MG185', dict(ignore=3)),
-        ((1, 2, 3), LIVER, 'MG185', {'class 3': 3}),
-        ((1, 4), LIVER, 'MG185', dict(label_map={4: 2})),
-        ((1, 4), {'background': 0, 'liver': 1, 'tumor': 4}, 'MG181', dict(tumor=2)),
-        ((1, 4), {'0': 'background', '1': 'liver', '4': 'tumor'}, 'MG181', dict(tumor=2, label_map={4: 2})),
-        ((1, 3), {'bone': 1, 'skin': 3}, 'MG181', dict(background=0, skin=2, label_map={3: 2})),
-        ((1, 2), LIVER, 'MG180', dict(numTraining=3)),
-    ],
-)
-def test_edits_of_volumes(values: Any, labels: Any, code: str, writes: Dict[str, Any], tmp_path: Path) -> None:
-    pytest.importorskip('nibabel')
-    changes = dict(numTraining=5) if code == 'MG180' else {}
-    before = scan(volumes(labels, organs(*values), 3, **changes), tmp_path)
-    assert before.first.code == code
-    edit = before.first.edits[0]
-    assert (edit.applicability, find_unwritten(edit, writes)) == ('manual', {})
-    write_volumes(before.target.path, edit)
-    after = scan_target(before.target)
-    assert [finding.code for finding in after.results[0].findings] == ['MG195']
-    assert sum(after.labels.histogram.values()) == sum(before.labels.histogram.values())
-    assert after.labels.histogram[0] == before.labels.histogram[0], 'nothing becomes background'
-
-
-def _from_one(*values: int) -> Draw:
-    """Labels where every voxel is of a class, and none is 0."""
-    return lambda rng, case: np.maximum(organs(*values)(rng, case), 1)
-
-
-#: Labels of dataset.json, what the label files hold -> the labels to write.
-DECLARED_WRONGLY = {
-    'no background, 0 nowhere': (
-        {'sand': 1, 'clay': 2, 'peat': 3},
-        _from_one(2, 3),
-        dict(background=0, sand=1, peat=3),
-    ),
-    'no background, 0 in the files': ({'rib': 1, 'spine': 2}, organs(1, 2), dict(background=0, rib=1, spine=2)),
-    'no background, ignore': ({'nerve': 1, 'ignore': 2}, organs(1, 2), dict(background=0, nerve=1, ignore=2)),
-    '0 of another name': ({'other': 0, 'vein': 1}, organs(1), dict(background=0, vein=1)),
-    'as in v1': ({'0': 'background', '1': 'lung', '2': 'node'}, organs(1, 2), dict(background=0, lung=1, node=2)),
-    'as in v1, no background': ({'1': 'root', '2': 'leaf'}, organs(1, 2), dict(background=0, root=1, leaf=2)),
-    'numbers as text': ({'background': '0', 'aorta': '1'}, organs(1), dict(background=0, aorta=1)),
-    'a gap that no file has': ({'background': 0, 'cyst': 1, 'stone': 5}, organs(1, 2), dict(cyst=1, stone=2)),
-}
-#: Those where the files hold a value whose meaning only the user knows.
-ASKED = {
-    'no background, 0 in the files',
-    'no background, ignore',
-    '0 of another name',
-    'as in v1, no background',
-    'a gap that no file has',
-}
-
-
-@pytest.mark.parametrize('name', sorted(DECLARED_WRONGLY))
-def test_label_files_stay_where_only_dataset_json_is_wrong(name: str, tmp_path: Path) -> None:
-    pytest.importorskip('nibabel')
-    declared, draw, wanted = DECLARED_WRONGLY[name]
-    before = scan(volumes(declared, draw, 3), tmp_path)
-    assert before.first.code == 'MG181'
-    edit = before.first.edits[0]
-    [(_, written)] = edit.files
-    assert [option for option, _ in written] == ['dataset_json']
-    assert find_unwritten(edit, wanted) == {}
-    assert bool(edit.question) == (name in ASKED)
-    write_volumes(before.target.path, edit)
-    after = scan_target(before.target)
-    assert [finding.code for finding in after.results[0].findings] == ['MG195']
-    assert after.labels.histogram == before.labels.histogram

@@ -13,7 +13,7 @@ from typing import Any, Dict, Sequence
 import numpy as np
 from mmengine.config import Config
 from PIL import Image
-from small_det_runs import make_coco
+from small_det_data import make_coco
 from small_runs import write_pair
 from this_stack import base_line
 

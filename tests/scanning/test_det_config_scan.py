@@ -12,7 +12,8 @@ import pytest
 from coco_cases import ann, coco, write
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
-from small_det_runs import LAYOUTS, MAKERS, faults_in, small_config
+from small_det_data import MAKERS
+from small_det_runs import LAYOUTS, faults_in, small_config
 
 from mmguard.formats.table import merge_facts
 from mmguard.scanning.config_instances import datasets_of_config, scan_detection_config

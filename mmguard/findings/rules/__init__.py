@@ -1,6 +1,6 @@
-"""The rules, by code. A module below defines rules of one subject; adding one touches nothing else but order.py.
+"""The rules, by code. Each module below defines rules on one subject; adding one changes nothing else except order.py.
 
-Imports what findings may.
+May import the same modules as findings.
 """
 
 import importlib
@@ -11,7 +11,7 @@ from mmguard.findings.rule import Rule
 
 
 def find_rules() -> Iterator[Type[Rule]]:
-    """Yield the rules that the modules of this package define."""
+    """Yield the rules defined in this package."""
     for found in pkgutil.walk_packages(__path__, f'{__name__}.'):
         module = importlib.import_module(found.name)
         for kind in vars(module).values():

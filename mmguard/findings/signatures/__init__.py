@@ -1,6 +1,6 @@
-"""Error signatures: JSON files, one per place where errors arise, and their reader.
+"""Error signatures: JSON files, one per area in which errors arise, and their reader.
 
-Imports what findings may; no rules.
+May import the same modules as findings, except rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reader of the error signatures.
 
-They are JSON, which Python reads without a further package: ``mmguard explain`` works where an installation is broken.
+They are JSON, which Python reads without another package, so ``mmguard explain`` works in a broken installation.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Tuple, Union
 
-#: Distance of an error from its cause. A kernel's assert names what was wrong; most exceptions come up where it was
-#: noticed; what ended a process from outside says who, not why; what follows is said where another process is gone;
-#: with a sign training goes on; what is open may be no fault.
+#: Distance of an error from its cause. A kernel's assert names the fault; most exceptions occur where it was
+#: noticed; the end of a process from outside shows who, not why; consequences occur when another process is gone;
+#: after a sign, training continues; an open end may not be a fault.
 STAGES = ('kernel', 'raised', 'ended', 'follows', 'sign', 'open')
 KERNEL, RAISED, ENDED, FOLLOWS, SIGN, OPEN = range(6)
 
 #: Files in the order in which they are searched: the first signature that matches is taken.
 FILES = ('device', 'targets', 'shapes', 'numbers', 'ranks', 'memory', 'checkpoints', 'environment', 'datasets')
 
-#: Command that decides where a signature names none, by framework.
+#: Framework -> command that decides if a signature names none.
 SCAN = {
     'mmengine': 'mmguard scan CONFIG',
     'ultralytics': 'mmguard scan data.yaml',
@@ -38,7 +38,7 @@ _BUILT_ON = {
 
 
 def lineage(framework: str) -> Tuple[str, ...]:
-    """Return a framework and what it is built on; without one, plain PyTorch.
+    """Return a framework and the frameworks that it is built on; for an empty name, plain PyTorch.
 
     Example:
         >>> lineage('mmrotate'), lineage('')
@@ -51,7 +51,7 @@ def lineage(framework: str) -> Tuple[str, ...]:
 
 
 def choose(texts: Mapping[str, str], framework: str) -> str:
-    """Return the text for a framework, else for what it is built on, else for plain PyTorch."""
+    """Return the text for a framework, else for one that it is built on, else for plain PyTorch."""
     return next((texts[name] for name in (*lineage(framework), 'torch') if name in texts), '')
 
 
@@ -61,14 +61,14 @@ class Cause:
 
     Args:
         key (str): Name within its signature.
-        text (str): Cause, with what to write where that is the same for everybody.
+        text (str): Cause, with advice if that is the same for all frameworks.
         codes (tuple[str]): Findings that confirm it.
-        context (str): Pattern; where the log matches it, the cause is more frequent. It proves nothing.
-        supports (str): Pattern of what proves or strongly suggests the cause; the line that matches is quoted.
-        refutes (str): Pattern of what rules the cause out.
-        frameworks (tuple[str]): Frameworks where it occurs, ``torch``: where none shows; empty: all.
-        look (str): Observation that decides.
-        advice (dict[str, str]): What to write, by framework; ``torch``: where no other fits.
+        context (str): Pattern; in logs that match it, the cause is more frequent, but not proven.
+        supports (str): Pattern of evidence for the cause; the matching line is quoted.
+        refutes (str): Pattern of evidence that rules the cause out.
+        frameworks (tuple[str]): Frameworks in which it occurs, ``torch``: unknown framework; empty: all.
+        look (str): Deciding observation.
+        advice (dict[str, str]): Framework -> advice; ``torch``: for all others.
     """
 
     key: str
@@ -82,13 +82,13 @@ class Cause:
     advice: Mapping[str, str] = field(default_factory=dict)
 
     def occurs_in(self, framework: str) -> bool:
-        """Return True if it is a cause under a framework; empty: none shows."""
+        """Return True if the cause can occur in a framework; empty: unknown framework."""
         return not self.frameworks or not {*lineage(framework)}.isdisjoint(self.frameworks)
 
 
 @dataclass(frozen=True)
 class Signature:
-    """Error message that is known.
+    """Known error message.
 
     Args:
         code (str): Stable, ``MG4xx``; never given to another.
@@ -116,7 +116,7 @@ class Signature:
 
 @lru_cache(maxsize=None)
 def read_groups() -> Dict[str, Tuple[Signature, ...]]:
-    """Return the signatures by the place where errors arise; files are read once, when they are first asked for."""
+    """Return the signatures grouped by area; files are read once, on first use."""
     shared = _load('shared')
     files = [_load(name) for name in FILES]
     return {file['group']: tuple(_read_signature(entry, shared) for entry in file['signatures']) for file in files}
@@ -124,7 +124,7 @@ def read_groups() -> Dict[str, Tuple[Signature, ...]]:
 
 @lru_cache(maxsize=None)
 def read_signatures() -> Tuple[Signature, ...]:
-    """Return all signatures in the order in which they are searched."""
+    """Return all signatures in search order."""
     return tuple(signature for group in read_groups().values() for signature in group)
 
 
@@ -142,7 +142,7 @@ def _read_signature(entry: Dict[str, Any], shared: Dict[str, Dict[str, Any]]) ->
 
 
 def _read_cause(entry: Union[str, Dict[str, Any]], shared: Dict[str, Dict[str, Any]]) -> Cause:
-    """Return a cause: a key of ``shared.json``, or fields; those of a shared key change what is there."""
+    """Return a cause given as a key of ``shared.json``, or as fields, which override those of a shared key."""
     own = {'key': entry} if isinstance(entry, str) else entry
     fields = {**shared.get(own['key'], {}), **own}
     fields.update({name: _join(fields[name]) for name in ('context', 'supports', 'refutes') if name in fields})
@@ -151,5 +151,5 @@ def _read_cause(entry: Union[str, Dict[str, Any]], shared: Dict[str, Dict[str, A
 
 
 def _join(pattern: Union[str, List[str]]) -> str:
-    """Return one pattern of a list of alternatives."""
+    """Join a list of alternatives into one pattern."""
     return pattern if isinstance(pattern, str) else '|'.join(pattern)

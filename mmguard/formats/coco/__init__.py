@@ -15,7 +15,7 @@ from mmguard.storage.files import FILES
 
 
 class Coco(Format):
-    """A JSON file, or a folder of some."""
+    """A JSON file, or a folder with JSON files."""
 
     name = 'coco'
     also = ('lvis',)

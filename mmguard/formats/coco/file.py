@@ -1,4 +1,4 @@
-"""COCO and LVIS files: finding them in a folder, and reading one into columns."""
+"""COCO and LVIS files: searching a folder, and reading a file into columns."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _files_in(root: str, place: str) -> Iterator[FoundFile]:
     if first and is_gray(os.path.join(folder, first)):
         return
     named = [name for name in names if name.lower().endswith('.json') and not name.startswith(_OTHERS)]
-    heads = {name: _head_of(os.path.join(folder, name)) for name in named[:_OPENED]}
+    heads = {name: _read_head(os.path.join(folder, name)) for name in named[:_OPENED]}
     if not any(map(_is_coco, heads.values())):
         return
     for name, head in heads.items():
@@ -86,7 +86,7 @@ def _names_in(folder: str) -> List[str]:
     return sorted(entry.name for entry in first_entries(folder, _NAMES))
 
 
-def _head_of(path: str) -> bytes:
+def _read_head(path: str) -> bytes:
     try:
         with open_regular(path) as file:
             return file.read(_HEAD)
@@ -106,13 +106,13 @@ def _images_of(root: str, path: str, head: bytes) -> str:
     beside = os.path.dirname(path)
     ways = (('images', split), (split,), ('images',), (split, 'images'), ())
     places = [beside, os.path.join(beside, 'images'), *(os.path.join(root, *way) for way in ways)]
-    named = list(filter(None, map(_text_of, islice(_FILE.finditer(head), _LOOKED_FOR))))
+    named = list(filter(None, map(_read_text, islice(_FILE.finditer(head), _LOOKED_FOR))))
     holding = (one for one in places for image in named if os.path.isfile(find_inside(one, image)))
     usual = (one for one in places[:-1] if any(map(is_image_name, _names_in(one))))
     return next(holding, '') or next(usual, '')
 
 
-def _text_of(found: Match[bytes]) -> str:
+def _read_text(found: Match[bytes]) -> str:
     try:
         return str(json.loads(found.group(1).decode('utf-8', 'replace')))
     except ValueError:
@@ -138,7 +138,7 @@ class CocoFile:
 
 
 def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False) -> CocoFile:
-    """Read a file into columns without raising; everything that cannot be read is recorded in ``faults``."""
+    """Read a file into columns without raising; unreadable parts are recorded in ``faults``."""
     reader = _Reader(source, faults, by_url, masks)
     try:
         with FILES.open(path) as file, _without_collection():
@@ -206,7 +206,7 @@ class _Reader:
 
     def _begin(self, key: str) -> None:
         if key in self.seen:
-            self.faults.add(f'has "{key}" twice: readers take the last', self.source)
+            self.faults.add(f'has the key "{key}" twice: readers use the last', self.source)
             if key == 'annotations':
                 self.parts.clear()
                 self.coco.panoptic.clear()
@@ -227,7 +227,7 @@ class _Reader:
             if not isinstance(name, str):
                 self.faults.add('a category has no name', f'{where}: {shorten(record)}')
             elif not is_writable(name):
-                self.faults.add('the name of a category holds half of a character', f'{where}: {shorten(name)}')
+                self.faults.add('the name of a category has half of a surrogate pair', f'{where}: {shorten(name)}')
             self.coco.without_isthing += 'isthing' not in record
             self.coco.ungrouped += record.get('supercategory') == 'none'
             # A category without an id cannot be referenced by an annotation.

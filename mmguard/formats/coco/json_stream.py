@@ -30,7 +30,7 @@ _DIGITS = 2048
 
 
 class JsonFault(ValueError):
-    """A fault at which reading the file has to stop."""
+    """A fault that stops the reading of a file."""
 
     def __init__(self, what: str, at: str) -> None:
         super().__init__(f'{what} ({at})')
@@ -88,10 +88,10 @@ class Stream:
         self._begin()
         self._expect(b'{', 'an object {...} with "images", "annotations" and "categories"')
         if self._peek() != b'}':
-            yield from self._member()
+            yield from self._read_member()
         while self._peek() != b'}':
             self._expect(b',', "',' or '}'")
-            yield from self._member()
+            yield from self._read_member()
         self._pos += 1
         if self._peek():
             self._warn('there is more after the end of the JSON object', self._here())
@@ -105,7 +105,7 @@ class Stream:
             self._warn(what, 'byte 0')
             self._pos = len(codecs.BOM_UTF8)
         elif b'\0' in self._data[:4]:
-            raise JsonFault('is not UTF-8 text (UTF-16, or no text at all)', 'byte 0')
+            raise JsonFault('is not UTF-8 text (UTF-16, or not text)', 'byte 0')
 
     def _fill(self, size: int) -> None:
         more = self._file.read(size)
@@ -114,13 +114,13 @@ class Stream:
             if not more.isascii() or self._utf8.getstate()[0]:
                 self._utf8.decode(more, final=not more)
         except UnicodeDecodeError:  # other readers decode the whole file, including keys skipped here
-            self._warn('holds bytes that are not UTF-8', f'after byte {self._offset + len(self._data):,}')
+            self._warn('contains bytes that are not UTF-8', f'after byte {self._offset + len(self._data):,}')
             self._utf8 = codecs.getincrementaldecoder('latin-1')()  # say it once
         self._offset += self._pos
         self._data = self._data[self._pos :] + more
         self._pos = 0
 
-    def _member(self) -> Iterator[Batch]:
+    def _read_member(self) -> Iterator[Batch]:
         if self._peek() != b'"':
             raise self._fault('expected a key')
         try:
@@ -129,14 +129,14 @@ class Stream:
             raise self._fault('expected a key') from None
         self._expect(b':', "':' after a key")
         if key in self._decoders and self._peek() == b'[':
-            yield from self._elements(key)
+            yield from self._read_elements(key)
             return
         value = self._value(f'after {self._here()}')
         if key in self._decoders:
             self._warn(f'"{key}" is not a list but {shorten(value)}', self._here())
             yield Batch(key, 0, [], False)
 
-    def _elements(self, key: str) -> Iterator[Batch]:
+    def _read_elements(self, key: str) -> Iterator[Batch]:
         self._pos += 1
         if self._peek() == b']':
             self._pos += 1
@@ -204,7 +204,7 @@ class Stream:
             where = f'{key}[{number + len(records)}]'
             record, mark = self._value(where), self._peek()
             if mark not in (b',', b']'):
-                raise self._damage(where, "Expecting ',' delimiter", self._pos)
+                raise self._describe_damage(where, "Expecting ',' delimiter", self._pos)
             records.append(record)
             self._pos += 1
         return mark == b']'
@@ -224,7 +224,7 @@ class Stream:
             except json.JSONDecodeError as error:
                 if is_rest:
                     is_open = 'Unterminated' in error.msg
-                    raise self._damage(
+                    raise self._describe_damage(
                         where, error.msg, len(self._data) if is_open else self._pos + error.pos
                     ) from None
             except RecursionError:
@@ -238,7 +238,7 @@ class Stream:
         self._pos += end
         return value if raw.isascii() else json.loads(raw.decode('utf-8', 'surrogateescape'))
 
-    def _damage(self, where: str, what: str, pos: int) -> JsonFault:
+    def _describe_damage(self, where: str, what: str, pos: int) -> JsonFault:
         if not self._data[pos:].strip():
             return JsonFault('ends in the middle: the file was cut off', where)
         return JsonFault(f'is damaged: {what}', f'{where}, byte {self._offset + pos:,}')

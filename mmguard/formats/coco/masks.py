@@ -135,7 +135,7 @@ def _add_polygons(column: np.ndarray, places: np.ndarray, masks: List[List[List[
         points = np.fromiter(chain.from_iterable(parts), float, int(lengths.sum())).reshape(-1, 2)
     except OverflowError:  # an int of hundreds of digits
         points = np.array([as_float(number) for part in parts for number in part]).reshape(-1, 2)
-    firsts, starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]) // 2, _firsts(owner)
+    firsts, starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]) // 2, _find_firsts(owner)
     following = np.arange(1, len(points) + 1)
     following[np.append(firsts[1:], len(points)) - 1] = firsts
     with np.errstate(all='ignore'):
@@ -153,7 +153,7 @@ def _add_polygons(column: np.ndarray, places: np.ndarray, masks: List[List[List[
 
 
 def _covers_a_pixel(polygons: List[List[float]], span: np.ndarray) -> bool:
-    """Return True if polygons cover a pixel when drawn as loaders draw them, or if pycocotools is not installed.
+    """Return True if polygons cover a pixel when drawn as by loaders, or if pycocotools is not installed.
 
     Args:
         span (np.ndarray): float64 (4,), bounding corners of the polygons.
@@ -168,7 +168,7 @@ def _covers_a_pixel(polygons: List[List[float]], span: np.ndarray) -> bool:
 
 
 def as_float(number: Any) -> float:
-    """Return a number as a float; an int of hundreds of digits becomes infinite."""
+    """Convert a number to float; an int of hundreds of digits becomes infinite."""
     try:
         return float(number)
     except OverflowError:
@@ -216,11 +216,11 @@ def _sum_texts(texts: Sequence[str]) -> Runs:
     digit = np.arange(len(bits)) - np.repeat(opening, size)
     numbers = np.add.reduceat((bits & 31) << (5 * digit.clip(0, _LONGEST)), opening)
     numbers -= ((bits[closing] & 16) > 0) * (np.int64(1) << (5 * size.clip(0, _LONGEST)))
-    first = np.flatnonzero(_firsts(owner))
+    first = np.flatnonzero(_find_firsts(owner))
     place = np.arange(len(owner)) - np.repeat(first, np.diff(np.append(first, len(owner))))
     for parity in (0, 1):
         chosen = (place % 2 == parity) & (place > 0)
-        numbers[chosen] = _running_sums(numbers[chosen], owner[chosen])
+        numbers[chosen] = _sum_by_owner(numbers[chosen], owner[chosen])
     damaged[owner[numbers < 0]] = True
     total = np.add.reduceat(numbers, first)
     inside = np.add.reduceat(np.where(place % 2, numbers, 0), first)
@@ -229,14 +229,14 @@ def _sum_texts(texts: Sequence[str]) -> Runs:
     return runs
 
 
-def _running_sums(numbers: np.ndarray, owner: np.ndarray) -> np.ndarray:
+def _sum_by_owner(numbers: np.ndarray, owner: np.ndarray) -> np.ndarray:
     """Return the running sums of ``numbers``, restarted at the first number of each owner."""
     if not len(numbers):
         return numbers
-    sums, first = np.cumsum(numbers), np.flatnonzero(_firsts(owner))
+    sums, first = np.cumsum(numbers), np.flatnonzero(_find_firsts(owner))
     return sums - np.repeat(sums[first] - numbers[first], np.diff(np.append(first, len(numbers))))
 
 
-def _firsts(owner: np.ndarray) -> np.ndarray:
+def _find_firsts(owner: np.ndarray) -> np.ndarray:
     """Return bool (N,), True at the first element of each owner."""
     return np.concatenate([[True], owner[1:] != owner[:-1]])

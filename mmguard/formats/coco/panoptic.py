@@ -44,7 +44,7 @@ def folder_beside(path: str) -> str:
 def describe_segments(
     coco: CocoFile, folder: str, everything: bool, annotations: AnnotationFacts, faults: Faults, source: str
 ) -> None:
-    """Add the faults of the PNGs of a file to the facts without raising; check all with ``everything``, else some."""
+    """Add the faults of a file's PNGs to the facts without raising; check all with ``everything``, else a sample."""
     images = []
     for number, record in coco.panoptic.items():
         where = f'{source}: annotations[{number}]'
@@ -54,14 +54,14 @@ def describe_segments(
         images.append(record)
         for segment in record.segments_info or ():
             if not _is_segment(segment):
-                what = 'the id of a segment is not a whole number between 1 and 16777215'
+                what = 'the id of a segment is not an integer between 1 and 16777215'
                 faults.add(what, f'{where}: {shorten(None if segment.id == ABSENT else segment.id)}')
     count, first = missing_files(folder, [one.file_name for one in images], faults)
     for name in first:
         faults.add(
-            'the PNG of a panoptic image is not there', os.path.join(os.path.basename(os.path.normpath(folder)), name)
+            'the PNG of a panoptic image is missing', os.path.join(os.path.basename(os.path.normpath(folder)), name)
         )
-    faults.count('the PNG of a panoptic image is not there', count - len(first))
+    faults.count('the PNG of a panoptic image is missing', count - len(first))
     sizes = dict(zip(coco.images.id, coco.images.sizes))
     names = dict(zip(coco.images.id, coco.images.name))
     for one in images:
@@ -86,9 +86,9 @@ def _compare(one: Any, folder: str, size: Optional[np.ndarray], annotations: Ann
     if not os.path.isfile(path):
         return
     try:
-        ids = _ids_of(path)
+        ids = _read_ids(path)
     except _NoColourError as error:
-        faults.add('a panoptic PNG has not three channels of 8 bits', f'{one.file_name}: {error}')
+        faults.add('a panoptic PNG does not have three channels of 8 bits', f'{one.file_name}: {error}')
         return
     except Exception as error:  # decoders raise many types for a damaged file
         faults.add(f'cannot be read: {type(error).__name__}', f'{one.file_name}: {str(error)[:120]}')
@@ -124,7 +124,7 @@ class _NoColourError(Exception):
     pass
 
 
-def _ids_of(path: str) -> np.ndarray:
+def _read_ids(path: str) -> np.ndarray:
     from PIL import Image
 
     with open_regular(path) as file:

@@ -43,7 +43,7 @@ MIN_SIZE = 32
 
 
 class Numbering(NamedTuple):
-    """Mapping of categories to labels."""
+    """Mapping from categories to labels."""
 
     by: str  #: ``AnnotationFacts.labelled_by``.
     labels: List[int]  #: Label of each category of the file; -1 if it has none.
@@ -125,7 +125,9 @@ def scan_coco(
         table.path_of = lambda place: find_inside(folder, table.images[place])
     del coco  # half of the memory, and not needed for counting
     if num_classes is None:
-        num_classes = max(len(numbering.names), 1) if numbering.by != 'category id' else _enough(annotations)
+        num_classes = (
+            max(len(numbering.names), 1) if numbering.by != 'category id' else _count_needed_outputs(annotations)
+        )
     facts = facts_of(table, num_classes, numbering.names, annotations)
     annotations.unreadable = faults.to_dict()
     if ask is not None and samples and not facts.values and not facts.reasons:
@@ -167,8 +169,8 @@ def _labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
     return [last.get(code, -1) for code, _ in coco.categories]
 
 
-def _enough(annotations: AnnotationFacts) -> int:
-    """Return the outputs needed to make every id a label; the number of categories if ids cannot be labels."""
+def _count_needed_outputs(annotations: AnnotationFacts) -> int:
+    """Return the number of outputs that makes every id a valid label; that of categories if ids cannot be labels."""
     listed = max(len(annotations.categories), 1)
     enough = max(annotations.categories, default=0) + 1
     return enough if listed <= enough <= listed + _MOST_UNUSED else listed
@@ -194,7 +196,7 @@ def _table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
         unlisted = labels < 0
     left_out = {UNLISTED: unlisted, 'ignore is set': columns.ignore}
     if numbering.by != 'category id' and by_mmdet:
-        left_out.update(_left_out_by_mmdet(coco, image, corners, boxed, sizes))
+        left_out.update(_find_dropped_by_mmdet(coco, image, corners, boxed, sizes))
     return Table(
         images=[name or f'image {coco.ids.original(code)}' for code, name in zip(coco.images.id, coco.images.name)],
         sizes=sizes,
@@ -210,7 +212,7 @@ def _table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
     )
 
 
-def _left_out_by_mmdet(
+def _find_dropped_by_mmdet(
     coco: CocoFile, image: np.ndarray, corners: np.ndarray, boxed: np.ndarray, sizes: np.ndarray
 ) -> Dict[str, np.ndarray]:
     """Return the annotations that ``CocoDataset.parse_data_info`` drops: reason -> bool (N,)."""
@@ -241,7 +243,7 @@ def _describe_categories(
         if isinstance(number, int) and code != ABSENT:
             annotations.categories[number] = name
         else:
-            what = 'a category has no id' if code == ABSENT else 'the id of a category is not a whole number'
+            what = 'a category has no id' if code == ABSENT else 'the id of a category is not an integer'
             faults.add(
                 what,
                 f'{source}: {shorten(name)}' if code == ABSENT else f'{source}: {shorten(number)}, {shorten(name)}',
@@ -258,7 +260,7 @@ def _describe_categories(
         if isinstance(number, int) and code != ABSENT:
             annotations.unnamed[number] = count
             rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
-            annotations.unnamed_examples += _places_of(coco, table, rows)
+            annotations.unnamed_examples += _list_places(coco, table, rows)
         elif code != ABSENT:
             faults.add('category_id names no category', f'{source}: {shorten(number)}, {quantity(count, "annotation")}')
     if class_names is None:
@@ -284,11 +286,11 @@ def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) 
     for code in np.unique(codes[codes > 0]).tolist():
         rows = np.flatnonzero(codes == code)
         annotations.mask_faults[MASK_FAULTS[code]] = len(rows)
-        annotations.mask_examples[MASK_FAULTS[code]] = _places_of(coco, table, rows)
+        annotations.mask_examples[MASK_FAULTS[code]] = _list_places(coco, table, rows)
 
 
-def _places_of(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
-    """Return the image and id of the first annotations."""
+def _list_places(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
+    """Return image and id of the first annotations."""
     places = []
     for row in rows[:EXAMPLES].tolist():
         image, code = int(table.image[row]), int(coco.annotations.id[row])
@@ -300,7 +302,7 @@ def _places_of(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
 def _look_for_maps(coco: CocoFile, folder: str, ending: str, faults: Faults) -> None:
     names = [name.rsplit('.', 1)[0] + ending for name in coco.images.name if name]
     for name in missing_files(folder, names, faults)[1]:
-        faults.add('with_seg=True, and the label map of an image is not there', os.path.join(folder, name))
+        faults.add('with_seg=True, but the label map of an image is missing', os.path.join(folder, name))
 
 
 def _describe_sizes(coco: CocoFile, faults: Faults, source: str) -> None:

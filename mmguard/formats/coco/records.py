@@ -1,4 +1,4 @@
-"""Elements of COCO's arrays, and the columns that collect them: 66 bytes per annotation."""
+"""Elements of COCO's arrays, and the columns that collect them in 66 bytes per annotation."""
 
 from __future__ import annotations
 
@@ -222,9 +222,9 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
         objects = [segment for segment in segments or () if isinstance(segment, dict)]
         if len(objects) < len(segments or ()):
             faults.add('segments_info holds something that is not an object', where)
-        values = _usable(record, ('image_id', 'ignore', *(() if segments else _OF_SEGMENT)), where, faults)
+        values = _select_usable(record, ('image_id', 'ignore', *(() if segments else _OF_SEGMENT)), where, faults)
         if segments is not None:
-            values['segments_info'] = [Segment(**_usable(one, _OF_SEGMENT, where, faults)) for one in objects]
+            values['segments_info'] = [Segment(**_select_usable(one, _OF_SEGMENT, where, faults)) for one in objects]
         if isinstance(record.get('file_name'), str):
             values['file_name'] = record['file_name']
         found[number] = MaskedAnnotation(**values, segmentation=check_mask(record.get('segmentation')))
@@ -239,16 +239,18 @@ def read_images(records: Sequence[Any], first: int, faults: Faults, source: str)
         if not isinstance(record, dict):
             faults.add('an image is not an object', f'{where} is {shorten(record)}')
             continue
-        found.append(Image(**_usable(record, ('file_name', 'coco_url', 'id', 'height', 'width'), where, faults)))
+        found.append(Image(**_select_usable(record, ('file_name', 'coco_url', 'id', 'height', 'width'), where, faults)))
         for key in ('file_name', 'coco_url'):
             name = getattr(found[-1], key)
             if not is_writable(name):
-                faults.add(f'{key} holds half of a character: no file can have that name', f'{where}: {shorten(name)}')
+                faults.add(
+                    f'{key} has half of a surrogate pair: no file can have that name', f'{where}: {shorten(name)}'
+                )
     return found
 
 
-def _usable(record: Dict[str, Any], keys: Sequence[str], where: str, faults: Faults) -> Dict[str, Any]:
-    """Return the values of a record that its type accepts; record a fault for each other one."""
+def _select_usable(record: Dict[str, Any], keys: Sequence[str], where: str, faults: Faults) -> Dict[str, Any]:
+    """Return the values of a record that its type accepts; record a fault for each other value."""
     found = {}
     for key in keys:
         value = record.get(key)
@@ -277,7 +279,9 @@ def _is_text(value: Any) -> bool:
 _OF_SEGMENT = ('id', 'category_id', 'bbox', 'area', 'iscrowd')
 #: Key -> what is said of a value that is not accepted, and functions that accept and convert one.
 _ACCEPTED: Dict[str, Tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
-    **dict.fromkeys(('id', 'image_id', 'category_id'), ('is neither a number nor a text', is_id, lambda value: value)),
+    **dict.fromkeys(
+        ('id', 'image_id', 'category_id'), ('is neither a number nor a string', is_id, lambda value: value)
+    ),
     **dict.fromkeys(('iscrowd', 'ignore'), ('is neither 0 nor 1', lambda value: isinstance(value, (int, float)), bool)),
     **dict.fromkeys(('area', 'width', 'height'), ('is not a number', _is_number, as_float)),
     **dict.fromkeys(('file_name', 'coco_url'), ('is not a string', _is_text, str)),
@@ -286,7 +290,7 @@ _ACCEPTED: Dict[str, Tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = 
 
 
 def is_writable(text: str) -> bool:
-    """Return True if a text can be written to a file: a lone surrogate (half of a character) cannot."""
+    """Return True if a text can be written to a file, which a lone surrogate cannot."""
     try:
         text.encode('utf-8')
     except UnicodeEncodeError:

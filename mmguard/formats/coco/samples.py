@@ -1,4 +1,4 @@
-"""A few images of a COCO file, each as a file of its own, to be loaded by a framework's data set."""
+"""A few images of a COCO file, each in a file of its own, for loading by a framework's data set."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _corners(annotation: Dict[str, Any]) -> Optional[Corners]:
 
 
 def _clamp_into_image(annotation: Dict[str, Any], size: Tuple[float, ...], counts: Counter) -> None:
-    """Clamp the box of an annotation into its image, and give it an area: mmdet reads it."""
+    """Clamp the box of an annotation into its image, and set its area, which mmdet reads."""
     corners = _corners(annotation)
     if corners is None or fault_of(corners, *size):
         return
@@ -164,7 +164,7 @@ def _apply_options(record: Record, options: FixOptions, counts: Counter) -> None
 
 
 def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> None:
-    """Replace texts by the numbers that they hold: an id ``"1"`` is not equal to 1."""
+    """Parse numbers in strings: an id ``"1"`` does not equal 1."""
     known = {key: {id_of(entry) for entry in record[key]} for key in ('images', 'categories')}
     for annotation in record['annotations']:
         new: Record = {}
@@ -204,7 +204,7 @@ def _map_categories(record: Record, options: FixOptions, counts: Counter) -> Non
     known = {id_of(category) for category in record['categories']}
     unknown = {raw: new for raw, new in wanted.items() if new not in known}
     if unknown:
-        raise NotCorrected(f'--label-map leads to category ids that the file does not have: {unknown}')
+        raise NotCorrected(f'--label-map maps to category ids that the file lacks: {unknown}')
     gone = set(wanted) - set(wanted.values())
     _change_categories(record, wanted, counts)
     record['categories'] = [category for category in record['categories'] if id_of(category) not in gone]
@@ -278,7 +278,7 @@ def _turn_crowds(record: Record, options: FixOptions, counts: Counter) -> None:
 
 
 def _match_images(record: Record, options: FixOptions, counts: Counter) -> None:
-    """Name images as on disk, and leave out missing ones."""
+    """Rename images as on disk, and leave out missing ones."""
     if options.images is None:
         return
     try:
@@ -325,7 +325,7 @@ def are_polygons(outline: Any) -> bool:
 
 
 def id_of(entry: Record, name: str = 'id') -> Any:
-    """Return an id; ``None`` if it is missing, or cannot be an id."""
+    """Return an id; ``None`` if it is missing or of the wrong type."""
     value = entry.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)  # equal to the float, and the same key

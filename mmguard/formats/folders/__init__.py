@@ -1,4 +1,4 @@
-"""Classes of images: a folder per class, or a list of images with their labels."""
+"""Image classification: a folder per class, or a list of images with their labels."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def facts_of_images(
 
 
 def _missing(images: List[Labelled]) -> Tuple[int, List[str]]:
-    """Return the number of images that are missing in the listings of their folders, and the first of them."""
+    """Return the number of images missing in the listings of their folders, and the first of them."""
     folders: Dict[str, Any] = {}
     absent = []
     for image in images:
@@ -122,9 +122,9 @@ def _folders(folder: str, hidden: bool = False) -> List[str]:
 
 def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
     """Return True if at least two of these folders contain photographs and the folder itself contains none."""
-    if len(names) < 2 or any(name.lower() in NO_CLASSES for name in names) or _images(folder):
+    if len(names) < 2 or any(name.lower() in NO_CLASSES for name in names) or _list_images(folder):
         return False
-    some = [images for images in map(_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]
+    some = [images for images in map(_list_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]
     looked_at = [image for images in some for image in images[:_LOOKED_AT]]
     return len(some) > 1 and 2 * sum(map(_is_photo, looked_at)) > len(looked_at)
 
@@ -132,7 +132,7 @@ def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
 def find_box_file(folder: str) -> str:
     """Return a text file of boxes named like an image of a class folder, next to it or one folder below."""
     for place in (os.path.join(folder, name) for name in _folders(folder)[:_CLASSES]):
-        stems = {os.path.basename(image).rpartition('.')[0] for image in _images(place)}
+        stems = {os.path.basename(image).rpartition('.')[0] for image in _list_images(place)}
         for below in (place, *(os.path.join(place, name) for name in _folders(place))):
             names = sorted(entry.name for entry in first_entries(below, _NAMES) if entry.name.endswith('.txt'))
             texts = [os.path.join(below, name) for name in names if name[:-4] in stems]
@@ -151,14 +151,14 @@ def _holds_boxes(path: str) -> bool:
         return False
 
 
-def _images(folder: str) -> List[str]:
+def _list_images(folder: str) -> List[str]:
     """Return the first images of a folder."""
     names = sorted(entry.name for entry in first_entries(folder, _NAMES))
     return [os.path.join(folder, name) for name in names if is_image_name(name)]
 
 
 def _is_photo(path: str) -> bool:
-    """Return True if an image is a photograph, not a label map: in color, with more colors than there are classes."""
+    """Return True if an image is a photograph, not a label map: in color, with more colors than classes."""
     try:
         from PIL import Image
 

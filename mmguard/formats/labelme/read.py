@@ -172,16 +172,16 @@ def is_labelme(target: str) -> bool:
 
 def is_labelme_file(path: str) -> bool:
     """Return True if a JSON is a Labelme file."""
-    record = _beginning(path)
+    record = _read_beginning(path)
     return isinstance(record, dict) and isinstance(record.get('shapes'), list)
 
 
 def is_other_file(path: str) -> bool:
     """Return True if a JSON is valid but not a Labelme file."""
-    return is_of_others(_beginning(path))
+    return is_of_others(_read_beginning(path))
 
 
-def _beginning(path: str) -> Any:
+def _read_beginning(path: str) -> Any:
     """Return the content of a JSON, or Labelme's keys in the beginning of a large one; ``None`` if it is damaged."""
     try:
         head = _head(path)
@@ -246,7 +246,7 @@ def scan_labelme(
     for name in list_files(target, faults) if os.path.isdir(target) else [os.path.basename(target)]:
         file = read_labelme(os.path.join(root, name), name, faults)
         if file is not None:
-            image = _image_of(name, file.image, images is not None) if file.image else ''
+            image = _find_image(name, file.image, images is not None) if file.image else ''
             read.append(_add_size(file._replace(image=image), images_root, name, faults if look else None))
     found = labels_of(read)
     if not found and not faults:
@@ -279,7 +279,7 @@ def list_files(root: str, faults: Faults, ending: str = '.json') -> List[str]:
     return sorted(names)
 
 
-def _image_of(name: str, image: str, in_folder: bool) -> str:
+def _find_image(name: str, image: str, in_folder: bool) -> str:
     """Return the image of a file, relative to the root or to the folder given by the user."""
     if in_folder:
         return os.path.basename(image.replace('\\', '/'))
@@ -287,7 +287,7 @@ def _image_of(name: str, image: str, in_folder: bool) -> str:
 
 
 def around(root: str) -> str:
-    """Return the folder that a data set may use: images of labels/train are in ../../images/train."""
+    """Return the folder that may contain both images and labels: images of labels/train are in ../../images/train."""
     return os.path.dirname(os.path.dirname(root))
 
 

@@ -54,7 +54,7 @@ class ShapeFile(NamedTuple):
 
 
 def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
-    """Read a file without raising; return ``None`` if all there is to say is in ``faults``."""
+    """Read a file without raising; return ``None`` if there is nothing beyond ``faults``."""
     content = _read_json(path, source, faults)
     if content is None:
         return None
@@ -73,7 +73,7 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
 
 
 def is_of_others(record: Any) -> bool:
-    """Return True if a JSON is not meant to be a Labelme file: output of a converter, settings, a manifest."""
+    """Return True if a JSON is not meant to be a Labelme file: converter output, settings, a manifest."""
     return isinstance(record, dict) and bool(record) and not {'shapes', 'imagePath', 'imageData'} & set(record)
 
 
@@ -96,9 +96,7 @@ def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, flo
         return None
     if all(type(side) is int and 1 <= side <= 1 << 24 for side in (height, width)):
         return float(height), float(width)
-    faults.add(
-        'imageHeight or imageWidth is not a whole number above 0', f'{source}: {shorten(height)}, {shorten(width)}'
-    )
+    faults.add('imageHeight or imageWidth is not a positive integer', f'{source}: {shorten(height)}, {shorten(width)}')
     return None
 
 
@@ -108,7 +106,11 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
     if not isinstance(record, dict):
         faults.add('a shape is not an object', f'{where} is {shorten(record)}')
         return None
-    label, kind, group = _label_of(record.get('label'), where, faults), record.get('shape_type'), record.get('group_id')
+    label, kind, group = (
+        _read_label(record.get('label'), where, faults),
+        record.get('shape_type'),
+        record.get('group_id'),
+    )
     kind = 'polygon' if kind is None else kind
     if label is None:
         return None
@@ -116,9 +118,9 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
         faults.add('a shape is of a kind that Labelme does not have', f'{where}: {shorten(kind)}')
         return None
     if group is not None and type(group) not in (int, str):
-        faults.add('group_id is neither a number nor a text', f'{where}: {shorten(group)}')
+        faults.add('group_id is neither a number nor a string', f'{where}: {shorten(group)}')
         group = None
-    points = _points_of(record.get('points'), where, faults)
+    points = _read_points(record.get('points'), where, faults)
     if points is None:
         return None
     fault = _fault_of(kind, points, record.get('mask'))
@@ -180,7 +182,7 @@ def _read_json(path: str, source: str, faults: Faults) -> Optional[Tuple[Any]]:
     return None
 
 
-def _label_of(value: Any, where: str, faults: Faults) -> Optional[str]:
+def _read_label(value: Any, where: str, faults: Faults) -> Optional[str]:
     """Return the label of a shape; ``None``, with a fault recorded, if it has none."""
     if value is None or (isinstance(value, str) and not value.strip()):
         faults.add('a shape has no label', where)
@@ -191,17 +193,17 @@ def _label_of(value: Any, where: str, faults: Faults) -> Optional[str]:
     return value
 
 
-def _points_of(value: Any, where: str, faults: Faults) -> Optional[Points]:
+def _read_points(value: Any, where: str, faults: Faults) -> Optional[Points]:
     """Return pairs of finite numbers; ``None``, with a fault recorded, for anything else."""
     pairs = value if isinstance(value, list) else [None]
-    points = [point for point in map(_point_of, pairs) if point is not None]
+    points = [point for point in map(_read_point, pairs) if point is not None]
     if len(points) == len(pairs):
         return points
     faults.add('points of a shape are not pairs of finite numbers', f'{where}: {shorten(value)}')
     return None
 
 
-def _point_of(pair: Any) -> Optional[Tuple[float, float]]:
+def _read_point(pair: Any) -> Optional[Tuple[float, float]]:
     if not isinstance(pair, list) or len(pair) != 2 or any(type(one) not in (int, float) for one in pair):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Correction of Labelme JSON: names, shapes that do not give an object, and points outside the image."""
+"""Correction of Labelme JSON: names, shapes that give no object, and points outside the image."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def files_of_labelme(target: str, options: FixOptions) -> LabelFiles:
 
 
 def _is_of(root: str, name: str) -> bool:
-    """Return True for an image, a list, and a JSON that is not of another program."""
+    """Return True for an image, a list, or a JSON that belongs to another program."""
     if name.lower().endswith('.json'):
         return not is_other_file(os.path.join(root, name))
     return is_image_name(os.path.basename(name)) or os.path.basename(name) in LISTS

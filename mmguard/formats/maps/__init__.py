@@ -1,4 +1,4 @@
-"""Label maps: an image or array per sample, a class per pixel."""
+"""Label maps: an image or array per sample, with a class per pixel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MASKS = ('SegmentationClass', 'SegmentationObject')
 
 
 class LabelMaps(Format):
-    """A folder of label maps, or one."""
+    """A folder of label maps, or a single one."""
 
     name = 'maps'
     endings = (*IMAGE_ENDINGS, '.npy')
@@ -92,11 +92,11 @@ class LabelMaps(Format):
 
 
 def _import_pillow(target: str) -> None:
-    """Import pillow before processes are forked, so that they need not import it again."""
+    """Import pillow before forking, so that child processes need not import it again."""
     try:
         import PIL.Image  # noqa: F401
     except ImportError as error:
         raise CannotScan(
-            f'{target}: label maps are read with pillow, which does not import ({error}): pip install pillow. COCO, '
+            f'{target}: label maps are read with pillow, which cannot be imported ({error}): pip install pillow. COCO, '
             f'LVIS and VOC annotations are read without it'
         ) from error

@@ -1,4 +1,4 @@
-"""Counts of label maps as they will be after `mmguard fix`, without writing one."""
+"""Counts of label maps after `mmguard fix`, without writing files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLOURED = ('rgb', 'rgba')
 
 
 def convert_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
-    """Return the counts of a scan of the written copies; ``None`` if they are not known exactly.
+    """Return the counts that a scan of the corrected copies would give; ``None`` if they are not known exactly.
 
     Values that no option maps are kept, so that they are visible; `mmguard fix` ignores them.
     """
@@ -68,7 +68,7 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
 
 
 def _scale_counts(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
-    """Return the counts of files whose values are fractions, or are scaled."""
+    """Return the counts of files that are scaled or whose values are fractions."""
     if options.scale is None or len(summary.fractions) >= FEW_FRACTIONS or set(summary.forms) != {'float'}:
         return None
     values: Dict[float, int] = {float(value): count for value, count in summary.raw.items()}

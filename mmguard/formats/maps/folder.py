@@ -1,4 +1,4 @@
-"""A folder of label maps, and the images that belong to them."""
+"""A folder of label maps, and the corresponding images."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _strip_tail(stem: str, tails: Tuple[str, ...]) -> str:
 
 
 class Partners:
-    """The images of one folder, found by the stems of labels."""
+    """The images of one folder, found by label stems."""
 
     def __init__(self, names: List[str]) -> None:
         self._by_stem: Dict[str, str] = {}
@@ -53,13 +53,13 @@ class Partners:
         self._found = set()  # type: ignore[var-annotated]
 
     def find(self, label_stem: str) -> str:
-        """Return the image of a label; ``''`` if it has none."""
+        """Return the image of a label; ``''`` if not found."""
         name = self._by_stem.get(label_stem) or self._by_key.get(_strip_tail(label_stem, LABEL_TAILS), '')
         self._found.add(name)
         return name
 
     def list_unlabelled(self) -> List[str]:
-        """Return the images that no label has asked for."""
+        """Return the images that were not matched with a label."""
         return [name for name in self._by_stem.values() if name not in self._found]
 
 
@@ -85,10 +85,10 @@ class FolderSource(MapSource):
             if folder is not None and not FILES.exists(folder):
                 raise FileNotFoundError(f'{folder} does not exist: name a folder of label maps, or of their images')
         self.images = None if images is None else absolute(images)
-        self.suffix = self._chosen_suffix() if suffix is None else suffix
+        self.suffix = self._choose_suffix() if suffix is None else suffix
         self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_arrays_alone()
 
-    def _chosen_suffix(self) -> str:
+    def _choose_suffix(self) -> str:
         for _folder, names, _stamps in self._folders(quiet=True):
             for ending in TRAINED_ENDINGS:
                 chosen = [name for name in names if name.endswith(ending)]
@@ -126,7 +126,7 @@ class FolderSource(MapSource):
         return False
 
     def found_instead(self) -> Optional[List[str]]:
-        """Return the other files that were seen if the folder has no label map; ``None`` if it has one."""
+        """Return the other files found if the folder has no label map; ``None`` if it has one."""
         others: List[str] = []
         closed: List[str] = []
         photos = False
@@ -175,7 +175,7 @@ class FolderSource(MapSource):
                 for name in partners.list_unlabelled():
                     self.noticed.missing_labels.add(os.path.join(images, name))
         if self.images is not None:
-            self._notice_folders_without_labels(self.images, visited)
+            self._note_folders_without_labels(self.images, visited)
 
     def sample(self) -> List[str]:
         files = (
@@ -183,7 +183,7 @@ class FolderSource(MapSource):
         )
         return list(islice(files, SAMPLE))
 
-    def _notice_folders_without_labels(self, images: str, visited: Set[str]) -> None:
+    def _note_folders_without_labels(self, images: str, visited: Set[str]) -> None:
         for folder, names, _stamps in walk(images, lambda folder, error: None):
             if folder not in visited:
                 for name in filter(is_image_name, names):
@@ -198,7 +198,7 @@ class FolderSource(MapSource):
 
 
 def label_files(root: str, suffix: Optional[str] = None) -> List[str]:
-    """Return the label maps that a scan of a folder reads, without the images next to them."""
+    """Return the label maps in a folder that a scan reads, without the images next to them."""
     folders = label_and_image_folders(root)
     source = FolderSource(root if folders is None else folders[0], MapSettings(256), suffix=suffix)
     return [item.path for item in source.items()]

@@ -1,4 +1,4 @@
-"""Forms of files with label maps: images as pillow describes them, NumPy arrays (.npy, never unpickled)."""
+"""Storage forms of label maps: images as described by pillow, NumPy arrays (.npy, never unpickled)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_INFLATED = 2048
 
 
 def can_hold(stored: int, wanted: int) -> bool:
-    """Return True if ``wanted`` bytes can be unpacked by deflate, LZW or runs from a file of ``stored`` bytes.
+    """Return True if ``stored`` bytes of deflate, LZW or run-length data can expand to ``wanted`` bytes.
 
     Example:
         >>> can_hold(300, 32767 * 32767), can_hold(1 << 20, 1 << 30)
@@ -26,7 +26,7 @@ def can_hold(stored: int, wanted: int) -> bool:
 
 
 def chunks_fit(png: bytes) -> bool:
-    """Return True if no chunk of a PNG claims more bytes than the file has: OpenCV allocates gigabytes for it."""
+    """Return True if no PNG chunk claims more bytes than the file has: OpenCV would allocate gigabytes for it."""
     place = 8
     while place + 8 <= len(png):
         length, kind = int.from_bytes(png[place : place + 4], 'big'), png[place + 4 : place + 8]
@@ -94,7 +94,7 @@ def is_lossy(image: Any, head: bytes) -> bool:
 
 
 def is_packed(image: Any) -> bool:
-    """Return True if the maximum compression of an opened file's method is known."""
+    """Return True if the maximum compression ratio of an opened file's method is known."""
     return image.format in ('PNG', 'GIF') or (image.format == 'TIFF' and image.info.get('compression') in _PACKED)
 
 
@@ -176,9 +176,9 @@ _TO_LABELS = (
 
 
 def describe_unread(unreadable: Mapping[str, Examples]) -> str:
-    """Say how to make label maps of the unread files; empty if a file is missing or damaged."""
+    """Suggest how to convert the unread files to label maps; empty if a file is missing or damaged."""
     steps = {fault: next((s for start, s in _TO_LABELS if re.match(start, fault)), '') for fault in unreadable}
     if not all(steps.values()):
         return ''
     files = [f'{os.path.basename(unreadable[fault].first[0])}: {fault}; {step}' for fault, step in steps.items()]
-    return f'A label map has one label a pixel, (H, W). {". ".join(files)}. Or {CHECK_TARGET}' if files else ''
+    return f'A label map has one label per pixel, (H, W). {". ".join(files)}. Or {CHECK_TARGET}' if files else ''

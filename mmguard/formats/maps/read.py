@@ -1,4 +1,4 @@
-"""Reader of one label map: values as stored, values as the loader returns them, and places of invalid pixels."""
+"""Reader of a single label map: stored values, loaded values, and positions of invalid pixels."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
         >>> count_between(np.array([[0, 0, 5, 9, 9], [0, 0, 5, 9, 9]], dtype=np.uint8), invalid)
         {5: 2}
     """
-    found = np.flatnonzero(_where(label.ravel(), invalid))
+    found = np.flatnonzero(_find_invalid(label.ravel(), invalid))
     if not found.size:
         return {}
     values = label.ravel()[found]
     present = np.flatnonzero(np.bincount(values))
     if found.size > label.size // _FEW:
-        between = _around(label, np.minimum) < label
-        between &= _around(label, np.maximum) > label
+        between = _reduce_neighbours(label, np.minimum) < label
+        between &= _reduce_neighbours(label, np.maximum) > label
         values = values[between.ravel()[found]]
     else:
-        values = values[_stand_between(label, found, values)]
+        values = values[_are_between_neighbours(label, found, values)]
     counts = np.bincount(values, minlength=256)
     return {int(value): int(counts[value]) for value in present}
 
 
-def _where(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
-    """Return the invalid pixels as a bool mask; a few values are compared, several times faster than a lookup."""
+def _find_invalid(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
+    """Return the mask of invalid pixels; comparing a few values is several times faster than a lookup."""
     present = np.flatnonzero(invalid)
     low, high = int(present[0]), int(present[-1])
     if present.size == high - low + 1:
@@ -60,7 +60,7 @@ def _where(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
     return invalid[label]
 
 
-def _stand_between(label: np.ndarray, found: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _are_between_neighbours(label: np.ndarray, found: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return bool for each flat position in ``found``: True if it has a lower and a higher neighbour."""
     height, width = label.shape
     rows, columns = np.divmod(found, width)
@@ -73,8 +73,8 @@ def _stand_between(label: np.ndarray, found: np.ndarray, values: np.ndarray) -> 
     return (low < values) & (high > values)
 
 
-def _around(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
-    """Return the minimum or maximum of each pixel and its neighbours."""
+def _reduce_neighbours(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
+    """Return the minimum or maximum over each pixel and its neighbours."""
     padded = np.pad(label, 1, mode='edge')
     rows = pick(pick(padded[:-2], padded[1:-1]), padded[2:])
     return pick(pick(rows[:, :-2], rows[:, 1:-1]), rows[:, 2:])
@@ -120,7 +120,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
                 _look_at_image(record, whole)
         head = b''
         try:
-            record.stamp, record.fault, length = _stamp_and_fault(item.path, content)
+            record.stamp, record.fault, length = _check_file(item.path, content)
             if record.fault:
                 return record
             with _open(item.path, content) as file:
@@ -148,7 +148,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
 
 
 def _check_header(image: Any, stored: int) -> None:
-    """Refuse forms that never hold labels, and sizes that the file is too small for, before memory is allocated."""
+    """Refuse forms that never hold labels, and sizes too large for the file, before allocating memory."""
     if forms.form_of(image) == 'other':
         raise NoLabels(f'colours ({image.mode})')
     width, height = image.size
@@ -179,7 +179,7 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
     return label
 
 
-def _stamp_and_fault(path: str, content: Optional[Content]) -> Tuple[Optional[Stamp], str, int]:
+def _check_file(path: str, content: Optional[Content]) -> Tuple[Optional[Stamp], str, int]:
     """Return the stamp of a file, its fault before it is opened, and its size in bytes."""
     if content is not None:
         if content.error is not None:
@@ -202,7 +202,7 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
     head = b''
     assert record.image is not None
     try:
-        record.image_stamp, record.image_fault, _ = _stamp_and_fault(record.image, content)
+        record.image_stamp, record.image_fault, _ = _check_file(record.image, content)
         if record.image_fault:
             return
         with _open(record.image, content) as file:
@@ -222,7 +222,7 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
 
 
 def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
-    """Count the values as stored and as pillow decodes them; return the array if one was made."""
+    """Count the stored values, and the values decoded by pillow; return the array if one was made."""
     record.form = forms.form_of(image)
     record.shape = (image.size[1], image.size[0])
     record.lossy = forms.is_lossy(image, head)

@@ -1,4 +1,4 @@
-"""Record of one label map: what is fetched of it, what is known about it, and the journal of records on disk."""
+"""Record of one label map, its fetched content, and the journal of records on disk."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PAIRS = {'stamp', 'image_stamp', 'shape', 'image_shape'}
 
 
 class MapItem(NamedTuple):
-    """A label map to read, and its image if known; stamps of remote ones if a listing gives them."""
+    """A label map to read, and its image, if known; stamps of remote files if a listing provides them."""
 
     path: str
     image: Optional[str] = None
@@ -43,7 +43,7 @@ class MapItem(NamedTuple):
 
 @dataclass
 class MapRecord:
-    """Record of one label map, as stored and as the framework's loader would return it."""
+    """Record of one label map, as stored and as loaded by the framework."""
 
     path: str  #: The file.
     stamp: Optional[Stamp] = None  #: Its size and modification time; ``None``: the file does not exist.
@@ -80,14 +80,13 @@ class MapRecord:
         return self.raw if self.loaded is None else self.loaded
 
     def decode(self, stored: int) -> int:
-        """Return what the loader makes of a value of ``raw``, 0 to 255."""
+        """Return the loaded value of a value in ``raw``, 0 to 255."""
         if 'scaled' in self.changes and self.loaded is not None:
             return dict(zip(sorted(self.raw), sorted(self.loaded)))[stored]
         return stored % 256
 
     def to_line(self) -> str:
-        """Return the record as one line of JSON without empty fields; file names that are not valid text are
-        preserved."""
+        """Return the record as one line of JSON, without empty fields; invalid characters in file names are kept."""
         return json.dumps({key: value for key, value in vars(self).items() if value or key == 'path'})
 
     @classmethod
@@ -95,14 +94,14 @@ class MapRecord:
         """Read a line written by ``to_line``.
 
         Raises:
-            ValueError: It is not such a line.
+            ValueError: The line is not a record.
         """
         try:
             words: Dict[str, Any] = json.loads(line)
             for key in set(_TYPES).intersection(words):
                 words[key] = decode(_TYPES[key], words[key])
             for key in _PAIRS.intersection(words):
-                words[key] = _pair_of(words[key])
+                words[key] = _parse_pair(words[key])
             record = cls(**words)
         except (TypeError, AttributeError, ValueError, RecursionError) as error:
             raise ValueError(f'not a record of a label map: {line[:80]!r}') from error
@@ -111,7 +110,7 @@ class MapRecord:
         return record
 
 
-def _pair_of(value: Any) -> Tuple[int, int]:
+def _parse_pair(value: Any) -> Tuple[int, int]:
     if not isinstance(value, list) or [type(number) for number in value] != [int, int]:
         raise ValueError(f'{value!r:.80} is not a pair of integers')
     return value[0], value[1]
@@ -122,14 +121,14 @@ HEAD = 1 << 16
 
 
 class Fetched(NamedTuple):
-    """Fetched content of an item; ``None`` if it is on a disk, or not asked for."""
+    """Fetched content of an item; ``None`` if it is on disk, or not requested."""
 
     label: Optional[Content] = None
     image: Optional[Content] = None
 
 
 def fetch_ahead(items: Iterable[MapItem], settings: MapSettings) -> Iterator[Tuple[MapItem, Fetched]]:
-    """Yield each item with its fetched content, while the next ones are being fetched."""
+    """Yield each item with its fetched content, prefetching the next ones."""
     ours = list(items)
     if any(is_far(item, settings) for item in ours):
         yield from zip(ours, ahead(partial(fetch, item, settings) for item in ours))
@@ -148,7 +147,7 @@ def fetch(item: MapItem, settings: MapSettings) -> Fetched:
 
 
 def stamp_items(items: Iterable[MapItem], settings: MapSettings) -> Iterator[MapItem]:
-    """Yield items with their present stamps; those of remote files are requested ahead, unless a listing gave them."""
+    """Yield items with their current stamps; those of remote files are prefetched unless a listing provided them."""
     source = iter(items)
     first = next(source, None)
     if first is None:
@@ -223,7 +222,7 @@ class Journal:
     def find(
         self, item: MapItem, stamp: Optional[Stamp], image_stamp: Optional[Stamp], invalid: Sequence[bool], backend: str
     ) -> Optional[MapRecord]:
-        """Return the record of a file if the file and its image are unchanged and the record has all that is asked for.
+        """Return the record of a file if it and its image are unchanged and the record has everything requested.
 
         A value that was valid when the file was read, but is ``invalid`` now, was not inspected further.
         """

@@ -1,4 +1,4 @@
-"""Settings with which training turns the values of label maps into labels."""
+"""Settings by which training converts the values of label maps to labels."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ DEFAULT_BACKEND = 'pillow'
 
 @dataclass(frozen=True)
 class MapSettings:
-    """Settings for loading label maps, and for the labels that are valid after that."""
+    """Settings for loading label maps, and the labels that are valid afterwards."""
 
     num_classes: int  #: Valid labels are ``[0, num_classes)`` and ``ignore_index``.
-    ignore_index: int = 255  #: The label that is not trained on.
+    ignore_index: int = 255  #: The label to ignore.
     reduce_zero_label: bool = False  #: The loader makes 0 the ignored 255 and subtracts 1 from the others.
     label_map: Pairs = ()  #: Pairs (value, class), which the loader applies after that.
     guard_map: Pairs = ()  #: Pairs (value, class) of a guard in the pipeline, applied last.

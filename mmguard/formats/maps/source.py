@@ -1,4 +1,4 @@
-"""Label maps as a data set: read in tasks, counted, and counted again with other labels or changed files."""
+"""Label maps as a data set: read in tasks, counted, and recounted with other labels or changed files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class MapTask:
         return ChunkResult(lines, summary, time.thread_time() - work, time.perf_counter() - clock)
 
     def report_crash(self, item: MapItem) -> ChunkResult:
-        """Return the record of a file that killed the process that read it."""
+        """Return the record of a file that crashed the process reading it."""
         (known,) = stamp_items([item], self.settings)
         backend = self.settings.backend
         record = MapRecord(item.path, known.stamp, item.image, known.image_stamp, backend, fault=CRASHES)
@@ -146,7 +146,7 @@ class MapSource(Source):
         self._summary: Optional[MapSummary] = None
 
     def items(self) -> Iterator[MapItem]:
-        """Yield the files one by one; can be iterated once."""
+        """Yield the files one by one, only once."""
         raise TypeError(f'{type(self).__name__} lists no files')
 
     def list_items(self) -> Optional[List[MapItem]]:
@@ -154,11 +154,11 @@ class MapSource(Source):
         return None
 
     def sample(self) -> List[str]:
-        """Return a few of the files, for a trial."""
+        """Return a few of the files for a trial."""
         return []
 
     def ask_loader(self) -> Optional[LoaderFacts]:
-        """Return what the framework's own loader makes of a few of the files."""
+        """Load a few files with the framework's own loader, and compare them with the scan."""
         return None
 
     def scan(
@@ -185,7 +185,7 @@ class MapSource(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Count the labels again; read some files if the config names others or counts are not sufficient."""
+        """Recount the labels; read some files if the config names others or the counts are insufficient."""
         source, changes = plan_again(), dict(files).get(self.folder)
         if not isinstance(source, MapSource) or self._summary is None:
             return None

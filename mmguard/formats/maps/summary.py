@@ -1,4 +1,4 @@
-"""Summary of a data set of label maps: bounded in memory, and added up in any order."""
+"""Summary of a data set of label maps, bounded in memory and independent of the order of addition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correction of label maps: values, and the form of the file."""
+"""Correction of label maps: their values, and the form of their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of a data set: the files of each, as nnU-Net lists them, and their content."""
+"""Cases of a data set: the files of each, as listed by nnU-Net, and their content."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def list_cases(root: str, spec: DatasetSpec) -> Listing:
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
-    """Return True if images have the names in dataset.json: nnU-Net v1 adds the channel, the Decathlon does not."""
+    """Return True if image names match dataset.json: nnU-Net v1 adds the channel, the Decathlon does not."""
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
     try:
-        return isinstance(image, str) and os.path.isfile(_absolute(root, image))
+        return isinstance(image, str) and os.path.isfile(_make_absolute(root, image))
     except OutsideError:
         return False
 
@@ -75,26 +75,26 @@ def _list_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Lis
             spec.add(KEYS, f'dataset["{case}"] must be {{"images": [...], "label": ...}}')
             continue
         try:
-            places = [_absolute(root, image) for image in images]
-            item = CaseItem(_absolute(root, label), case, tuple(filter(os.path.isfile, places)))
+            places = [_make_absolute(root, image) for image in images]
+            item = CaseItem(_make_absolute(root, label), case, tuple(filter(os.path.isfile, places)))
         except OutsideError as error:
             spec.add(KEYS, f'dataset["{case}"]: {error}')
             continue
         for place in places:
             if not os.path.isfile(place):
-                listing.faults.append((NO_IMAGE, CaseFault(case, _relative(root, place), 'listed, but not there')))
+                listing.faults.append((NO_IMAGE, CaseFault(case, _make_relative(root, place), 'listed, but missing')))
         listing.cases.append(_check_label(root, item, listing))
     return listing
 
 
-def _absolute(root: str, path: str) -> str:
+def _make_absolute(root: str, path: str) -> str:
     # An absolute path replaces everything before it.
     path = os.path.expandvars(path)  # same as nnU-Net
     check_name(path)
     return os.path.abspath(os.path.join(root, path))
 
 
-def _relative(root: str, path: str) -> str:
+def _make_relative(root: str, path: str) -> str:
     inside = path.startswith(root.rstrip(os.sep) + os.sep)
     return os.path.relpath(path, root) if inside else path
 
@@ -102,8 +102,8 @@ def _relative(root: str, path: str) -> str:
 def _check_label(root: str, item: CaseItem, listing: Listing) -> CaseItem:
     if os.path.isfile(item.path):
         return item
-    detail = 'the image has no label file' if item.images else 'listed, but not there'
-    listing.faults.append((NO_LABEL, CaseFault(item.case, _relative(root, item.path), detail)))
+    detail = 'the image has no label file' if item.images else 'listed, but missing'
+    listing.faults.append((NO_LABEL, CaseFault(item.case, _make_relative(root, item.path), detail)))
     return item._replace(has_label=False)
 
 
@@ -116,7 +116,7 @@ def _names_in(root: str, folder: str, spec: DatasetSpec, listing: Listing) -> Li
         return []
     for name, is_file, is_link in listed:
         if is_link and not is_file and not os.path.isdir(os.path.join(root, folder, name)):
-            fault = CaseFault(name.split('.')[0], f'{folder}/{name}', 'a link that leads nowhere: fetch the file')
+            fault = CaseFault(name.split('.')[0], f'{folder}/{name}', 'a broken link: fetch the file')
             listing.faults.append((STRANGER, fault))
     return [name for name, is_file, _ in listed if is_file]
 
@@ -170,7 +170,7 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
             listing.faults.append((NO_IMAGE, CaseFault(case, f'labelsTr/{name}', detail)))
             listing.cases.append(CaseItem(os.path.join(root, 'labelsTr', name), case, ()))
     listing.found = len(counted)
-    _tell_strangers(listing, strangers, spec)
+    _report_ignored_files(listing, strangers, spec)
     return listing
 
 
@@ -181,8 +181,8 @@ def _tell_channels(listing: Listing, case: str, channels: Mapping[int, str], spe
         listing.faults.append((CHANNELS, CaseFault(case, file, 'this channel is missing')))
 
 
-def _tell_strangers(listing: Listing, names: List[str], spec: DatasetSpec) -> None:
-    """Report files that nnU-Net does not see."""
+def _report_ignored_files(listing: Listing, names: List[str], spec: DatasetSpec) -> None:
+    """Report files that nnU-Net ignores."""
     for name in names:
         stem = os.path.basename(name)
         if stem.startswith('.'):
@@ -248,7 +248,7 @@ class CasesResult(NamedTuple):
 
 @dataclass(frozen=True)
 class CaseSettings:
-    """Settings that the engine passes to a process together with cases, as ``tasks.Settings``."""
+    """Settings of a task, which the engine passes to a process together with cases."""
 
     reader: str  #: Name of the nnU-Net class that reads the files.
     expected: Tuple[int, ...]  #: Valid values; empty if unknown.
@@ -261,7 +261,7 @@ class CaseSettings:
         return False
 
     def report_crash(self, item: CaseItem) -> CasesResult:
-        """Return the record of a case that crashed the process reading it; the file that caused it is unknown."""
+        """Return the record of a case that crashed the process reading it; the responsible file is unknown."""
         record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
         detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
         if item.has_label:

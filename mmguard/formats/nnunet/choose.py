@@ -44,7 +44,7 @@ def _pixels(path: str) -> np.ndarray:
             warnings.simplefilter('ignore')  # of large or odd files
             head = file.read(16)
             if not head:
-                raise CannotRead('empty', 'the file has no bytes')
+                raise CannotRead('empty', 'the file is empty')
             file.seek(0)
             with Image.open(file, formats=('PNG', 'BMP', 'JPEG')) as image:
                 array = np.asarray(image.convert('RGB') if image.mode == 'P' else image)  # same as skimage

@@ -44,13 +44,13 @@ def describe_slices(counts: Mapping[int, int]) -> str:
     rest = f' and {len(ranges) - _MOST_RANGES} more ranges' if len(ranges) > _MOST_RANGES else ''
     if len(counts) == 1:
         return f'slice {texts[0]}'
-    fullest = _fullest_slice(counts)
+    fullest = _find_fullest_slice(counts)
     if counts[fullest] == min(counts.values()):
         return f'slices {", ".join(texts)}{rest}'
     return f'slices {", ".join(texts)}{rest} (most in {fullest}: {counts[fullest]:,})'
 
 
-def _fullest_slice(counts: Mapping[int, int]) -> int:
+def _find_fullest_slice(counts: Mapping[int, int]) -> int:
     """Return the slice with the highest count; the first of equal ones."""
     return min(counts, key=lambda place: (-counts[place], place))
 
@@ -74,7 +74,7 @@ class Judge:
         self.expected = frozenset(spec.expected)
 
     def faults_of(self, record: CaseRecord) -> Iterator[Fault]:
-        """Yield kind and fault of everything that is wrong with a case."""
+        """Yield kind and fault for all faults of a case."""
         files = ([record.label] if record.label else []) + record.images
         for file in files:
             if file.fault:
@@ -131,7 +131,7 @@ class Judge:
     def _judge_not_finite(self, record: CaseRecord, file: FileRecord) -> Iterator[Fault]:
         values = {name: count for name, count in ((NAN, file.nan), (INF, file.inf)) if count}
         if values:
-            slices = self._slices(file, list(values))
+            slices = self._describe_slices_of(file, list(values))
             fault = self._fault(record, file, _describe_values(values, slices), sum(values.values()))
             fault.values, fault.slices = values, slices
             yield kinds.NOT_FINITE, fault
@@ -142,10 +142,10 @@ class Judge:
         whole = {value: count for value, count in label.values.items() if is_whole(value)}
         wrong = {value: count for value, count in whole.items() if int(value) not in self.expected}
         if label.is_picture and (wrong or label.fractions):
-            yield kinds.INTENSITIES, self._intensities(record, label)
+            yield kinds.INTENSITIES, self._find_intensities(record, label)
             return
         if wrong:
-            slices = self._slices(label, list(wrong))
+            slices = self._describe_slices_of(label, list(wrong))
             said = _describe_values(wrong, slices)
             if label.left_out:
                 said += f'; {label.left_out:,} voxels of further values'
@@ -153,7 +153,7 @@ class Judge:
             fault.values, fault.slices = wrong, slices
             yield kinds.UNEXPECTED, fault
         if label.fractions:
-            yield kinds.FRACTIONS, self._fractions(record, label)
+            yield kinds.FRACTIONS, self._find_fractions(record, label)
         held = {int(value) for value in whole}
         if held and not label.fractions and not label.nan and not label.inf:
             if held == {self.spec.ignore}:
@@ -163,7 +163,7 @@ class Judge:
                 said = 'every voxel is background' + (' or ignored' if len(held) > 1 else '')
                 yield kinds.BACKGROUND_ONLY, self._fault(record, label, said, label.voxels)
 
-    def _intensities(self, record: CaseRecord, label: FileRecord) -> CaseFault:
+    def _find_intensities(self, record: CaseRecord, label: FileRecord) -> CaseFault:
         frequent = sorted(label.values, key=lambda value: -label.values[value])[:_EXAMPLES]
         said = (
             f'{"more than " if label.left_out else ""}{quantity(len(label.values), "value")}, most often '
@@ -174,12 +174,12 @@ class Judge:
         fault.values = {value: label.values[value] for value in (ends[0], ends[-1])}
         return fault
 
-    def _fractions(self, record: CaseRecord, label: FileRecord) -> CaseFault:
+    def _find_fractions(self, record: CaseRecord, label: FileRecord) -> CaseFault:
         broken = {value: count for value, count in label.values.items() if not is_whole(value)}
         shown = sorted(broken, key=lambda value: (-broken[value], value))[:_NAMED_VALUES]
         named = ', '.join(f'{value} ({broken[value]:,})' for value in shown)
         more = f' and {len(broken) - len(shown):,} more values' if len(broken) > len(shown) else ''
-        where = self._slices(label, [FRACTIONS])
+        where = self._describe_slices_of(label, [FRACTIONS])
         said = f'{label.fractions:,} voxels are not integers: {named}{more}'
         if where:
             said += f'; {where[FRACTIONS]}'
@@ -196,7 +196,7 @@ class Judge:
         if file.shape[1:] != other.shape[1:]:
             said = f'{_join(file.shape[1:])}, its {name} {_join(other.shape[1:])} (z, y, x)'
             yield kinds.SHAPE, self._fault(record, file, said, voxels)
-        if not _alike(file.spacing, other.spacing):
+        if not _are_close(file.spacing, other.spacing):
             said = f'spacing {_numbers(file.spacing)}, its {name} {_numbers(other.spacing)} (z, y, x)'
             yield kinds.SPACING, self._fault(record, file, said, voxels)
         differ = [
@@ -206,7 +206,7 @@ class Judge:
                 ('direction', file.direction, other.direction),
                 ('affine', file.affine, other.affine),
             )
-            if not _alike(own, its)
+            if not _are_close(own, its)
         ]
         if differ:
             yield kinds.ORIENTATION, self._fault(record, file, '; '.join(differ), voxels)
@@ -219,13 +219,13 @@ class Judge:
     def name_of(self, path: str) -> str:
         return printable(path, absolute(self.root))
 
-    def _slices(self, file: FileRecord, values: Sequence[str]) -> Dict[str, str]:
+    def _describe_slices_of(self, file: FileRecord, values: Sequence[str]) -> Dict[str, str]:
         if not file.has_turns:
             return {}
-        return {value: describe_slices(_along_z(file, value)) for value in values if file.slices.get(value)}
+        return {value: describe_slices(_count_along_z(file, value)) for value in values if file.slices.get(value)}
 
 
-def _along_z(file: FileRecord, value: str) -> Dict[int, int]:
+def _count_along_z(file: FileRecord, value: str) -> Dict[int, int]:
     """Return z -> number of voxels of a value, summed over channels."""
     counts: Dict[int, int] = {}
     for place, count in file.slices.get(value, {}).items():
@@ -234,7 +234,7 @@ def _along_z(file: FileRecord, value: str) -> Dict[int, int]:
     return counts
 
 
-def _alike(own: Sequence[float], its: Sequence[float]) -> bool:
+def _are_close(own: Sequence[float], its: Sequence[float]) -> bool:
     """Return True if values are equal within nnU-Net's tolerance, which is numpy's default."""
     return len(own) == len(its) and bool(np.allclose(own, its))
 

@@ -1,4 +1,4 @@
-"""NIfTI files: header read by nibabel, geometry by the reader that nnU-Net uses, voxels by this module."""
+"""NIfTI files: header read by nibabel, geometry by nnU-Net's reader, voxels by this module."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
         raise CannotRead('damaged', f'header: {error}') from error
     if not shape or min(shape) < 1 or dtype.itemsize < 1 or begin < _NIFTI_1:
         raise CannotRead('damaged', f'header: shape {shape}, type {dtype}, voxels from byte {begin} on')
-    form = '' if dtype.kind in 'iuf' and dtype.names is None else f'voxels are {_kind(dtype)}'
+    form = '' if dtype.kind in 'iuf' and dtype.names is None else f'voxels are {_describe_kind(dtype)}'
     refusal = None
     seen, dimension, geometry = _as_nibabel(shape, zooms, affine, reader if nibabels else '')
     if nibabels:
@@ -142,7 +142,7 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
         shape=seen,
         dimension=dimension,
         geometry=geometry,
-        blocks=partial(_blocks, content, begin, length, dtype, voxels),
+        blocks=partial(_read_blocks, content, begin, length, dtype, voxels),
         check=partial(content.check, begin, length),
         slope=slope,
         inter=inter,
@@ -165,7 +165,7 @@ def _parse(head: bytes) -> Any:
 
 
 def _ask_nibabel(path: str, header: Any) -> None:
-    """Correct small faults of the header in place, as nibabel does when loading it.
+    """Correct small faults of the header in place, as nibabel does on loading.
 
     Raises:
         CannotRead: nibabel, and therefore nnU-Net, refuses the file.
@@ -193,11 +193,11 @@ def _scaling(header: Any, nibabels: bool) -> Tuple[float, float]:
     return slope, inter
 
 
-def _kind(dtype: np.dtype) -> str:
+def _describe_kind(dtype: np.dtype) -> str:
     return 'colours' if dtype.names or dtype.kind == 'V' else f'of type {dtype}'
 
 
-def _blocks(content: Content, begin: int, length: int, dtype: np.dtype, voxels: int) -> Iterator[np.ndarray]:
+def _read_blocks(content: Content, begin: int, length: int, dtype: np.dtype, voxels: int) -> Iterator[np.ndarray]:
     for piece in content.blocks(begin, length, voxels * dtype.itemsize * rows_at_once(voxels)):
         yield np.frombuffer(piece, dtype).reshape(-1, voxels)
 

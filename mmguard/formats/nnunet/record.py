@@ -79,7 +79,7 @@ class FileRecord:
 
     @property
     def has_turns(self) -> bool:
-        """True if there are several slices to name: a flat image has one."""
+        """True if the file has several slices to name; a flat image has only one."""
         return len(self.shape) > 1 and (self.shape[1] > 1 or self.shape[0] > 1)
 
 
@@ -120,7 +120,7 @@ class CaseRecord:
 
 
 def digest_of(values: Tuple[int, ...]) -> str:
-    """Return a short digest of values, because each of many records would otherwise store up to 60,000 of them."""
+    """Return a short digest of values, which saves each record from storing up to 60,000 of them."""
     return hashlib.blake2b(repr(values).encode(), digest_size=8).hexdigest()
 
 

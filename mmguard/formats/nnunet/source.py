@@ -182,7 +182,7 @@ class CaseSource(Source):
                 on_files(1)
 
         _import_decoders(self.reader)
-        for result in mapper(split_into_chunks(unknown(), self._cases_per_task), settings):
+        for result in mapper(split_into_chunks(unknown(), self._choose_cases_per_task), settings):
             if journal is not None:
                 journal.append(result.lines)
             for line in result.lines:
@@ -209,7 +209,7 @@ class CaseSource(Source):
             summary.add(relabel(record, **changes))
         return summary.to_facts(self.listing, self.reader)
 
-    def _cases_per_task(self) -> int:
+    def _choose_cases_per_task(self) -> int:
         # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
         return _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
 
@@ -245,7 +245,7 @@ def why_unread(reader: str, ending: str) -> str:
     if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
         return (
             f'{ending} files are not read: write them as .nii.gz, for example by SimpleITK: '
-            f"SimpleITK.WriteImage(SimpleITK.ReadImage('a{ending}'), 'a.nii.gz'), and say so in file_ending"
+            f"SimpleITK.WriteImage(SimpleITK.ReadImage('a{ending}'), 'a.nii.gz'), and set file_ending to .nii.gz"
         )
     needed = ['pillow'] if reader == 'NaturalImage2DIO' else ['nibabel']
     needed += ['SimpleITK'] if reader.startswith('SimpleITK') else []

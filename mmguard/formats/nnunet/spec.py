@@ -151,21 +151,21 @@ def _read_labels(spec: DatasetSpec) -> None:
         members = value if isinstance(value, list) else [value]
         numbers = [_as_int(member) for member in members]
         if None in numbers or not numbers:
-            spec.add(LABELS, f'the label of "{name}" is {shorten(value)}, no integer')
+            spec.add(LABELS, f'the label of "{name}" is {shorten(value)}, not an integer')
             continue
         if not all(isinstance(member, int) and not isinstance(member, bool) for member in members):
             spec.add(LABELS, f'the label of "{name}" is {shorten(value)}: write the integer {numbers[0]}')
         if name == 'ignore' and isinstance(value, list):
             spec.add(LABELS, f'the ignore label must be one integer, got {shorten(value)}')
         if name == 'background' and value == [0]:
-            spec.add(LABELS, 'background must be 0, no list, got [0]')
+            spec.add(LABELS, 'background must be 0, not a list, got [0]')
         declared[name] = tuple(number for number in numbers if number is not None)
     _judge_values(spec, declared)
     _judge_regions(spec, labels, declared)
 
 
 def _swap_names(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
-    """Return name -> value of labels written value -> name; entries with duplicate names are all kept."""
+    """Return name -> value for labels written as value -> name; entries with duplicate names are all kept."""
     names: Dict[str, Optional[int]] = {}
     for value, name in labels.items():
         names[f'{name} ({value})' if name in names else name] = _as_int(value)

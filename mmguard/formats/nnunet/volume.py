@@ -1,4 +1,4 @@
-"""An open volume, and the content of its file: read once, decompressed if gzipped, verified to the end."""
+"""An open volume and its content: read once, decompressed if gzipped, checked to the end."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ _AT_ONCE = 1 << 29
 
 
 class Content:
-    """Content of a file opened for reading bytes, positioned at its beginning.
+    """Content of a file opened in binary mode, positioned at the beginning.
 
     Raises:
         CannotRead: The file is empty or not a regular file.
@@ -105,7 +105,7 @@ class Content:
             raise CannotRead(NOT_A_FILE)
         self.size = status.st_size
         if not self.size:
-            raise CannotRead(EMPTY, 'the file has no bytes')
+            raise CannotRead(EMPTY, 'the file is empty')
         self._first = file.read(min(_PIECE, self.size))
         self.is_gzipped = self._first.startswith(_GZIP)
 

@@ -6,7 +6,7 @@ from mmguard.formats.format import Format
 
 
 class OpenImages(Format):
-    """A csv of boxes and one of classes, which only a config of mmdet names together."""
+    """A csv of boxes and one of classes, which only an mmdet config names together."""
 
     name = 'openimages'
 

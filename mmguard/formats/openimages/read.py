@@ -80,7 +80,7 @@ def _check_flags(row: Sequence[str], where: str, faults: Faults) -> None:
         try:
             int(flag)
         except ValueError:
-            faults.add('a flag (IsOccluded, ...) is not a whole number: mmdet stops here', f'{where}: {shorten(flag)}')
+            faults.add('a flag (IsOccluded, ...) is not an integer: mmdet stops here', f'{where}: {shorten(flag)}')
 
 
 def _rows(path: str, columns: int, faults: Faults, headers: int = 0) -> Iterator[Tuple[int, List[str]]]:

@@ -1,4 +1,4 @@
-"""Scan of VOC data sets: a folder of XML files, with or without lists of the images of a split."""
+"""Scan of VOC data sets: a folder of XML files, with or without image lists of the splits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def scan_voc(root: str, num_classes: Optional[int] = None, class_names: Optional
         LabelFacts: ``kind='instances'``; ``files`` are XML files.
     """
     faults = Faults()
-    listed = [image for folder in _data_sets(root, faults) for image in _all_files(root, folder, faults)]
+    listed = [image for folder in _find_data_sets(root, faults) for image in _list_all_files(root, folder, faults)]
     facts = scan_voc_files(root, listed, num_classes, class_names, faults=faults)
     assert facts.annotations is not None
     facts.annotations.sources = [root]
@@ -130,7 +130,7 @@ def images_of_list(
     return found
 
 
-def _data_sets(root: str, faults: Faults) -> List[str]:
+def _find_data_sets(root: str, faults: Faults) -> List[str]:
     """Return the folders in the root that contain annotations, relative to it; '' is the root itself."""
     if os.path.isdir(os.path.join(root, 'Annotations')):
         return ['']
@@ -142,17 +142,17 @@ def _data_sets(root: str, faults: Faults) -> List[str]:
     named = [name for name in below if os.path.isdir(os.path.join(root, name, 'Annotations'))]
     if named or _has_xml(root):
         return named or ['']
-    return [name for name in below if _has_xml_beside_images(os.path.join(root, name))] or ['']
+    return [name for name in below if _has_xml_next_to_images(os.path.join(root, name))] or ['']
 
 
 def is_voc(folder: str) -> bool:
     """Return True if XML is in a folder, in its or a subfolder's Annotations, or next to images in a subfolder."""
-    below = _folders_in(folder)
+    below = _list_folders(folder)
     named = (os.path.join(place, 'Annotations') for place in (folder, *below))
-    return any(map(_has_xml, (folder, *named))) or any(map(_has_xml_beside_images, below))
+    return any(map(_has_xml, (folder, *named))) or any(map(_has_xml_next_to_images, below))
 
 
-def _folders_in(folder: str, most: int = 20) -> List[str]:
+def _list_folders(folder: str, most: int = 20) -> List[str]:
     """Return the first folders in a folder: VOCdevkit has one per year."""
     return sorted(entry.path for entry in first_entries(folder, _LOOKED_AT) if is_folder(entry))[:most]
 
@@ -161,14 +161,14 @@ def _has_xml(folder: str) -> bool:
     return any(name.lower().endswith('.xml') for name in [entry.name for entry in first_entries(folder, _LOOKED_AT)])
 
 
-def _has_xml_beside_images(folder: str) -> bool:
+def _has_xml_next_to_images(folder: str) -> bool:
     """Return True if an image is next to its XML file, as in exports for other detectors with a folder per split."""
     files = [entry.name for entry in first_entries(folder, _LOOKED_AT)]
     stems = {os.path.splitext(name)[0] for name in files if name.lower().endswith('.xml')}
     return any(is_image_name(name) and os.path.splitext(name)[0] in stems for name in files)
 
 
-def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
+def _list_all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
     annotations = os.path.join(folder, 'Annotations')
     bare = not os.path.isdir(os.path.join(root, annotations))
     xml_folder, image_folder = (folder, folder) if bare else (annotations, os.path.join(folder, 'JPEGImages'))

@@ -1,4 +1,4 @@
-"""One XML file of a VOC data set, read as far as mmdet reads it."""
+"""One XML file of a VOC data set, parsed as far as mmdet reads it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class VocFile(NamedTuple):
 
 
 class XmlFault(ValueError):
-    """Reason why an XML is not read, and what the parser says."""
+    """Reason why an XML is not read, and the parser's message."""
 
     def __init__(self, what: str, said: object = '') -> None:
         super().__init__(f'{what}: {said}' if said else what)
@@ -54,7 +54,7 @@ def parse_xml(text: bytes) -> ET.Element:
     """Parse XML into a tree of bounded size, without following entities: a file that declares one is rejected.
 
     Raises:
-        XmlFault: It is not such an XML.
+        XmlFault: The file is not an XML that can be accepted.
     """
     builder = ET.TreeBuilder()
     count = 0
@@ -64,7 +64,7 @@ def parse_xml(text: bytes) -> ET.Element:
         count += 1
         if count > _MOST_ELEMENTS:
             raise XmlFault(f'has more than {_MOST_ELEMENTS:,} elements')
-        builder.start(_qualify(tag), {_qualify(key): value for key, value in attributes.items()})
+        builder.start(_convert_name(tag), {_convert_name(key): value for key, value in attributes.items()})
 
     def stop(*_: Any) -> None:
         raise XmlFault('declares an XML entity: not read, it may be hostile')
@@ -72,7 +72,7 @@ def parse_xml(text: bytes) -> ET.Element:
     parser = expat.ParserCreate(namespace_separator='}')
     parser.buffer_text = True
     parser.StartElementHandler = start
-    parser.EndElementHandler = lambda tag: builder.end(_qualify(tag))  # type: ignore[assignment]
+    parser.EndElementHandler = lambda tag: builder.end(_convert_name(tag))  # type: ignore[assignment]
     parser.CharacterDataHandler = builder.data
     parser.EntityDeclHandler = stop
     try:
@@ -86,7 +86,7 @@ def parse_xml(text: bytes) -> ET.Element:
     return builder.close()
 
 
-def _qualify(tag: str) -> str:
+def _convert_name(tag: str) -> str:
     """Return a name as ElementTree writes it: ``{namespace}tag``."""
     return '{' + tag if '}' in tag else tag
 
@@ -126,7 +126,7 @@ def _size(size: ET.Element, source: str, faults: Faults) -> Tuple[float, float]:
         try:
             sides.append(float(int(text or '')))  # same as mmdet, where '640.0' raises a ValueError
         except (ValueError, OverflowError):
-            what = f'the size has no {side}' if text is None else f'the {side} is not a whole number: mmdet stops here'
+            what = f'the size has no {side}' if text is None else f'the {side} is not an integer: mmdet stops here'
             faults.add(what, source if text is None else f'{source}: {shorten(text)}')
             sides.append(NO_NUMBER)
     return sides[0], sides[1]
@@ -140,7 +140,7 @@ def _object(item: ET.Element, where: str, faults: Faults) -> Optional[VocObject]
     try:
         difficult = int(text) != 0
     except ValueError:
-        faults.add('difficult is not a whole number: mmdet stops here', f'{where}: {shorten(text)}')
+        faults.add('difficult is not an integer: mmdet stops here', f'{where}: {shorten(text)}')
         difficult = False
     return VocObject(name, difficult, _corners(item, where, faults))
 

@@ -33,7 +33,7 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
     """
     root = _read(data)
     counts: Counter = Counter()
-    width, height = (_side(root.findtext(f'size/{side}')) for side in ('width', 'height'))
+    width, height = (_read_side(root.findtext(f'size/{side}')) for side in ('width', 'height'))
     objects = root.findall('object')
     for item in objects:
         _change(item, width, height, options, counts)
@@ -61,7 +61,7 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
 
 
 def _change(item: ET.Element, width: float, height: float, options: FixOptions, counts: Counter) -> None:
-    """Change an object in place as the options ask."""
+    """Change an object in place according to the options."""
     name = item.find('name')
     if name is not None and options.rename.get(name.text or '', name.text) != name.text:
         name.text = options.rename[name.text or '']
@@ -102,14 +102,14 @@ def _read(data: bytes) -> ET.Element:
     return root
 
 
-def _side(text: Optional[str]) -> float:
+def _read_side(text: Optional[str]) -> float:
     """Return a side of the image; infinite if the file does not give it."""
     found = number(text)
     return _INF if found is None or found <= 0 else found
 
 
 def _corners(item: ET.Element) -> Optional[Corners]:
-    """Return a box as mmdet loads it: whole numbers, one less than in the file."""
+    """Return a box as loaded by mmdet: whole numbers, one less than in the file."""
     found = numbers([item.findtext(f'bndbox/{side}') for side in _SIDES])
     if found is None:
         return None

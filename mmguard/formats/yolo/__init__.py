@@ -1,4 +1,4 @@
-"""YOLO labels: a label file per image, a row per object, coordinates as fractions of the image."""
+"""YOLO labels: a label file per image, with a row per object and coordinates as fractions of the image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mmguard.storage.files import FILES
 
 
 class Yolo(Format):
-    """A data.yaml, a folder of label files, one of them, or a list of images."""
+    """A data.yaml, a folder of label files, a single label file, or a list of images."""
 
     name = 'yolo'
     endings = ('.yaml', '.yml', '.txt')

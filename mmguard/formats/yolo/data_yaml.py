@@ -1,4 +1,4 @@
-"""Declarations of a data.yaml, or of the list of names next to the labels."""
+"""Declarations in a data.yaml, or in the list of names next to the labels."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def read_data_yaml(path: str) -> Declared:
     said.faults += [why] if why else []
     count = data.get('nc')
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 0 < count <= _MOST):
-        said.faults.append(f'nc is {shorten(count)}, no number of classes')
+        said.faults.append(f'nc is {shorten(count)}, which is not a number of classes')
         count = None
     if names and count is not None and count != len(names):
         said.faults.append(f'nc is {count}, names has {len(names)}: ultralytics stops')
@@ -101,8 +101,8 @@ def read_data_yaml(path: str) -> Declared:
     twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
     said.faults += [f'the name {shorten(name)} is that of several classes' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]
-    said.faults += [f'it names no {split}, which ultralytics asks for' for split in missing]
-    said.kpt_shape = _keypoints(data, said)
+    said.faults += [f'it names no {split}, which ultralytics requires' for split in missing]
+    said.kpt_shape = _read_keypoints(data, said)
     for split in SPLITS:
         paths = data.get(split)
         listed = paths if isinstance(paths, list) else [paths] if paths else []
@@ -151,7 +151,7 @@ def _names(written: Any) -> Tuple[List[str], str]:
     return [by_id[number] for number in range(len(by_id))], ''
 
 
-def _keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, int]]:
+def _read_keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, int]]:
     shape, flips = data.get('kpt_shape'), data.get('flip_idx')
     if shape is None:
         return None

@@ -61,7 +61,7 @@ def list_images(places: Sequence[str]) -> Listing:
                 images = [name for name in names if is_image_name(name)]
                 texts = label_folder(folder)
                 if images or texts != folder:
-                    _pair(listing, folder, images, texts, files_in(texts).names)
+                    _match_images(listing, folder, images, texts, files_in(texts).names)
         else:
             _list_file(listing, place)
     _find_elsewhere(listing)
@@ -78,15 +78,15 @@ def _find_elsewhere(listing: Listing) -> None:
         around, last = os.path.split(folder)
         beside = os.path.join(os.path.dirname(around), 'labels', last)
         usual = [folder, os.path.join(around, 'labels'), beside, os.path.join(folder, 'labels')]
-        for place in dict.fromkeys((*usual, *_near_folders(folder))):
+        for place in dict.fromkeys((*usual, *_find_near_folders(folder))):
             number = len(names & set(files_in(place).names)) if place != label_folder(folder) else 0
             if number:
                 listing.elsewhere[folder] = (place, number)
                 break
 
 
-def _near_folders(folder: str) -> Iterator[str]:
-    """Yield the folders inside a local folder, next to it, and of its name next to its parent: labelTxt/train."""
+def _find_near_folders(folder: str) -> Iterator[str]:
+    """Yield the folders in and next to a local folder, and those of its name next to its parent: labelTxt/train."""
     if is_url(folder):
         return
     around, last = os.path.split(folder)
@@ -108,22 +108,22 @@ def list_texts(root: str, images: Optional[str] = None) -> Listing:
     visited = set()
     others = []
     for folder, names, _ in walk(root, lambda at, error: listing.faults.add(_unreadable(error), at)):
-        if _texts(names, set()):
+        if _select_texts(names, set()):
             beside = folder if any(map(is_image_name, names)) else image_folder(folder)
             if images is not None:
                 beside = mirror_folder(folder, root, images)
             found = names if beside == folder else files_in(beside).names
             known = [name for name in found if is_image_name(name)]
             if known or (beside != folder and FILES.is_folder(beside)):
-                _pair(listing, beside, known, folder, names)
+                _match_images(listing, beside, known, folder, names)
             else:  # the folder of the images is unknown
-                listing.texts += [(join(folder, name), '') for name in sorted(_texts(names, set()))]
+                listing.texts += [(join(folder, name), '') for name in sorted(_select_texts(names, set()))]
             visited.add(beside)
         elif any(map(is_image_name, names)) and label_folder(folder) != folder:
             others.append((folder, [name for name in names if is_image_name(name)]))
     for folder, names in others:
         if folder not in visited:
-            _pair(listing, folder, names, label_folder(folder), [])
+            _match_images(listing, folder, names, label_folder(folder), [])
     return listing
 
 
@@ -146,10 +146,10 @@ def _instead(folder: str, old: str, new: str) -> str:
     return separator.join([*parts[:place], new, *parts[place + 1 :]])
 
 
-def _pair(listing: Listing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
+def _match_images(listing: Listing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
     """Add the images of a folder with their label files, and the label files without an image."""
     stem_of = {name.rpartition('.')[0]: name for name in images}
-    there = _texts(names, set(stem_of))
+    there = _select_texts(names, set(stem_of))
     for name in images:
         text = f'{name.rpartition(".")[0]}.txt'
         if text in there:
@@ -162,8 +162,8 @@ def _pair(listing: Listing, folder: str, images: Sequence[str], texts: str, name
         listing.without_image.add(join(texts, text))
 
 
-def _texts(names: Sequence[str], stems: set) -> set:
-    """Return the label files among the names of a folder."""
+def _select_texts(names: Sequence[str], stems: set) -> set:
+    """Return the label files in a list of file names."""
     return {
         name
         for name in names
@@ -210,7 +210,7 @@ def _list_file(listing: Listing, path: str) -> None:
         texts = label_folder(at)
         stems = {name.rpartition('.')[0] for name in listed}
         # In a folder split by lists, the other label files belong to another list.
-        _pair(listing, at, listed, texts, [name for name in files_in(texts).names if name[:-4] in stems])
+        _match_images(listing, at, listed, texts, [name for name in files_in(texts).names if name[:-4] in stems])
 
 
 def _unreadable(error: OSError) -> str:

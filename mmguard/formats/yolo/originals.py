@@ -25,11 +25,11 @@ _LARGEST = 1 << 27
 
 
 def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List[str], root: str) -> Optional[Original]:
-    """Return the different counts of a COCO file in or next to the data set; ``None`` if both agree or no file fits.
+    """Find a COCO file with the same images in or next to the data set, and return the differences in its counts.
 
     Args:
-        texts (list): (label file, image).
-        columns (ndarray): (N, C) rows of the label files; index of the file, line, label.
+        texts (list): Pairs of label file and image.
+        columns (ndarray): Rows of the label files, (N, C): index of the file, line, label, ...
         names (list[str]): Class names.
         root (str): Folder of the data set.
     """

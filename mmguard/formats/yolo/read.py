@@ -1,4 +1,4 @@
-"""Scan of the YOLO data sets that a target names."""
+"""Scan of the YOLO data sets in a target."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def scan_texts(
         looked = sorted({label_folder(os.path.dirname(image)) for image in listing.bare})
         places = f'; ultralytics looks for them in {named([found.short(at) for at in looked], 3)}' if looked else ''
         raise ValueError(f'nothing was read: {counts}{places}')
-    facts = _facts(found, columns, declared, num_classes)
+    facts = _compute_facts(found, columns, declared, num_classes)
     assert facts.annotations is not None
-    facts.annotations.yolo = _about_rows(found, columns, declared, facts)
+    facts.annotations.yolo = _describe_rows(found, columns, declared, facts)
     facts.annotations.yolo.original = find_original(listing.texts, columns, declared.names, declared.root or root)
     for what, one in sorted(found.faults.items()):
         for number, of_image in one.first:
@@ -143,7 +143,7 @@ class _Found:
 
 
 def _has_class_last(columns: np.ndarray) -> bool:
-    """Return True if rows are corners, or a box, in pixels and then a class: the last number has the fewest values."""
+    """Return True if rows are corners or a box in pixels, then a class: the last number has the fewest values."""
     if not len(columns) or (columns[:, 7] != BOX).any() or (columns[:, 8].astype(int) & IS_IN_PIXELS == 0).any():
         return False
     first, last = columns[:, 2], columns[:, 6] - columns[:, 4]
@@ -157,8 +157,8 @@ def _describe_row(row: np.ndarray) -> str:
     return f'class {int(row[2])}, {corners}'
 
 
-def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: Optional[int]) -> LabelFacts:
-    """Return the facts that annotations of every format have."""
+def _compute_facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: Optional[int]) -> LabelFacts:
+    """Return the facts that all annotation formats share."""
     label = columns[:, 2].astype(np.int64)
     classes = num_classes or declared.num_classes
     counted = classes is None
@@ -215,13 +215,13 @@ def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: 
     return facts
 
 
-def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: LabelFacts) -> YoloFacts:
-    """Return the facts that only YOLO labels have."""
+def _describe_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: LabelFacts) -> YoloFacts:
+    """Return the facts specific to YOLO labels."""
     listing = found.listing
     widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
     boxes = widths == BOX
     refused = sum(one.count for one in found.refused.values())
-    about = YoloFacts(_task_of(widths, declared), len(columns) + refused, declared.kpt_shape)
+    about = YoloFacts(_find_task(widths, declared), len(columns) + refused, declared.kpt_shape)
     about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
     left, top, right, bottom = columns[:, 3:7].T
     about.turned = int((((flags & IS_BEYOND) > 0) & ((right < left) | (bottom < top))).sum())
@@ -268,8 +268,8 @@ def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: L
     return about
 
 
-def _task_of(widths: np.ndarray, declared: Declared) -> str:
-    """Return the task that most rows belong to."""
+def _find_task(widths: np.ndarray, declared: Declared) -> str:
+    """Return the task of most rows."""
     if declared.kpt_shape is not None:
         return yolo.KEYPOINTS
     outlines = widths != BOX
@@ -287,7 +287,7 @@ _FAR_FOLDERS = 8
 
 @dataclass
 class YoloSet:
-    """One data set, not read yet."""
+    """One data set that has not been read yet."""
 
     name: str  #: Name of the split, or the target.
     target: str  #: Folder, data.yaml, list of images or label file given by the user.
@@ -352,7 +352,7 @@ def _add_note(found: YoloSet) -> YoloSet:
     if found.declared.file:
         found.notes.append(Message('YOLO labels, names: {file}', file=found.declared.file))
     else:
-        note = Message('YOLO labels without names: every class id counts as a class, but for --num-classes')
+        note = Message('YOLO labels without names: every class id counts as a class unless --num-classes is given')
         found.notes.append(note)
     return found
 
@@ -380,7 +380,7 @@ def _place(declared: Declared, path: str) -> str:
 
 
 def _has_texts(root: str) -> bool:
-    """Return True if a folder has label files of rows, and no other labels."""
+    """Return True if a folder contains label files with rows, and no other labels."""
     texts: List[str] = []
     for number, (folder, names, _) in enumerate(walk(root, lambda at, error: None)):
         beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}

@@ -1,4 +1,4 @@
-"""Reading of YOLO label files and their images, with rows interpreted as in ultralytics, and the settings of a task."""
+"""YOLO label files and their images, with rows interpreted as by ultralytics, and the settings of a task."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
 
 
 def as_utf8(text: bytes) -> bytes:
-    """Return a UTF-16 label file, as written on Windows, in UTF-8; any other unchanged."""
+    """Convert a UTF-16 label file, as written on Windows, to UTF-8; return any other unchanged."""
     if text[:2] not in (b'\xff\xfe', b'\xfe\xff'):
         return text
     try:
@@ -87,7 +87,7 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
     if kpt_shape is not None:
         wanted = BOX + kpt_shape[0] * kpt_shape[1]
         if width != wanted:
-            return f'the row has not the {wanted} columns of kpt_shape={list(kpt_shape)}'
+            return f'the row does not have the {wanted} columns of kpt_shape={list(kpt_shape)}'
     elif _is_of_keypoints(values):
         return 'the row is of keypoints (x, y, visibility after a box): data.yaml needs kpt_shape, and the task is pose'
     elif width == BOX + 1:
@@ -100,12 +100,12 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
     if not isfinite(sum(values)):
         return 'a number is nan or infinite'
     if values[0] % 1 or abs(values[0]) > _LARGEST_ID:
-        return 'the class id is not a whole number'
+        return 'the class id is not an integer'
     return ''
 
 
 def _is_of_keypoints(values: List[float]) -> bool:
-    """Return True if a box and points follow the class; an outline has no coordinate of 2."""
+    """Return True if the class is followed by a box and points: outlines have no coordinate of 2."""
     seen, points = values[BOX + 2 :: 3], [*values[1:BOX], *values[BOX::3], *values[BOX + 1 :: 3]]
     whole = len(values) > BOX and (len(values) - BOX) % 3 == 0 and {2.0} <= set(seen) <= {0.0, 1.0, 2.0}
     return whole and min(points) >= -SLACK and max(points) <= 1 + SLACK
@@ -156,7 +156,7 @@ _LARGEST = 64 << 20
 def image_faults(paths: Sequence[str]) -> Iterator[str]:
     """Yield the fault of each image; images are all remote or all local, and the next remote ones are prefetched."""
     if paths and FILES.is_far(paths[0]):
-        return ahead(partial(_far_fault, path) for path in paths)
+        return ahead(partial(_find_remote_fault, path) for path in paths)
     return map(image_fault, paths)
 
 
@@ -167,16 +167,16 @@ def image_fault(path: str) -> str:
     """
     try:
         with open_regular(path) as file:
-            side = _side_of_jpeg(file)
+            side = _read_side_of_jpeg(file)
             if side is not None:
                 file.seek(-2, os.SEEK_END)
                 return TOO_SMALL if side < SMALLEST else '' if file.read(2) == _END else NO_END
     except (OSError, ValueError) as error:
         return f'cannot be opened: {getattr(error, "strerror", None) or error}'
-    return _fault_by_pillow(path) if importlib.util.find_spec('PIL') is not None else ''
+    return _find_fault_with_pillow(path) if importlib.util.find_spec('PIL') is not None else ''
 
 
-def _side_of_jpeg(file: BinaryIO) -> Optional[int]:
+def _read_side_of_jpeg(file: BinaryIO) -> Optional[int]:
     """Return the shorter side from the header; ``None`` if the header is invalid or not of a JPEG."""
     if file.read(2) != _START:
         return None
@@ -191,30 +191,30 @@ def _side_of_jpeg(file: BinaryIO) -> Optional[int]:
     return None
 
 
-def _far_fault(path: str) -> str:
+def _find_remote_fault(path: str) -> str:
     """Return :func:`image_fault` of a remote image from its beginning and, for a JPEG, its end."""
     content = FILES.content(path, most=HEAD)
     try:
         if content.error is not None:
             raise content.error
         size = len(content.data) if content.stamp is None else content.stamp[0]
-        side = _side_of_jpeg(io.BytesIO(content.data))
+        side = _read_side_of_jpeg(io.BytesIO(content.data))
         if side is not None:
             end = content.data[-2:] if size <= len(content.data) else FILES.end_of(path, size, len(_END))
             return TOO_SMALL if side < SMALLEST else '' if end == _END else NO_END
         if importlib.util.find_spec('PIL') is None:
             return ''
         if size > len(content.data):
-            why = _fault_by_pillow(io.BytesIO(content.data), whole=False)
+            why = _find_fault_with_pillow(io.BytesIO(content.data), whole=False)
             if why != _DAMAGED:
                 return why
             content = FILES.content(path, content.stamp)  # the size of a TIFF may be at its end
-        return _fault_by_pillow(io.BytesIO(content.data))
+        return _find_fault_with_pillow(io.BytesIO(content.data))
     except (OSError, ValueError) as error:
         return f'cannot be opened: {getattr(error, "strerror", None) or error}'
 
 
-def _fault_by_pillow(file: Union[str, BinaryIO], whole: bool = True) -> str:
+def _find_fault_with_pillow(file: Union[str, BinaryIO], whole: bool = True) -> str:
     from PIL import Image
 
     try:
@@ -242,7 +242,7 @@ class TextsRead(NamedTuple):
 
 @dataclass(frozen=True)
 class TextSettings:
-    """Settings that the engine passes to a process together with label files, as ``tasks.Settings``."""
+    """Settings of a task, which the engine passes to a process together with label files."""
 
     kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.
     files: Files = field(default=FILES, compare=False, repr=False)  # passes the URL readers on to the process

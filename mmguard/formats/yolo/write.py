@@ -1,4 +1,4 @@
-"""Correction of YOLO label files: rows that cannot be read, or that are outside the image."""
+"""Correction of YOLO label files: unreadable rows, and rows outside the image."""
 
 from __future__ import annotations
 
@@ -36,14 +36,13 @@ _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 
 
 def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
-    """Return the files of a YOLO folder or data.yaml; refuse a target without labels, or with labels in another
-    folder."""
+    """Return the files of a YOLO folder or data.yaml; refuse a target without labels or with labels elsewhere."""
     is_folder = os.path.isdir(target)
     if target.lower().endswith('.txt') and not is_folder:
         raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
     sets = yolo_sets(target)
-    root = target if is_folder else _root_of(sets[0], os.path.dirname(target) or os.curdir)
-    texts = _texts_of(sets, target, root)
+    root = target if is_folder else _find_root(sets[0], os.path.dirname(target) or os.curdir)
+    texts = _list_texts(sets, target, root)
     if not texts:
         raise CannotCorrect(f'{target} leads to no label file')
     kpt_shape = sets[0].declared.kpt_shape
@@ -61,13 +60,13 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
     return LabelFiles(files, correct, frozenset({*places} - own), of_copies=frozenset(own - texts))
 
 
-def _root_of(one: YoloSet, folder: str) -> str:
+def _find_root(one: YoloSet, folder: str) -> str:
     """Return the folder that ``path`` names if it is inside that of the data.yaml: copies have no ``path``."""
     inside = one.declared.root.startswith(os.path.join(absolute(folder), ''))
     return one.declared.root if inside else folder
 
 
-def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
+def _list_texts(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
     """Return the label files, relative to a folder."""
     texts: Set[str] = set()
     folder = os.path.join(absolute(root), '')
@@ -80,7 +79,7 @@ def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
 
 
 def correct_data_yaml(data: bytes, ending: str) -> Corrected:
-    """Remove ``path`` from a data.yaml, so that its folder is that of the copy."""
+    """Remove ``path`` from a data.yaml, so that paths are relative to the copy."""
     fresh = _PATH.sub(b'', data)
     changes = ['path left out: the folder of this file'] if fresh != data else []
     return Corrected(fresh, ending, changes, {}, {})

@@ -12,7 +12,7 @@ from mmguard.functional.sanitize import Sanitized, sanitize_target
 
 
 class LossGuard:
-    """Guard that calls one kind of stock loss so that excluded elements take no part in it.
+    """Guard that calls one kind of stock loss such that excluded elements take no part in it.
 
     Args:
         loss (nn.Module): The stock loss.
@@ -74,11 +74,11 @@ class LossGuard:
 
 
 def select_scores(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
-    """Return the scores where they count, else a number, in one pass; ``masked_fill`` copies and then fills."""
+    """Return scores where they count, else a constant, in one pass; ``masked_fill`` would copy first."""
     # Contiguous, like the result of masked_fill: stock losses flatten with view().
     return torch.where(keep, pred, pred.new_full((), otherwise)).contiguous()
 
 
 def mark(sanitized: Sanitized, ignore_index: int) -> Tensor:
-    """Return the labels with ``ignore_index`` for what takes no part."""
+    """Return the labels with ``ignore_index`` in place of elements that take no part."""
     return sanitized.target.masked_fill(~sanitized.keep, ignore_index)

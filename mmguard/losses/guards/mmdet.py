@@ -1,4 +1,4 @@
-"""Guards of mmdet's losses: a background label, no ignored label, weights and factors of the caller."""
+"""Guards of mmdet's losses, with a background label, no ignored label, and weights and factors of the caller."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class GHMGuard(DetectionGuard):
 
 
 class SeesawGuard(DetectionGuard):
-    """Guard that deletes what takes no part, or it would be counted. Like the stock loss, it synchronises."""
+    """Guard that deletes excluded elements, which the loss would count. Like the stock loss, it synchronises."""
 
     serves = ('mmdet.SeesawLoss',)
 

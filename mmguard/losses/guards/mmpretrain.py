@@ -1,4 +1,4 @@
-"""Guards of mmpretrain's losses: labels or scores of images, averaged over the images."""
+"""Guards of mmpretrain's losses on labels or scores of images, averaged over the images."""
 
 from __future__ import annotations
 

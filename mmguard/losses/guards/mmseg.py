@@ -17,7 +17,7 @@ from mmguard.losses.guards.base import LossGuard, mark, select_scores
 
 
 class OwnIgnoreGuard(LossGuard):
-    """Guard that gives invalid labels the loss's own ignore value: TverskyLoss and unknown losses."""
+    """Guard that gives invalid labels the loss's own ignore value, for TverskyLoss and unknown losses."""
 
     serves = ('mmseg.TverskyLoss',)
 
@@ -53,7 +53,7 @@ class OhemGuard(LossGuard):
 
 
 def _is_finite(scores: Tensor) -> Tensor:
-    """Return ``scores.isfinite().all()`` in a tenth of the time, from the extremes: either is NaN if a score is."""
+    """Return ``scores.isfinite().all()`` ten times as fast, from the extremes: either is NaN if a score is."""
     return torch.stack(scores.aminmax()).isfinite().all() if scores.numel() else scores.new_ones((), dtype=torch.bool)
 
 
@@ -92,7 +92,7 @@ class FocalGuard(LossGuard):
                 weight = keep
             else:  # one per element, or one per element and class
                 weight = keep.unsqueeze(1) * weight if weight.dim() == 2 else keep * weight.flatten()
-            target = _one_hot_classes(pred, mark(sanitized, num_classes))
+            target = _encode_one_hot(pred, mark(sanitized, num_classes))
             loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
         if reduction == 'mean' and avg_factor is None:
             seen, skipped, _ = sanitized.counts.unbind()
@@ -100,7 +100,7 @@ class FocalGuard(LossGuard):
         return loss
 
 
-def _one_hot_classes(pred: Tensor, target: Tensor) -> Tensor:
+def _encode_one_hot(pred: Tensor, target: Tensor) -> Tensor:
     channels = pred.shape[1]
     if channels == 1:
         return (target == 1).unsqueeze(1).to(pred.dtype)
@@ -149,7 +149,7 @@ class DiceGuard(LossGuard):
 
 
 class LovaszGuard(LossGuard):
-    """Guard that leaves out images (or the batch) without a pixel to train on, which the stock loss cannot stack.
+    """Guard that leaves out images (or the batch) without trainable pixels, which the stock loss cannot stack.
 
     Like the stock loss it selects by value, so it synchronises.
     """

@@ -1,1 +1,1 @@
-"""The folder for ``nnUNet_extTrainer``. nnU-Net imports every module in it by its bare name, so it has only one."""
+"""Folder for ``nnUNet_extTrainer``, from which nnU-Net imports every module by its bare name, so it holds only one."""

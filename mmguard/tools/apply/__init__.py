@@ -1,1 +1,1 @@
-"""Guarded configs: what a user would otherwise change by hand in four places."""
+"""Guarded configs, which users would otherwise edit by hand in four places."""

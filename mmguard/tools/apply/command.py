@@ -23,7 +23,7 @@ from mmguard.version import __version__
 if TYPE_CHECKING:
     from mmguard.formats.options import ScanOptions
 
-#: The first line of what is written.
+#: First line of the written file.
 _GONE = 'with the edits for {}'
 _GUARDED = 'guarded against invalid labels'
 
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     options = options_of(args)
     said = replace(options, run_code=False).arguments()
     if said and not args.scan:
-        raise CannotRun(f'{shlex.join(said)}: what is said to a scan goes with --scan')
+        raise CannotRun(f'{shlex.join(said)}: options of a scan need --scan')
     scanned = options if args.scan else None
     guard = args.guard or not args.edit
     return apply(
@@ -144,7 +144,7 @@ def apply(
     text = config_text(source, tree, guarded.tree, out, __version__, what)
     before = out.read_text(encoding='utf-8') if out.exists() else None
     if before not in (None, text) and not force:
-        raise CannotRun(f'{out} exists and says something else: give another -o, or --force to overwrite it')
+        raise CannotRun(f'{out} exists with other content: give another -o, or --force to overwrite it')
     if not quiet and changed:
         show_diff(diff_configs(name_types(tree), name_types(guarded.tree), source, str(out)), sys.stdout)
         print()
@@ -162,14 +162,14 @@ def apply(
 
 
 def _describe_verdicts(verdicts: Sequence[Any]) -> str:
-    """Say what was built and called with the edits, or why nothing could be."""
+    """Describe the parts that were built and called with the edits, or the reason why none could be."""
     doubts = [verdict.reason for verdict in verdicts if verdict.state != 'verified']
     parts = dict.fromkeys(part for verdict in verdicts for part in verdict.parts)
     return f'not verified: {doubts[0]}' if doubts else f'verified: built and called, as before: {", ".join(parts)}'
 
 
 def _check_again(out: Path) -> str:
-    """Describe what the rules find in the file that was written."""
+    """Describe what the rules find in the written file."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
     from mmguard.text import quantity

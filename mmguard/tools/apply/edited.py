@@ -1,4 +1,4 @@
-"""The config with the edits that `check` or `scan` offers, by their numbers on the screen."""
+"""The config with edits offered by `check` or `scan`, selected by their displayed numbers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Edited(NamedTuple):
     """A tree with edits.
 
     Attributes:
-        tree (dict): It.
-        changed, left (list[str]): In words what was changed and what was not.
-        codes (list[str]): Of the findings that are gone.
-        verdicts (list): Of the verifier, on each edit.
+        tree (dict): The tree.
+        changed, left (list[str]): Descriptions of what was changed and what was not.
+        codes (list[str]): Codes of the findings that are gone.
+        verdicts (list): Verdict of the verifier on each edit.
         broken (list): Changes that break the program.
     """
 
@@ -104,10 +104,10 @@ def _fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
 
 
 def _apply_edit(done: Edited, offer: Offer, found_in: Dict[str, Any], verifier: Verifier) -> Edited:
-    """Add an edit of the tree that it was found in, or remember that it breaks the program."""
+    """Apply an edit in the tree that it was found in, or record that it breaks the program."""
     finding, edit = offer.finding, offer.edit
     tree = merge(found_in, done.tree, change_data(found_in, edit.config))
-    left = _remaining(tree, finding)
+    left = _find_remaining(tree, finding)
     if left:
         raise CannotRun(f'[{edit.number}] {edit.title} leaves {finding.code} at {", ".join(left)}; nothing was written')
     verdicts = done.verdicts
@@ -120,17 +120,17 @@ def _apply_edit(done: Edited, offer: Offer, found_in: Dict[str, Any], verifier: 
     return done._replace(tree=tree, changed=[*done.changed, line], codes=[*done.codes, finding.code], verdicts=verdicts)
 
 
-def _remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
-    """Return the places where the rules still see it."""
+def _find_remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
+    """Return the places where the rules still find it."""
     again = diagnose(config=ReadConfig(name_types(tree)))
     same = [other for other in again if other.code == finding.code]
     return sorted({place for other in same for place in other.places} & set(finding.places))
 
 
 def _apply_all_safe(done: Edited, verifier: Verifier) -> Edited:
-    """Apply safe edits one after the other: an edit may change the place of the next one."""
+    """Apply safe edits one after another: each may change the place of the next."""
     while True:
-        offers = _safe(_find_check_edits(ReadConfig(name_types(done.tree))))
+        offers = _select_safe(_find_check_edits(ReadConfig(name_types(done.tree))))
         safe = [offer for offer in offers if offer.edit.config not in done.broken]
         if not safe:
             return done
@@ -140,9 +140,9 @@ def _apply_all_safe(done: Edited, verifier: Verifier) -> Edited:
 def _apply_all_safe_of_scan(
     done: Edited, offers: Sequence[Offer], chosen: Sequence[Offer], tree: Dict[str, Any], verifier: Verifier
 ) -> Edited:
-    """Return the safe edits that hold together, with the labels checked, too."""
+    """Return the safe edits that hold together, checked with the labels."""
     chosen = list(chosen)
-    for offer in _safe(offers):
+    for offer in _select_safe(offers):
         if offer.is_of_one_of(chosen):
             continue
         against = objection([*chosen, offer])
@@ -154,6 +154,6 @@ def _apply_all_safe_of_scan(
     return done
 
 
-def _safe(offers: Sequence[Offer]) -> List[Offer]:
-    """Return the first edit of each finding that asks nothing, and leaves the files as they are."""
+def _select_safe(offers: Sequence[Offer]) -> List[Offer]:
+    """Return the first edit of each finding that asks nothing and does not change label files."""
     return first_safe([offer for offer in offers if offer.edit.config and not offer.edit.files])

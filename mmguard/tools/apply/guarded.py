@@ -1,4 +1,4 @@
-"""The guarded config: all steps, in one tree."""
+"""The guarded config: all steps, in a single tree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Guarded(NamedTuple):
-    """A guarded tree, and in words what was changed and what could not be guarded."""
+    """A guarded tree, and descriptions of what was changed and what could not be guarded."""
 
     tree: Dict[str, Any]
     changed: List[str]
@@ -48,7 +48,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     if fatal:
         raise TypeError(describe_misplaced(fatal))
     spaces = from_config(read)
-    left = [*read.unknown_framework(), *_disagreements(spaces)]
+    left = [*read.unknown_framework(), *_describe_disagreements(spaces)]
     in_losses = guard_losses(tree)
     in_points = guard_point_classes(tree, spaces)
     in_pipelines = guard_pipelines(tree, spaces)
@@ -60,7 +60,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     return Guarded(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
 
 
-def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
+def _describe_disagreements(spaces: LabelSpaces) -> Iterator[str]:
     for kind, space in spaces.to_dict().items():
         heads = spaces.find_disagreeing(kind)
         if heads:
@@ -69,7 +69,7 @@ def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
 
 
 def guard_config(cfg: Config) -> Config:
-    """Return the guarded config, in one line before ``Runner.from_cfg(cfg)``.
+    """Return the guarded config, for one line before ``Runner.from_cfg(cfg)``.
 
     It has the hook, guards in every pipeline, and guarded losses. Assigners that did not know ignored instances leave
     out those with invalid labels; crowds are trained as before. ``cfg`` itself is not modified, and a guarded config is
@@ -107,7 +107,7 @@ def tree_of(cfg: Config, keep_imported: bool = False) -> Dict[str, Any]:
     """Return a config as plain dicts and lists, without loading its lazy classes."""
     if hasattr(cfg, '_to_lazy_dict'):
         return cfg._to_lazy_dict(keep_imported=keep_imported)
-    return cfg._cfg_dict.to_dict()  # mmengine before 0.8 knows no lazy classes
+    return cfg._cfg_dict.to_dict()  # mmengine before 0.8 has no lazy classes
 
 
 def has_lazy_types(tree: Dict[str, Any]) -> bool:
@@ -131,9 +131,9 @@ def _add_reported(tree: Dict[str, Any], read: ReadConfig) -> Iterator[str]:
         yield f'{key}: + {HOOK}'
 
 
-#: Heads that look at the type of a loss before it is built -> the loss, and the types that they look for.
+#: Heads that check the type of a loss before it is built -> the loss, and the types that they check for.
 READ_BY_TYPE = {'Anchor3DHead': ('loss_cls', ('mmdet.FocalLoss', 'mmdet.GHMC'))}
-#: Heads whose losses stay as they are -> the reason.
+#: Heads whose losses are not guarded -> the reason.
 NOT_GUARDED = {
     ARCFACE: 'indexes by the label before its loss, so no loss can protect it: remove images with invalid labels',
     'LinearReIDHead': 'compares identities (re-identification), which mmguard does not guard',
@@ -141,14 +141,14 @@ NOT_GUARDED = {
 
 
 class Verdict(NamedTuple):
-    """The guarded config of a loss; ``None``: it stays, and why (empty: no label can hurt it)."""
+    """The guarded config of a loss; ``None``: unguarded, with the reason (empty: no label can hurt it)."""
 
     config: Optional[Dict[str, Any]]
     reason: str = ''
 
 
 def judge(loss: Dict[str, Any], scope: str) -> Verdict:
-    """Decide about one loss, in the scope that it is built in."""
+    """Decide how to guard a loss in the scope in which it is built."""
     if is_guarded_type(name_of(loss['type'])):
         return Verdict(None)
     cls = class_of(loss['type'], 'MODELS', scope)
@@ -160,7 +160,7 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
     if not selection.is_wrapped:
         return Verdict(None, selection.reason)
     config = _guard_loss(loss, selection.framework)
-    refusal = _refusal(config, scope)
+    refusal = _find_refusal(config, scope)
     return Verdict(None, refusal) if refusal else Verdict(config)
 
 
@@ -180,8 +180,8 @@ def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     return named
 
 
-def _refusal(config: Dict[str, Any], scope: str) -> str:
-    """Return why a wrapped loss cannot be built; empty if it can."""
+def _find_refusal(config: Dict[str, Any], scope: str) -> str:
+    """Return the reason why a wrapped loss cannot be built; empty if it can."""
     import torch
     from mmengine.registry import MODELS
 
@@ -199,7 +199,7 @@ def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
     guards: List[Path] = []
     for path, node in walk(tree.get('model', {}), ('model',)):
         if any(path[: len(guard)] == guard for guard in guards):
-            continue  # what a guard holds is guarded
+            continue  # a loss inside a guard is guarded
         if 'loss' in key_of(path) and key_of(path) not in WITHOUT_CLASSES and 'type' in node:
             if is_guarded_type(name_of(node['type'])):
                 guards.append(path)
@@ -231,7 +231,7 @@ def defaults_of(cls: Any) -> Dict[str, Any]:
 
 
 def find_default_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
-    """Yield losses that a config leaves to the defaults of its heads: path and argument of the head, default."""
+    """Yield losses that are the defaults of heads: path and argument of the head, default."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         if 'type' not in node or 'loss' in key_of(path) or 'head' not in key_of(path):
             continue
@@ -247,7 +247,7 @@ def _is_without_loss(cls: Any) -> bool:
 
 
 def heads_without_loss(tree: Dict[str, Any]) -> Iterator[str]:
-    """Describe the heads whose labels reach no loss that could be guarded."""
+    """Describe the heads whose labels reach no loss that can be guarded."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         is_head = 'type' in node and 'head' in key_of(path)
         if is_head and _is_without_loss(class_of(node['type'], 'MODELS', scope_at(tree, path))):
@@ -270,22 +270,22 @@ def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
 
 
 def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
-    """Guard the losses of a tree, in place. Return what was changed and what was left, in words."""
+    """Guard the losses of a tree in place. Return descriptions of what was changed and what was not."""
     changed, left = [], []
     for path, loss in list(losses_in(tree)):
-        if _value_at(tree, path) is not loss:
-            continue  # it went into a guard with the loss around it
-        reason = _reason_of_head(tree, path, loss)
+        if _get_value(tree, path) is not loss:
+            continue  # it was guarded with the loss around it
+        reason = _find_reason_of_head(tree, path, loss)
         verdict = Verdict(None, reason) if reason else judge(loss, scope_at(tree, path[:-1]))
         if verdict.config is not None:
             set_at(tree, path, verdict.config)
             changed.append(f'{join_path(path)}: {name_of(loss["type"])} -> {_show_loss(verdict.config)}')
         elif verdict.reason:
-            left.append(f'{join_path(path)}: {name_of(loss["type"])} stays as it is: {verdict.reason}')
+            left.append(f'{join_path(path)}: {name_of(loss["type"])} is left unchanged: {verdict.reason}')
     for path, name, default in list(find_default_losses(tree)):
         scope = scope_at(tree, path)
         spelled = copy.deepcopy(default)
-        node = _value_at(tree, path)
+        node = _get_value(tree, path)
         if not is_text(node['type']):
             cls = class_of(spelled['type'], 'MODELS', scope)
             if cls is None:
@@ -302,9 +302,9 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     return changed, [*left, *heads_without_loss(tree)]
 
 
-def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
-    """Return why a loss stays as it is because of the head that calls it; empty if it does not."""
-    head = _value_at(tree, path[:-1])
+def _find_reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
+    """Return why the calling head prevents guarding a loss; empty if it does not."""
+    head = _get_value(tree, path[:-1])
     cls = class_of(head.get('type'), 'MODELS', scope_at(tree, path[:-1])) if isinstance(head, dict) else None
     for base in getattr(cls, '__mro__', ()):
         if base.__name__ in NOT_GUARDED:
@@ -312,13 +312,13 @@ def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> s
         name, types = READ_BY_TYPE.get(base.__name__, ('', ()))
         if path[-1] == name and loss['type'] in types:
             return (
-                f'{name_of(head["type"])} looks at its type before it is built, and would train otherwise. The guard '
+                f'{name_of(head["type"])} checks its type before it is built, and would train differently. The guard '
                 f'in the pipeline keeps invalid labels from it'
             )
     return ''
 
 
-def _value_at(tree: Any, path: Path) -> Any:
+def _get_value(tree: Any, path: Path) -> Any:
     for key in path:
         if isinstance(tree, dict) and key not in tree:
             return None

@@ -1,4 +1,4 @@
-"""The guarded config as a file: inheriting from the original where that gives the same, else in full."""
+"""The guarded config as a file: inheriting from the original if that gives the same result, else in full."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load(source: str, run_code: bool = False) -> Dict[str, Any]:
 
 
 def bases_for(source: str, out: Path) -> List[Base]:
-    """Return what ``_base_`` of ``out`` may call ``source``, the most portable first."""
+    """Return possible values of ``_base_`` in ``out`` for ``source``, the most portable first."""
     if '::' in source:
         return _list_shipped(source)
     parts = Path(source).resolve().as_posix().split('/')
@@ -58,12 +58,12 @@ def _list_shipped(name: str) -> List[Base]:
 def config_text(
     source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Path, version: str, what: str = _GUARDED
 ) -> str:
-    """Return the text of a config that is to stand at ``out``, read back and found to say what ``tree`` does.
+    """Return the text of a config for ``out``, after checking that it loads as ``tree``.
 
-    ``old`` is what the original loads; ``what`` was done to it, for the first line.
+    ``old`` is the loaded original; ``what`` describes the change, for the first line.
     """
     for base in () if has_lazy_types(tree) else bases_for(source, out):
-        text = _inheriting(base, old, tree, out, guards=_GUARDED in what)
+        text = _write_inheriting(base, old, tree, out, guards=_GUARDED in what)
         if text is not None:
             return _HEADER.format(version=version, source=base if isinstance(base, str) else source, what=what) + text
     plain = name_types(tree)
@@ -80,12 +80,12 @@ def config_text(
     return _HEADER.format(version=version, source=source, what=what) + text
 
 
-def _inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path, guards: bool) -> Optional[str]:
+def _write_inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path, guards: bool) -> Optional[str]:
     try:
         text = overlay_text(base, remove_scopes(old), remove_scopes(tree), guards)
         with _written(text, out) as path:
             return text if _same(load(str(path)), tree) else None
-    except Exception:  # whatever stops this base, the next way is tried, and the last one tells
+    except Exception:  # if this base fails for any reason, try the next way; the last one reports
         return None
 
 
@@ -125,12 +125,12 @@ def diff_configs(old: Dict[str, Any], new: Dict[str, Any], old_name: str, new_na
 def _lines(tree: Dict[str, Any]) -> List[str]:
     lines: List[str] = []
     for key, value in remove_scopes(tree).items():
-        lines += _spread(f'{key} = ', source_of(map_leaves(value, _describe_change)), 0, ends='').split('\n')
+        lines += _spread_arguments(f'{key} = ', source_of(map_leaves(value, _describe_change)), 0, ends='').split('\n')
     return lines
 
 
 def _describe_change(leaf: Any) -> Any:
-    """Return a description of an object, which a diff can only show; anything else as it is."""
+    """Describe an object, so that a diff can show it; return anything else unchanged."""
     try:
         source_of(leaf)
         return leaf
@@ -138,21 +138,21 @@ def _describe_change(leaf: Any) -> Any:
         return Code(repr(leaf))
 
 
-def _spread(prefix: str, source: Source, indent: int, ends: str) -> str:
-    """Put each argument of a nested dict on its own line, so that a diff shows only that argument."""
+def _spread_arguments(prefix: str, source: Source, indent: int, ends: str) -> str:
+    """Put each argument of a nested dict on its own line, so that a diff shows only changed arguments."""
     nested = isinstance(source, Items) and any(isinstance(part, Items) and part.parts for _, part in source.parts)
     line = ' ' * indent + prefix + one_line(source) + ends
     if not isinstance(source, Items) or (not nested and len(line) <= WIDTH):
         return line
     if not nested:
         return ' ' * indent + prefix + layout(source, indent + len(prefix), indent) + ends
-    parts = [_spread(key, part, indent + 4, ',') for key, part in source.parts]
+    parts = [_spread_arguments(key, part, indent + 4, ',') for key, part in source.parts]
     closing = ' ' * indent + source.closing.lstrip(',') + ends
     return '\n'.join([' ' * indent + prefix + source.opening, *parts, closing])
 
 
 def show_diff(lines: List[str], file: TextIO) -> None:
-    """Print a diff, in colour if ``file`` is a terminal that has colours."""
+    """Print a diff, in colour if ``file`` is a terminal with colours."""
     if not file.isatty():
         print('\n'.join(lines), file=file)
         return
@@ -166,7 +166,7 @@ def show_diff(lines: List[str], file: TextIO) -> None:
 
 
 def show_changes(source: str, changed: List[str], left: List[str]) -> None:
-    """Print what was changed, and what was left as it was."""
+    """Print what was changed and what was not."""
     print(f'{quantity(len(changed), "change")}:' if changed else f'{source} is guarded already, nothing to change')
     for line in changed:
         print(f'  {visible(line)}')

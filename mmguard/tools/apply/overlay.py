@@ -1,4 +1,4 @@
-"""A config that inherits from another and says only what differs."""
+"""A config that inherits from another and contains only the differences."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 from mmguard.config.changes import Path
 
-#: Names that a ConfigDict answers itself.
+#: Attributes of ConfigDict itself.
 _OF_DICTS = frozenset(dir(dict)) | {'to_dict', 'merge', 'build_lazy', 'lazy'}
 
 _COMMENTS = {
     'custom_imports': '# Registers the guards.',
-    'custom_hooks': '# Tells what was skipped: in the log, in label_guard.jsonl.',
-    'model': '# Losses that no label can bring down. All other arguments stay as they are.',
+    'custom_hooks': '# Reports what was skipped: in the log, in label_guard.jsonl.',
+    'model': '# Losses that no label can crash. All other arguments stay as they are.',
 }
 _FIRST = ('custom_imports', 'custom_hooks', 'model')
 
 
 def overlay_text(base: Union[str, Code], old: Dict[str, Any], new: Dict[str, Any], guards: bool = True) -> str:
-    """Return a config text of what differs from ``old``, which ``base`` loads; comments say what guards are for."""
+    """Return a config text with the differences from ``old``, which ``base`` loads; comments explain the guards."""
     gone = [key for key in old if key not in new]
     if gone:
         raise ValueError(f'inheritance cannot remove {", ".join(gone)}')
@@ -45,13 +45,13 @@ _ABSENT = object()
 
 
 class _Difference:
-    """Source of new values in terms of old ones, and of names in the text so far."""
+    """Writer of new values in terms of old ones and of names already in the text."""
 
     def __init__(self, named: List[Tuple[str, Any]]) -> None:
         self.named = named
 
     def merge(self, old: Any, new: Any, path: Path) -> Source:
-        """Return what mmengine must merge over ``old`` to give ``new``."""
+        """Return what mmengine has to merge into ``old`` to give ``new``."""
         if not isinstance(old, dict) or not isinstance(new, dict):
             return self.write_whole(old, new, path)
         if all(key in new for key in old):
@@ -67,7 +67,7 @@ class _Difference:
         return self.write_whole(known, value, (*path, key))
 
     def write_whole(self, old: Any, new: Any, path: Path) -> Source:
-        """Write out ``new``, with references to what it shares with ``old``."""
+        """Write out ``new`` in full, with references to the parts that it shares with ``old``."""
         for name, value in self.named:
             if value == new:
                 return Code(name)
@@ -91,7 +91,7 @@ class _Difference:
         matcher = SequenceMatcher(None, [repr(v) for v in old], [repr(v) for v in new], autojunk=False)
         for kind, a, b, c, d in matcher.get_opcodes():
             if kind == 'equal':
-                parts.append(_slice_source(reference(path), a, b, len(old)))
+                parts.append(_build_slice_source(reference(path), a, b, len(old)))
                 continue
             for number in range(c, d):
                 # Items that were changed in place keep their order; the rest are new.
@@ -102,7 +102,7 @@ class _Difference:
         return Items('[', parts, ']')
 
 
-def _slice_source(name: str, start: int, end: int, length: int) -> Tuple[str, Source]:
+def _build_slice_source(name: str, start: int, end: int, length: int) -> Tuple[str, Source]:
     """Return the items of a list from ``start`` to ``end``."""
     if (start, end) == (0, length):
         return '*', Code(name)
@@ -141,7 +141,7 @@ class Code(NamedTuple):
 
 
 class Items(NamedTuple):
-    """``opening`` + parts, separated by commas, + ``closing``; a part is a prefix (``key=``) and what follows it."""
+    """``opening`` + parts, separated by commas, + ``closing``; a part is a prefix (``key=``) and its value."""
 
     opening: str
     parts: List[Tuple[str, Source]]
@@ -152,9 +152,7 @@ Source = Union[Code, Items]
 
 
 def source_of(value: Any) -> Source:
-    """Return the source of a value: dicts as ``dict(...)``, lists, tuples, and what ``repr`` writes; ``ValueError`` of
-    others.
-    """
+    """Return the source code of plain data or of what ``repr`` round-trips; raise ``ValueError`` for others."""
     if isinstance(value, (Code, Items)):
         return value
     if isinstance(value, dict):
@@ -189,7 +187,7 @@ def is_name(key: str) -> bool:
 
 
 def layout(source: Source, before: int = 0, indent: int = 0) -> str:
-    """Return lines that start at ``indent``; ``before`` columns of the first one are taken."""
+    """Return lines that start at ``indent``; ``before`` columns of the first line are occupied."""
     line = one_line(source)
     if isinstance(source, Code) or not source.parts or before + len(line) <= WIDTH:
         return line
@@ -224,7 +222,7 @@ def statement(name: str, source: Source) -> str:
 
 
 def full_text(tree: Dict[str, Any]) -> str:
-    """Return a whole config, one statement per key; :class:`ValueError` names a key whose value has no source."""
+    """Return a whole config, one statement per key; raise :class:`ValueError` for a key whose value has no source."""
     lines = []
     for key, value in tree.items():
         try:

@@ -1,4 +1,4 @@
-"""A small data set in the layout of Cityscapes, with invalid labels planted in some of its files."""
+"""A small data set in the layout of Cityscapes, with invalid labels in some of its files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mmguard.tools.demo.street import street_scene
 NUM_CLASSES = 19
 SIZE = (512, 256)  # width, height
 
-#: Train id -> raw Cityscapes id of what moves: an export that translated only the rest.
+#: Train id -> raw Cityscapes id for moving objects, as in an export that translated only the rest.
 RAW_IDS = {11: 24, 12: 25, 13: 26, 14: 27, 15: 28, 16: 31, 17: 32, 18: 33}
-#: A value that means nothing: a slip of an annotation tool.
+#: A meaningless value, like a slip of an annotation tool.
 SLIP = 200
 _MOVING = ('person', 'rider', 'car', 'truck', 'bus', 'train', 'motorcycle', 'bicycle')
 MEANING = {**{raw: f'raw id of {name}' for raw, name in zip(RAW_IDS.values(), _MOVING)}, SLIP: 'no id at all'}
 
-#: City -> what is wrong with each of its training images ('' = nothing).
+#: City -> fault of each of its training images ('' = none).
 TRAIN: Dict[str, Tuple[str, ...]] = {
     'aachen': ('', '', 'raw', '', 'slip', '', ''),
     'bremen': ('', '', '', 'raw', '', '', ''),
@@ -32,14 +32,14 @@ TRAIN: Dict[str, Tuple[str, ...]] = {
 
 @dataclass
 class DataSet:
-    """A data root, its training label files, and label file -> invalid value -> pixels that were planted."""
+    """A data root, its training label files, and the planted pixels: label file -> invalid value -> number."""
 
     root: Path
     labels: List[str] = field(default_factory=list)
     planted: Dict[str, Dict[int, int]] = field(default_factory=dict)
 
     def image_of(self, label: str) -> Path:
-        """Return the image that belongs to a label file."""
+        """Return the image of a label file."""
         image = label.replace('gtFine/', 'leftImg8bit/', 1)
         return self.root / image.replace('_gtFine_labelTrainIds.png', '_leftImg8bit.png')
 
@@ -66,7 +66,7 @@ def plant(label: np.ndarray, fault: str, random: np.random.Generator) -> Tuple[n
 
     Args:
         label (np.ndarray): Train ids, uint8.
-        fault (str): ``'raw'`` (raw Cityscapes ids of what moves), ``'slip'`` (a stroke of 200), both, or neither.
+        fault (str): ``'raw'`` (raw Cityscapes ids of moving objects), ``'slip'`` (a stroke of 200), both, or neither.
         random (np.random.Generator): Places the stroke.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The demo's folder, the config in it, and the packages that it needs."""
+"""The demo's folder, its config, and the required packages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mmguard.files.regular import write_whole
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 BATCH_SIZE = 4
 NEEDED = ('cv2', 'matplotlib', 'mmcv', 'mmcv.ops', 'mmseg', 'mmseg.models', 'mmseg.datasets', 'mmseg.engine')
-#: Says that a folder was made by the demo, which may empty it.
+#: Marks a folder created by the demo, which may empty it.
 MARK = '.mmguard_demo'
 
 SMALL = """\
@@ -61,13 +61,13 @@ def write_stock(folder: Path, iters: int) -> None:
 
 
 def empty_folder(folder: Path) -> Path:
-    """Empty the demo's folder, or create it; refuse a file, and a folder with files that the demo did not make."""
+    """Empty the demo's folder, or create it; refuse a file, and a folder with files not made by the demo."""
     if folder.exists() and not folder.is_dir():
         raise CannotRun(f'{folder} is a file; give another folder with --out')
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
         raise CannotRun(f'{folder} holds files that the demo did not make; give another folder with --out')
     folder.mkdir(parents=True, exist_ok=True)
-    # The mark goes in first and never out: an interrupted run leaves a folder that the next one may empty.
+    # The mark is written first and never removed, so the next run may empty the folder of an interrupted one.
     write_whole(folder / MARK, b'made by mmguard demo, which empties this folder each time\n')
     for path in folder.iterdir():
         if path.name == MARK:
@@ -80,7 +80,7 @@ def empty_folder(folder: Path) -> Path:
 
 
 def what_is_missing() -> Optional[str]:
-    """Return a paragraph that names what to install, or ``None`` if nothing is missing."""
+    """Return a paragraph on what to install; ``None`` if nothing is missing."""
     name = ''
     try:
         for name in NEEDED:

@@ -1,4 +1,4 @@
-"""The picture of what the guard found."""
+"""Picture of the invalid labels that the guard found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLOURS = dict(
 
 
 def draw_offenders(dataset: DataSet, path: Path) -> None:
-    """Draw the planted files to a PNG, their invalid pixels in loud colours over the darkened photo."""
+    """Draw the planted files to a PNG, with invalid pixels in bright colours over the darkened photo."""
     rows = (len(dataset.planted) + 1) // 2
     figure = Figure(figsize=(13, 4.25 * rows + 0.7), facecolor='white')
     figure.suptitle('Pixels whose label is not a class of the head; the guard continues without them', fontsize=15)
@@ -56,7 +56,7 @@ def overlay(photo: np.ndarray, label: np.ndarray, colours: Mapping[int, str]) ->
     picture = 0.62 * (0.45 * photo + 0.55 * grey) + 10
     for value, name in colours.items():
         mask = label == value
-        # The photo's own light and shadow keep the objects recognisable.
+        # The photo's light and shadow keep the objects recognisable.
         picture[mask] = (0.55 + 0.45 * grey[mask] / 255) * 255 * np.array(to_rgb(name), np.float32)
         contours = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[-2]
         cv2.drawContours(picture, contours, -1, (255.0, 255.0, 255.0), 1, cv2.LINE_8)

@@ -1,4 +1,4 @@
-"""The demo from beginning to end."""
+"""The complete demo."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from mmguard.tools.exit_codes import CLEAN, FOUND
 
 
 class Objection(Exception):
-    """A result of the demo is not as expected."""
+    """An unexpected result of the demo."""
 
 
 class Story:
-    """Tells the demo on the console: the output folder, and the iterations of the guarded training."""
+    """Runner of the demo, which prints to the console."""
 
     def __init__(self, folder: Path, iters: int) -> None:
         self.folder, self.iters = folder, iters
         self.console = Console(highlight=False, soft_wrap=True, markup=False)
 
     def tell(self, only_data: bool) -> None:
-        """Run everything, or only what writes the data set and the stock config; raise :class:`Objection`."""
+        """Run everything, or only write the data set and the stock config; raise :class:`Objection`."""
         self._say('1/4  A small data set in the layout of Cityscapes', 'bold cyan')
         dataset = self._draw()
         write_stock(self.folder, self.iters)
@@ -106,7 +106,7 @@ class Story:
 
 
 def run_demo(folder: Path, iters: int, only_data: bool) -> int:
-    """Tell the demo, or only write its data. Returns the exit code: 0 well, 1 something did not come out as it must."""
+    """Run the demo, or only write its data. Return the exit code: 0 success, 1 an unexpected result."""
     try:
         empty_folder(folder)
         Story(folder, iters).tell(only_data)

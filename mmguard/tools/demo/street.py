@@ -11,7 +11,7 @@ ROAD, SIDEWALK, BUILDING, POLE, SIGN, TREE, TERRAIN, SKY = 0, 1, 2, 5, 7, 8, 9, 
 PERSON, RIDER, CAR, BUS, BICYCLE, IGNORED = 11, 12, 13, 15, 18, 255
 #: Height of the camera, and nearest distance that is drawn, in metres.
 EYE, NEAR = 1.45, 1.5
-#: Painted this much larger, then shrunk: soft edges in the image.
+#: Factor by which it is painted larger and then shrunk, for soft edges.
 FINER = 2
 DARK, GLASS, HAZE = (26, 25, 26), (74, 62, 54), np.array((205, 196, 188), float)
 
@@ -21,7 +21,7 @@ Point = Tuple[float, float, float]  # metres: to the right, upwards, ahead
 
 
 class Canvas:
-    """An image and its label map, painted at once and seen through a camera."""
+    """An image and its label map, drawn together as seen by a camera."""
 
     def __init__(self, width: int, height: int, vanishing: float) -> None:
         self.image = np.zeros((height, width, 3), np.uint8)
@@ -42,14 +42,14 @@ class Canvas:
             cv2.fillPoly(self.label, [outline], label)
 
     def disc(self, centre: Point, radius: Tuple[float, float], colour: Colour, label: int, line: int = -1) -> None:
-        """Draw an ellipse of these half axes; ``line``: its outline only, in the image."""
+        """Draw an ellipse with these half axes; ``line``: only its outline, in the image."""
         scale = self.focal / centre[2]
         axes = (max(1, round(radius[0] * scale)), max(1, round(radius[1] * scale)))
         cv2.ellipse(self.image, self.project(centre), axes, 0, 0, 360, self._seen(colour, centre[2]), line)
         cv2.ellipse(self.label, self.project(centre), axes, 0, 0, 360, label, -1)
 
     def upright(self, across: Span, up: Span, ahead: float, colour: Colour, label: Optional[int]) -> None:
-        """Draw a rectangle that faces the camera."""
+        """Draw a rectangle facing the camera."""
         (left, right), (low, top) = across, up
         self.shape([(left, low, ahead), (left, top, ahead), (right, top, ahead), (right, low, ahead)], colour, label)
 
@@ -88,12 +88,12 @@ def street_scene(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.nda
         ends = ((-0.08, start), (-0.08, start + 3), (0.08, start + 3), (0.08, start))
         canvas.shape([(x, 0, z) for x, z in ends], (214, 216, 216), None)
     for side in (-1, 1):
-        _houses(canvas, side, kerb + random.uniform(3.2, 4.5), random)
+        _draw_houses(canvas, side, kerb + random.uniform(3.2, 4.5), random)
     rows = [(draw, side * (kerb + away), gap) for side in (-1, 1) for draw, away, gap in _ROWS]
     things = [(ahead, draw, right) for draw, right, gap in rows for ahead in _places(gap, random)]
-    things += [(random.uniform(8, 14), _car, 1.9), (random.uniform(24, 34), _car, -1.9)]
-    things += [(random.uniform(14, 22), _bus, -1.9)] if random.random() < 0.4 else []
-    things += [(random.uniform(4.6, 5.8), _rider, random.uniform(1.8, 2.8))] if random.random() < 0.6 else []
+    things += [(random.uniform(8, 14), _draw_car, 1.9), (random.uniform(24, 34), _draw_car, -1.9)]
+    things += [(random.uniform(14, 22), _draw_bus, -1.9)] if random.random() < 0.4 else []
+    things += [(random.uniform(4.6, 5.8), _draw_rider, random.uniform(1.8, 2.8))] if random.random() < 0.6 else []
     for ahead, draw, right in sorted(things, key=lambda thing: -thing[0]):
         draw(canvas, right, ahead, random)
     bonnet = (FINER * width // 2, round(1.03 * FINER * height)), (FINER * width // 2, round(0.1 * FINER * height))
@@ -109,7 +109,7 @@ def _places(gap: float, random: np.random.Generator) -> np.ndarray:
     return np.cumsum(np.concatenate([[random.uniform(6, 6 + gap)], gap * random.uniform(0.6, 1.5, int(60 / gap))]))
 
 
-def _houses(canvas: Canvas, side: int, front: float, random: np.random.Generator) -> None:
+def _draw_houses(canvas: Canvas, side: int, front: float, random: np.random.Generator) -> None:
     ends = np.cumsum([NEAR, *random.uniform(8, 16, 10)])
     for near, far in reversed(list(zip(ends, ends[1:]))):
         wall = np.array((120, 136, 150)) * random.uniform(0.75, 1.2, 3)
@@ -122,7 +122,7 @@ def _houses(canvas: Canvas, side: int, front: float, random: np.random.Generator
                 canvas.shape([(side * front, y, z) for y, z in corners], GLASS, None)
 
 
-def _tree(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
+def _draw_tree(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
     canvas.upright((right - 0.14, right + 0.14), (0, 2.6), ahead, (44, 56, 70), TREE)
     for _ in range(40):
         x, y = random.normal(right, 0.6), random.normal(3.4, 0.6)
@@ -135,7 +135,7 @@ def _sign(canvas: Canvas, right: float, ahead: float, random: np.random.Generato
     canvas.disc((right, 2.6, ahead), (0.36, 0.36), (44, 40, 190), SIGN)
 
 
-def _car(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
+def _draw_car(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
     left, right, far, paint = right - 0.88, right + 0.88, ahead + 4.2, random.uniform(50, 170, 3)
     for wheel in (left, right - 0.2):
         canvas.box((wheel, wheel + 0.2), (0, 0.55), (ahead + 0.2, far), DARK, CAR)
@@ -146,12 +146,12 @@ def _car(canvas: Canvas, right: float, ahead: float, random: np.random.Generator
         canvas.upright((lamp, lamp + 0.26), (0.66, 0.84), ahead, (40, 36, 190), CAR)
 
 
-def _bus(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
+def _draw_bus(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
     canvas.box((right - 1.25, right + 1.25), (0.2, 3), (ahead, ahead + 10), random.uniform(50, 170, 3), BUS)
     canvas.upright((right - 1.05, right + 1.05), (1.4, 2.6), ahead, GLASS, BUS)
 
 
-def _person(canvas: Canvas, right: float, ahead: float, random: np.random.Generator, label: int = PERSON) -> None:
+def _draw_person(canvas: Canvas, right: float, ahead: float, random: np.random.Generator, label: int = PERSON) -> None:
     for leg in (right - 0.16, right + 0.02):
         canvas.upright(
             (leg, leg + 0.14), (0 if label == PERSON else 0.25, 1), ahead, random.uniform(50, 170, 3) / 2, label
@@ -160,11 +160,11 @@ def _person(canvas: Canvas, right: float, ahead: float, random: np.random.Genera
     canvas.disc((right, 1.68, ahead), (0.1, 0.14), (120, 150, 200), label)
 
 
-def _rider(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
+def _draw_rider(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
     for wheel in (right - 0.5, right + 0.5):
         canvas.disc((wheel, 0.34, ahead), (0.33, 0.33), DARK, BICYCLE, line=4)
-    _person(canvas, right, ahead, random, RIDER)
+    _draw_person(canvas, right, ahead, random, RIDER)
 
 
-#: Objects along the kerb: how they are drawn, their distance from the kerb, the usual gap between two.
-_ROWS = ((_tree, 2.0, 14), (_sign, 0.5, 22), (_car, -1.2, 9), (_person, 1.6, 12))
+#: Objects along the kerb: drawing function, distance from the kerb, and usual gap between two.
+_ROWS = ((_draw_tree, 2.0, 14), (_sign, 0.5, 22), (_draw_car, -1.2, 9), (_draw_person, 1.6, 12))

@@ -1,4 +1,4 @@
-"""A training in a process of its own, which never outlives the demo, and its output: how it ended, what it logged."""
+"""A training in a child process that never outlives the demo, and its output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLOURS = re.compile(r'\x1b\[[0-9;]*m')
 
 
 def train_in_child(config: str, folder: Path, heard: Callable[[str], None]) -> int:
-    """Train with a config of a folder in a child, which has ended when this returns or raises (Ctrl-C, too).
+    """Train with a config in a child process, which has ended when this returns or raises (also on Ctrl-C).
 
     ``runs/<stem>`` is the work directory; each line is heard as it comes, and written to ``runs/<stem>.txt``. Return
     the exit code.
@@ -31,7 +31,7 @@ def train_in_child(config: str, folder: Path, heard: Callable[[str], None]) -> i
     (folder / 'runs').mkdir(exist_ok=True)
     command = [*python_command(_CODE), config, f'runs/{stem}', '--tethered']
     environment = {**os.environ, 'NO_COLOR': '1'}
-    # Two threads that wait for each other on busy cores take ten times as long as one.
+    # Two threads waiting for each other on busy cores take ten times as long as one.
     environment.setdefault('OMP_NUM_THREADS', '1')
     child = subprocess.Popen(
         command,
@@ -63,7 +63,7 @@ TRACEBACK = 'Traceback (most recent call last)'
 
 
 def last_traceback(output: List[str]) -> List[str]:
-    """Return the end of the last traceback: its three innermost frames and the exception; empty without any."""
+    """Return the end of the last traceback: its three innermost frames and the exception; empty if none was found."""
     starts = [number for number, line in enumerate(output) if line.startswith(TRACEBACK)]
     body = output[starts[-1] + 1 :] if starts else []
     end = next((number for number, line in enumerate(body) if line and not line.startswith(' ')), len(body) - 1)
@@ -79,7 +79,7 @@ def is_label_error(output: List[str], planted: Mapping[str, Mapping[int, int]]) 
 
 
 class Narrator:
-    """Says the lines of the guard, and the loss of each iteration, as they come; keeps iteration -> loss."""
+    """Printer of the guard's lines and of each iteration's loss, which it keeps."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.losses: Dict[int, float] = {}
@@ -87,7 +87,7 @@ class Narrator:
         self._in_guard = False
 
     def hear(self, line: str) -> None:
-        """Take one line of the log."""
+        """Read one line of the log."""
         record = RECORD.match(line)
         text = line if record is None else record['text']
         self._in_guard = self._in_guard if record is None else text.startswith('guard:')
@@ -100,9 +100,9 @@ class Narrator:
 
 
 def objections(logged: Sequence[Mapping[str, Any]], dataset: DataSet, iters: int, batch_size: int) -> List[str]:
-    """Return what of the files in a log (:meth:`GuardLog.files`) does not fit what was planted, value by value.
+    """Return the differences between the files in a log (:meth:`GuardLog.files`) and the planted labels.
 
-    The sampler hands out every file once before any comes again, so it is known how often each must have been met.
+    The sampler returns every file once before any again, so the expected number of times is known.
     """
     least, rest = divmod(iters * batch_size, len(dataset.labels))
     counted = {file['source']: file for file in logged}

@@ -1,4 +1,4 @@
-"""Results of properties on the screen, as JSON and as a page."""
+"""Results of properties on the screen, as JSON and as an HTML page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PAGE = """<!DOCTYPE html>
 
 
 def show(console: Any, tested: Tested) -> None:
-    """Print a property: its outcome, and the observations for each part that does not simply hold."""
+    """Print a property: its outcome, and the results for each part where it does not simply hold."""
     line = Text()
     line.append(f'{tested.outcome:>10} ', style=_STYLES[tested.outcome])
     line.append(f'{tested.summary} ({tested.name})')
@@ -63,7 +63,7 @@ def as_json(config: str, tested: Sequence[Tested]) -> Dict[str, Any]:
 
 
 def findings_of(tested: Sequence[Tested]) -> List[Finding]:
-    """Return what is broken as errors and settings as remarks, with the name of the property as code."""
+    """Return broken properties as errors and settings as remarks, with the name of the property as code."""
     severities = {'broken': ERROR, 'setting': INFO}
     return [
         Finding(one.name, f'{found.outcome}: {one.summary}.', str(found), '', PROVEN, severities[found.outcome])
@@ -74,7 +74,7 @@ def findings_of(tested: Sequence[Tested]) -> List[Finding]:
 
 
 def as_text(tested: Sequence[Tested]) -> str:
-    """Return what the command prints."""
+    """Return the output of the command."""
     lines = io.StringIO()
     console = Console(file=lines, markup=False, emoji=False, highlight=False)
     for one in tested:

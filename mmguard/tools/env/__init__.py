@@ -1,1 +1,1 @@
-"""Installed packages: which do not go together, and what to do."""
+"""Installed packages, their conflicts, and corrections."""

@@ -17,7 +17,7 @@ def add_to(commands: Any) -> None:
         description='Prints one line each for Python, the stack (OpenMMLab, onedl), torch and its CUDA, NumPy, OpenCV, '
         'mmengine, mmcv and its ops, mmsegmentation and mmdetection: ok, warning or error; then what is wrong (MG5xx) '
         'and what to do. Exit code: 1 if there is an error, else 0. '
-        'Packages are imported in a child process; --no-import reads files alone.',
+        'Packages are imported in a child process; --no-import only reads files.',
     )
     parser.add_argument('--json', metavar='FILE', help='write the verdicts as JSON, too (-: to standard output)')
     parser.add_argument('--no-import', action='store_true', help='do not try the imports: faster, but finds less')

@@ -1,4 +1,4 @@
-"""Facts about what is installed, from metadata, source files and a child that tries the imports; and their table."""
+"""Facts about the installation, from metadata, sources and imports tried in a child process; and their table."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from mmguard.findings.wording import finding_text
 from mmguard.text import visible
 from mmguard.tools.child import python_command
 
-#: From, and below; empty: no limit.
+#: Lower limit (included) and upper limit (excluded); empty: no limit.
 Limits = Tuple[str, str]
 #: Rows of versions (``torch``, ``numpy``, ``python``) with the result of the tests.
 TRIED = Path(__file__).with_name('tried.json')
-#: Tried in this order; what is compiled comes last of its package.
+#: Import order; compiled modules come last in each package.
 IMPORTS = (
     'numpy',
     'torch',
@@ -58,7 +58,7 @@ if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
 
 
 def read_accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
-    """Return the versions that a framework accepts when it is imported, as its ``__init__.py`` says."""
+    """Return the versions that a framework's ``__init__.py`` accepts on import."""
     text = _text(folder, '__init__.py')
     said = re.findall(r"^(?:MMCV|mmcv)_(MIN|MAX|minimum|maximum)\w*\s*=\s*'([^']+)'", text, re.MULTILINE)
     limits = {key[:3].lower(): version for key, version in said}
@@ -66,7 +66,7 @@ def read_accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
 
 
 def read_declared_mmcv(module: str) -> Optional[Limits]:
-    """Return the versions in the metadata of a framework's distribution: onedl's check nothing when imported."""
+    """Return the versions in the metadata of a framework's distribution: onedl's check nothing on import."""
     for name in distributions_of(module):
         try:
             requirements = metadata.requires(name) or []
@@ -80,7 +80,7 @@ def read_declared_mmcv(module: str) -> Optional[Limits]:
 
 
 def limits_in(requirement: str) -> Optional[Limits]:
-    """Return the limits of a requirement if it is one of mmcv.
+    """Return the version limits of a requirement if it is one of mmcv.
 
     Example:
         >>> limits_in('onedl-mmcv>=2.0.0; extra == "mminstall"')
@@ -102,7 +102,7 @@ def read_matrix() -> List[Dict[str, Any]]:
 
 
 def gather(try_imports: bool = True) -> EnvironmentFacts:
-    """Look at this installation, and import every package once in a child process."""
+    """Collect facts about this installation, and import every package once in a child process."""
     facts = EnvironmentFacts(python=platform.python_version(), system=platform.platform())
     for module, distributions in DISTRIBUTIONS.items():
         for name in distributions:
@@ -111,7 +111,7 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
                 facts.versions[name] = version
         if folder_of(module) is None:
             facts.missing.append(module)
-    facts.torch_cuda = _torch_cuda()
+    facts.torch_cuda = _find_torch_cuda()
     _ask_driver(facts)
     mmcv = folder_of('mmcv')
     if mmcv is not None:
@@ -141,14 +141,14 @@ def _text(folder: Optional[Path], name: str) -> str:
         return ''
 
 
-def _torch_cuda() -> Optional[str]:
+def _find_torch_cuda() -> Optional[str]:
     found = re.search(r"^cuda\b[^=\n]*=\s*'([\d.]+)'", _text(folder_of('torch'), 'version.py'), re.MULTILINE)
     return found.group(1) if found else None
 
 
 def _ask_driver(facts: EnvironmentFacts) -> None:
     program = shutil.which('nvidia-smi')
-    # Where PATH has '.', or on Windows, it may be one of the working directory.
+    # If PATH has '.', or on Windows, it may be a program in the working directory.
     if program is None or not os.path.isabs(program) or os.path.samefile(os.path.dirname(program), os.curdir):
         return
     for arguments in ([], ['--query-gpu=driver_version,name', '--format=csv,noheader']):
@@ -168,7 +168,7 @@ def _ask_driver(facts: EnvironmentFacts) -> None:
 
 
 def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]:
-    """Import modules in a child, so that one that crashes or hangs takes nothing down.
+    """Import modules in a child process, so that a crash or hang does no harm.
 
     Return name -> why it cannot be imported, and whether torch can use a GPU (``None``: not asked).
     """
@@ -187,7 +187,7 @@ def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]
             output = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ''
             how = f'still not imported after {IMPORT_TIMEOUT} s'
         for line in output.splitlines():
-            if not line.startswith('@mmguard '):  # what a package prints
+            if not line.startswith('@mmguard '):  # output of a package
                 continue
             name, result = json.loads(line[len('@mmguard ') :])
             if name == 'cuda':
@@ -211,7 +211,7 @@ _UNBROKEN = 1 << 20
 OK = 'ok'
 #: Shown only where they are installed.
 _OPTIONAL = ('nnunetv2', 'torchvision')
-#: Packages that everything needs, and mmguard itself: only these must be installed.
+#: Required packages, and mmguard itself: only these must be installed.
 _NEEDED = ('torch', 'numpy', 'mmguard')
 
 
@@ -227,7 +227,7 @@ def show(lines: List[Line], findings: Sequence[Finding], verbose: bool = False) 
 
 @dataclass
 class Line:
-    """A line of ``mmguard env``: what it is about, what was found, the worst severity of its findings, their codes."""
+    """A line of ``mmguard env``: its subject and content, the worst severity of its findings, and their codes."""
 
     name: str
     found: str
@@ -236,7 +236,7 @@ class Line:
 
 
 def table(environment: EnvironmentFacts, findings: Sequence[Finding]) -> List[Line]:
-    """Return all lines, with what was found wrong with each."""
+    """Return all lines, with their findings."""
     lines = list(_lines(environment))
     for line in lines:
         about = [finding for finding in findings if line.name in finding.places]
@@ -246,7 +246,7 @@ def table(environment: EnvironmentFacts, findings: Sequence[Finding]) -> List[Li
 
 
 def worst(findings: Sequence[Finding]) -> str:
-    """Return the worst severity among findings; ``'ok'`` without one."""
+    """Return the worst severity among findings; ``'ok'`` without findings."""
     return min((finding.severity for finding in findings), key=SEVERITIES.index, default=OK)
 
 
@@ -266,11 +266,11 @@ def _lines(environment: EnvironmentFacts) -> Iterator[Line]:
         yield Line('CUDA', _describe_cuda(environment))
     for name, versions in environment.tried.items():
         if environment.version(name):
-            yield Line(f'mmguard with {name}', _among(environment.version(name), versions))
+            yield Line(f'mmguard with {name}', _find_among(environment.version(name), versions))
 
 
 def _describe_cuda(environment: EnvironmentFacts) -> str:
-    """Return what torch was built for, the driver and the GPUs."""
+    """Describe the CUDA version of torch, the driver and the GPUs."""
     built = 'the CPU' if environment.torch_cuda is None else f'CUDA {environment.torch_cuda}'
     driver = f'driver {environment.driver}, up to CUDA {environment.driver_cuda}' if environment.driver else ''
     gpus = f'; {", ".join(environment.gpus)}' if environment.gpus else ''
@@ -295,7 +295,7 @@ def _package(module: str, environment: EnvironmentFacts) -> str:
     return f'not installed{"" if module in _NEEDED else "; needed only if you train with it"}'
 
 
-def _among(version: str, versions: Sequence[str]) -> str:
+def _find_among(version: str, versions: Sequence[str]) -> str:
     key = version_key(version)
     if any(version_key(one) == key for one in versions):
         return f'{version} was tried'

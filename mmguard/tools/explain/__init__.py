@@ -1,1 +1,1 @@
-"""Explanation of the errors in a log, a notebook or a traceback, with what to do."""
+"""Explanation of the errors in a log, a notebook or a traceback, with advice."""

@@ -153,7 +153,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
 def explain_pieces(
     pieces: Iterable[bytes], name: str, config: Optional[str], data: Optional[str], options: ScanOptions
 ) -> Tuple[Reader, Optional[Explanation], List[str]]:
-    """Read a log and explain its end, with a config and labels where they are given; return also what they lack."""
+    """Read a log and explain its end, with a config and labels if given; also return what was missing."""
     from mmguard.tools.explain.explained import explain
     from mmguard.tools.explain.facts import look
     from mmguard.tools.explain.reader import Reader
@@ -168,7 +168,7 @@ def explain_pieces(
 
 
 def describe_no_error(log: Reader, name: str) -> str:
-    """Say which errors and signs were looked for in a log that has none."""
+    """Describe the errors and signs searched for in a log without any."""
     from mmguard.text import visible
     from mmguard.tools.explain.scores import HARMLESS
 
@@ -200,7 +200,7 @@ def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
 
 
 def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
-    """Return the pieces to read, the name of their source, and a config next to it, which is named but not run."""
+    """Return the pieces of a log, its name, and a config next to it, which is named but not run."""
     from mmguard.text import visible_name
     from mmguard.tools.explain.sources import config_of, logs_of, pieces_of
 

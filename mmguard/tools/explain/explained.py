@@ -30,7 +30,7 @@ _OF_IMAGES = ('MG129', 'MG130')
 _OF_VERSIONS = ('MG227',)
 
 #: Cause for an error of the scan or the config whose code no cause lists.
-_UNFORESEEN = Cause('unforeseen', 'An error in labels or config that no known cause of this message foresees.')
+_UNFORESEEN = Cause('unforeseen', 'An error in labels or config that is not among the known causes of this message.')
 #: Degrees of evidence for a cause.
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
@@ -99,7 +99,7 @@ class Explanation:
 
     @property
     def is_open(self) -> bool:
-        """True if it may not be an error: a log that ends early may be of a training that still runs."""
+        """True if it may not be an error: a log that ends early may belong to a running training."""
         return self.signature is not None and self.signature.stage == OPEN
 
     @property
@@ -110,23 +110,23 @@ class Explanation:
 
     @property
     def command(self) -> str:
-        """The command that decides between causes, for the framework that the log shows."""
+        """Command that decides between causes, for the framework in the log."""
         return choose(self.signature.command, self.framework) if self.signature else ''
 
     @property
     def place(self) -> Optional[Frame]:
-        """The innermost line of the traceback."""
+        """Innermost line of the traceback."""
         frames = (self.late or self.raised).frames
         return frames[-1] if frames else None
 
     @property
     def own_place(self) -> Optional[Frame]:
-        """The innermost line in the user's own files."""
+        """Innermost line in the user's own files."""
         return next((frame for frame in reversed((self.late or self.raised).frames) if not frame.is_installed), None)
 
     @property
     def kernel(self) -> str:
-        """The kernel and its assertion, in one line; empty if no kernel failed an assertion."""
+        """Kernel and failed assertion on one line; empty if no kernel failed."""
         found = re.search(r'([\w-]{1,100}\.cu):(\d{1,9})(?::\s*(?:void )?([^:\[(]{0,160}))?', self.raised.message)
         asserted = re.search(r'Assertion\s?[`\'"]?(.{1,400}?)[`\'"]? failed', self.raised.message)
         if not found or not asserted:
@@ -136,7 +136,7 @@ class Explanation:
 
 
 def explain_text(lines: Iterable[Union[str, bytes]], known: Optional[Known] = None) -> Optional[Explanation]:
-    """Explain pieces of a log, text or bytes, of any size; return ``None`` if nothing shows that it ended badly."""
+    """Explain pieces of a log, text or bytes, of any size; return ``None`` if nothing shows an error."""
     pieces = (piece if isinstance(piece, bytes) else piece.encode('utf-8', 'surrogateescape') for piece in lines)
     return explain(Reader().read(pieces), known)
 
@@ -147,7 +147,9 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
     judged = _judge(log)
     if not judged:
         return None
-    order = sorted(range(len(judged)), key=lambda place: (_stage(*judged[place]), _rank(log, judged[place][0]), place))
+    order = sorted(
+        range(len(judged)), key=lambda place: (_get_stage(*judged[place]), _rank(log, judged[place][0]), place)
+    )
     (trouble, raised, signature), *others = (judged[place] for place in order)
     found = Explanation(trouble, raised, signature, others=others)
     said = [one.message for _, one, _ in judged[:_RANKS]]
@@ -175,7 +177,7 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
 
 
 def _is_about_data(signature: Signature, causes: Sequence[Weighed]) -> bool:
-    """Return True if labels or config may cause an error, and neither a line nor an error confirms a cause."""
+    """Return True if labels or config may cause an error, and no line or error confirms a cause."""
     first = causes[0] if causes else None
     is_settled = first is not None and (
         first.standing == SUPPORTED or any(finding.severity == ERROR for finding in first.findings)
@@ -235,7 +237,7 @@ def _weigh_one(cause: Cause, text: Text, known: Known) -> Optional[Weighed]:
 
 
 class Text:
-    """Pieces joined into one text, in order, with the line of each match."""
+    """Pieces joined into one text, with the line of each match."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self.pieces = pieces
@@ -243,8 +245,7 @@ class Text:
         self.text = '\n'.join(piece.searched for piece in pieces)[:_SEARCHED]
 
     def find(self, pattern: str) -> Optional[Piece]:
-        """Return the first piece that a pattern matches; for a lookahead from the beginning, that of its first
-        group."""
+        """Return the first piece that a pattern matches, or with a lookahead at the beginning, its first group."""
         found = _compile(pattern).search(self.text)
         if found is None or not self.pieces:
             return None
@@ -270,7 +271,7 @@ _Judged = Tuple[Trouble, Raised, Optional[Signature]]
 
 
 def _judge(log: Reader) -> List[_Judged]:
-    """Return the errors of a log with their signatures; without one, a message that was pasted, else the signs."""
+    """Return the errors of a log with their signatures; without errors, a pasted message, else the signs."""
     troubles = [
         trouble
         for trouble in log.troubles
@@ -287,8 +288,7 @@ def _judge(log: Reader) -> List[_Judged]:
 
 
 def _find_informative(trouble: Trouble) -> Tuple[Raised, Optional[Signature]]:
-    """Return the most informative exception of a chain: the first with a signature; signatures that merely follow come
-    last."""
+    """Return the most informative exception of a chain: the first whose signature is not a mere consequence."""
     chain = [raised for raised in trouble.chain if raised.kind or raised.message]
     known = [(raised, signature_of(raised)) for raised in chain]
     signed = [(raised, signature) for raised, signature in known if signature is not None]
@@ -298,7 +298,7 @@ def _find_informative(trouble: Trouble) -> Tuple[Raised, Optional[Signature]]:
 
 
 def _find_in_few_lines(lines: Sequence[str]) -> Optional[Trouble]:
-    """Return the error in a few lines without a traceback, as people paste them; ``None`` if they have none."""
+    """Return the error in a few pasted lines without a traceback; ``None`` if not found."""
     text = '\n'.join(line for line in lines if line.strip())
     if not text or len(lines) > _FEW_LINES:
         return None
@@ -307,7 +307,7 @@ def _find_in_few_lines(lines: Sequence[str]) -> Optional[Trouble]:
     return Trouble(1, '', [raised]) if signature_of(raised) is not None else None
 
 
-def _stage(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> float:
+def _get_stage(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> float:
     if signature is not None:
         # A loss of NaN does not end a training; it explains an error that comes later.
         return signature.stage + (0.5 if signature.code == 'MG442' else 0)
@@ -315,7 +315,7 @@ def _stage(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> 
 
 
 def _rank(log: Reader, trouble: Trouble) -> int:
-    """Return 0 for the rank that torchrun names as the first that failed, else 1."""
+    """Return 0 for the rank that torchrun names as the first to fail, else 1."""
     return 0 if not log.first_rank or not trouble.rank or trouble.rank == log.first_rank else 1
 
 

@@ -24,8 +24,7 @@ _PERHAPS_IDS = 'MG138'
 def look(
     config: Optional[str], data: Optional[str], options: ScanOptions, found: Optional[Explanation] = None
 ) -> Tuple[Known, List[str]]:
-    """Return the findings of `check` in a config, those of `scan` in the labels of ``data`` or else of the config, and
-    failures.
+    """Return the findings of `check` for a config, those of `scan` for ``data`` or its labels, and failures.
 
     An index out of range in the error decides if ids are labels. An error is explained even without findings.
     """
@@ -69,7 +68,7 @@ _Seen = Tuple[List[Finding], List[str], bool]
 
 
 def _scan_for(target: str, options: ScanOptions, found: Optional[Explanation]) -> _Seen:
-    """Return the result of `scan`, with the framework and the labels that the error shows."""
+    """Return the result of `scan`, with the framework and the labels shown in the error."""
     if not target.endswith('.json') or found is None or found.signature is None:
         return _scan(target, options)
     if options.framework is None:

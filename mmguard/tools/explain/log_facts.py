@@ -1,6 +1,6 @@
-"""Facts that follow from a log: numbers, the iteration in which it died, validation, framework.
+"""Facts inferred from a log: numbers, the iteration in which it died, validation, framework.
 
-Patterns of causes see them as lines that begin with ``fact: ``; the line that they follow from is quoted.
+Patterns of causes see them as lines that begin with ``fact: ``; the underlying line is quoted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CLASSES = re.compile(
 #: A label as the index of a column.
 _SIZED = re.compile(r'index (\d{1,9}) is out of bounds for dimension \d+ with size (\d{1,9})\b')
 _VALUE = re.compile(r'\b(?:[Tt]arget|index|Label class|label class|values?) (-?\d{1,9})\b')
-#: Framework -> its pattern, for paths of a traceback and for the beginning of a log; particular ones come first.
+#: Framework -> its pattern, for paths of a traceback and for the beginning of a log; specific ones come first.
 _FRAMEWORKS = {
     name: re.compile(pattern)
     for name, pattern in {
@@ -89,27 +89,27 @@ _RANGE = re.compile(r'to be in the range .{1,20}, got (?:tensor\()?(-?\d+(?:\.\d
 #: Box loss, and the two next to it, in a table of YOLO.
 _TABLE = re.compile(r'\d\d?/\d+\s+\d[\d.]*G\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s')
 _LOSS = re.compile(r'\b(?:total_)?loss["\']?: (\d{1,9}(?:\.\d{1,9})?)\b')
-#: A gradient or a loss that no training recovers from, and names of identities (persons, vehicles) as labels.
+#: A gradient or a loss from which no training recovers, and names of identities (persons, vehicles) as labels.
 _EXPLODED = re.compile(r'\bgrad_norm["\']?: (?:\d{7,}|\d[\d.]*e\+(?:0[6-9]|[1-9]\d))|\b(?:total_)?loss["\']?: \d{6,}')
 _IDENTITIES = re.compile(r'\bpids?\b|\bre-?id\b|(?:torch|fast)reid\b|\bidentit(?:y|ies)\b')
 _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
 
 
 class Facts(NamedTuple):
-    """Facts of a log with the lines that they are taken from, and the framework that it shows (empty if unknown)."""
+    """Facts of a log with their lines, and the framework in the log (empty if unknown)."""
 
     pieces: List[Piece]
     framework: str
 
 
 class FactLines:
-    """Lines of a log with numbers and names that causes depend on."""
+    """Lines of a log with numbers and names that matter to causes."""
 
     def __init__(self) -> None:
         self.found: List[Tuple[str, int, str]] = []
 
     def take(self, text: str, first: int) -> None:
-        """Take the facts of a piece that begins in a line."""
+        """Collect the facts of a piece that begins at a line."""
         start = 0
         for number, line in enumerate(text.split('\n'), first):
             end = start + len(line)
@@ -138,23 +138,27 @@ def find_facts(
     ``names`` are texts that may name a framework; ``num_classes`` is the value of the option.
     """
     facts = [Piece(line, text, text) for _, line, text in lines.found]
-    facts += _facts_of_classes(lines, pieces, num_classes)
+    facts += _find_facts_of_classes(lines, pieces, num_classes)
     facts += [Piece(line, text, 'fact: mmguard is imported') for kind, line, text in lines.found if kind == 'imported']
-    facts += _facts_of_progress(before)
-    facts += [fact for fact in (_fact_of_losses(pieces), _fact_of_shapes(pieces), _fact_of_range(pieces)) if fact]
+    facts += _find_facts_of_progress(before)
+    facts += [
+        fact
+        for fact in (_find_fact_of_losses(pieces), _find_fact_of_shapes(pieces), _find_fact_of_range(pieces))
+        if fact
+    ]
     framework = find_framework([*(piece.text for piece in pieces), *names])
-    facts += _facts_of_kind([*pieces, *(Piece(line, text, text) for line, text in before)], framework)
+    facts += _find_facts_of_kind([*pieces, *(Piece(line, text, text) for line, text in before)], framework)
     return Facts(facts, framework)
 
 
 def find_framework(texts: Sequence[str]) -> str:
-    """Return the framework that texts name, a particular one before its base; empty if unknown."""
+    """Return the framework in texts, preferring a specific one to its base; empty if unknown."""
     joined = '\n'.join(texts)[:_SEARCHED]
     return next((name for name, pattern in _FRAMEWORKS.items() if pattern.search(joined)), '')
 
 
 def find_ending(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
-    """Return the place where a log stops early; ``None`` if it ends, or does not tell how far it should go."""
+    """Return the place where a log stops early; ``None`` if it is complete, or its length is unknown."""
     for line, text in reversed(last):
         if _DONE.search(text):
             return None
@@ -169,7 +173,7 @@ def find_ending(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
     return None
 
 
-def _facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Optional[int]) -> Iterator[Piece]:
+def _find_facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Optional[int]) -> Iterator[Piece]:
     value = next((found for found in (_VALUE.search(piece.searched) for piece in pieces[:4]) if found), None)
     number = int(value.group(1)) if value else None
     own = [(piece.line, piece.text) for piece in pieces[:4]]
@@ -191,7 +195,7 @@ def _facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Optional
             yield Piece(line, text, f'fact: value {relation} num_classes')
 
 
-def _facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
+def _find_facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
     near = [(line, text) for line, text in before if text.strip()][-4:]
     for line, text in reversed(near):
         if _VALIDATION.search(text) and not re.search(r'[Tt]rain', text):
@@ -213,7 +217,7 @@ def _facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
         yield Piece(losses[-1][1], losses[-1][2].strip(), 'fact: the loss fell')
 
 
-def _facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Piece]:
+def _find_facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Piece]:
     shown = {'ultralytics': 'boxes', 'mmseg': 'segmentation', 'nnunet': 'segmentation'}.get(framework)
     kinds = {'boxes': _BOXES, 'segmentation': _MAPS, 'in a loss': _LOSS_FILE, 'identities': _IDENTITIES}
     found = {kind: next((one for one in pieces if words.search(one.searched)), None) for kind, words in kinds.items()}
@@ -224,7 +228,7 @@ def _facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Piece]:
     yield from (Piece(one.line, one.text, f'fact: {kind}') for kind, one in found.items() if one)
 
 
-def _fact_of_range(pieces: Sequence[Piece]) -> Optional[Piece]:
+def _find_fact_of_range(pieces: Sequence[Piece]) -> Optional[Piece]:
     for piece in pieces[:4]:
         found = _RANGE.search(piece.searched)
         if found:
@@ -238,7 +242,7 @@ def _fact_of_range(pieces: Sequence[Piece]) -> Optional[Piece]:
     return None
 
 
-def _fact_of_losses(pieces: Sequence[Piece]) -> Optional[Piece]:
+def _find_fact_of_losses(pieces: Sequence[Piece]) -> Optional[Piece]:
     for piece in sorted(pieces, key=lambda piece: piece.line):
         table = _TABLE.search(piece.searched)
         parts = [(name, value) for name, value in _PART.findall(piece.searched) if name not in ('loss', 'total_loss')]
@@ -250,7 +254,7 @@ def _fact_of_losses(pieces: Sequence[Piece]) -> Optional[Piece]:
     return None
 
 
-def _fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
+def _find_fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
     for piece in pieces[:4]:
         shapes = [[int(side) for side in shape.split(', ')] for shape in _SHAPE.findall(piece.searched)][:2]
         sizes = [int(size) for size in re.findall(r'tensor [ab] \((\d{1,15})\)', piece.searched)]

@@ -1,4 +1,4 @@
-"""Reader for a log of any size: keeps the errors that are not followed by more training."""
+"""Reader for a log of any size: keeps errors that are not followed by more training."""
 
 from __future__ import annotations
 
@@ -96,16 +96,16 @@ class Reader:
             self._add_sign(f'No label of a class: {self.classes.summary}', *self.classes.last)
         if self.scores.sign is not None:
             self._add_sign(*self.scores.sign)
-        ending = find_ending(self._last_lines())
+        ending = find_ending(self._get_last_lines())
         if ending is not None:
             self._add_sign(f'{ending.searched} ({ending.text})', ending.line, ending.text)
         return self
 
     def _add_sign(self, text: str, line: int, quoted: str) -> None:
-        """Add a sign: its text, and the line of the log that it follows from."""
+        """Add a sign: its text, and the log line that shows it."""
         self.signs.append(Trouble(line, '', [Raised('', text, lines=[(line, quoted)])]))
 
-    def _last_lines(self) -> List[Tuple[int, str]]:
+    def _get_last_lines(self) -> List[Tuple[int, str]]:
         rows = self._tail.rstrip(b'\n').split(b'\n')[-_BEFORE:]
         last = self.lines - (len(self._tail) - len(self._tail.rstrip(b'\n')) - 1)
         return [(last - len(rows) + 1 + place, read_line(raw).text) for place, raw in enumerate(rows)]
@@ -134,7 +134,7 @@ class Reader:
         self._rows = []
 
     def _has_more(self, text: bytes) -> bool:
-        """Return True if a piece may contain anything that is kept."""
+        """Return True if a piece may contain anything to keep."""
         return len(self.troubles) < _TROUBLES and any(word in text for word in _TRIGGERS)
 
     def _take_lines(self, text: bytes) -> None:
@@ -159,7 +159,7 @@ class Reader:
                 self._see_progress(read_line(raw))
 
     def _take_like(self, raw: bytes, shape: bytes) -> None:
-        """Take a line, and remember the result for all lines of its shape."""
+        """Read a line, and cache the result for all lines of the same shape."""
         self._bare = None
         self._take_line(read_line(raw))
         if len(self._shapes) < _SHAPES and len(shape) < 1000 and not self._open:
@@ -188,11 +188,11 @@ class Reader:
     def _add(self, trouble: Trouble) -> None:
         self._progress = self._since = 0
         if len(self.troubles) < _WITH_BEFORE:
-            trouble.before = self._lines_before(trouble.line)
+            trouble.before = self._get_lines_before(trouble.line)
         if len(self.troubles) < _TROUBLES:
             self.troubles.append(trouble)
 
-    def _lines_before(self, line: int) -> List[Tuple[int, str]]:
+    def _get_lines_before(self, line: int) -> List[Tuple[int, str]]:
         place = line - self._first_row
         rows = self._rows[max(place - _BEFORE, 0) : max(place, 0)]
         if len(rows) < _BEFORE:

@@ -19,12 +19,12 @@ _POSSIBLE = 3
 _TRUE_LINE = (
     'The line that Python shows is only where it waited for the device. The true one: the same command with '
     '`CUDA_LAUNCH_BLOCKING=1`, or the failing batch on the CPU (device="cpu"), where the same fault is an IndexError '
-    'with the label in it; `TORCH_USE_CUDA_DSA=1` works only where torch was built with it. After it the process '
-    'can use the device no more: start again.'
+    'with the label in it; `TORCH_USE_CUDA_DSA=1` works only where torch was built with it. After it, the process '
+    'can no longer use the device: start again.'
 )
 _TRUE_LINE_IN_BRIEF = 'true line: the same command with `CUDA_LAUNCH_BLOCKING=1`; what Python shows is a later one'
 _NO_CAUSE = 'None of the known causes fits what the log, the config and the labels show.'
-_UNDECIDED = 'The log does not decide between these causes. Look which of them you see:'
+_UNDECIDED = 'The log does not decide between these causes. See which of them applies:'
 #: Number of lines of a message, and of other errors in a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
 #: Maximum number of characters of a quoted line.
@@ -34,40 +34,39 @@ _QUOTE = 240
 def as_text(
     found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100, verbose: bool = True
 ) -> str:
-    """Return the error, its meaning, its causes in order (brief: the likeliest, in three sentences), and what to do."""
-    signature, error = found.signature, _error_rows(found, name, width)
+    """Return the error, its meaning, its causes in order (brief: the most likely, in three sentences), and advice."""
+    signature, error = found.signature, _build_error_rows(found, name, width)
     if signature is None:
         head = translate('not known: none of {number} signatures fits', number=len(read_signatures()))
-        return '\n'.join([head, '', *error, '', *_unknown_rows(found, width), *_other_rows(found, width)])
+        return '\n'.join([head, '', *error, '', *_build_unknown_rows(found, width), *_build_other_rows(found, width)])
     rows = [f'{signature.code}  {translate(signature.title)}', '', *error, '']
-    rows += (_all_rows if verbose else _first_rows)(found, signature, width)
+    rows += (_build_all_rows if verbose else _build_first_rows)(found, signature, width)
     rows += [
         '',
         *_wrap(translate('next: {command}', command=_command(translate(found.command), config)), width, '      '),
     ]
     if config is None and 'mmguard scan CONFIG' in found.command:
         rows.append(translate('      without a config: mmguard scan FOLDER --num-classes N'))
-    rows += _other_rows(found, width)
+    rows += _build_other_rows(found, width)
     for finding in found.more[: 3 if verbose else 1]:
         title = visible(translate(finding.title))
         rows += _wrap(translate('also found: {code} {title}', code=finding.code, title=title), width, '  ')
     return '\n'.join(rows)
 
 
-def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
+def _build_all_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
     rows = _wrap(translate(signature.meaning), width)
     if found.is_asynchronous:
         rows += ['', *_wrap(translate(_TRUE_LINE), width)]
     rows += ['', translate('Causes:' if found.causes else _NO_CAUSE)]
     shown: Dict[Any, int] = {}
     for number, weighed in enumerate(found.causes, 1):
-        rows += _cause_rows(number, weighed, width, shown)
+        rows += _build_cause_rows(number, weighed, width, shown)
     return rows
 
 
-def _first_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
-    """Return the confirmed causes, else the supported ones, else those that nothing separates; and how many more there
-    are."""
+def _build_first_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
+    """Return the confirmed causes, else the supported ones, else the undecided ones; and the number of other causes."""
     first = found.causes[0] if found.causes else None
     rows = [] if _is_confirmed(found) else _wrap(translate(signature.meaning), width, '  ')
     shown = 1
@@ -76,54 +75,54 @@ def _first_rows(found: Explanation, signature: Signature, width: int) -> List[st
     elif _is_confirmed(found):
         # An error without a listed cause does not hide a confirmed one.
         shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in found.causes[1:2]) else 1
-        rows += [row for one in found.causes[:shown] for row in _finding_rows(one.findings[0], width)]
+        rows += [row for one in found.causes[:shown] for row in _build_finding_rows(one.findings[0], width)]
     elif first.evidence is not None:
         rows += _wrap(
             translate('likely cause: {cause} [the log points to it]', cause=as_message(first.cause.text)), width, '  '
         )
-        rows += _evidence_rows(first.evidence, width)
-        rows += _next_rows(first, width)
+        rows += _build_evidence_rows(first.evidence, width)
+        rows += _build_next_rows(first, width)
     else:
         shown = len(found.causes) if len(found.causes) <= _POSSIBLE + 1 else _POSSIBLE
         rows.append(translate(_UNDECIDED if shown > 1 else 'possible cause:'))
-        rows += [row for one in found.causes[:shown] for row in _possible_rows(one, '- ', width)]
+        rows += [row for one in found.causes[:shown] for row in _build_possible_rows(one, '- ', width)]
     rows += _wrap(translate(_TRUE_LINE_IN_BRIEF), width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
     more = quantity(left, 'other cause') if left > 0 else Message('all that is known of it')
     return [*rows, translate('more with --verbose: {more}', more=more)]
 
 
-def _finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
+def _build_finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
     texts: Dict[str, str] = {
         Message('found'): join(' ', (finding.code, as_message(finding.title))),
         Message('do'): finding.next_step,
     }
-    return _label_rows(texts, width, indent)
+    return _build_label_rows(texts, width, indent)
 
 
-def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
+def _build_evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
     label = Message('line {number:,}', number=evidence.line)
     texts: Dict[str, str] = {label: join('', [_show(evidence.text.strip()[:_QUOTE])])}
-    return _label_rows(texts, width, indent)
+    return _build_label_rows(texts, width, indent)
 
 
-def _possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
+def _build_possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
     """Return the rows of a cause that nothing supports: the observation that decides comes before the cause."""
     texts: Dict[str, str] = {
         Message('look'): weighed.cause.look,
         Message('cause'): weighed.cause.text,
         Message('do'): weighed.advice,
     }
-    first, *more = _label_rows(texts, width, ' ' * len(mark))
+    first, *more = _build_label_rows(texts, width, ' ' * len(mark))
     return [f'{mark}{first.lstrip()}', *more]
 
 
-def _next_rows(weighed: Weighed, width: int, indent: str = '') -> List[str]:
+def _build_next_rows(weighed: Weighed, width: int, indent: str = '') -> List[str]:
     texts: Dict[str, str] = {Message('look'): weighed.cause.look, Message('do'): weighed.advice}
-    return _label_rows(texts, width, indent)
+    return _build_label_rows(texts, width, indent)
 
 
-def _label_rows(texts: Mapping[str, str], width: int, indent: str) -> List[str]:
+def _build_label_rows(texts: Mapping[str, str], width: int, indent: str) -> List[str]:
     """Return the texts, each with its label, without empty ones."""
     rows = {label: as_message(text) for label, text in texts.items() if text}
     lines = [indent + visible(translate('{label}: {text}', label=label, text=text)) for label, text in rows.items()]
@@ -135,7 +134,7 @@ def _is_confirmed(found: Explanation) -> bool:
 
 
 def advise(found: Explanation) -> str:
-    """Return what to do in one line: about a cause only if something supports it, else the looks that decide."""
+    """Return the advice on one line: about a cause only if something supports it, else the deciding observations."""
     first = found.causes[0] if found.causes else None
     if first is None:
         return _NO_CAUSE
@@ -167,7 +166,7 @@ def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
     record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
     if found is None:
         return record
-    record['error'] = _error_as_json(found.trouble, found.raised, found.signature)
+    record['error'] = _convert_error(found.trouble, found.raised, found.signature)
     record['place'] = str(found.place) if found.place else None
     record['own_place'] = str(found.own_place) if found.own_place else None
     record['kernel'] = found.kernel or None
@@ -191,12 +190,12 @@ def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
     ]
     record['refuted'] = [cause.key for cause in found.refuted]
     record['framework'] = found.framework or None
-    record['others'] = [_error_as_json(*other) for other in found.others]
+    record['others'] = [_convert_error(*other) for other in found.others]
     record['more'] = [finding.code for finding in found.more]
     return record
 
 
-def _error_as_json(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> Dict[str, Any]:
+def _convert_error(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> Dict[str, Any]:
     return {
         'code': signature.code if signature else None,
         'type': raised.kind or None,
@@ -207,7 +206,7 @@ def _error_as_json(trouble: Trouble, raised: Raised, signature: Optional[Signatu
     }
 
 
-def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
+def _build_error_rows(found: Explanation, name: str, width: int) -> List[str]:
     lines = found.raised.said.strip().split('\n')
     named = [line for line in lines[_MESSAGE:] if re.search('did not receive grad', line)]
     shown = [_show(line)[:400] for line in lines[:_MESSAGE] + named]
@@ -228,26 +227,25 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
     return rows
 
 
-def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]) -> List[str]:
-    """Return the rows of a cause; ``shown`` has the number under which each finding is printed, since it is printed
-    once."""
+def _build_cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]) -> List[str]:
+    """Return the rows of a cause; ``shown`` holds the numbers of findings, each of which is printed once."""
     if weighed.standing == POSSIBLE:
-        return _possible_rows(weighed, f'{number}. ', width)
+        return _build_possible_rows(weighed, f'{number}. ', width)
     tag = ' [the log points to it]' if weighed.standing == SUPPORTED else ''
     rows = _wrap(f'{number}. {translate(weighed.cause.text)}{translate(tag)}', width, '   ')
     if weighed.evidence is not None:
-        rows += _evidence_rows(weighed.evidence, width, '   ')
+        rows += _build_evidence_rows(weighed.evidence, width, '   ')
     for finding in weighed.findings[:3]:
         first = shown.setdefault((finding.code, finding.title), number)
         rows += (
-            _finding_rows(finding, width, '   ')
+            _build_finding_rows(finding, width, '   ')
             if first == number
             else [translate('   found: {code}, as under {number}', code=finding.code, number=first)]
         )
-    return rows if weighed.findings else rows + _next_rows(weighed, width, '   ')
+    return rows if weighed.findings else rows + _build_next_rows(weighed, width, '   ')
 
 
-def _unknown_rows(found: Explanation, width: int) -> List[str]:
+def _build_unknown_rows(found: Explanation, width: int) -> List[str]:
     place = found.place
     package = re.search(r'(?:site|dist)-packages[/\\](\w+)', place.file) if place else None
     whose = Message('whoever wrote that line')
@@ -262,7 +260,7 @@ def _unknown_rows(found: Explanation, width: int) -> List[str]:
     return _wrap(text, width)
 
 
-def _other_rows(found: Explanation, width: int) -> List[str]:
+def _build_other_rows(found: Explanation, width: int) -> List[str]:
     rows: List[str] = []
     said = set()
     for trouble, raised, signature in found.others:
@@ -279,7 +277,7 @@ def _other_rows(found: Explanation, width: int) -> List[str]:
 
 
 def _show(line: str) -> str:
-    """Return a line of a log as it is printed: tabs as blanks, other control characters escaped."""
+    """Format a line of a log for printing: tabs as blanks, other control characters escaped."""
     return visible(line.replace('\t', '  '))
 
 

@@ -1,4 +1,4 @@
-"""Scores of validations (Dice, mAP, mIoU): near 0 from the first to the last, fallen to 0, or nan for a class."""
+"""Validation scores (Dice, mAP, mIoU): near 0 throughout, fallen to 0, or nan for a class."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _EPOCH = re.compile(rb'[Ee]poch\W{0,3}(\d{1,6})|^\s{1,9}(\d{1,6})/\d{1,6}\s', re
 
 
 class Sign(NamedTuple):
-    """A text that a signature recognizes, and the line of the log that it follows from, with its number."""
+    """A text that a signature recognizes, and the log line that shows it, with its number."""
 
     text: str
     line: int
@@ -59,7 +59,7 @@ def find_lines(text: bytes, words: Sequence[bytes]) -> Iterator[Tuple[int, bytes
 
 
 def _number_row(text: bytes, start: int, line: bytes, first: int) -> Tuple[int, str]:
-    """Return the number of a line of a piece of a log that begins in line ``first``, and the line."""
+    """Return the number of a row in a piece of a log that begins in line ``first``, and the line."""
     return first + text.count(b'\n', 0, start), line.decode('utf-8', 'replace').strip()[:_QUOTED]
 
 
@@ -81,7 +81,7 @@ class Scores:
         self._has_boxes = False
 
     def take(self, text: bytes, first: int) -> None:
-        """Take the scores of a piece of a log that begins in a line."""
+        """Collect the scores of a piece of a log that begins at a line."""
         for start, line in find_lines(text, WORDS):
             for found in _SCORE.finditer(line):
                 kind, number = next(group for group in found.groups() if group), found.group(found.lastindex or 0)
@@ -101,15 +101,15 @@ class Scores:
 
     @property
     def sign(self) -> Optional[Sign]:
-        """The sign that the scores give, if any."""
+        """Sign given by the scores, if any."""
         if self._box_lines >= _ENOUGH_LINES and not self._has_boxes:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._box_lines:,} lines'
             return Sign(text, *self._last['box loss'])
-        signs = [sign for sign in map(self._sign_of, self.values) if sign is not None]
+        signs = [sign for sign in map(self._find_sign, self.values) if sign is not None]
         # If one kind of score is fine, a bad value of another is not reliable.
         return signs[0] if signs and len(signs) == len(self.values) else None
 
-    def _sign_of(self, name: str) -> Optional[Sign]:
+    def _find_sign(self, name: str) -> Optional[Sign]:
         values, last = self.values[name], self._last[name]
         best = max(values)
         if best < NEAR_0:
@@ -140,7 +140,7 @@ _ROW = re.compile(rb'\|\s{1,99}(\S[^|\n]{0,99}?)\s{1,99}\|\s{1,9}(?:nan|0\.0)\s{
 
 
 class ClassScores:
-    """Number of validations, and of those in which the score of a class is nan because no label is of this class.
+    """Number of validations, and of those in which a class scores nan because it has no labels.
 
     Example:
         >>> scores = ClassScores()
@@ -158,7 +158,7 @@ class ClassScores:
         self.last = (0, '')
 
     def take(self, text: bytes, first: int) -> None:
-        """Count the validations of a piece of a log that begins in a line."""
+        """Count the validations of a piece of a log that begins at a line."""
         for start, line in find_lines(text, _CLASS_WORDS):
             found = _LINE.search(line)
             row = _ROW.search(line)
@@ -185,7 +185,7 @@ class ClassScores:
 
     @property
     def summary(self) -> str:
-        """The classes that are nan, and how often; empty if no class is."""
+        """Classes that are nan, and how often; empty if no class is."""
         score, *unit = ('Acc', 'validation', 'validations') if self.validations else ('Dice', 'epoch', 'epochs')
         names = sorted(self.nan, key=lambda name: name.zfill(9) if name.isdigit() else '')
         of_all = f'of {quantity(self._all, *unit)}'

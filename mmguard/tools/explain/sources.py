@@ -41,7 +41,7 @@ def pieces_of(target: str) -> Iterator[bytes]:
 
 
 def logs_of(folder: Path) -> List[Path]:
-    """Return the logs and flight records of the newest run at or below a folder."""
+    """Return the logs and flight records of the newest run in or below a folder."""
     found = [path for path in folder.rglob('*') if path.suffix in _ENDINGS or path.name.startswith(Path(FLIGHT).stem)]
     files = [path for path in found if path.is_file() and path.stat().st_size]
     if not files:
@@ -66,7 +66,7 @@ def _read_flight_record(path: Path) -> Iterator[bytes]:
 
 
 def mark_rank(traceback: str, rank: int) -> bytes:
-    """Return the traceback of a rank with the rank's mark before every line, as torchrun writes it."""
+    """Return a rank's traceback with the rank before every line, as torchrun prints it."""
     return ''.join(f'[rank{rank}]: {line}\n' for line in traceback.splitlines()).encode('utf-8', 'replace')
 
 
@@ -90,6 +90,6 @@ def _read_notebook(path: Path) -> Iterator[bytes]:
 
 
 def config_of(folder: Path) -> Optional[Path]:
-    """Return the config that mmengine wrote next to the log of a run."""
+    """Return the config that mmengine wrote next to a run's log."""
     paths = (folder / name for name in ('vis_data/config.py', 'config.py'))
     return next((path for path in paths if path.is_file()), None)

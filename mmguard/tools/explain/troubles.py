@@ -1,4 +1,4 @@
-"""Errors in a log: exceptions with their chains, the reader of their tracebacks, and other lines of errors."""
+"""Errors in a log: chains of exceptions, a parser of tracebacks, and other error lines."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from mmguard.findings.signatures.signature import SIGN
 
 
 class Piece(NamedTuple):
-    """Part of a log: the number of its line, what is quoted of that line as it is, and the text for patterns (which
-    differs for a fact that follows from it)."""
+    """Part of a log: its line number, the quoted text, and the text for patterns (different for a derived fact)."""
 
     line: int
     text: str
@@ -21,7 +20,7 @@ class Piece(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A line of a traceback, with its line and its text in the log, and the line of its code."""
+    """A traceback entry, with its line number and text in the log, and its line of code."""
 
     file: str
     number: int
@@ -36,14 +35,13 @@ class Frame(NamedTuple):
 
     @property
     def is_installed(self) -> bool:
-        """Return True if it is in an installed package or in Python itself, and not in the user's own files."""
+        """Return True if it is in an installed package or in Python itself."""
         return bool(re.search(r'site-packages|dist-packages|[/\\]lib[/\\]python\d|<frozen|<string>', self.file))
 
 
 @dataclass
 class Raised:
-    """One exception: its type, message, traceback (the innermost frame last), and the lines of the log that its message
-    is taken from, with their numbers."""
+    """One exception: its type, message, traceback (the innermost frame last), and its message's lines with numbers."""
 
     kind: str = ''
     message: str = ''
@@ -52,14 +50,14 @@ class Raised:
 
     @property
     def said(self) -> str:
-        """The text that is searched for signatures; an assertion without a message has its condition as message."""
+        """Text searched for signatures; an assertion without a message has its condition as message."""
         asserted = self.frames[-1].code if self.frames and self.kind == 'AssertionError' else ''
         said = f'{self.kind}: {self.message or asserted}' if self.kind else self.message
         return f'{said}\n{asserted}' if asserted and self.message else said
 
     @property
     def around(self) -> str:
-        """Its traceback as one text."""
+        """Traceback as a single text."""
         return '\n'.join(f'{frame}\n{frame.code}' for frame in self.frames)
 
     @property
@@ -114,7 +112,7 @@ _DATED = re.compile(
 
 
 class Line(NamedTuple):
-    """A line as a program wrote it, without the mark of its rank and the time that a logger put in front."""
+    """A line as a program wrote it, without the prefixes of its rank and logger."""
 
     text: str
     rank: str = ''
@@ -131,7 +129,7 @@ def read_line(raw: bytes) -> Line:
         Line(text='Iter(train) [50/100]', rank='', is_dated=True)
     """
     raw = raw.rstrip(b'\r')
-    # Text that a progress bar has overwritten is not visible.
+    # Skip text that a progress bar has overwritten.
     raw = raw[raw.rfind(b'\r') + 1 :][:LONGEST]
     text = raw.decode('utf-8', 'backslashreplace')
     if '\x1b' in text:
@@ -196,7 +194,7 @@ class OpenTraceback:
             self._begin(line.text)
 
     def take(self, line: Line, number: int) -> bool:
-        """Take a line; return ``False`` if it is not part of this traceback."""
+        """Add a line; return ``False`` if it is not part of this traceback."""
         text = line.text
         self.number = number
         if line.is_dated and not self.is_dated:

@@ -1,1 +1,1 @@
-"""The command `mmguard fix`; what it writes is made by :mod:`mmguard.tools.fix.copies`."""
+"""The command `mmguard fix`; see :mod:`mmguard.tools.fix.copies` for its output."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mmguard.formats.options import Colour
     from mmguard.tools.fix.copies import Copies
 
-#: Files of each kind that are named.
+#: Maximum number of files named per kind.
 _SHOWN = 10
 
 
@@ -57,7 +57,7 @@ def add_to(commands: Any) -> None:
         '--classes',
         type=class_names,
         metavar='cat,dog',
-        help='names that VOC objects and shapes of Labelme may have (or a file with a name in each line); of COCO the '
+        help='names that VOC objects and shapes of Labelme may have (or a file with one name per line); of COCO the '
         'categories that the file is to list, in this order: '
         'annotations of other classes are dropped, names that the file lacks are added',
     )
@@ -90,12 +90,12 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         '--images',
         metavar='FOLDER',
-        help='for a COCO JSON: name the images as in FOLDER, and leave out entries whose image is not there',
+        help='for a COCO JSON: name the images as in FOLDER, and leave out entries whose image is missing',
     )
     parser.add_argument('--drop-empty', action='store_true', help='for a COCO JSON: leave out images without an object')
     parser.add_argument(
         '--colours',
-        type=_colour_table,
+        type=_parse_colours,
         default={},
         metavar='TABLE',
         help='for label maps that are stored as colours: the label of each colour, "{(128, 0, 0): 1, ...}", '
@@ -123,7 +123,7 @@ def add_to(commands: Any) -> None:
     )
     add_split(edit)
     add_reading(edit)
-    parser.set_defaults(run=run, interrupted='mmguard fix: interrupted; what is in DIR is whole, run it again')
+    parser.set_defaults(run=run, interrupted='mmguard fix: interrupted; the files in DIR are complete, run it again')
 
 
 def _target(text: str) -> str:
@@ -132,7 +132,7 @@ def _target(text: str) -> str:
     return enter(text) if is_url(text) else str(Path(text))
 
 
-def _colour_table(text: str) -> Dict[Colour, int]:
+def _parse_colours(text: str) -> Dict[Colour, int]:
     try:
         written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
         table: Dict[Colour, int] = {}
@@ -174,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
         check_boxes(args.target, found, options)
         copies = write_copies(args.target, args.out, options, found)
     _show(args.out, copies)
-    return _code_of([copies])
+    return _choose_exit_code([copies])
 
 
 def _write_edits(args: argparse.Namespace) -> int:
@@ -197,7 +197,7 @@ def _write_edits(args: argparse.Namespace) -> int:
         _show(places[path], copies)
     for line in chosen.left:
         print(line)
-    code = _code_of(list(written.values()))
+    code = _choose_exit_code(list(written.values()))
     if code != CLEAN:
         return code
     in_place = {
@@ -210,15 +210,15 @@ def _write_edits(args: argparse.Namespace) -> int:
     return CLEAN
 
 
-def _code_of(written: Sequence[Copies]) -> int:
-    """Return the exit code; raise the first unexpected failure: the command line says how to report it."""
+def _choose_exit_code(written: Sequence[Copies]) -> int:
+    """Return the exit code; raise the first unexpected failure, which the command line reports."""
     for failure in (failure for copies in written for failure in copies.failures):
         raise failure
     return FOUND if any(copies.left_out for copies in written) else CLEAN
 
 
 def _show(out: Path, copies: Copies) -> None:
-    """Print how many files are in ``out`` now, and what was changed in the first of them."""
+    """Print how many files are in ``out``, and the changes of the first of them."""
     from mmguard.formats.correction import MANIFEST
 
     changed = [record for record in copies.done if record['changes']]

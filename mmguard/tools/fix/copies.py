@@ -32,7 +32,7 @@ from mmguard.version import __version__
 
 
 class Copies(NamedTuple):
-    """Result for the files: those copied, those left out with the reasons, linked images, internal errors."""
+    """Result for the files: copied ones, left-out ones with the reasons, linked images, internal errors."""
 
     done: List[Dict[str, Any]]
     left_out: List[Dict[str, str]]
@@ -141,7 +141,7 @@ def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
     """Return the format of a target.
 
     Raises:
-        CannotCorrect: It has none, or does not exist.
+        CannotCorrect: The target has no known format, or does not exist.
     """
     if not os.path.exists(target):
         raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
@@ -176,11 +176,11 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies
                 continue
             if path != target and not is_of_target(path):
                 check_regular(path)
-                raise NotCorrected('a link that leads out of TARGET: copy what it leads to there (cp -L)')
+                raise NotCorrected('a link out of TARGET: copy its target there (cp -L)')
             data, corrected = correct_file(found, path, name, final)
             new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
             if new_name in taken:
-                raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
+                raise NotCorrected(f'its copy would have the same name as that of {taken[new_name]}')
             write_whole(place_in(out, new_name, is_in_out), corrected.data)
         except (NotCorrected, OSError, MemoryError) as error:
             left_out.append(

@@ -1,4 +1,4 @@
-"""Edits of label files that a scan offers, by their numbers; and boxes that must not be clamped."""
+"""Edits of label files offered by a scan, selected by number; and the check for boxes that must not be clamped."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from mmguard.tools.fix.copies import Copies
 
 
 class Offered(NamedTuple):
-    """Plan that was scanned, and its edits by the numbers that the scan shows."""
+    """Scanned plan, and its edits by the numbers that the scan shows."""
 
     plan: Plan
     offers: List[Offer]
 
 
 class Chosen(NamedTuple):
-    """Edits as one: file or folder -> options; those that another one excludes; the command for the config, if any."""
+    """Combined edits: file or folder -> options; the excluded edits; the command for the config, if any."""
 
     files: Dict[str, FixOptions]
     formats: Dict[str, Format]
@@ -90,7 +90,7 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
 
 
 def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
-    """Return the options for which an edit has another value than those already chosen."""
+    """Return the options for which an edit's value differs from those already chosen."""
     said = dict(as_one([one.edit for one in chosen]).files)
     return ', '.join(
         f'--{name.replace("_", "-")}'
@@ -106,15 +106,15 @@ def scan_again(plan: Plan, places: Dict[str, Path], written: Dict[str, Copies]) 
     if not is_detection and set(places) != {plan.target}:
         return ''
     if plan.format is not None and plan.format.renames:
-        left = _findings_left(plan_format(str(places[plan.target]), plan.format, plan.options))
+        left = _list_findings(plan_format(str(places[plan.target]), plan.format, plan.options))
     else:
         with FILES.replaced(_contents(places, written)):
-            left = _findings_left(plan_again(plan, plan.tree, {}))
+            left = _list_findings(plan_again(plan, plan.tree, {}))
     codes = ', '.join(dict.fromkeys(finding.code for finding in left))
     return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
 
 
-def _findings_left(plan: Plan) -> List[Finding]:
+def _list_findings(plan: Plan) -> List[Finding]:
     return [found for result in run_plan(plan) for found in result.findings if found.severity != INFO]
 
 
@@ -147,14 +147,14 @@ def _apply(plan: Plan, *numbers: str) -> str:
     return shlex.join([*words, *(word for number in numbers for word in ('--edit', number))])
 
 
-#: Of single boxes, where they are few.
+#: Findings about single boxes, if there are few.
 _SINGLE = ('MG109', 'MG152')
-#: Of boxes in another format, which not every edit converts.
+#: Findings about boxes in another format, which not every edit converts.
 _FORMATS = (*_SINGLE, 'MG164', 'MG172')
 
 
 def check_boxes(target: str, of_format: Format, options: FixOptions) -> None:
-    """Refuse boxes that seem to be in another format, of which some would be clamped or dropped: name the command.
+    """Refuse to clamp or drop boxes that appear to be in another format, and name the command that converts them.
 
     The rules of the scan look at them, unless the options say how they are written.
     """
@@ -164,7 +164,7 @@ def check_boxes(target: str, of_format: Format, options: FixOptions) -> None:
         sets = of_format.sets(target, ScanOptions())
         labels = [source.scan().facts for source in sets.sources if isinstance(source, LabelSet)]
     except (CannotRun, OSError, ValueError):
-        return  # why it cannot be copied, who copies says
+        return  # the copying code reports why it cannot be copied
     for found in labels:
         _check(found, of_format)
 
@@ -182,12 +182,10 @@ def _check(labels: LabelFacts, of_format: Format) -> None:
         is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
         if is_way and all(map(_converts, edits)) and (edits or is_other_format):
             ways = replace(finding, edits=tuple(edits)).next_step
-            as_they_are = (
-                '' if found.yolo else f' Where they are right as they are, add --boxes {of_format.right_boxes}.'
-            )
+            as_they_are = '' if found.yolo else f' If they are right as they are, add --boxes {of_format.right_boxes}.'
             raise CannotCorrect(
-                f'{finding.title} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
-                f'{ways}{as_they_are}'
+                f'{finding.title} ({finding.evidence}) Clamping or dropping boxes would hide that: nothing was '
+                f'written. {ways}{as_they_are}'
             )
 
 

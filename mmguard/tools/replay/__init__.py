@@ -1,1 +1,1 @@
-"""Samples of a flight record, run again one at a time on the CPU, to find the one that fails."""
+"""Replay of the samples in a flight record, one at a time on the CPU, to find the failing one."""

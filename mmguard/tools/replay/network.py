@@ -1,4 +1,4 @@
-"""The model of a config on the CPU, and a checkpoint for it, read without running its pickle."""
+"""The model of a config on the CPU, and its checkpoint, read without unpickling code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mmguard.tools.samples import enter_scope
 
 
 def read_checkpoint(file: str) -> Any:
-    """Read the tensors of a checkpoint, in their dicts and lists; refuse one that holds more."""
+    """Read the tensors of a checkpoint, in their dicts and lists; refuse any other content."""
     try:
         _refuse_archives(Path(file))
         return torch.load(file, map_location='cpu', weights_only=True)
@@ -39,13 +39,13 @@ def read_checkpoint(file: str) -> Any:
             f'Nothing of it was run. Keep the tensors of a file that you trust, as the checkpoints of mmengine: '
             f"torch.save(torch.load(FILE, weights_only=False)['state_dict'], NEW)"
         ) from error
-    except Exception as error:  # a damaged file raises anything
-        raise CannotRun(f'--weights {file}: damaged, or no checkpoint ({describe_error(error, 200)})') from error
+    except Exception as error:  # a damaged file may raise anything
+        raise CannotRun(f'--weights {file}: damaged, or not a checkpoint ({describe_error(error, 200)})') from error
 
 
 def _refuse_archives(file: Path) -> None:
     """Refuse files that ``torch.load`` would run as TorchScript or unpack instead of reading their pickles."""
-    # The name itself, wherever it is: zip files can be made that list one thing to Python and another to torch.
+    # Search for the name anywhere: a crafted zip can list one thing to Python and another to torch.
     with file.open('rb') as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data.find(b'constants.pkl') >= 0:
             raise pickle.UnpicklingError('it is a TorchScript archive, which is a program')
@@ -54,17 +54,17 @@ def _refuse_archives(file: Path) -> None:
 
 
 def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
-    """Build the model, with the weights of a checkpoint or random ones that are always the same."""
+    """Build the model, with the weights of a checkpoint or reproducible random ones."""
     from mmengine.model import revert_sync_batchnorm
 
     if not config.get('model'):
         raise CannotRun(f'{config.filename}: no model')
     built = drop_pretrained(config.model)
-    if config.get('data_preprocessor'):  # as the runner does it
+    if config.get('data_preprocessor'):  # like the runner
         built.setdefault('data_preprocessor', copy.deepcopy(config.data_preprocessor))
     with enter_scope(config):
         try:
-            torch.manual_seed(0)  # so that two replays agree
+            torch.manual_seed(0)  # so that replays are reproducible
             model = MODELS.build(built)
             if hasattr(model, 'init_weights'):
                 model.init_weights()
@@ -72,7 +72,7 @@ def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
             raise CannotRun(
                 f'{config.filename}: the model cannot be built on the CPU: {describe_error(error)}'
             ) from error
-    # SyncBN wants a GPU; with one sample on one device it is BN.
+    # SyncBN needs a GPU; with one sample on one device it equals BN.
     model = revert_sync_batchnorm(model).cpu()
     if weights is not None:
         _load(model, weights)
@@ -91,7 +91,7 @@ def _load(model: nn.Module, file: str) -> None:
     }
     mine = model.state_dict()
     fitting = {name: value for name, value in found.items() if name in mine and mine[name].shape == value.shape}
-    # A few that do not fit would leave random weights among the trained ones silently.
+    # A few mismatches would silently leave random weights among the trained ones.
     missing = [name for name in mine if name not in fitting and not name.endswith('num_batches_tracked')]
     if missing:
         raise CannotRun(
@@ -101,7 +101,7 @@ def _load(model: nn.Module, file: str) -> None:
     model.load_state_dict(fitting, strict=False)
 
 
-#: What batch norm says to a single value per channel.
+#: Error of batch norm for a single value per channel.
 _ONE_VALUE = 'Expected more than 1 value per channel'
 _FRAMEWORKS = re.compile(r'^(?:.*/)?((?:mmseg|mmdet)/(?:models|datasets|structures|engine|utils)/.*)$')
 _BELOW = re.compile(r'/(?:torch|numpy|mmcv|mmengine|PIL|cv2|mmguard)/|^<')
@@ -109,9 +109,7 @@ _BELOW = re.compile(r'/(?:torch|numpy|mmcv|mmengine|PIL|cv2|mmguard)/|^<')
 
 @dataclass
 class Raised:
-    """An exception in one line, and where: ``mmseg/models/losses/x.py:45 in cross_entropy``, or in mmguard's ``own``
-    code.
-    """
+    """An exception on one line, and its place: ``mmseg/models/x.py:45 in forward``; ``own``: in mmguard."""
 
     type: str
     message: str
@@ -139,16 +137,16 @@ class Pass:
 
 
 def run_sample(model: nn.Module, sample: Any, seed: int) -> Pass:
-    """Run one packed sample as a batch of one, or, where batch norm does not allow that, twice in a batch of two.
+    """Run one packed sample as a batch of one, or if batch norm does not allow that, as both samples of a batch of two.
 
-    The model is left as it was, running means included; the seed is that of dropout and random sampling.
+    The model, including running means, is unchanged afterwards; the seed is for dropout and random sampling.
     """
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:
         result = _run(model, [sample], seed)
         if result.raised is not None and _ONE_VALUE in result.raised.message:
             result = _run(model, [sample, sample], seed)
-            result.notes.append('batch norm cannot train on a batch of one here: the sample was taken twice')
+            result.notes.append('batch norm cannot train on a batch of one here: the sample was used twice')
         return result
     finally:
         model.zero_grad(set_to_none=True)
@@ -168,13 +166,13 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
         total, logged = model.parse_losses(losses)
         result.losses = {name: float(value) for name, value in logged.items()}
         wrong = [name for name, value in result.losses.items() if 'loss' in name and not math.isfinite(value)]
-        # The sum of all is shown only where no part is.
+        # The total is shown only if no part is.
         result.nonfinite_losses = [name for name in wrong if name != 'loss'] or wrong
         if total.requires_grad:
             total.backward()
             result.nonfinite_gradients = find_nonfinite_gradients(model)
         else:
-            result.notes.append('no loss hangs on a parameter: on several GPUs the ranks would wait for gradients')
+            result.notes.append('no loss depends on a parameter: on several GPUs the ranks would wait for gradients')
     except Exception as error:
         result.raised = describe_raised(error)
     return result

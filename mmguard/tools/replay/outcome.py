@@ -1,4 +1,4 @@
-"""Result of replaying a sample: errors, and which labels are valid at each point of its pipeline."""
+"""Result of replaying a sample: errors, and the invalid labels at each stage of its pipeline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mmguard.tools.samples import common_tail, parts_of
 from mmguard.tools.trace.snapshot import Snapshot
 
 _INF = float('inf')
-#: What may become of a sample; the first ones fail.
+#: Outcomes of a sample; the first ones are failures.
 DIES, NOT_FINITE, INVALID, PASSES, LEFT_OUT, NOT_FOUND, OUR_FAILURE = (
     'dies',
     'not finite',
@@ -54,12 +54,12 @@ class Judged:
 
 
 def judge(shot: Snapshot, spaces: Mapping[str, LabelSpace], source: str) -> Dict[str, Judged]:
-    """Return kind -> what is invalid in a sample, for the kinds that it holds."""
+    """Return kind -> invalid labels in a sample, for the kinds that it contains."""
     judged: Dict[str, Judged] = {}
     pixels, instances = spaces.get('pixels'), spaces.get('instances')
     if isinstance(pixels, LabelRule) and shot.label is not None:
         label = shot.label
-        if label.dtype.kind == 'f':  # the loss, too, cuts fractions off, or refuses them itself
+        if label.dtype.kind == 'f':  # the loss also truncates fractions, or refuses them itself
             label = np.nan_to_num(label, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
         judged['pixels'] = Judged('pixels', pixels.num_classes, pixels.ignore_index, pixels.sanitize(label, source)[1])
     if isinstance(instances, InstanceRule) and shot.instances is not None:
@@ -89,10 +89,10 @@ class Outcome:
     Args:
         recorded (Recorded): The sample in the record.
         path (str): Its file here; empty if it is not found.
-        status (str): One of the words above.
-        stored (dict[str, Judged]): Kind -> what is invalid in the file or the annotations, as they are stored.
+        status (str): One of the constants above.
+        stored (dict[str, Judged]): Kind -> invalid labels in the file or the annotations, as stored.
         loaded (dict[str, Judged]): The same after the loading steps of the pipeline: values mapped, nothing cropped.
-        trained (dict[str, Judged]): The same after the whole pipeline: what the losses see.
+        trained (dict[str, Judged]): The same after the whole pipeline, as the losses see them.
         raised (Raised, optional): The exception that ended it.
         stage (str): Where it was raised, ``'pipeline'`` or ``'forward'``.
         losses (dict[str, float]): As logged.
@@ -122,7 +122,7 @@ class Outcome:
     findings: List[Finding] = field(default_factory=list)
 
     def die(self, stage: str, raised: Raised) -> None:
-        """End the replay by an exception in a stage; one from mmguard itself says nothing about the sample."""
+        """End the replay with an exception in a stage; one from mmguard itself says nothing about the sample."""
         self.status, self.stage, self.raised = (OUR_FAILURE if raised.own else DIES), stage, raised
 
     @property
@@ -131,13 +131,13 @@ class Outcome:
 
     @property
     def invalid(self) -> Dict[str, Judged]:
-        """Kind -> what training sees of invalid labels; where random transforms hid them, what was loaded."""
+        """Kind -> invalid labels as seen in training; if random transforms hid them, as loaded."""
         seen = {kind: judged for kind, judged in self.trained.items() if judged.is_invalid}
         hidden = {kind: judged for kind, judged in self.loaded.items() if judged.is_invalid}
         return seen or (hidden if self.status == INVALID else {})
 
     def to_json(self) -> Dict[str, Any]:
-        """Return plain data; numbers that are not finite become text."""
+        """Return plain data; non-finite numbers become text."""
         return {
             'source': self.recorded.source,
             'recorded_path': self.recorded.path,
@@ -176,9 +176,7 @@ def _counts(judged: Dict[str, Judged]) -> Dict[str, Any]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A sample of a recorded batch: its path there, and from its data root; ``unfinished``: training ended in its
-    iteration.
-    """
+    """A sample of a recorded batch: its original path and its path in the data root; ``unfinished``: the last batch."""
 
     path: str
     source: str
@@ -192,7 +190,7 @@ def load_record(file: str) -> Flight:
         return read_flight(file)
     except OSError as error:
         raise CannotRun(
-            f'{file}: {error.strerror or error}. Wanted is the {NAME} that FlightRecorderHook writes into the log '
+            f'{file}: {error.strerror or error}. Give the {NAME} that FlightRecorderHook writes into the log '
             f'folder of a run'
         ) from error
     except ValueError as error:
@@ -200,7 +198,7 @@ def load_record(file: str) -> Flight:
 
 
 def read_batches(flight: Flight, file: str) -> List[List[Recorded]]:
-    """Return the batches of a record, the newest first; the samples of each in their order, without repetitions."""
+    """Return the batches of a record, the newest first; the samples of each in order, without repetitions."""
     batches = [batch for batch in reversed(flight.batches) if batch.samples]
     if not batches:
         raise CannotRun(
@@ -221,7 +219,7 @@ def _read_sample(sample: FlightSample, batch: FlightBatch) -> Recorded:
 
 
 def choose_sample(batches: List[List[Recorded]], wanted: str) -> Recorded:
-    """Return the recorded sample that a path means; one of its own, without iteration, where none is recorded."""
+    """Return the recorded sample that a path refers to; without a record, a new one without iteration."""
     length = len(parts_of(wanted))
     found = {r.path: r for batch in reversed(batches) for r in batch if common_tail(r.path, wanted) >= length}
     if len(found) > 1:
@@ -230,6 +228,6 @@ def choose_sample(batches: List[List[Recorded]], wanted: str) -> Recorded:
 
 
 def exception_of(flight: Flight) -> str:
-    """Return the exception that ended the training, in one line; empty if none did."""
+    """Return the exception that ended the training on one line; empty if the record has none."""
     error = flight.exception
     return '' if error is None else f'{error.type}: {" ".join(error.message.split())[:300]}'

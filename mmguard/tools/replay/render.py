@@ -1,4 +1,4 @@
-"""Output of ``mmguard replay``: which sample fails and why, then all of them."""
+"""Output of ``mmguard replay``: the failing sample and the reason, then all samples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_ROWS = 60
 
 
 def show(console: Console, report: Dict[str, Any], verbose: bool = False) -> None:
-    """Print what :func:`mmguard.tools.replay.run.replay` returned; ``verbose``: with all edits and notes."""
+    """Print the result of :func:`mmguard.tools.replay.run.replay`; ``verbose``: with all edits and notes."""
     ended = visible_name(str(report['exception'] or report['reason']))
     place = f'iteration {report["iter"]}' if report['iter'] is not None else 'its start'
     _say(console, f'{visible_name(report["file"])}: training got to {place} (rank {report["rank"]}): {ended}')
@@ -88,7 +88,7 @@ def _table(outcomes: List[Outcome]) -> Table:
     table.add_column('outcome', no_wrap=True)
     table.add_column('labels', overflow='fold')
     table.add_column('loss', justify='right', no_wrap=True)
-    # What fails is never among those left out.
+    # Failures are never left out.
     shown = outcomes if len(outcomes) <= _MOST_ROWS else sorted(outcomes, key=lambda o: not o.fails)[:_MOST_ROWS]
     for outcome in shown:
         iteration = outcome.recorded.iteration
@@ -126,7 +126,7 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
         )
     if not failing and not ours:
         _say(console, f'\nNone of {run} replayed samples fails.', 'bold green')
-        _say(console, _nothing_found(report))
+        _say(console, _describe_nothing_found(report))
     if ours:
         errors = dict.fromkeys(f'{o.raised} at {o.raised.place}' for o in ours if o.raised is not None)
         _say(
@@ -137,13 +137,15 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
         )
     if missing:
         _say(
-            console, f'{quantity(missing, "sample was", "samples were")} not found here, and may be the ones.', 'yellow'
+            console,
+            f'{quantity(missing, "sample was", "samples were")} not found here, and may be the failing ones.',
+            'yellow',
         )
     if report['older_batches']:
         _say(console, f'{report["older_batches"]} older batches were not replayed; --last N takes N batches.', 'dim')
 
 
-def _nothing_found(report: Dict[str, Any]) -> str:
+def _describe_nothing_found(report: Dict[str, Any]) -> str:
     did = 'Their labels are valid' + (', and so are losses and gradients on the CPU' if report['forward'] else '')
     return (
         f'{did}: what ended the training is not in any one of these samples. That leaves random crops that these '

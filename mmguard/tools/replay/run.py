@@ -1,4 +1,4 @@
-"""From a flight record to the sample that fails."""
+"""Search for the failing sample in a flight record."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
     model = build_model(config, args.weights) if forward else None
     # What guards in the pipeline do is looked at in the samples.
     spaces = from_config(from_mmengine(config)) if model is None else from_model(model, class_names_of(dataset))
-    notes = [*flight.unread.messages(), *_notes(config, spaces.rules(), model, args.weights)]
+    notes = [*flight.unread.messages(), *_collect_notes(config, spaces.rules(), model, args.weights)]
     replayer = Replayer(spaces.rules(), model, from_mmengine(config), args.seeds)
     if args.sample is not None:
         batches = [[choose_sample(batches, args.sample)]]
-        samples.find(batches[0][0].path)  # one that is nowhere is the user's slip
+        samples.find(batches[0][0].path)  # a missing one is the user's slip
     elif args.last is not None:
         batches = batches[: args.last]
     outcomes: List[Outcome] = []
@@ -74,10 +74,10 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
     with enter_scope(config):
         for batch in batches:
             spinner.text = f'{quantity(len(batch), "sample")} of iteration {batch[0].iteration}'
-            outcomes += [outcome for recorded in batch for outcome in _outcomes(recorded, samples, replayer)]
+            outcomes += [outcome for recorded in batch for outcome in _create_outcomes(recorded, samples, replayer)]
             looked_at += 1
-            # One that fails among others that do not is what was looked for. Where all fail, older ones tell whether
-            # it is a matter of samples at all.
+            # A failure among successes is the one searched for. If all fail, older samples show whether
+            # it depends on the samples at all.
             found = [o for o in outcomes if o.status in (DIES, NOT_FINITE) or (o.fails and not forward)]
             if args.last is None and found and any(not o.fails and o.seeds for o in outcomes):
                 break
@@ -88,7 +88,7 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
 
 @contextlib.contextmanager
 def without_gpu() -> Iterator[None]:
-    """Hide the GPUs from whatever looks for one."""
+    """Hide the GPUs from this process."""
     name = 'CUDA_VISIBLE_DEVICES'
     before = os.environ.get(name)
     os.environ[name] = ''
@@ -99,7 +99,7 @@ def without_gpu() -> Iterator[None]:
         os.environ.update({} if before is None else {name: before})
 
 
-def _outcomes(recorded: Recorded, samples: Samples, replayer: Replayer) -> List[Outcome]:
+def _create_outcomes(recorded: Recorded, samples: Samples, replayer: Replayer) -> List[Outcome]:
     try:
         path, found = samples.find(recorded.path)
     except CannotRun as error:
@@ -130,12 +130,12 @@ def _report(
         'not_found': missing,
         'our_failures': ours,
         'older_batches': older,
-        'same_for_all': _same_for_all(outcomes),
+        'same_for_all': _describe_common_failure(outcomes),
         'exit_code': FOUND if failing else COULD_NOT_RUN if missing or ours else CLEAN,
     }
 
 
-def _same_for_all(outcomes: List[Outcome]) -> str:
+def _describe_common_failure(outcomes: List[Outcome]) -> str:
     """Describe a failure of every sample at one place that none of their labels explains; empty without one."""
     run = [outcome for outcome in outcomes if outcome.seeds]
     raised = [o.raised for o in run if o.raised is not None and not o.raised.own and not o.invalid]
@@ -143,26 +143,26 @@ def _same_for_all(outcomes: List[Outcome]) -> str:
     return places.pop() if len(run) > 1 and len(raised) == len(run) and len(places) == 1 else ''
 
 
-def _notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[str]) -> List[str]:
+def _collect_notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[str]) -> List[str]:
     notes = []
     if not spaces:
-        notes.append('the number of classes is not known: labels are not checked, only the forward is')
+        notes.append('the number of classes is unknown: only the forward pass is checked, not the labels')
     if model is not None and weights is None:
         notes.append('random weights: a loss that only trained ones drive to NaN needs --weights CHECKPOINT')
     wrapper = config.get('optim_wrapper') or {}
     if 'Amp' in str(wrapper.get('type')):
-        notes.append('float32 on the CPU: what overflows only in half precision does not show here')
+        notes.append('float32 on the CPU: overflows in half precision do not show here')
     return notes
 
 
-#: Of whom it is known that none of their transforms gives a label another value.
+#: Frameworks whose transforms never change the value of a label.
 _FRAMEWORKS = {'mmcv', 'mmseg', 'mmdet'}
-#: Causes that are reported per sample.
+#: Maximum number of causes reported per sample.
 _MOST_FINDINGS = 2
 
 
 class Replayer:
-    """Replays samples, one at a time, random pipelines several times; without a model it looks only at labels."""
+    """Runner of samples, one at a time, with random pipelines several times; without a model it only checks labels."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class Replayer:
         self._seeds = seeds
 
     def replay(self, sample: Sample, outcome: Outcome) -> None:
-        """Replay a sample into ``outcome``, and stop at the first seed that fails."""
+        """Replay a sample into ``outcome``, and stop at the first failing seed."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter('always')
             self._look_at_files(sample, outcome)
@@ -197,7 +197,7 @@ class Replayer:
             for transform in takewhile(lambda one: type(one).__name__.startswith('Load'), sample.transforms):
                 results = transform(results)
         except Exception:
-            return  # the whole pipeline will raise the same
+            return  # the whole pipeline raises the same
         outcome.loaded = judge(take('loaded', results), self._spaces, outcome.path)
 
     def _run_seeds(self, sample: Sample, outcome: Outcome) -> None:
@@ -227,7 +227,7 @@ class Replayer:
                 return
         if before is None:
             outcome.status = LEFT_OUT
-            outcome.notes.append('the pipeline leaves nothing of it (no target?); training draws another one instead')
+            outcome.notes.append('the pipeline drops it (no target?); training draws another one instead')
 
     def _run_model(self, sample: Any, seed: int, outcome: Outcome) -> None:
         if self._model is None:
@@ -243,7 +243,7 @@ class Replayer:
             outcome.status = NOT_FINITE
 
     def _weigh(self, sample: Sample, outcome: Outcome) -> None:
-        """Report what the files hold and no seed has shown, and the likely causes."""
+        """Report invalid labels in the files that no seed has shown, and the likely causes."""
         hidden = '; '.join(str(judged) for judged in outcome.loaded.values() if judged.is_invalid)
         if hidden and any(True for _ in rules_in(sample.transforms)):
             if not outcome.invalid:
@@ -256,15 +256,15 @@ class Replayer:
             else:
                 outcome.notes.append(f'loaded: {hidden}; gone after the pipeline')
         if sample.mixes:
-            outcome.notes.append('other images are mixed in: what fails may be in one of them')
+            outcome.notes.append('other images are mixed in: the failure may be in one of them')
         if outcome.fails and outcome.stage != 'pipeline':
             names = class_names_of(sample.dataset)
-            found = self._causes(outcome.invalid, names, outcome)
+            found = self._find_causes(outcome.invalid, names, outcome)
             sure = [finding for finding in found if finding.certainty != POSSIBLE]
             outcome.findings = (sure or found)[:_MOST_FINDINGS]
 
-    def _causes(self, invalid: Dict[str, Judged], names: List[str], outcome: Outcome) -> List[Finding]:
-        # Without an invalid label it may still be what the config makes of valid ones.
+    def _find_causes(self, invalid: Dict[str, Judged], names: List[str], outcome: Outcome) -> List[Finding]:
+        # Without an invalid label, the config may still mistreat valid ones.
         asked = list(invalid.values()) or list(outcome.trained.values())
         found: List[Finding] = []
         for judged in asked:
@@ -280,7 +280,7 @@ class Replayer:
                 class_names=names,
                 split='train',
             )
-            rules = [rule for rule in chosen_rules() if rule is not OwnLineFails]  # the run that died had built them
+            rules = [rule for rule in chosen_rules() if rule is not OwnLineFails]  # the crashed run had built them
             found += [one for one in diagnose(facts, self._config, rules) if one.severity == 'error']
         return sorted(found, key=sort_key)
 

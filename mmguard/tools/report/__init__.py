@@ -1,1 +1,1 @@
-"""Findings of a run, on the screen and as a page: tables, plots, likely causes, pictures of files."""
+"""Report of a run, on the screen and as an HTML page: tables, plots, likely causes, pictures of files."""

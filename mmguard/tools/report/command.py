@@ -64,14 +64,13 @@ def run(args: argparse.Namespace) -> int:
     if not report.is_clean:
         return FOUND
     if report.is_damaged:
-        console.print('what could be read skipped nothing; what is left out may have', style='yellow')
+        console.print('the readable parts skipped nothing; the others may have', style='yellow')
         return COULD_NOT_RUN
     return CLEAN
 
 
 def _explain_end(crash: Crash, said: Container[str]) -> Optional[Explanation]:
-    """Explain the exceptions of a run that died, as `mmguard explain` does; return ``None`` if findings explain
-    them."""
+    """Explain the exceptions of a crashed run, as `mmguard explain` does; return ``None`` if findings explain them."""
     from mmguard.tools.explain.explained import explain_text
     from mmguard.tools.explain.sources import mark_rank
 

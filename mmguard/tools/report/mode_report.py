@@ -40,7 +40,7 @@ class ModeReport:
 
     @property
     def in_all(self) -> Stats:
-        """The sums over all iterations if there is a record, else over those of the log."""
+        """Sums over all iterations if there is a record, else over the log's iterations."""
         if self.logged is None:
             return self.lines.totals()
         # If a training died, the record may be a minute old; the lines end when their file reaches its limit.
@@ -54,7 +54,7 @@ class ModeReport:
 
     @property
     def note(self) -> str:
-        """The last iteration that the sums include, for a mode that did not end; else empty."""
+        """Last iteration in the sums, for an unfinished mode; else empty."""
         if self.logged is None or self.logged.ended:
             return ''
         upto = (

@@ -28,7 +28,7 @@ _WORST = 20
 
 
 def show(console: Any, report: RunReport, run_findings: Sequence[Finding], verbose: bool = False) -> None:
-    """Print how a run ended, the findings about its ranks, and what it skipped."""
+    """Print how a run ended, the findings about its ranks, and the skipped labels."""
     for line in report.notes:
         console.print(visible(line))
     for line in report.problems:
@@ -84,7 +84,7 @@ def _print_skipped(console: Any, report: ModeReport, ranks: int) -> None:
 
 
 def _print_crash(console: Any, crash: Crash) -> None:
-    """Print how a run ended: the rank that ended first with its last batches, and one line for each other rank."""
+    """Print how a run ended: the rank that ended first with its last batches, and one line per other rank."""
     first = crash.ranks[0]
     console.print(Text.assemble(('crash: ', 'bold red'), visible(first.said)))
     for line in (first.error, f'at {first.place}' if first.place else ''):

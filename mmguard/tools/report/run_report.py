@@ -41,23 +41,23 @@ class RankCrash:
 
     @property
     def ending(self) -> str:
-        """The kind of its end. An exception may only report that another rank is gone."""
+        """Kind of the rank's end. An exception may only report that another rank is gone."""
         raised = MISSED_ANOTHER if _OF_ANOTHER_RANK.search(self.error) else RAISED
         return {'exception': raised, WAS_KILLED: KILLED}.get(self.flight.reason, STOOD_STILL)
 
     @property
     def traceback(self) -> str:
-        """The traceback of the exception."""
+        """Traceback of the exception."""
         return '' if self.flight.exception is None else self.flight.exception.traceback
 
     @property
     def batches(self) -> List[FlightBatch]:
-        """The last batches, the newest first."""
+        """Last batches, the newest first."""
         return self.flight.batches[::-1]
 
     @property
     def place(self) -> str:
-        """The innermost line of the traceback, ``'loss.py:45 in forward'``."""
+        """Innermost line of the traceback, ``'loss.py:45 in forward'``."""
         frames = _FRAME.findall(self.traceback)
         return '{}:{} in {}'.format(*frames[-1]) if frames else ''
 
@@ -84,14 +84,14 @@ class Crash:
 
     @property
     def replay(self) -> str:
-        """The command to continue with."""
+        """Command to continue with."""
         path = self.ranks[0].path
         config = config_of(path.parent)
         return f'mmguard replay {"CONFIG" if config is None else shlex.quote(str(config))} {shlex.quote(str(path))}'
 
 
 def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
-    """Read the files of all ranks; files that tell nothing about an end, or cannot be read, are in ``problems``."""
+    """Read the files of all ranks; unreadable files, and those that do not record an end, are in ``problems``."""
     crash = Crash()
     there: Set[int] = set()
     for path in paths:
@@ -109,7 +109,7 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
             crash.ranks.append(rank)
         crash.problems += flight.unread.messages()
     crash.ranks.sort(key=_order)
-    # Only if the file of another rank is expected here: a single file may have been sent by someone.
+    # Only if the file of another rank is expected here: a single file may come from elsewhere.
     crash.silent = [rank for rank in range(world_size) if rank not in there]
     return crash
 
@@ -120,7 +120,7 @@ def _order(rank: RankCrash) -> Tuple[int, str, int]:
 
 
 def run_findings(report: RunReport) -> List[Finding]:
-    """Return the findings about the run and its ranks, the likeliest first."""
+    """Return the findings about the run and its ranks, the most likely first."""
     ranks = tuple(
         RankFacts(rank.flight.rank, rank.ending, rank.said, rank.error, rank.flight.iter) for rank in report.crash.ranks
     )
@@ -140,7 +140,7 @@ def _run_facts(report: RunReport) -> RunFacts:
 
 
 def _read_settings(report: RunReport) -> Optional[ReadConfig]:
-    """Return what the config next to the record of the rank that ended first says of unused parameters.
+    """Return the settings on unused parameters in the config next to the record of the rank that ended first.
 
     It is searched, never run: a log may come from anywhere.
     """

@@ -1,1 +1,1 @@
-"""Scan of label files, before the first step of training."""
+"""Scan of label files before training."""

@@ -1,4 +1,4 @@
-"""``mmguard scan``, and the options for labels and reading that every scanning command shares."""
+"""``mmguard scan``, and the options for labels and reading that scanning commands share."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def add_labels(group: Any) -> None:
 
 
 def add_reading(group: Any) -> None:
-    """Add the options for how labels are read."""
+    """Add the options that control how labels are read."""
     group.add_argument(
         '--reduce-zero-label', action='store_true', help='as in mmseg: 0 is ignored, and 1 is the first class'
     )
@@ -167,10 +167,10 @@ def run(args: argparse.Namespace) -> int:
         selection = selection_of(args)
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
         plan = plan_of(args.target, options)
-        mapper = _mapper(args, stack)
+        mapper = _choose_mapper(args, stack)
         journal = None
         if any(source.resumes for source in plan.sources):
-            journal = stack.enter_context(_journal(args))
+            journal = stack.enter_context(_open_journal(args))
         with ScanProgress(spinner) as progress, collect_failures() as failures:
             results = run_plan(plan, mapper, journal, progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
@@ -201,7 +201,7 @@ def run(args: argparse.Namespace) -> int:
     return selection.exit_code([finding.severity for finding in findings])
 
 
-def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
+def _choose_mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     """Return the mapper that reads many files at a time."""
     from mmguard.scanning.processes import DaskCluster, local_mapper
 
@@ -212,7 +212,7 @@ def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     return cluster
 
 
-def _journal(args: argparse.Namespace) -> Journal:
+def _open_journal(args: argparse.Namespace) -> Journal:
     from mmguard.formats.maps.record import Journal, default_journal
 
     path = args.journal or default_journal(args.target)

@@ -1,4 +1,4 @@
-"""Output of a scan: screen, JSON, page."""
+"""Output of a scan on the screen, as JSON and as an HTML page."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
     if facts.volumes is not None:
         show_cases(console, facts.volumes)
     elif result.worst:
-        console.print(_worst(result))
+        console.print(_find_worst(result))
 
 
 def show_failed(console: Console, failed: Sequence[str]) -> None:
@@ -178,7 +178,7 @@ def show_failed(console: Console, failed: Sequence[str]) -> None:
 
 
 def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 100) -> str:
-    """Return what the command prints of the data sets."""
+    """Return the command's output for the data sets."""
     lines = io.StringIO()
     console = Console(file=lines, width=width, soft_wrap=True, highlight=False)
     for result in results:
@@ -241,7 +241,7 @@ def _histogram(facts: LabelFacts, bar: int) -> Table:
 
 
 def _block() -> str:
-    """Return the character of a bar that standard output can write."""
+    """Return the bar character that standard output can encode."""
     encoding = getattr(sys.stdout, 'encoding', None) or 'ascii'
     try:
         '█'.encode(encoding)
@@ -257,7 +257,7 @@ def _name(label: int, facts: LabelFacts) -> str:
     return translate('ignored') if label == facts.ignore_index else name
 
 
-def _worst(result: SetResult) -> Table:
+def _find_worst(result: SetResult) -> Table:
     table = Table(title=translate('worst files'), title_justify='left', show_edge=False, pad_edge=False)
     table.add_column(translate('file'), overflow='fold')
     table.add_column(translate('invalid'), justify='right', no_wrap=True)
@@ -289,7 +289,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
 
 
 def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = None) -> str:
-    """Return the HTML page; ``drawn`` is the number of files with pictures per data set, by default that of a page."""
+    """Return the HTML page; ``drawn`` is the number of files with pictures per data set."""
     from mmguard.tools.page.html import DRAWN, page
     from mmguard.tools.page.sections import Section, WorstFile
 
@@ -318,7 +318,7 @@ def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = No
 
 
 def _plain(value: Any) -> Any:
-    """Return dicts with keys as text, as JSON has them; a colour becomes ``'255,0,0'``."""
+    """Return dicts with text keys, as JSON requires; a colour becomes ``'255,0,0'``."""
     if isinstance(value, dict):
         plain: Dict[str, Any] = {}
         for key, item in value.items():

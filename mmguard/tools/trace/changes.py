@@ -1,4 +1,4 @@
-"""Changes that a step makes to label values and instances, and their reasons according to its attributes."""
+"""Changes made by a step to label values and instances, and their reasons according to its attributes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ELSEWHERE = 0.5
 
 
 def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, after: Snapshot) -> str:
-    """Explain why ``raw`` became ``label``, as far as the transform's attributes tell.
+    """Explain why ``raw`` became ``label``, as far as the transform's attributes show.
 
     mmseg's loader casts to uint8, then shifts (``reduce_zero_label``), then maps (``label_map``), in this order.
     """
@@ -60,7 +60,7 @@ def fills(transform: Any) -> Dict[int, str]:
     """Return fill value of label maps -> the argument that sets it, ``seg_pad_val=255``."""
     found: Dict[int, str] = {}
     # Arguments that name the label map come first: if pad_val=0 fills the image, it does not fill the label map.
-    named = sorted(_attributes(transform), key=lambda item: 'seg' not in item[0] and 'mask' not in item[0])
+    named = sorted(_walk_attributes(transform), key=lambda item: 'seg' not in item[0] and 'mask' not in item[0])
     for name, value in named:
         if _FILL.search(name) and not _IMAGE.search(name) and isinstance(value, (int, float)) and value == int(value):
             found.setdefault(int(value), f'{name}={int(value)}')
@@ -70,11 +70,13 @@ def fills(transform: Any) -> Dict[int, str]:
 def interpolations(transform: Any) -> List[Tuple[str, str]]:
     """Return the interpolations, ``[('interpolation', 'bilinear')]``, including those of nested transforms."""
     return [
-        (name, str(value)) for name, value in _attributes(transform) if 'interpolation' in name and value is not None
+        (name, str(value))
+        for name, value in _walk_attributes(transform)
+        if 'interpolation' in name and value is not None
     ]
 
 
-def _attributes(thing: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[str, Any]]:
+def _walk_attributes(thing: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[str, Any]]:
     """Yield the plain values among its attributes, including those of nested dicts and transforms."""
     if depth > _DEPTH:
         return
@@ -90,7 +92,7 @@ def _attributes(thing: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[st
             yield name, value
         elif isinstance(value, (dict, list, tuple)) or hasattr(value, 'transform') or hasattr(value, 'transforms'):
             # Nested transforms are described by their own arguments.
-            yield from _attributes(value, name if isinstance(value, dict) else '', depth + 1)
+            yield from _walk_attributes(value, name if isinstance(value, dict) else '', depth + 1)
 
 
 @dataclass
@@ -116,7 +118,7 @@ class Change:
 
     @property
     def makes(self) -> Optional[int]:
-        """The value that the step created, or made more frequent."""
+        """Value that the step created or made more frequent."""
         if self.what == 'becomes':
             return self.to
         return self.value if self.what in ('appears', 'grows') else None
@@ -124,10 +126,13 @@ class Change:
 
 def changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run] = ()) -> List[Change]:
     """Return the changes that a transform made to the label map and the instances of a sample."""
-    return [*_label_changes(before, after, transform, mixed), *_instance_changes(before, after, transform, mixed)]
+    return [
+        *_find_label_changes(before, after, transform, mixed),
+        *_find_instance_changes(before, after, transform, mixed),
+    ]
 
 
-def _label_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:
+def _find_label_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:
     if after.label is None:
         gone = before.label is not None and not after.note
         return [Change('vanishes', v, n, 'the label map is gone') for v, n in before.values.items()] if gone else []
@@ -168,9 +173,9 @@ def _find_moves(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequen
     found = []
     for value, count in new.items():
         if value not in old:
-            found.append(Change('appears', value, count, _origin(value, before, after, transform, mixed)))
-        elif value in filled and count > _expect_count(old[value], before.label, after.label):
-            gained = count - _expect_count(old[value], before.label, after.label)
+            found.append(Change('appears', value, count, _find_origin(value, before, after, transform, mixed)))
+        elif value in filled and count > _estimate_count(old[value], before.label, after.label):
+            gained = count - _estimate_count(old[value], before.label, after.label)
             found.append(Change('grows', value, gained, f'fill value {filled[value]} of {after.step}'))
     found += [
         Change('vanishes', value, count, f'gone after {after.step}') for value, count in old.items() if value not in new
@@ -178,13 +183,12 @@ def _find_moves(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequen
     return found
 
 
-def _expect_count(count: int, before: np.ndarray, after: np.ndarray) -> int:
-    """Return the expected number of pixels if an image is only scaled down, cut or turned; padding does not reduce
-    it."""
+def _estimate_count(count: int, before: np.ndarray, after: np.ndarray) -> int:
+    """Return the expected pixels after scaling down, cutting or turning an image; padding does not reduce them."""
     return count if after.size >= before.size else round(count * after.size / before.size)
 
 
-def _origin(value: int, before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> str:
+def _find_origin(value: int, before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> str:
     assert before.label is not None
     assert after.label is not None
     for run in mixed:
@@ -208,8 +212,7 @@ def _origin(value: int, before: Snapshot, after: Snapshot, transform: Any, mixed
 
 
 def _share_between(value: int, label: np.ndarray) -> float:
-    """Return the share of a value's pixels with a lower and a higher one among 5 x 5 pixels, as upscaling leaves
-    them."""
+    """Return the share of a value's pixels with a lower and a higher one within 5 x 5 pixels, as upscaling leaves."""
     import cv2
 
     flat = label.astype(np.float32)
@@ -225,7 +228,7 @@ def _share_between(value: int, label: np.ndarray) -> float:
 _PIXELS, _SHARE = 2.0, 0.03
 
 
-def _instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:
+def _find_instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:
     """Return the changes that a step made to instances."""
     if after.instances is None:
         if after.note:
@@ -245,10 +248,12 @@ def _instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: 
             found.append(_change_instance('becomes', was, f'{after.step} maps it: {was}', now.label))
         if was.ignored != now.ignored:
             what = 'is ignored' if now.ignored else 'is trained'
-            found.append(_change_instance(what, now, f'by {_reason(after, was) if now.ignored else after.step}: {was}'))
+            found.append(
+                _change_instance(what, now, f'by {_find_reason(after, was) if now.ignored else after.step}: {was}')
+            )
     for index, instance in enumerate(before.instances):
         if index not in kept:
-            why = _why_gone(before, after, transform, instance, moved[index])
+            why = _explain_removal(before, after, transform, instance, moved[index])
             found.append(_change_instance('vanishes', instance, f'{instance}: {why}'))
     for index, instance in enumerate(after.instances):
         if index not in made:
@@ -280,7 +285,7 @@ def matches(
     ranked = []
     for i, was in enumerate(old):
         for j, now in enumerate(new):
-            distance = _distance(moved[i], now.box)
+            distance = _compute_distance(moved[i], now.box)
             if distance <= allowed:
                 # Prefer the same label, then the order of the sample, which transforms keep.
                 ranked.append((was.label != now.label, distance, abs(i - j), i, j))
@@ -302,7 +307,7 @@ def matches(
 
 
 def _is_recorded(before: Snapshot, after: Snapshot) -> bool:
-    """Return True if mmdet's homography tells where boxes went, or nothing moved."""
+    """Return True if mmdet's homography records the movement of boxes, or nothing moved."""
     unmoved = before.size == after.size and before.homography is None and after.homography is None
     if before.step == 'annotation file' or unmoved:
         return True
@@ -311,7 +316,7 @@ def _is_recorded(before: Snapshot, after: Snapshot) -> bool:
     return not np.array_equal(before.homography, after.homography)
 
 
-def _distance(box: Sequence[float], other: Sequence[float]) -> float:
+def _compute_distance(box: Sequence[float], other: Sequence[float]) -> float:
     worst = max(0.0 if a == b or (a != a and b != b) else abs(a - b) for a, b in zip(box, other))
     return worst if worst == worst else float('inf')
 
@@ -346,10 +351,12 @@ def _clip(box: Sequence[float], size: Optional[Tuple[int, int]]) -> Tuple[float,
     return min(max(x1, 0), width), min(max(y1, 0), height), min(max(x2, 0), width), min(max(y2, 0), height)
 
 
-def _why_gone(before: Snapshot, after: Snapshot, transform: Any, instance: Instance, moved: Sequence[float]) -> str:
+def _explain_removal(
+    before: Snapshot, after: Snapshot, transform: Any, instance: Instance, moved: Sequence[float]
+) -> str:
     width, height = moved[2] - moved[0], moved[3] - moved[1]
     if getattr(transform, 'rule', None) is not None:
-        return f'taken out by {_reason(after, instance)}'
+        return f'taken out by {_find_reason(after, instance)}'
     if before.size != after.size and not (width > 0 and height > 0):
         return f'wholly outside of what {after.step} leaves'
     for name in ('min_gt_bbox_wh', 'min_bbox_size', 'min_gt_mask_area'):
@@ -361,7 +368,7 @@ def _why_gone(before: Snapshot, after: Snapshot, transform: Any, instance: Insta
     return f'{after.step} left it out'
 
 
-def _reason(after: Snapshot, instance: Instance) -> str:
+def _find_reason(after: Snapshot, instance: Instance) -> str:
     """Return the reason for an instance, ``GuardInstanceLabels (label 600)``."""
     tally = after.guard.get('instances')
     if tally is None:

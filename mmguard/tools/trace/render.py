@@ -63,8 +63,7 @@ def _describe_labels(leg: Leg, spaces: LabelSpaces) -> Any:
 
 
 def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[str, bool]]:
-    """Return one sentence per origin, ``+ 225, 241 appear (17 px, invalid): interpolation by Resize ...``, and True if
-    it makes something invalid."""
+    """Return a sentence per origin, ``+ 225, 241 appear (17 px, invalid): ...``, and True if any is invalid."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
         invalid = change.makes is not None and is_invalid(spaces, change.makes, change.kind)
@@ -81,7 +80,7 @@ def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[
 
 
 def _summary(leg: Leg, spaces: LabelSpaces) -> str:
-    """Return the contents of the files: ``values 0..18, 255; invalid: 24 (28 px)``."""
+    """Summarize the files: ``values 0..18, 255; invalid: 24 (28 px)``."""
     parts: List[str] = []
     for kind, counts in (('pixels', leg.after.values), ('instances', leg.after.labels)):
         if counts:
@@ -151,7 +150,7 @@ def coverage_of(stories: Sequence[Story], spaces: LabelSpaces) -> Tuple[List[str
 
 
 def print_verdict(console: Any, stories: Sequence[Story], spaces: LabelSpaces) -> None:
-    """Print what is invalid and in which samples, and which kinds of annotations were checked or not."""
+    """Print what is invalid in which samples, and which kinds of annotations were checked."""
     found: Dict[str, List[Story]] = {}
     for story in stories:
         for mistake in mistakes_in(story, spaces):

@@ -49,7 +49,7 @@ class Snapshot:
         homography (np.ndarray, optional): (3, 3), from the image as it was loaded to the image now, as mmdet keeps it.
         guard (dict[str, Tally]): Kind -> counts of a guard.
         label_map (dict[int, int]): Before loading: the label_map that the data set passes to its loader.
-        note (str): Reason if something could not be inspected.
+        note (str): Reason if anything could not be inspected.
         faults (list[Fault]): Faults in boxes and masks of the instances that are trained on.
         checked (set[str]): Kinds of annotations that were checked: ``'pixels'``, ``'instances'``, ``'boxes'``,
             ``'masks'``.
@@ -80,7 +80,7 @@ class Snapshot:
 
     @property
     def labels(self) -> Dict[int, int]:
-        """Label -> instances that are trained on."""
+        """Label -> trained instances."""
         found: Dict[int, int] = {}
         for instance in self.instances or ():
             if not instance.ignored:
@@ -92,14 +92,14 @@ class Snapshot:
 
 
 def read_annotations(results: Dict[str, Any]) -> Snapshot:
-    """Return what is known before loading: the instances of the annotation file, and the label map on disk."""
+    """Return the state before loading: the instances of the annotation file, and the label map on disk."""
     shot = Snapshot('disk')
     shot.label_map = {int(raw): int(label) for raw, label in (results.get('label_map') or {}).items()}
     found = results.get('instances')
     if found is not None:
         shot.step = 'annotation file'
         shot.instances = [
-            Instance(int(one.get('bbox_label', -1)), _box(one.get('bbox', ())), bool(one.get('ignore_flag', 0)))
+            Instance(int(one.get('bbox_label', -1)), _read_box(one.get('bbox', ())), bool(one.get('ignore_flag', 0)))
             for one in found
         ]
         if results.get('height') and results.get('width'):
@@ -151,11 +151,11 @@ def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
     if label is not None:
         shot.label = np.array(label)
     shot.unchecked = {key for key in results if key.startswith('gt_') and key not in _FIELDS}
-    shot.size = _size_of(shot.label, results.get('img_shape'))
+    shot.size = _get_size(shot.label, results.get('img_shape'))
     shot.homography = _copy_homography(results)
     shot.guard = tallies_of(results)
     if results.get('gt_bboxes_labels') is not None or results.get('gt_bboxes') is not None:
-        shot.instances = _instances(
+        shot.instances = _read_instances(
             results.get('gt_bboxes'), results.get('gt_bboxes_labels'), results.get('gt_ignore_flags')
         )
         _check_instances(shot, results.get('gt_bboxes'), results.get('gt_masks'), results.get('img_shape'))
@@ -171,17 +171,17 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
         shot.label = np.array(
             data.cpu().numpy().squeeze(0) if data.ndim == 3 and len(data) == 1 else data.cpu().numpy()
         )
-    shot.size = _size_of(shot.label, sample.get('img_shape'))
+    shot.size = _get_size(shot.label, sample.get('img_shape'))
     shot.homography = _copy_homography(sample)
     shot.guard = tallies_of(sample)
     trained, ignored = sample.get('gt_instances'), sample.get('ignored_instances')
     if trained is not None and trained.keys():
-        shot.instances = _instances(trained.get('bboxes'), trained.get('labels'), None)
+        shot.instances = _read_instances(trained.get('bboxes'), trained.get('labels'), None)
         shot.unchecked |= {key for key in trained.keys() if key not in _OF_INSTANCES}  # noqa: SIM118
         _check_instances(shot, trained.get('bboxes'), trained.get('masks'), sample.get('img_shape'))
         if ignored is not None and ignored.keys():
             flags = np.ones(len(ignored), dtype=bool)
-            shot.instances += _instances(ignored.get('bboxes'), ignored.get('labels'), flags)
+            shot.instances += _read_instances(ignored.get('bboxes'), ignored.get('labels'), flags)
     label = getattr(sample.get('gt_label'), 'label', sample.get('gt_label'))  # mmdet's has the tensor as an attribute
     if hasattr(label, 'tolist'):
         shot.instances = _make_image_label(label)
@@ -216,11 +216,11 @@ def _check_boxes(shot: Snapshot) -> None:
 
 
 def _find_mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[Fault]:
-    """Compare number and size of masks as mmdet stores them (bitmaps, polygons), and report masks without a pixel."""
+    """Compare number and size of masks as stored by mmdet (bitmaps, polygons), and report masks without a pixel."""
     if len(masks) != len(instances):
         return [Fault(f'{quantity(len(masks), "mask")} for {quantity(len(instances), "instance")}')]
     faults = []
-    size, image = (int(masks.height), int(masks.width)), _size_of(None, img_shape)
+    size, image = (int(masks.height), int(masks.width)), _get_size(None, img_shape)
     if image is not None and len(masks) and size != image:
         faults.append(Fault(f'masks are {size[0]} x {size[1]}, the image {image[0]} x {image[1]}'))
     areas = np.asarray(masks.areas)
@@ -233,12 +233,12 @@ def _copy_homography(sample: Any) -> Optional[np.ndarray]:
     return None if matrix is None else np.array(matrix, dtype=np.float64)
 
 
-def _size_of(label: Optional[np.ndarray], img_shape: Any) -> Optional[Tuple[int, int]]:
+def _get_size(label: Optional[np.ndarray], img_shape: Any) -> Optional[Tuple[int, int]]:
     shape = label.shape if label is not None else img_shape
     return None if shape is None or len(shape) < 2 else (int(shape[0]), int(shape[1]))
 
 
-def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
+def _read_instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
     if boxes is not None and hasattr(boxes, 'convert_to'):
         boxes = boxes.convert_to('hbox').tensor  # rotated boxes are described by their bounding boxes
     corners: List[List[float]] = [] if boxes is None else [list(map(float, np.ravel(box))) for box in np.asarray(boxes)]
@@ -246,15 +246,15 @@ def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
     if not corners:
         corners = [[]] * len(classes)
     left_out = [False] * len(classes) if flags is None else np.asarray(flags).astype(bool).tolist()
-    return [Instance(int(label), _box(box), ignored) for label, box, ignored in zip(classes, corners, left_out)]
+    return [Instance(int(label), _read_box(box), ignored) for label, box, ignored in zip(classes, corners, left_out)]
 
 
 def _make_image_label(labels: Any) -> List[Instance]:
     found = np.atleast_1d(np.asarray(labels)).tolist()
-    return [Instance(label, _box(())) for label in found if label != NO_LABEL]
+    return [Instance(label, _read_box(())) for label in found if label != NO_LABEL]
 
 
-def _box(corners: Any) -> Tuple[float, float, float, float]:
+def _read_box(corners: Any) -> Tuple[float, float, float, float]:
     numbers = [float(corner) for corner in corners][:4]
     if len(numbers) < 4:
         return (float('nan'),) * 4
@@ -268,7 +268,7 @@ _OPEN = ('Compose', 'RandomApply', 'RandomChoice')
 
 @dataclass
 class Step:
-    """A transform, the sample after it, and the images that it mixed in (Mosaic, MixUp)."""
+    """A transform, the sample after it, and the images mixed in by it (Mosaic, MixUp)."""
 
     transform: Any
     after: Snapshot
@@ -285,7 +285,7 @@ class Run:
 
 
 class Recorder:
-    """Recorder between the transforms of a data set, which collects the sample after each of them."""
+    """Recorder of a sample after each transform of a data set."""
 
     def __init__(self) -> None:
         self.runs: List[Run] = []
@@ -331,7 +331,7 @@ class Recorder:
         return results
 
     def place(self) -> Tuple[Optional[Run], int]:
-        """Return the image that a step is about to work on, and the number of images begun."""
+        """Return the image that a step is about to process, and the number of images begun."""
         return self._open, len(self.runs)
 
     def step(self, name: str, transform: Any, results: Any, outer: bool, place: Tuple[Optional[Run], int]) -> None:
@@ -347,7 +347,7 @@ class Recorder:
 
 
 class _Watched:
-    """A transform that reports the sample after it, and behaves as the transform itself."""
+    """A transform that reports the sample after it, and otherwise behaves as the wrapped transform."""
 
     def __init__(self, transform: Any, recorder: Recorder, name: str, outer: bool = False) -> None:
         self._transform = transform

@@ -1,4 +1,4 @@
-"""Tracer: runs samples of a config's data set through their pipeline while recording each step."""
+"""Tracer that runs samples of a config's data set through their pipeline and records each step."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mmguard.tools.trace.snapshot import Fault, Recorder, Run, Snapshot, Step, t
 
 
 class Tracer:
-    """Tracer of a data set's samples; sample ``i`` is drawn with ``seed + i``, so that it can be reproduced."""
+    """Tracer of a data set's samples; sample ``i`` is drawn with ``seed + i``, for reproducibility."""
 
     def __init__(self, config: Any, split: str = 'train', seed: int = 0) -> None:
         self._config = config
         self._seed = seed
         self._training = split == 'train'
         self._samples = Samples(build_dataset(config, split))
-        self._preprocessor = _preprocessor_of(config)
+        self._preprocessor = _build_preprocessor(config)
         self._recorder = Recorder()
         self._watched: Set[int] = set()
 
@@ -31,8 +31,7 @@ class Tracer:
         return len(self._samples)
 
     def find(self, sample: str) -> int:
-        """Return the number of a sample, given as a number or as the path of its image or label file, or the end of
-        one."""
+        """Return the index of a sample, given as an index or as the (end of the) path of its image or label file."""
         if not sample.lstrip('-').isdigit():
             return self._samples.find(sample)[1][0].number
         if not 0 <= int(sample) < len(self):
@@ -40,7 +39,7 @@ class Tracer:
         return int(sample)
 
     def trace(self, number: int, turn: int = 0) -> Story:
-        """Run the pipeline on one sample; each turn draws with another seed.
+        """Run the pipeline on one sample; each repetition uses another seed.
 
         An exception ends the story, and is reported in it.
         """
@@ -78,7 +77,7 @@ class Tracer:
             sample.dataset.pipeline = self._recorder.watch_mixing(sample.dataset.pipeline)
 
     def _preprocess(self, run: Run, results: Any) -> None:
-        """Apply the model's data_preprocessor to a batch of this one sample: it may pad the label map."""
+        """Apply the model's data_preprocessor to this sample, as it may pad the label map."""
         if self._preprocessor is None or not isinstance(results, dict) or 'inputs' not in results:
             return
         from mmengine.dataset import pseudo_collate
@@ -96,7 +95,7 @@ class Tracer:
         return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]
 
 
-def _preprocessor_of(config: Any) -> Any:
+def _build_preprocessor(config: Any) -> Any:
     from mmengine.registry import MODELS
 
     preprocessor = (config.get('model') or {}).get('data_preprocessor') or config.get('data_preprocessor')
@@ -109,7 +108,7 @@ def _preprocessor_of(config: Any) -> Any:
 
 @dataclass
 class Leg:
-    """One step of a story: its changes, and the mistakes that are new after it."""
+    """One step of a story: its changes, and new mistakes."""
 
     name: str
     after: Snapshot
@@ -119,7 +118,7 @@ class Leg:
 
 @dataclass
 class Story:
-    """A traced sample, with the images that were mixed in, and the error that ended the pipeline early.
+    """A traced sample, with the images mixed in, and the error that ended the pipeline early.
 
     ``is_random``: another seed may give another sample.
     """

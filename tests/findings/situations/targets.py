@@ -9,6 +9,8 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
 from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
 from mmguard.findings.edits import Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.formats.tasks import scan_here
 from mmguard.scanning.plans import plan_of
@@ -100,3 +102,24 @@ def _as_table(value: Any) -> Any:
     """Return the dict that edits hold as a tuple of pairs."""
     is_table = isinstance(value, tuple) and value and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
     return dict(value) if is_table else value
+
+
+class Scan(NamedTuple):
+    target: Target
+    results: List[SetResult]
+
+    @property
+    def first(self) -> Finding:
+        return self.results[0].findings[0]
+
+    @property
+    def labels(self) -> LabelFacts:
+        return self.results[0].facts
+
+
+def scan(build: Build, root: Path) -> Scan:
+    return scan_target(target_of(build, root))
+
+
+def scan_target(target: Target) -> Scan:
+    return Scan(target, scan_sets(*target))

@@ -11,6 +11,7 @@ import small_det_runs as det
 import torch
 from mmengine.config import Config
 from mmengine.registry import MODELS, TRANSFORMS, init_default_scope
+from small_det_data import MAKERS
 from small_runs import shrink, train
 from this_stack import base_line
 
@@ -144,7 +145,7 @@ def test_detection(family: str, work_dir: str, tmp_path: Path) -> None:
     layout = det.LAYOUTS[family]
     out = tmp_path / 'guarded.py'
     assert main(['apply', f'mmdet::{layout.stock}', '-o', str(out), '--quiet']) == 0
-    root = det.MAKERS[family](str(tmp_path / 'data'))
+    root = MAKERS[family](str(tmp_path / 'data'))
     run = train(det.shrink(Config.fromfile(out), root, work_dir, data_classes=layout.data_classes))
     faults = det.faults_in(family, root)
     assert sum(line['skipped_instances'] for line in run.lines()) == len(faults) > 0

@@ -1,4 +1,4 @@
-"""Official configs with one thing changed."""
+"""Official configs with one thing changed, and parts of such changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib.util
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings.engine import chosen_rules, diagnose
@@ -62,3 +62,31 @@ def _copied(value: Any) -> Any:
 
 def found(config: ReadConfig, everything: bool = False) -> List[Finding]:
     return diagnose(config=config, rules=chosen_rules(everything=everything))
+
+
+TRAIN = 'train_dataloader.dataset'
+STEPS = f'{TRAIN}.pipeline'
+LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
+
+
+def names(count: int) -> Tuple[str, ...]:
+    return tuple(f'class{i}' for i in range(count))
+
+
+def seg_guard(**arguments: Any) -> Dict[str, Any]:
+    return dict(type='GuardSegLabels', **{'num_classes': 19, **arguments})
+
+
+def pack(**arguments: Any) -> Dict[str, Any]:
+    return dict(type='PackSegInputs', **arguments)
+
+
+def train(*steps: Dict[str, Any]) -> Dict[str, Any]:
+    """A training pipeline of these steps, after those that load."""
+    return {STEPS: [*LOAD, *steps]}
+
+
+def crops(**more: Any) -> Dict[str, Any]:
+    """A training that keeps images without an object, and a crop that rejects them; new objects each time."""
+    crop = dict(type='RandomCrop', crop_size=(64, 64), **more)
+    return {f'{TRAIN}.filter_cfg': dict(filter_empty_gt=False), **train(crop)}

@@ -13,6 +13,7 @@ from changed_configs import (
     FASTER_RCNN_CITYSCAPES,
     FASTER_RCNN_VOC,
     INSTANCES,
+    LOAD,
     PANOPTIC,
     PANOPTIC_FPN,
     PIDNET,
@@ -20,7 +21,14 @@ from changed_configs import (
     RETINANET,
     RTMDET,
     SEG_MASK2FORMER,
+    STEPS,
+    TRAIN,
     changed,
+    crops,
+    names,
+    pack,
+    seg_guard,
+    train,
 )
 from questions import assert_answers_lead_on
 from this_stack import IS_ONEDL
@@ -38,9 +46,8 @@ RULES = [rule for rule in ALL_RULES if issubclass(rule, ConfigRule)]
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')
 
-TRAIN = 'train_dataloader.dataset'
 HEAD, ROI = 'model.decode_head', 'model.roi_head'
-STEPS, META, CLASSES = f'{TRAIN}.pipeline', f'{TRAIN}.metainfo', f'{TRAIN}.metainfo.classes'
+META, CLASSES = f'{TRAIN}.metainfo', f'{TRAIN}.metainfo.classes'
 LOSS, WEIGHT, CHANNELS = f'{HEAD}.loss_decode', f'{HEAD}.loss_decode.class_weight', f'{HEAD}.out_channels'
 EYE = [1.0] * 19
 SAMPLER = dict(type='OHEMPixelSampler', thresh=0.7, min_kept=10000)
@@ -61,30 +68,6 @@ class Case(NamedTuple):
         return self.paths or tuple(self.change)
 
 
-def names(count: int) -> Tuple[str, ...]:
-    return tuple(f'class{i}' for i in range(count))
-
-
-def seg_guard(**arguments: Any) -> Dict[str, Any]:
-    return dict(type='GuardSegLabels', **{'num_classes': 19, **arguments})
-
-
-def pack(**arguments: Any) -> Dict[str, Any]:
-    return dict(type='PackSegInputs', **arguments)
-
-
-def train(*steps: Dict[str, Any]) -> Dict[str, Any]:
-    """A training pipeline of these steps, after those that load."""
-    return {STEPS: [*LOAD, *steps]}
-
-
-def crops(**more: Any) -> Dict[str, Any]:
-    """A training that keeps images without an object, and a crop that rejects them; new objects each time."""
-    crop = dict(type='RandomCrop', crop_size=(64, 64), **more)
-    return {f'{TRAIN}.filter_cfg': dict(filter_empty_gt=False), **train(crop)}
-
-
-LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 GUARD = dict(type='GuardInstanceLabels', num_classes=80)
 HOOK = dict(type='LabelGuardHook')
 OURS = dict(imports=['mmguard'])

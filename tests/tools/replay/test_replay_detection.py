@@ -9,18 +9,8 @@ from typing import Any, Dict
 
 import pytest
 from crashes import crash, replayed
-from small_det_runs import (
-    EMPTY,
-    LAYOUTS,
-    PLACES,
-    SIZE,
-    leaf_datasets,
-    make_openimages,
-    small_config,
-    voc_classes,
-    write_image,
-    write_text,
-)
+from small_det_data import EMPTY, PLACES, SIZE, make_openimages, voc_classes, write_image, write_text
+from small_det_runs import LAYOUTS, leaf_datasets, small_config
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 import pytest
 import torch
 from mmengine.config import Config
-from small_det_runs import make_coco
+from small_det_data import make_coco
 
 from mmguard.cli import main
 from mmguard.labels.instances import describe_boxes

@@ -1,1 +1,1 @@
-"""Rules that read a config."""
+"""Rules about configs."""

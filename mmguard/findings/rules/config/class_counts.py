@@ -1,4 +1,4 @@
-"""Heads that count other classes than the data set."""
+"""Heads whose number of classes differs from the data set's."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.views import annotations_of
 from mmguard.text import quantity
 
-#: How many of what a head counts.
+#: Kind of classes that a head counts -> text.
 NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of stuff', 'kinds of stuff')}
 
 
 class HeadNumClasses(ConfigRule):
-    """A head that counts other classes than the data set."""
+    """A head whose number of classes differs from the data set's."""
 
     code = 'MG201'
     blames_labels = True
@@ -43,7 +43,7 @@ class HeadNumClasses(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for count, expected, dataset in _misfits(config):
+        for count, expected, dataset in _find_mismatches(config):
             given = quantity(count.value, *NOUNS[count.kind])
             words = dict(head=count.head.name, given=given, expected=expected, source=classes_path(dataset))
             title = self.title_top if config.data.get('num_classes') == expected else self.title
@@ -51,12 +51,12 @@ class HeadNumClasses(ConfigRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.config is not None:
-            wanted = {count.path: expected for count, expected, _ in _misfits(facts.config)}
+            wanted = {count.path: expected for count, expected, _ in _find_mismatches(facts.config)}
             yield from match_heads_and_list(facts, wanted, finding.value)
 
 
-def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
-    """Yield the numbers that are not those of the data set: the number, what it should be, the data set."""
+def _find_mismatches(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
+    """Yield each number of classes that differs from the data set's, with the right number and the data set."""
     data = [(dataset, data_counts(dataset)) for dataset in training_data(config)]
     for count in counts(config):
         for dataset, numbers in data:
@@ -68,7 +68,7 @@ def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
             if count.kind == 'things' and 'things' not in numbers and _adds_up(count.head.config, expected):
                 continue
             if config.framework == 'mmdet' and count.value == expected + 1 and count.kind == 'all':
-                continue  # MG202 says so, and why
+                continue  # MG202 reports it, with the reason
             if count.value == 1 and expected == 2 and config.framework == 'mmseg':
                 continue  # one sigmoid channel tells two classes apart; with a softmax MG215 speaks
             yield count, expected, dataset
@@ -111,7 +111,7 @@ class BackgroundCounted(ConfigRule):
             yield from match_heads_and_list(facts, wanted, finding.value, counted_one_more=True)
 
     def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
-        # The annotations know as many categories as the heads: then a name is missing in the list.
+        # The annotations have as many categories as the heads: a name is missing in the list.
         known = annotations_of(labels)
         return POSSIBLE if known.left_out_names and len(known.categories) == found.value else PROVEN
 

@@ -1,4 +1,4 @@
-"""Class lists that are not read as meant, or that do not belong together."""
+"""Class lists that are misread, or that do not match each other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mmguard.text import quantity, shorten
 
 
 class ClassList(ConfigRule):
-    """A class list that is not a list, or has a name that is not read."""
+    """A class list that is not a list, or has a name that is misread."""
 
     code = 'MG205'
     blames_labels = True
@@ -86,7 +86,7 @@ class ClassList(ConfigRule):
 
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
-    """Write the list as it was meant; a second edit adds the heads that have another number."""
+    """Write the intended list; a second edit also changes the heads with another number."""
     is_list = place.endswith('classes')
     if isinstance(classes, str) and is_list and not _is_file_name(classes):
         classes = (classes,)
@@ -126,7 +126,7 @@ def _is_file_name(text: str) -> bool:
 
 
 class ForeignClasses(ConfigRule):
-    """Own classes on a data set class of mmseg that has others."""
+    """Custom classes with one of mmseg's data set classes, which has others."""
 
     code = 'MG206'
     summary = 'metainfo.classes names classes that the data set class of MMSegmentation does not have.'
@@ -165,7 +165,7 @@ class ForeignClasses(ConfigRule):
 
 
 class SplitClasses(ConfigRule):
-    """Training, validation and test data number their classes differently."""
+    """Training, validation and test data whose classes are numbered differently."""
 
     code = 'MG204'
     aliases = ('MG144',)
@@ -193,10 +193,10 @@ class SplitClasses(ConfigRule):
             return
         first, expected = known[0]
         for dataset, names in known[1:]:
-            # Classes of a data set that the config does not name are its author's affair, unless it names others.
-            if names == expected or not (says_classes(first) or says_classes(dataset) or _same_kind(first, dataset)):
+            # Classes that the config does not name are up to its author, unless it names others.
+            if names == expected or not (says_classes(first) or says_classes(dataset) or _is_same_kind(first, dataset)):
                 continue
-            place, ways = classes_path(first), _one_list(config, first, dataset)
+            place, ways = classes_path(first), _unify_lists(config, first, dataset)
             if sorted(names) == sorted(expected):
                 label = next(i for i, pair in enumerate(zip(names, expected)) if pair[0] != pair[1])
                 words = dict(place=place, label=label, here=shorten(names[label]), there=shorten(expected[label]))
@@ -208,11 +208,11 @@ class SplitClasses(ConfigRule):
             yield self.report_at(classes_path(dataset), names, words, severity=severity, edits=ways)
 
 
-def _one_list(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
-    """Write the list of the training here; where both are written, also the one here in the training."""
+def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
+    """Write the training's list here; if both are in the config, also this list in the training."""
     names, expected = classes_of(dataset) or [], classes_of(first) or []
     forgotten = says_classes(first) and not says_classes(dataset)
-    # Annotation files name their categories: there the order decides nothing.
+    # Annotation files name their categories, so the order does not matter.
     certain = forgotten or (config.framework == 'mmdet' and sorted(names) == sorted(expected))
     here = propose(
         'Write the class list of the training here.',
@@ -231,11 +231,11 @@ def _one_list(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
         *numbers,
         question='Are the files of the training labelled by the list here?',
     )
-    return [there] if arrived else [here, there]  # the names of a type were not chosen by the user
+    return [there] if arrived else [here, there]  # the names come from the type, not from the user
 
 
-def _same_kind(one: Part, other: Part) -> bool:
-    """True if two data sets have one type, or the first a type made from the other's, which is left in this split."""
+def _is_same_kind(one: Part, other: Part) -> bool:
+    """True if two data sets have the same type, or the first replaces the other's type in this split."""
     return one.name == other.name or _is_made_of(one.cls, other.cls)
 
 

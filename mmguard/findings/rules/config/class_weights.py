@@ -1,4 +1,4 @@
-"""Class weights: their number, and what is looked up in them."""
+"""Class weights: their number, and the labels looked up in them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mmguard.text import quantity
 
 
 class ClassWeightLength(ConfigRule):
-    """Class weights of another number than the head needs."""
+    """Class weights whose number differs from what the head needs."""
 
     code = 'MG207'
     aliases = ('MG111',)
@@ -83,7 +83,7 @@ class ClassWeightLength(ConfigRule):
 
 
 class WeightedIgnored(ConfigRule):
-    """A look-up of class_weight[255] (F1) or class_weight[-1] (F2); in onedl's fork a mask that does not fit (F3)."""
+    """A look-up of class_weight[255] (F1) or class_weight[-1] (F2); in onedl's fork a mask of the wrong shape (F3)."""
 
     code = 'MG214'
     aliases = ('MG110', 'MG139', 'MG216')
@@ -144,13 +144,13 @@ class WeightedIgnored(ConfigRule):
 
     def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
         if labels.values:
-            return POSSIBLE  # what is invalid may have ended it as well
-        # Where no file holds one, padding brings some.
+            return POSSIBLE  # an invalid label may have ended it as well
+        # If no file has one, padding adds some.
         return PROVEN if is_whole(labels) and labels.ignore_index in count_trained(labels) else LIKELY
 
 
 def _guard_all(config: ReadConfig) -> Edit:
-    """Guard the losses of every head at once: what is ignored must be one label."""
+    """Guard the losses of every head together, with a single ignored label."""
     weighted = [loss.path for loss in find_weighted_cross_entropies(config)]
     swap = guard_losses(config, weighted, 'Guard the loss, and ignore 255 again.')
     ignored = set_ignore_index(Facts(config=config), 255).config
@@ -158,6 +158,6 @@ def _guard_all(config: ReadConfig) -> Edit:
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:
-    """Return what adds ignored pixels to label maps that hold none; empty if nothing does."""
+    """Return what adds ignored pixels to label maps without any; empty if nothing does."""
     places = find_ignored_labels(config)
     return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')

@@ -1,4 +1,4 @@
-"""Configs of another generation, values of another type."""
+"""Configs of an older generation, and values of the wrong type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mmguard.text import quantity
 
 
 class OldStyle(ConfigRule):
-    """A config of the generation before."""
+    """A config of the previous generation."""
 
     code = 'MG227'
     summary = 'The config is written for MMDetection 2.x or MMSegmentation 0.x.'
@@ -36,7 +36,7 @@ class OldStyle(ConfigRule):
 
 
 class WrongType(ConfigRule):
-    """A value of a type that is not taken there."""
+    """A value of a type that its key does not accept."""
 
     code = 'MG231'
     summary = 'Wrong type: a text for a number, a number for a dict.'

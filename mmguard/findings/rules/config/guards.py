@@ -1,4 +1,4 @@
-"""Guards that meet no labels, count other classes, or are not heard; losses and evaluations without one."""
+"""Guards that see no labels, disagree with the head, or are not reported; unguarded losses and evaluations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALWAYS = ('CenterRegionAssigner',)
 
 
 class GuardMisplaced(ConfigRule):
-    """A guard that meets no labels, because of its place or its kind."""
+    """A guard that sees no labels, because of its position or its kind."""
 
     code = 'MG251'
     summary = 'A guard comes before the labels are loaded, or is made for the labels of another task.'
@@ -68,7 +68,7 @@ class GuardMisplaced(ConfigRule):
 
 
 def _guard_of(pack: Optional[Part], steps: List[Part]) -> str:
-    """Return the only guard that has labels in a pipeline; empty if that is not known."""
+    """Return the only guard that applies to a pipeline's labels; empty if unknown."""
     name = '' if pack is None else pack.name
     if name == 'PackDetInputs' and any(step.get('with_seg') for step in steps):
         return ''
@@ -93,7 +93,7 @@ def _move(steps: List[Part], guard: Part, pack: Part) -> Edit:
 
 
 class IgnoredAsBackground(ConfigRule):
-    """Ignored instances that the assigner does not look at."""
+    """Ignored instances that the assigner does not use."""
 
     code = 'MG222'
     summary = 'GuardInstanceLabels moves instances to the ignored ones, but the assigner does not look at those.'
@@ -122,7 +122,7 @@ class IgnoredAsBackground(ConfigRule):
         if not moving:
             return
         heeding = [one for one in assigners(config) if one.name in ALWAYS or _is_set(one.get('ignore_iof_thr'))]
-        # Where no assigner heeds crowds, they shall be trained as before.
+        # If no assigner uses crowds, they are to be trained as before.
         leaving = () if heeding else tuple((guard.place('keep_ignored'), False) for guard in moving)
         for assigner in assigners(config):
             if assigner.name in ALWAYS or assigner.cls is None:
@@ -145,7 +145,7 @@ def _is_set(threshold: Any) -> bool:
 
 
 class GuardReportMissing(ConfigRule):
-    """A guard whose counts do not get through the Pack transform."""
+    """A guard whose counts do not pass the Pack transform."""
 
     code = 'MG223'
     summary = "A guard comes before the Pack transform, and 'label_guard' is not in its meta_keys."
@@ -171,7 +171,7 @@ class GuardReportMissing(ConfigRule):
 
 
 class GuardNumClasses(ConfigRule):
-    """A guard of other classes than the head has."""
+    """A guard whose number of classes differs from the head's."""
 
     code = 'MG225'
     summary = 'num_classes of a guard is not that of the head.'
@@ -195,7 +195,7 @@ class GuardNumClasses(ConfigRule):
 
 
 class GuardsUnheard(ConfigRule):
-    """Guards without the hook that reports what they do, or the hook without guards."""
+    """Guards without the hook that reports them, or the hook without guards."""
 
     code = 'MG252'
     summary = 'The config has guards and no LabelGuardHook, or the hook and no guard.'
@@ -224,7 +224,7 @@ class GuardsUnheard(ConfigRule):
 
 
 class UnguardedEvaluation(ConfigRule):
-    """Labels that training leaves out and the metric counts against the model (F10)."""
+    """Labels that are excluded in training but counted against the model by the metric (F10)."""
 
     code = 'MG230'
     summary = 'Training is guarded, and the labels that the model is judged by are not.'
@@ -248,7 +248,7 @@ class UnguardedEvaluation(ConfigRule):
             yield self.report_at(place, names, dict(metric=found.metric.name), edits=ways)
 
 
-#: Classification losses that an invalid label ends, or spoils silently.
+#: Classification losses that an invalid label crashes or silently spoils.
 BY_LABEL = {
     'mmseg': ('CrossEntropyLoss', 'OhemCrossEntropy', 'FocalLoss', 'DiceLoss', 'LovaszLoss', 'TverskyLoss'),
     'mmdet': (
@@ -265,7 +265,7 @@ BY_LABEL = {
 
 
 class UnguardedLosses(ConfigRule):
-    """A loss of class labels without a guard (F5 to F8)."""
+    """An unguarded loss of class labels (F5 to F8)."""
 
     code = 'MG220'
     aliases = ('MG218',)

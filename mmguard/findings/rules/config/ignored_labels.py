@@ -1,4 +1,4 @@
-"""Ignored labels: places that disagree, a class that is ignored, losses that train on them."""
+"""Ignored labels: disagreements, ignored classes, and losses that train on ignored labels."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class IgnoredLabelsAgree(ConfigRule):
                 else Message('{value} (the default of {name})', value=place.value, name=place.part.name)
             )
             words = dict(value=value, first=first.value, place=first.path)
-            ways, severity = _one_label(config, place, first, is_class), ERROR if severe else WARNING
+            ways, severity = _unify_labels(config, place, first, is_class), ERROR if severe else WARNING
             yield self.report_at(place.path, place.value, words, title, severity, ways)
 
     def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
@@ -72,8 +72,8 @@ class IgnoredLabelsAgree(ConfigRule):
         return LIKELY if is_cause else POSSIBLE
 
 
-def _one_label(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
-    """Set the label of the head here, or the one from here everywhere."""
+def _unify_labels(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
+    """Set the head's ignored label here, or this one everywhere."""
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
     asked = 'Is {value} your void (unlabelled) value?'
     question = '' if filled else Message(asked, value=first.value)
@@ -81,7 +81,7 @@ def _one_label(config: ReadConfig, place: Ignored, first: Ignored, is_class: boo
     there = set_ignore_index(Facts(config=config), place.value, ASKS, Message(asked, value=place.value))
     if first.value < 0:  # no label is
         there = replace(there, applicability=SAFE, question='')
-    if place.path == place.part.path:  # some know but one value
+    if place.path == place.part.path:  # some allow only one value
         return [there]
     classes = classes_in(first.part) or 0
     both = [here] if is_class or filled or place.value < 0 else [here, there]
@@ -114,7 +114,7 @@ class IgnoredClass(ConfigRule):
         for place in places:
             classes = classes_in(place.part if place.role == 'head' else place.part.owner)
             if place.role in ('head', 'loss') and classes is not None and 0 <= place.value < classes:
-                # What others fill in or ignore is then a class, or beyond the classes.
+                # The values that others fill in or ignore are then classes, or beyond the classes.
                 others = [one for one in places if one.value != place.value and one.role in ('head', 'loss', 'fill')]
                 yield self._inside(place.path, place.value, classes, ERROR if others else WARNING)
 
@@ -154,17 +154,17 @@ TRAINS_ON = {
     'DiceLoss': 'every class that is predicted there counts as wrong',
     'HuasdorffDisstanceLoss': 'they count as class 0',
 }
-#: A smaller share does not change what is learnt.
+#: A smaller share does not change the result.
 MANY = 0.01
 #: Losses that divide by the number of all pixels, ignored ones included; a smaller share hardly changes the average.
 AVERAGES = ('CrossEntropyLoss', 'GuardedCrossEntropyLoss')
 MANY_AVERAGED = 0.2
-#: What heads call their losses of pixels: mmseg's, and those of mmdet for panoptic labels.
+#: Names of pixel losses in heads: mmseg's, and mmdet's for panoptic labels.
 _OF_PIXELS = ('loss_decode', 'loss_seg')
 
 
 class IgnoredInLoss(ConfigRule):
-    """An ``ignore_index`` that is taken, and does nothing, or less than one thinks."""
+    """An ``ignore_index`` that is accepted but has no effect, or less than expected."""
 
     code = 'MG243'
     looks_at = ('config', 'labels')
@@ -195,7 +195,7 @@ class IgnoredInLoss(ConfigRule):
         for found in self.look(config) if part >= MANY else ():
             evidence = f'{found.evidence}; {100 * part:.3g} % of the pixels are {void}'
             yield replace(found, evidence=evidence)
-        # What a shift or a map ignores was chosen; where a guard ignores invalid pixels, they count as ignored ones.
+        # Pixels ignored by a shift or a map are intended; those ignored by a guard count as ignored ones.
         part = share(min(ignored, count_stored(labels).get(void, 0)) + sum(labels.values.values()), labels.total)
         if part >= MANY_AVERAGED:
             yield from self._find_averages(config, f'{100 * part:.3g} %')
@@ -218,17 +218,17 @@ class IgnoredInLoss(ConfigRule):
         for loss in map(stock_loss, losses(config)):
             if loss.scope != 'mmseg' or loss.name not in TRAINS_ON or loss.owner is None:
                 continue
-            # A guard takes out invalid pixels; with ignored ones it does what the loss in it does.
+            # A guard removes invalid pixels; ignored ones are treated as by the wrapped loss.
             outer = loss.path[: -len('.loss')] if loss.key == 'loss' else loss.path
             if outer.rsplit('.', 1)[-1].split('[')[0] != 'loss_decode' or loss.owner.is_a('STDCHead'):
                 continue
             words = dict(loss=loss.name, place=loss.path, how=TRAINS_ON[loss.name])
-            ways = list(_tversky(loss, loss.owner, outer))
+            ways = list(_use_tversky(loss, loss.owner, outer))
             yield self.report_at(loss.place('type'), loss.config['type'], words, edits=ways)
 
 
 def _averages_all(loss: Part) -> bool:
-    """True if the average counts ignored pixels: a number decides, and not class weights."""
+    """True if the average includes ignored pixels: it divides by their number, not by class weights."""
     return (
         loss.name in AVERAGES
         and loss.path.rsplit('.', 1)[-1].split('[')[0] in _OF_PIXELS
@@ -238,8 +238,8 @@ def _averages_all(loss: Part) -> bool:
     )
 
 
-def _tversky(loss: Part, head: Part, path: str) -> Iterator[Edit]:
-    """Use mmseg's loss that is Dice with these two weights, of softmax scores, and has a mask for ignored pixels."""
+def _use_tversky(loss: Part, head: Part, path: str) -> Iterator[Edit]:
+    """Use mmseg's TverskyLoss, which equals Dice with these two weights and masks ignored pixels."""
     if loss.name != 'DiceLoss' or (head.get('out_channels') or head.get('num_classes') or 1) < 2:
         return
     scope = 'mmseg.' if str(loss.config['type']).startswith('mmseg.') else ''

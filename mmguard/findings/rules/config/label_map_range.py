@@ -18,7 +18,7 @@ from mmguard.findings.views import as_map, config_of, listing
 
 
 class LabelMapRange(ConfigRule):
-    """A label_map that leads out of the classes, or that is not read."""
+    """A label_map with targets outside the classes, or one that is not used."""
 
     code = 'MG212'
     looks_at = ('config', 'labels')
@@ -98,7 +98,7 @@ class LabelMapRange(ConfigRule):
         yield from finding.candidates
         number = facts.labels.num_classes if facts.labels is not None else 0
         above = {label for label in finding.value.values() if label == number} if finding.candidates and number else ()
-        if above:  # one more class, next to those there are
+        if above:  # one more class than there are
             yield set_num_classes(facts, number + 1, ASKS, f'Is {number} one more class?')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -132,7 +132,7 @@ def _move_to_guard(config: ReadConfig, label_map: Any, *places: str) -> List[Edi
 
 
 def _map_in_place(label_map: Dict[Any, Any]) -> Dict[Any, Any]:
-    """Return raw value -> label, where one pair after the other replaces what is there.
+    """Return raw value -> label if the pairs are applied one after another in place.
 
     Example:
         >>> _map_in_place({1: 4, 4: 2, 2: 0})

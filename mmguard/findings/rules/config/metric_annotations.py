@@ -14,7 +14,7 @@ METRICS = ('CocoMetric', 'LVISMetric', 'CocoPanopticMetric')
 
 
 class MetricAnnotations(ConfigRule):
-    """A metric with a ground truth, or class names, of its own."""
+    """A metric with its own ground truth or class names."""
 
     code = 'MG229'
     summary = 'The metric takes its ground truth, or its class names, from elsewhere than the data set that it judges.'
@@ -48,7 +48,7 @@ class MetricAnnotations(ConfigRule):
                 continue
             dataset = sets[0]
             if dataset.is_a('CocoPanopticDataset') != (metric.name == 'CocoPanopticMetric'):
-                continue  # the boxes of a panoptic model are judged by another file, on purpose
+                continue  # the boxes of a panoptic model are evaluated on another file, on purpose
             root, own = dataset.config.get('data_root') or '', dataset.config.get('ann_file')
             if not isinstance(root, str) or not isinstance(own, str) or not own:
                 continue
@@ -58,7 +58,7 @@ class MetricAnnotations(ConfigRule):
                 yield self.report_at(place, file, dict(place=dataset.path, expected=expected), edits=[edit])
 
     def _check_names(self, dataset: Part) -> Optional[Finding]:
-        """Report that VOCDataset says VOC2007 or VOC2012 by its folder, and the classes are others."""
+        """Report that VOCDataset infers VOC2007 or VOC2012 from its folder although the classes differ."""
         prefix = dataset.config.get('data_prefix')
         folder = prefix.get('sub_data_root') if isinstance(prefix, dict) else None
         root, names = dataset.config.get('data_root') or '', list(classes_of(dataset) or ())

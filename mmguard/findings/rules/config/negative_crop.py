@@ -12,7 +12,7 @@ from mmguard.findings.views import annotations_of
 
 
 class NegativeCrop(ConfigRule):
-    """A crop that rejects images without an object, which ``filter_empty_gt=False`` keeps."""
+    """A crop that rejects images without objects, which ``filter_empty_gt=False`` keeps."""
 
     code = 'MG233'
     severity = WARNING

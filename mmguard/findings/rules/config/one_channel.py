@@ -1,4 +1,4 @@
-"""One output channel, and a softmax over it."""
+"""A softmax over one output channel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mmguard.language import Message
 
 
 class OneChannelSoftmax(ConfigRule):
-    """A softmax of one number, which is 1."""
+    """A softmax over one number, which is always 1."""
 
     code = 'MG215'
     looks_at = ('config', 'labels')
@@ -65,12 +65,12 @@ class OneChannelSoftmax(ConfigRule):
 
 
 def _ways(config: ReadConfig) -> List[Edit]:
-    """Offer two classes in one channel with a sigmoid, or in two channels with a softmax: in all heads at once."""
+    """Offer two classes in one channel with a sigmoid, or in two channels with a softmax, for all heads together."""
     found = one_channel_softmax(config)
     if not found:
         return []
     heads = list({loss.owner.path: loss.owner for loss in found if loss.owner is not None}.values())
-    # Another head that has its sigmoid counts the same classes.
+    # Another head with a sigmoid counts the same classes.
     ones = [count.head for count in counts(config) if count.kind == 'all' and count.value == 1]
     number = tuple((head.place('num_classes'), 2) for head in ones)
     single = tuple((head.place('out_channels'), 1) for head in ones)
@@ -84,7 +84,7 @@ def _ways(config: ReadConfig) -> List[Edit]:
     ways = [two] if has_ohem else [two, one] if number else [one, two]
     names = next((classes_of(dataset) for dataset in datasets(config) if dataset.split == 'train'), None) or []
     if len(names) == 1:
-        # The list, too, forgot what is not the object.
+        # The list also lacks the background.
         more = tuple(change for dataset in datasets(config) for change in name_classes(dataset, ('background', *names)))
         asked = 'Is 0 the background in the files, and 1 the object?'
         ways = [replace(way, applicability=ASKS, question=asked, config=(*way.config, *more)) for way in ways]
@@ -92,7 +92,7 @@ def _ways(config: ReadConfig) -> List[Edit]:
 
 
 class SamplerOneChannel(ConfigRule):
-    """A softmax of one number, in the sampler."""
+    """A softmax over one number, in the sampler."""
 
     code = 'MG240'
     summary = 'OHEMPixelSampler with a thresh, in a head of one output channel.'

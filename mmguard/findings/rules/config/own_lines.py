@@ -1,4 +1,4 @@
-"""Lines of mmguard that cannot be built, or that replace others."""
+"""Config lines of mmguard that cannot be built, or that replace others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mmguard.findings.usual_edits import as_code, propose
 
 
 class OwnLineFails(ConfigRule):
-    """A line of mmguard's that cannot be built: asked by building it."""
+    """An mmguard line that cannot be built, which is checked by building it."""
 
     code = 'MG250'
     summary = 'A guard, a guarded loss or a hook of mmguard is misspelt, not imported, or does not take its arguments.'
@@ -47,22 +47,22 @@ class OwnLineFails(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         parts = own_lines(config)
-        # A full path brings its module.
+        # A full path imports its module.
         plain = [part for part in parts if not full_name(part.config['type']).startswith('mmguard.')]
         if plain and not _may_import(imports_of(config)):
             yield self._not_imported(config, plain[0])
         for part in parts:
             if part.cls is None:
-                if find_similar_name(part) != part.name:  # else its framework is not installed
+                if find_similar_name(part) != part.name:  # otherwise its framework is not installed
                     yield self._unknown(part)
-            elif config.file.endswith('.py'):  # a program, which ran already; YAML, JSON and a log are data
+            elif config.file.endswith('.py'):  # a program that has already run; YAML, JSON and a log are data
                 error = build_error(part)
                 if error:
                     yield self.report_at(part.path, part.config, dict(part=part.name, error=error))
 
     def _not_imported(self, config: ReadConfig, part: Part) -> Finding:
         names, place = imports_of(config), 'custom_imports.imports'
-        near = _near(names)
+        near = _find_misspelt(names)
         edit = propose('Import mmguard.', *add_reporting(config))
         if near:
             edit = propose(f'Correct {near!r}.', (place, ['mmguard' if name == near else name for name in names]))
@@ -77,19 +77,19 @@ class OwnLineFails(ConfigRule):
 
 
 def _may_import(names: List[str]) -> bool:
-    """Return True if one of these modules is mmguard, or one of the user's, which may import it."""
-    mistyped = _near(names)
+    """Return True if one of these modules is mmguard, or is the user's and may import it."""
+    mistyped = _find_misspelt(names)
     return any(name.partition('.')[0] not in SCOPES and name != mistyped for name in names)
 
 
-def _near(names: List[str]) -> str:
-    """Return the name that is mmguard, misspelt; empty if none is."""
+def _find_misspelt(names: List[str]) -> str:
+    """Return a misspelt name of mmguard; empty if nothing resembles one."""
     found = [name for name in get_close_matches('mmguard', names, 1, 0.7) if name != 'mmguard']
     return found[0] if found else ''
 
 
 class BaseHooksReplaced(ConfigRule):
-    """A list of hooks that silently replaces that of the base config."""
+    """A list of hooks that silently replaces the base config's."""
 
     code = 'MG253'
     summary = 'custom_hooks replaces the hooks of the base config, where a hook of mmguard was meant to be added.'
@@ -110,11 +110,11 @@ class BaseHooksReplaced(ConfigRule):
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        held = _hooks_of(config)
+        held = _read_hooks(config)
         names = [name_of(hook['type']) for hook in held]
         if not set(names) & set(HOOKS):
             return
-        of_bases = [hook for base in bases_of(config.file) for hook in _base_hooks(base)]
+        of_bases = [hook for base in bases_of(config.file) for hook in _read_base_hooks(base)]
         gone = [hook for hook in of_bases if name_of(hook['type']) not in names]
         if gone:
             missing = ', '.join(name_of(hook['type']) for hook in gone)
@@ -124,12 +124,12 @@ class BaseHooksReplaced(ConfigRule):
             yield self.report_at('custom_hooks', names, dict(missing=missing), edits=[edit])
 
 
-def _hooks_of(config: ReadConfig) -> List[Dict[str, Any]]:
+def _read_hooks(config: ReadConfig) -> List[Dict[str, Any]]:
     return [hook for hook in config.data.get('custom_hooks') or [] if isinstance(hook, dict) and 'type' in hook]
 
 
-def _base_hooks(file: str) -> List[Dict[str, Any]]:
+def _read_base_hooks(file: str) -> List[Dict[str, Any]]:
     try:
-        return _hooks_of(ReadConfig(load_config(file, import_custom_modules=False).to_dict()))
-    except Exception:  # it cannot be read by itself
+        return _read_hooks(ReadConfig(load_config(file, import_custom_modules=False).to_dict()))
+    except Exception:  # it cannot be read on its own
         return []

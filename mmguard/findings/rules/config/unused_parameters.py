@@ -10,7 +10,7 @@ from mmguard.findings.usual_edits import propose
 
 
 class UnusedParameters(ConfigRule):
-    """A stage of the backbone that no head reads."""
+    """A backbone stage that no head uses."""
 
     code = 'MG226'
     summary = 'No head reads the last stage of the backbone, and find_unused_parameters is not set.'
@@ -46,7 +46,7 @@ class UnusedParameters(ConfigRule):
                 return
             read += [i % len(outputs) for i in indices]
         if read and max(read) < len(outputs) - 1:
-            # Only a wrapper that is written out is asked.
+            # Only a wrapper in the config itself is checked.
             where = 'model_wrapper_cfg.' if config.part('model_wrapper_cfg') else ''
             changes = (f'{where}find_unused_parameters', True)
             edit = propose('Let DistributedDataParallel find unused parameters.', changes)

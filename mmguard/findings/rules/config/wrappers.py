@@ -1,4 +1,4 @@
-"""Arguments given to a data set that wraps others, which takes none of them."""
+"""Arguments given to a wrapper of data sets, which ignores them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mmguard.findings.views import listing
 
 
 class WrapperMetainfo(ConfigRule):
-    """Classes given to a wrapper of data sets, which takes none."""
+    """Classes given to a wrapper of data sets, which ignores them."""
 
     code = 'MG203'
     blames_labels = True
@@ -44,7 +44,7 @@ class WrapperMetainfo(ConfigRule):
 
 
 def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
-    """Move the list into every wrapped data set; a second edit adds the heads that have another number."""
+    """Move the list into every wrapped data set; a second edit also changes the heads with another number."""
     value: Any = wrapper.config[key]
     metainfo = value if isinstance(value, dict) else {'classes': (value,) if isinstance(value, str) else value}
     inner = [dataset for dataset in datasets(config) if dataset.path.startswith(wrapper.path)]
@@ -61,7 +61,7 @@ def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
 
 
 class WrapperPipeline(ConfigRule):
-    """A pipeline given to a wrapper of data sets, which takes none."""
+    """A pipeline given to a wrapper of data sets, which ignores it."""
 
     code = 'MG254'
     summary = 'A wrapper of data sets (RepeatDataset, ConcatDataset) is given a pipeline, which it does not take.'

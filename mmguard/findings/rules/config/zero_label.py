@@ -1,4 +1,4 @@
-"""reduce_zero_label: where it differs, hides a class, or meets a label map."""
+"""reduce_zero_label that is inconsistent, hides a class, or is combined with a label map."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mmguard.text import shorten
 
 
 class ReduceZeroLabelTwice(ConfigRule):
-    """Data set and loader, or two splits, that do not agree about reduce_zero_label."""
+    """Data set and loader, or two splits, with different reduce_zero_label."""
 
     code = 'MG210'
     summary = 'reduce_zero_label differs between data set and LoadAnnotations, or between splits.'
@@ -76,7 +76,7 @@ BACKGROUND = ('background', 'bg', 'backgrounds', 'back_ground', 'unlabeled', 'un
 
 
 class ReducedBackground(ConfigRule):
-    """A class list with the background, whose label 0 the shift takes away."""
+    """A class list that includes the background, whose label 0 the shift removes."""
 
     code = 'MG211'
     summary = 'reduce_zero_label=True, and the class list starts with the background.'
@@ -112,7 +112,7 @@ class ReducedBackground(ConfigRule):
 
 
 def _fits_its_files(dataset: Part, first: str) -> bool:
-    """Return True if the shift is right for the class: LoveDA stores its background as 1, 0 has no data."""
+    """Return True if the shift fits the data set class: LoveDA stores the background as 1, missing data as 0."""
     stock = str(getattr(dataset.cls, '__module__', '')).startswith('mmseg.')
     chosen = says_classes(dataset) and first not in (metainfo_of(dataset).get('classes') or ())
     return stock and not chosen and default_of(dataset.cls, 'reduce_zero_label') is True
@@ -132,7 +132,7 @@ def _ways(config: ReadConfig, first: str) -> List[Edit]:
 
 
 class ShiftAndMap(ConfigRule):
-    """``reduce_zero_label`` together with the label map that some classes of a data set make: the order matters."""
+    """``reduce_zero_label`` together with a data set's own label map, where the order matters."""
 
     code = 'MG232'
     severity = INFO
@@ -151,7 +151,7 @@ class ShiftAndMap(ConfigRule):
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
-        # Labels that were read show what the order makes of them.
+        # Scanned labels show the effect of the order.
         yield from super().find(facts) if facts.labels is None else ()
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

@@ -1,1 +1,1 @@
-"""Rules about what is installed."""
+"""Rules about the installation."""

@@ -1,4 +1,4 @@
-"""Packages that write one folder, are missing, or cannot be imported."""
+"""Packages that share a folder, are missing, or cannot be imported."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class MixedStacks(EnvironmentRule):
         ]
         shared = f'both stacks write the same folder {", ".join(twice)}: of each file, the last installed is there'
         apart = 'parts of both stacks, which were never tested with each other'
-        ways, severity = [_one_stack(stack, environment) for stack in STACKS], ERROR if twice else WARNING
+        ways, severity = [_use_one_stack(stack, environment) for stack in STACKS], ERROR if twice else WARNING
         places = ('stack', *map(line_of, twice))
         yield self.report(shared if twice else apart, severity=severity, edits=ways, places=places)
 
 
-def _one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
-    """Install the modules that are there, from one stack."""
+def _use_one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
+    """Reinstall the installed modules from one stack."""
     installed = [name for names in find_stacks(environment.versions).values() for name in names]
     modules = [module for module in STACKS[stack] if module not in environment.missing]
     install = [install_command(module, [stack]) for module in modules]
@@ -61,7 +61,7 @@ def _one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
 
 
 class SeveralDistributions(EnvironmentRule):
-    """Packages that write the same folder."""
+    """Packages that write to the same folder."""
 
     code = 'MG503'
     summary = 'Several packages provide the same module.'
@@ -77,7 +77,7 @@ class SeveralDistributions(EnvironmentRule):
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         for module in DISTRIBUTIONS:
             installed = environment.find_installed(module)
-            if module == 'cv2' and len(set(installed.values())) == 1:  # the same files, as onedl-mmdetection brings
+            if module == 'cv2' and len(set(installed.values())) == 1:  # the same files as in onedl-mmdetection
                 continue
             if len(installed) < 2:
                 continue
@@ -97,7 +97,7 @@ class SeveralDistributions(EnvironmentRule):
 
 
 class PackageMissing(EnvironmentRule):
-    """A package that another one needs, or that pip lists, and Python does not find."""
+    """A package that another one needs, or that pip lists, but Python does not find."""
 
     code = 'MG505'
     aliases = ('MG504',)
@@ -200,7 +200,7 @@ class CannotImport(EnvironmentRule):
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         for module, error in environment.errors.items():
-            if module not in DISTRIBUTIONS or 'MMCV==' in error:  # MG508 says what to do about the version of mmcv
+            if module not in DISTRIBUTIONS or 'MMCV==' in error:  # MG508 gives advice on the version of mmcv
                 continue
             ways = [
                 edit

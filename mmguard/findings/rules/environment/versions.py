@@ -1,4 +1,4 @@
-"""Versions that do not go together, and an mmcv that does not fit."""
+"""Incompatible versions, and an unsuitable mmcv."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.installing import describe_limits, reinstall_mmcv
 from mmguard.findings.rule import EnvironmentRule, Example
 
-#: Modules that were compiled against NumPy 1: below which version, what happens, and where it is said.
+#: Modules compiled against NumPy 1: version limit, consequence, and source.
 COMPILED = {
     'torch': ('2.3', 'cannot convert arrays', 'https://github.com/pytorch/pytorch/issues/107302'),
     'cv2': ('4.10.0.83', 'cannot be imported', 'https://github.com/opencv/opencv/issues/25772'),
 }
-#: The first mmcv of mmengine.
+#: First mmcv version that uses mmengine.
 _FIRST = '2.0.0dev0'
-#: The line of the ops in the table.
+#: Line of the ops in the table.
 LINE = "mmcv's compiled ops"
 
 
 class UnfitVersions(EnvironmentRule):
-    """Versions that are known not to go together, or that mmguard does not support."""
+    """Versions known to be incompatible, or not supported by mmguard."""
 
     code = 'MG507'
     aliases = ('MG512',)
@@ -58,7 +58,7 @@ class UnfitVersions(EnvironmentRule):
 
 
 class UnfitMmcv(EnvironmentRule):
-    """An mmcv that a framework refuses, without ops, or with those for another torch."""
+    """An mmcv that a framework refuses, without ops, or with ops for another torch."""
 
     code = 'MG508'
     aliases = ('MG509',)

@@ -1,1 +1,1 @@
-"""Rules about labels: of maps, annotation files and volumes."""
+"""Rules about labels in maps, annotation files and volumes."""

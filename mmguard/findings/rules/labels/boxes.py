@@ -1,4 +1,4 @@
-"""Boxes that cannot be used, reach beyond their images, or are written in another form."""
+"""Boxes that are unusable, extend beyond their images, or are in another format."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class UnusableBoxes(DataRule):
         return {reason: count for reason, count in facts.reasons.items() if reason != LABEL_REASON and count > 0}
 
 
-#: Fewer boxes over the edge are rounding.
+#: Fewer boxes over the edge are due to rounding.
 MANY = 0.01
 #: Note of the edit of corners at -1.
 _COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: of VOC the reader subtracts 1, as mmdet does.'
@@ -134,22 +134,22 @@ class BoxesBeyondImage(AnnotationRule):
         return [*examples.get('negative', []), *examples.get('over_edge', [])]
 
     def _shows_minus_one(self, found: AnnotationFacts) -> bool:
-        """Return True if -1 is all that is seen below 0, in a format from which 1 is subtracted."""
+        """Return True if all negative corners are -1, in a format from which 1 is subtracted."""
         return found.counts_from_one and bool(found.negative_boxes) and not found.below_minus_one
 
 
-#: A few slips may be neither; a box of a pixel at the origin may occur.
+#: A few slips may be in neither format; a box of one pixel at the origin may occur.
 NEARLY_ALL, MOST = 0.98, 0.9
-#: Of good boxes some lie near the upper left, where width and height exceed x and y; of a few boxes perhaps all.
+#: Some valid boxes, perhaps all of a few, are near the upper left, where width and height exceed x and y.
 ENOUGH, SOME = 8, 3
 
-#: Two corners, x first or y (TensorFlow). Where both fit, on square images, the first is meant.
+#: Two corners, x first or y first (TensorFlow). If both fit, on square images, x first is assumed.
 ORDERS = {'corners': 'x1, y1, x2, y2', 'rows': 'y1, x1, y2, x2'}
 FRACTIONS = 'fractions'
 
 
 class BoxesInAnotherForm(AnnotationRule):
-    """Two corners where COCO has x, y, width, height; boxes divided by the size of their image."""
+    """Corners where COCO expects x, y, width, height; boxes divided by the image size."""
 
     code = 'MG172'
     aliases = ('MG173',)
@@ -218,7 +218,7 @@ class BoxesInAnotherForm(AnnotationRule):
         return [] if self._form(facts) == FRACTIONS else annotations_of(facts).box_examples.get('over_edge', [])
 
     def _form(self, facts: LabelFacts) -> str:
-        """Return how nearly all boxes are written, if not as they should be; empty: not known."""
+        """Return the format of nearly all boxes if it is wrong; empty if unknown."""
         found = annotations_of(facts)
         if found.inside_unit >= SOME and share(found.inside_unit, found.annotations) >= MOST:
             return FRACTIONS

@@ -1,4 +1,4 @@
-"""Category ids as labels, looked up among those of COCO, or in another order."""
+"""Category ids used as labels, looked up in COCO's, or in another order."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, framework_t
 from mmguard.language import Message, join
 from mmguard.text import quantity, shorten
 
-#: Models have outputs for ids up to here.
+#: Largest id for which models have outputs.
 _MOST = 1000
-#: Whoever looks ids up in COCO's table trains other classes, often without an error.
+#: Looking ids up in COCO's table trains other classes, often without an error.
 _OWN_IDS = 'RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False` for it.'
 _ASKED = Message(
     'Does the training take ids as labels ({frameworks}, loops of your own)?', frameworks=framework_titles(IDS)
@@ -38,7 +38,7 @@ _ASKED = Message(
 
 
 class IdsAsLabels(DataRule):
-    """Category ids of a COCO file that are used as labels, or may be."""
+    """COCO category ids that are, or may be, used as labels."""
 
     code = 'MG138'
     kinds = ('instances',)
@@ -82,7 +82,7 @@ class IdsAsLabels(DataRule):
         if not found.categories or config_of(facts).framework == 'mmdet':
             return None
         if found.labelled_by == 'unknown':
-            return POSSIBLE if self._beyond(facts) else None
+            return POSSIBLE if self._count_beyond(facts) else None
         if found.labelled_by != 'category id':
             return None
         if self._is_background(facts):
@@ -101,11 +101,11 @@ class IdsAsLabels(DataRule):
         return self.advice_ungrouped if self._are_left_out(found) else self.advice_ids
 
     def _are_left_out(self, found: AnnotationFacts) -> bool:
-        """Return True if RF-DETR leaves out categories; one without a group is the root of Roboflow's exports."""
+        """Return True if RF-DETR leaves out categories; one without a group is the root in Roboflow's exports."""
         return found.framework == 'rf-detr' and found.classes_counted and found.ungrouped > 1
 
     def severity_of(self, facts: LabelFacts) -> str:
-        """Return no error where it depends on the framework, which is not known."""
+        """Return a severity below error if the outcome depends on the unknown framework."""
         return 'error' if facts.values and annotations_of(facts).labelled_by != 'unknown' else 'info'
 
     def choose_title(self, facts: LabelFacts) -> str:
@@ -121,7 +121,7 @@ class IdsAsLabels(DataRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if annotations_of(labels).classes_counted:
-            return  # how many classes the model has decides what is wrong
+            return  # the number of classes of the model decides what is wrong
         is_unknown = annotations_of(labels).labelled_by == 'unknown'
         yield from self._fit_ids(facts, labels, _ASKED if is_unknown else '')
         if is_unknown:
@@ -156,7 +156,7 @@ class IdsAsLabels(DataRule):
         ids = self._ids(facts)
         return {
             'ids': listing(ids),
-            'beyond': listing(self._beyond(facts)),
+            'beyond': listing(self._count_beyond(facts)),
             'number': quantity(len(ids), 'category'),
             'first': annotations_of(facts).min_label,
             'ungrouped': annotations_of(facts).ungrouped,
@@ -165,7 +165,7 @@ class IdsAsLabels(DataRule):
         }
 
     def evidence(self, facts: LabelFacts) -> str:
-        ids, beyond = listing(self._ids(facts)), self._beyond(facts)
+        ids, beyond = listing(self._ids(facts)), self._count_beyond(facts)
         if self.severity_of(facts) == 'error':
             return facts.evidence
         if annotations_of(facts).labelled_by != 'unknown':
@@ -187,14 +187,14 @@ class IdsAsLabels(DataRule):
     def _ids(self, facts: LabelFacts) -> List[int]:
         return sorted(annotations_of(facts).categories) or [0]
 
-    def _beyond(self, facts: LabelFacts) -> Dict[int, int]:
+    def _count_beyond(self, facts: LabelFacts) -> Dict[int, int]:
         """Count the annotations of each id that would be out of range as a label."""
         instances = annotations_of(facts).instances_of
         counts = {number: instances.get(str(number), 0) for number in self._ids(facts)}
         return {number: n for number, n in counts.items() if n and not 0 <= number < facts.num_classes}
 
     def _are_raw(self, ids: List[int]) -> bool:
-        """Return True if they are those of COCO, with its gaps: of so many others some would be in the gaps."""
+        """Return True if these are COCO's ids, with its gaps: so many other ids would fall into the gaps."""
         return len(ids) > len(COCO_IDS) / 2 and set(ids) <= set(COCO_IDS) and ids[-1] > len(ids)
 
     def _is_background(self, facts: LabelFacts) -> bool:
@@ -202,7 +202,7 @@ class IdsAsLabels(DataRule):
 
 
 class CocoIdsLookedUp(AnnotationRule):
-    """``remap_mscoco_category: True`` over categories of other data than COCO."""
+    """``remap_mscoco_category: True`` with categories that are not COCO's."""
 
     code = 'MG162'
     kinds = ('instances',)
@@ -286,13 +286,13 @@ class CocoIdsLookedUp(AnnotationRule):
         return annotations_of(facts).sources
 
     def _unknown(self, facts: LabelFacts) -> Dict[int, int]:
-        """Count the annotations of each id that COCO does not have."""
+        """Count the annotations of each id that COCO lacks."""
         found = annotations_of(facts)
         return {i: found.instances_of.get(str(i), 0) for i in found.categories if i not in COCO_IDS}
 
 
 class OrderDiffers(AnnotationRule):
-    """The classes of the config in another order than the categories of the file."""
+    """Config classes in a different order than the file's categories."""
 
     code = 'MG141'
     summary = 'The classes of the config are in another order than the categories of the file.'
@@ -324,8 +324,8 @@ class OrderDiffers(AnnotationRule):
             return
         _, names, ordered = displaced
         if any(is_trained_on(split.labels) for split in (facts, *facts.others) if split.labels is not None):
-            yield set_classes(facts, ordered, SAFE)  # else it is the training that says in which order
-        # Files that disagree are all given the order of the config.
+            yield set_classes(facts, ordered, SAFE)  # otherwise the training decides the order
+        # Disagreeing files all get the order of the config.
         yield from rewrite(self, facts, 'List the categories in the order of the config.', SAFE, classes=names)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -362,7 +362,7 @@ class OrderDiffers(AnnotationRule):
         return listing([text for text, a, b in zip(wrong, names, ordered) if a != b], 3) + texts
 
     def _find_displaced(self, facts: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
-        """Return the path of the classes, these, and the same in the order of the file."""
+        """Return the path of the classes, the classes, and the same classes in file order."""
         found = annotations_of(facts)
         if found.names_from != 'categories' or not has_config(facts):
             return None
@@ -388,7 +388,7 @@ class OrderDiffers(AnnotationRule):
 
 
 def is_part_of_a_list(facts: LabelFacts) -> bool:
-    """True if the ids of a file, which its framework renumbers, are some of those that num_classes counts."""
+    """True if the ids of a file, renumbered by its framework, are a subset of those counted by num_classes."""
     found = annotations_of(facts)
     ids = sorted(found.categories)
     if (
@@ -403,13 +403,13 @@ def is_part_of_a_list(facts: LabelFacts) -> bool:
 
 
 def _are_in_number_order(names: List[str]) -> bool:
-    """True if names that differ in a number are in its order."""
+    """True if names that differ only in a number are in the order of the numbers."""
     parts = [re.fullmatch(r'(.*?)(\d+)(.*)', name) for name in names]
     keys = [(part[1], int(part[2]), part[3]) for part in parts if part]
     return len(keys) == len(names) and keys == sorted(keys)
 
 
 def _is_sorted_as_texts(facts: LabelFacts) -> bool:
-    """True if the file lists 1, 10, 2."""
+    """True if the file sorts numbers as text: 1, 10, 2."""
     ids = list(annotations_of(facts).categories)
     return ids != sorted(ids) and ids == sorted(ids, key=str)

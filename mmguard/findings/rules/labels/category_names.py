@@ -1,4 +1,4 @@
-"""Names of the class list and of the categories that do not fit."""
+"""Names in the class list that do not match the categories."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mmguard.text import quantity, shorten
 
 
 class NamesNotInFile(AnnotationRule):
-    """Class names of the config that the annotation file does not know."""
+    """Class names of the config that the annotation file lacks."""
 
     code = 'MG140'
     summary = 'Class names of the config that the annotations do not have.'
@@ -59,26 +59,26 @@ class NamesNotInFile(AnnotationRule):
         return PROVEN if self._missing(facts)[0] else None
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        # Only a list that did not arrive fits no head, and not the other lists.
+        # Only a list that was not passed on matches no head and no other list.
         others = super().find_superseded(facts)
         return others if self._is_of_the_type(facts) else [code for code in others if not code.startswith('MG2')]
 
     def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_string if self._spelt(facts) else self.title
+        return self.title_string if self._find_letters(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {
             'missing': listing(map(repr, self._missing(facts)[0])),
             'known': listing(map(repr, self._names_in_file(facts))),
-            'shown': shorten(''.join(self._spelt(facts))),
+            'shown': shorten(''.join(self._find_letters(facts))),
         }
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None:
             return
         missing, names = self._missing(labels)
-        if self._spelt(labels):
-            yield learn(facts, [''.join(self._spelt(labels))], SAFE)
+        if self._find_letters(labels):
+            yield learn(facts, [''.join(self._find_letters(labels))], SAFE)
         elif self._lacks(labels) and not self._comes_with_type(labels):
             elsewhere = [split.labels for split in facts.others if split.labels is not None]
             sure = any(set(missing) <= set(annotations_of(other).categories.values()) for other in elsewhere)
@@ -127,12 +127,12 @@ class NamesNotInFile(AnnotationRule):
         found = annotations_of(facts)
         if found.names_from != 'objects':
             return [str(name) for name in found.categories.values()]
-        # XML files have no list of categories: what they name, they know.
+        # XML files have no list of categories, only the names of objects.
         named = [name for name, number in found.instances_of.items() if number]
         return list(dict.fromkeys([*named, *found.left_out_names]))
 
     def _missing(self, facts: LabelFacts) -> Tuple[List[str], List[str]]:
-        """Return the names without a category, of the list that lacks most, and that list."""
+        """Return the names without a category from the worst class list, and that list."""
         known = self._names_in_file(facts)
         found = annotations_of(facts)
         if not found.names_from or not known:
@@ -142,25 +142,25 @@ class NamesNotInFile(AnnotationRule):
         lacks = [([str(name) for name in names if name not in there], list(map(str, names))) for names in lists]
         missing, names = max(lacks, key=lambda pair: len(pair[0]) / len(pair[1]), default=([], []))
         if found.names_from == 'objects' and len(missing) < len(names):
-            # A class may be missing in a small set of XML files; a name that is left out and nearly its own may not.
+            # A class may be missing in a small set of XML files, but not if a similar name is left out.
             left_out = list(found.left_out_names)
             alike = {normalize_name(name) for name in left_out}
             close = nearest([name for name in missing if normalize_name(name) not in alike], left_out, 0.7)
             missing = [name for name in missing if close.get(name, name)]
-        spelt = self._spelt(facts)
+        spelt = self._find_letters(facts)
         return (spelt, spelt) if spelt and not missing else (missing, names)
 
     def _names_of_split(self, facts: Facts) -> List[str]:
-        """Return the classes of another split that are those of these files: their order is the user's."""
+        """Return the classes of another split that match these files, since their order is the user's."""
         known = set(self._names_in_file(facts.labels)) if facts.labels else set()
         lists = (split.labels.class_names for split in facts.others if split.labels)
         return next((list(names) for names in lists if known and set(names) == known), [])
 
-    def _spelt(self, facts: LabelFacts) -> List[str]:
-        """Return the letters of a class list that is a string, if there is one."""
+    def _find_letters(self, facts: LabelFacts) -> List[str]:
+        """Return the letters of a class list that is a string, if any."""
         for names in [facts.class_names, *class_lists(facts).values()]:
             letters = len(names) > 1 and all(len(name) == 1 for name in names)
-            # Classes may well be called a, b and c: in a file that knows them.
+            # Classes may be named a, b and c if the file has them.
             if letters and (
                 ''.join(names) in self._names_in_file(facts) or not set(names) & set(self._names_in_file(facts))
             ):
@@ -168,18 +168,18 @@ class NamesNotInFile(AnnotationRule):
         return []
 
     def _match_names(self, facts: LabelFacts) -> Dict[str, str]:
-        """Map each missing name to the one of the file that it seems to be, or to nothing."""
+        """Map each missing name to the name in the file that it resembles, or to nothing."""
         missing, names = self._missing(facts)
         known = self._names_in_file(facts)
         alike = {normalize_name(name): name for name in known}
         listed = set(names)
         close = nearest(missing, [name for name in known if name not in listed], 0.7)
         meant = {name: alike.get(normalize_name(name), found) for name, found in close.items()}
-        # Of another list altogether what sounds alike is chance.
+        # In an unrelated list, similar names are a coincidence.
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
 
     def _lacks(self, facts: LabelFacts) -> bool:
-        """True if all names of the file are listed, and some listed names are not in the file."""
+        """True if all names in the file are listed, and some listed names are not in the file."""
         missing, names = self._missing(facts)
         known = self._names_in_file(facts)
         counted = any(normalize_name(name) in map(normalize_name, BACKGROUND) for name in missing)
@@ -191,7 +191,7 @@ class NamesNotInFile(AnnotationRule):
         )
 
     def _is_of_the_type(self, facts: LabelFacts) -> bool:
-        """True if the names come with the type of the data set, because the config gives none."""
+        """True if the names are the defaults of the data set's type, because the config sets none."""
         missing, names = self._missing(facts)
         return len(missing) == len(names) and self._comes_with_type(facts)
 
@@ -203,7 +203,7 @@ class NamesNotInFile(AnnotationRule):
 
 
 class CategoriesLeftOut(AnnotationRule):
-    """Categories of the file that the class list does not name."""
+    """Categories of the file that the class list lacks."""
 
     code = 'MG154'
     severity = 'warning'
@@ -225,7 +225,7 @@ class CategoriesLeftOut(AnnotationRule):
         return POSSIBLE if self._names(facts) else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        slips = self._slips(labels)
+        slips = self._match_slips(labels)
         if slips:
             asked = f'Is it a slip: {listing(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
             yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
@@ -235,7 +235,7 @@ class CategoriesLeftOut(AnnotationRule):
             yield replace(edit, if_not='Nothing needs to change.')
 
     def _are_chosen(self, config: ReadConfig, facts: LabelFacts) -> bool:
-        """True if every head counts just the classes of the list: somebody left the others out."""
+        """True if every head has as many classes as the list, so the others were left out on purpose."""
         return {count.value for count in counts(config) if count.kind == 'all'} == {len(facts.class_names)}
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:
@@ -244,8 +244,8 @@ class CategoriesLeftOut(AnnotationRule):
     def evidence(self, facts: LabelFacts) -> str:
         return listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in self._names(facts).items())
 
-    def _slips(self, facts: LabelFacts) -> Dict[str, str]:
-        """Map a name that is left out to the name of the list that is spelt nearly like it."""
+    def _match_slips(self, facts: LabelFacts) -> Dict[str, str]:
+        """Map each left-out name to the listed name with nearly the same spelling."""
         close = nearest(list(self._names(facts)), facts.class_names, 0.8)
         return {name: found for name, found in close.items() if found}
 
@@ -257,7 +257,7 @@ class CategoriesLeftOut(AnnotationRule):
 
 
 class BackgroundListed(Rule):
-    """The background as a class or a category of detection."""
+    """The background as a class or category in detection."""
 
     code = 'MG160'
     looks_at = ('labels', 'config')
@@ -281,7 +281,7 @@ class BackgroundListed(Rule):
             return
         in_files = [] if labels is None else _categories(labels)
         if labels is not None and not (in_files and (places or not has_config(labels))):
-            return  # a name that the files do not know (MG140), or that the config leaves out
+            return  # a name that the files lack (MG140), or that the config leaves out
         if in_files and labels is not None:
             found = annotations_of(labels)
             of = ', '.join(f'{shorten(name)} has id {i}' for i, name in in_files)
@@ -321,7 +321,7 @@ def _is_background(name: str) -> bool:
 
 
 def _places(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
-    """Find the class lists of a detection config that name it."""
+    """Return the class lists of a detection config that contain it."""
     found = []
     for dataset in datasets(config) if config is not None and config.framework == 'mmdet' else ():
         names = classes_of(dataset) or []
@@ -335,6 +335,6 @@ def _categories(labels: LabelFacts) -> List[Tuple[int, str]]:
     found = annotations_of(labels)
     if found.names_from != 'categories':
         return []
-    # Where ids are labels, 0 costs an output and nothing else; in torchvision it is the background.
+    # If ids are labels, 0 only costs an output; in torchvision it is the background.
     free = {0} if found.labelled_by == 'category id' and not found.instances_of.get('0') else set()
     return [(i, name) for i, name in found.categories.items() if _is_background(name) and i not in free]

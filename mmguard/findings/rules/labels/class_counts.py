@@ -1,4 +1,4 @@
-"""Classes that the head lacks, that are never trained, or that never occur."""
+"""Classes that the head lacks, or that are never trained or never occur."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mmguard.text import quantity
 
 
 class MoreClassesThanHead(DataRule):
-    """Data sets number the names in their class list, whatever the head."""
+    """More class names in a data set than classes in the head."""
 
     code = 'MG108'
     kinds = ('pixels', 'instances')
@@ -63,12 +63,12 @@ class MoreClassesThanHead(DataRule):
             return None
         if facts.kind == 'instances':
             return PROVEN
-        # A list of names does not prove that the files are numbered by it.
+        # A list of names does not prove that the files use its numbering.
         return PROVEN if max(facts.values) == listed - 1 else LIKELY
 
 
 def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int) -> Iterator[Edit]:
-    """Yield an edit for programs that renumber the categories, and one for those that take their ids as labels."""
+    """Yield an edit for programs that renumber the categories, and one for those that use their ids as labels."""
     enough = max(categories, default=0) + 1
     ways = [
         (
@@ -93,12 +93,12 @@ def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int
         yield replace(set_num_classes(facts, number, ASKS, question), options=options)
 
 
-#: A single file may well show a single class.
+#: A single file may contain only one class.
 ENOUGH_FILES = 5
 
 
 class OnlyOneClass(DataRule):
-    """All valid pixels have the same label, or named classes of objects have none."""
+    """A single label for all valid pixels, or classes without any object."""
 
     code = 'MG135'
     aliases = ('MG194',)
@@ -123,25 +123,25 @@ class OnlyOneClass(DataRule):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if self._never(facts):
+        if self._list_untrained(facts):
             return POSSIBLE
         if facts.kind != 'pixels' or len(self._classes(facts)) != 1 or facts.values or facts.num_classes < 2:
             return None
         return LIKELY if len(ids_of(maps_of(facts).raw)) > 1 or facts.files >= ENOUGH_FILES else None
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return INFO if self._never(facts) and facts.kind == 'instances' else self.severity
+        return INFO if self._list_untrained(facts) and facts.kind == 'instances' else self.severity
 
     def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_never if self._never(facts) else self.title
+        return self.title_never if self._list_untrained(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> dict:
-        never = self._never(facts)
+        never = self._list_untrained(facts)
         named = [f'{facts.name_of(label)} ({label})' for label in never]
         return {'only': listing(sorted(self._classes(facts))), 'missing': len(never), 'never': listing(named)}
 
     def evidence(self, facts: LabelFacts) -> str:
-        if self._never(facts):
+        if self._list_untrained(facts):
             return f'{sum(count_trained(facts).values()):,} {facts.kind} of {len(self._classes(facts))} classes'
         before, after = listing(sorted(count_stored(facts))), listing(sorted(count_trained(facts)))
         return f'values as stored: {before}; as trained: {after}'
@@ -149,8 +149,8 @@ class OnlyOneClass(DataRule):
     def _classes(self, facts: LabelFacts) -> set:
         return ids_of(count_trained(facts)) - {facts.ignore_index}
 
-    def _never(self, facts: LabelFacts) -> List[int]:
-        """List the named classes without an object in training, and those that no volume holds."""
+    def _list_untrained(self, facts: LabelFacts) -> List[int]:
+        """List the named classes without objects in training, and those that no volume contains."""
         if facts.volumes is not None:
             return facts.volumes.never
         names = facts.class_names
@@ -161,7 +161,7 @@ class OnlyOneClass(DataRule):
 
 #: Numbers of outputs that frameworks have by default.
 DEFAULTS = (20, 21, 80, 81, 90, 91, 365, 1203)
-#: Outputs beyond the labels, at the least: one more is the background or "no object".
+#: Minimum number of outputs beyond the labels: one is the background or "no object".
 ENOUGH, HALF = 2, 0.5
 
 

@@ -1,4 +1,4 @@
-"""Label maps of colours, and palettes that are read as colours."""
+"""Label maps stored as colours, and palettes that are read as colours."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BLACK = (0, 0, 0)
 
 
 class StoredAsColours(DataRule):
-    """Label files of more than one channel."""
+    """Label files with more than one channel."""
 
     code = 'MG120'
     needs = ('maps',)
@@ -61,7 +61,7 @@ class StoredAsColours(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if not self._forms(facts):
             return None
-        # Gray all the same: that compression changed the values (MG136) is the greater harm.
+        # Gray nevertheless: the values changed by compression (MG136) are the worse fault.
         return LIKELY if maps_of(facts).lossy and self._is_gray(facts) else PROVEN
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -91,14 +91,14 @@ class StoredAsColours(DataRule):
             )
             yield from convert_files(facts, 'Keep only this channel.', ASKS, question, colours=table)
         elif len(colours) == 2 and BLACK in colours and (not has_num_classes(labels) or labels.num_classes == 2):
-            # Any other number of colours leaves open which class is which.
+            # With any other number of colours, the classes are ambiguous.
             table = {colour: int(colour != BLACK) for colour in sorted(colours)}
             yield from convert_files(facts, title, ASKS, 'Is black the background?', colours=table)
 
     def _edit_equal_channels(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         values = sorted(list_stored_values(facts))
         if self._is_alpha(labels) and not set(values) <= {*range(labels.num_classes), labels.ignore_index}:
-            return  # one step of two: without alpha another mistake shows
+            return  # first of two steps: without alpha another mistake appears
         if values == [0, VOID]:
             question = 'Is white the object (not void)?'
             title = 'Keep the first channel, as 0 and 1.'
@@ -117,7 +117,7 @@ class StoredAsColours(DataRule):
             )
 
     def _table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
-        """Map colours to labels: as a labelmap.txt or the config lists them, or a palette that has all of them."""
+        """Map colours to labels by a labelmap.txt, the config, or a palette that contains all of them."""
         declared = {} if facts.labels is None else maps_of(facts.labels).declared
         if declared:
             return {colour: label for label, colour in enumerate(declared)}
@@ -167,7 +167,7 @@ class StoredAsColours(DataRule):
         return maps_of(facts).gray_in_colour >= sum(self._forms(facts).values())
 
     def _levels(self, facts: LabelFacts) -> List[int]:
-        """Return the gray levels if they are too high for class indices and not more than classes."""
+        """Return the gray levels if they are too high for class indices and no more than the classes."""
         values = sorted(maps_of(facts).raw)
         high = (
             has_num_classes(facts) and values and values[-1] >= facts.num_classes and len(values) <= facts.num_classes
@@ -175,7 +175,7 @@ class StoredAsColours(DataRule):
         return values if high and values[0] == 0 and min(b - a for a, b in zip(values, values[1:])) >= 8 else []
 
     def _channel(self, facts: LabelFacts) -> Optional[int]:
-        """Return the only channel that is not 0 throughout, if its values can be class indices."""
+        """Return the only nonzero channel if its values can be class indices."""
         colours = maps_of(facts).colours
         used = [place for place in range(3) if any(colour[place] for colour in colours)]
         if len(used) != 1 or not has_num_classes(facts):
@@ -184,14 +184,14 @@ class StoredAsColours(DataRule):
         return used[0] if values and max(values) < facts.num_classes else None
 
     def _is_alpha(self, facts: LabelFacts) -> bool:
-        """True if all files are gray with an alpha channel: the labels are in the first."""
+        """True if all files are gray with an alpha channel: the labels are in the first channel."""
         return set(maps_of(facts).forms) == {'gray_alpha'} and bool(maps_of(facts).raw)
 
 
 def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
-    """Return the known palette that has all of the colours."""
+    """Return the known palette that contains all of the colours."""
     for palette in (CITYSCAPES, VOC):
-        # Pure red on black is a rider of Cityscapes, too.
+        # Pure red on black is also Cityscapes' rider.
         classes = [colour for colour in colours & set(palette) if palette[colour] != VOID]
         if len(classes) >= 2 and colours <= set(palette):
             return palette
@@ -200,19 +200,19 @@ def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
 
 VOC_GRAYS = 'VOC (labelme)'
 _COLOURS = [voc_colour(label) for label in range(1, 64)]
-#: What a palette of VOC becomes when it is read as colours: one channel of it, or its gray.
+#: Values of VOC's palette read as colours: one channel, or its gray.
 CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
 #: One channel of the first 64 colours, without 0.
 FEW = frozenset({64, 128, 192})
 GRAYS: FrozenSet[int] = frozenset(GRAYS_OF[VOC_GRAYS])
-#: Of the first six labels: what makes the grays of VOC unmistakable.
+#: Grays of the first six labels, which make VOC's palette unmistakable.
 FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
-#: So many grays of another palette make that one unmistakable.
+#: Number of grays that make another palette unmistakable.
 UNMISTAKABLE = 4
 
 
 class PaletteReadAsColours(DataRule):
-    """Palette PNGs whose colours are read in place of their indices."""
+    """Palette PNGs whose colours are read instead of their indices."""
 
     code = 'MG121'
     needs = ()
@@ -243,7 +243,7 @@ class PaletteReadAsColours(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         maps = maps_of(facts)
         palette = maps.forms.get('palette8', 0)
-        # Files of several channels are read as colours, too, and rightly so.
+        # Multi-channel files are also read as colours, and rightly so.
         others = sum(maps.forms.get(form, 0) for form in MANY_CHANNELS)
         if palette and maps.loaded_otherwise.get('colours', 0) > others:
             return PROVEN
@@ -254,18 +254,18 @@ class PaletteReadAsColours(DataRule):
         if not invalid or not seen:
             return None
         coloured = seen <= CHANNELS or (bool(_name_palette(seen)) and len(seen) >= 2)
-        # The files show that their indices are others.
+        # The files show other indices.
         if palette and coloured and not invalid <= set(count_stored(facts)):
             return PROVEN
         if _name_palette(seen):
             return PROVEN
-        # One class has one gray; a numbering by hand does not choose 38.
+        # One class has one gray; 38 is an unlikely choice by hand.
         if is_whole(facts) and seen == {38} and facts.num_classes == 2:
             return PROVEN
-        # Levels of a gray picture would be as many as classes; a channel of the colours has four for all of them.
+        # A gray picture would have as many levels as classes; a channel of the colours has four in total.
         if self._is_batch(facts) and seen <= FEW and facts.num_classes > len(FEW) + 2:
             return PROVEN
-        # A full count says whether they are the gray levels of as many classes (MG125).
+        # A full count shows if they are the gray levels of as many classes (MG125).
         is_counted = is_whole(facts) or bool(maps.raw)
         return LIKELY if not is_counted and seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else None
 
@@ -309,7 +309,7 @@ class PaletteReadAsColours(DataRule):
         return INFO if self._depends_on_reader(facts) else ERROR
 
     def _depends_on_reader(self, facts: LabelFacts) -> bool:
-        """True if the indices are labels, and what reads the files is not known."""
+        """True if the indices are labels, and the reader of the files is unknown."""
         is_unknown = not has_config(facts) and not self._is_black(facts)
         return 'palette8' in maps_of(facts).forms and is_unknown and not set(facts.values) - {VOID}
 

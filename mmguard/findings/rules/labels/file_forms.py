@@ -1,4 +1,4 @@
-"""Files of another form than a label map of 8 bits: photographs, other bits, fractions."""
+"""Files that are not 8-bit label maps: photographs, other bit depths, fractions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mmguard.findings.views import (
 
 PHOTO = ('rgb', 'rgba')
 PLAIN, DEEP = ('gray8', 'palette8', 'bool'), ('gray16', 'gray32', 'float')
-#: Values beyond 8 bits: ids of a few classes or instances are fewer.
+#: Number of values beyond 8 bits; ids of a few classes or instances have fewer.
 MANY_VALUES = 200
 INDEX = ('gray8', 'palette8', 'gray16', 'bool')
 #: Of all channel values the 32 most frequent: of drawn colours they are nearly all, even after JPEG; of photographs
@@ -34,7 +34,7 @@ FREQUENT, DRAWN = 32, 0.7
 
 
 class FoldersSwapped(DataRule):
-    """Photographs in place of label maps, or among them."""
+    """Photographs instead of label maps, or among them."""
 
     code = 'MG131'
     shows_values = False
@@ -56,21 +56,21 @@ class FoldersSwapped(DataRule):
         maps = maps_of(facts)
         photos = share(sum(maps.forms.get(form, 0) for form in PHOTO), sum(maps.forms.values()))
         if photos < 0.9:
-            return PROVEN if self._strangers(facts) else None
+            return PROVEN if self._list_image_forms(facts) else None
         return PROVEN if self._is_swapped(facts) or self._is_photographed(facts) else None
 
     def choose_title(self, facts: LabelFacts) -> str:
-        if self._strangers(facts):
+        if self._list_image_forms(facts):
             return self.title_mixed
         return self.title_swapped if self._is_swapped(facts) else self.summary
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if self._strangers(labels):
+        if self._list_image_forms(labels):
             return
         yield from set_places(self, facts, _files, elsewhere=True)
 
-    def _strangers(self, facts: LabelFacts) -> List[str]:
-        """List forms of files that are images among label maps: photographs, or intensities beyond 8 bits."""
+    def _list_image_forms(self, facts: LabelFacts) -> List[str]:
+        """List the forms of files among label maps that are images: photographs, or intensities beyond 8 bits."""
         maps = maps_of(facts)
         plain = sum(maps.forms.get(form, 0) for form in PLAIN)
         photos = [form for form in PHOTO if maps.forms.get(form)]
@@ -81,7 +81,7 @@ class FoldersSwapped(DataRule):
         return photos + (wide if many else [])
 
     def files(self, facts: LabelFacts) -> List[str]:
-        strangers = self._strangers(facts)
+        strangers = self._list_image_forms(facts)
         if not strangers:
             return super().files(facts)
         return [file for form in strangers for file in maps_of(facts).form_examples.get(form, [])]
@@ -92,7 +92,7 @@ class FoldersSwapped(DataRule):
         return indices >= 0.9 and not maps.image_lossy
 
     def _is_photographed(self, facts: LabelFacts) -> bool:
-        """Return True if no file has few colours, and the values are spread like light."""
+        """Return True if every file has many colours, with values distributed as in photographs."""
         counts = sorted((n for value, n in facts.histogram.items() if value != VOID), reverse=True)
         spread = share(sum(counts[:FREQUENT]), sum(counts)) < DRAWN
         return bool(counts) and spread and not maps_of(facts).colours and not maps_of(facts).gray_in_colour
@@ -161,7 +161,7 @@ class NotEightBits(DataRule):
             return None
         if maps.raw and facts.histogram and set(maps.raw) != {0} and set(facts.histogram) == {0}:
             return PROVEN
-        # mmseg reads these right; what other loaders do is not known.
+        # mmseg reads these correctly; other loaders are unknown.
         return LIKELY if not has_config(facts) and max(maps.raw, default=0) < 256 else None
 
     def severity_of(self, facts: LabelFacts) -> str:
@@ -184,7 +184,9 @@ class NotEightBits(DataRule):
         elif values[-1] <= 255:
             yield from convert_files(facts, title, SAFE)
         elif self._factor(labels) and labels.num_classes == len(set(CITYSCAPES_TRAIN_IDS.values()) - {255}):
-            table = {value: CITYSCAPES_TRAIN_IDS.get(_id_in(value, self._factor(labels)), 255) for value in values}
+            table = {
+                value: CITYSCAPES_TRAIN_IDS.get(_decode_class(value, self._factor(labels)), 255) for value in values
+            }
             question = 'Are these instance files of Cityscapes or KITTI, for the 19 classes of Cityscapes?'
             note = 'Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.'
             for edit in convert_files(facts, title, ASKS, question, label_map=table):
@@ -195,13 +197,13 @@ class NotEightBits(DataRule):
             yield from convert_files(facts, title, ASKS, question, label_map=table)
 
     def _factor(self, facts: LabelFacts) -> int:
-        """Find what the class is multiplied by: 1000 in Cityscapes, 256 in KITTI; 0: nothing known."""
+        """Return the factor of the class in a value: 1000 in Cityscapes, 256 in KITTI; 0: unknown."""
         wide = [value for value in maps_of(facts).raw if value > 255]
         if not wide or max(wide) > 65535:
             return 0
         if find_files_named(facts, '_instanceids') or (min(wide) >= 24_000 and max(wide) < 34_000):
             return 1000
-        # The numbers of objects are small: the low byte says little.
+        # Object numbers are small, so the low byte is not informative.
         low = max(value % 256 for value in wide)
         return 256 if low < 64 and len({value // 256 for value in wide}) > 1 else 0
 
@@ -224,8 +226,8 @@ class NotEightBits(DataRule):
         return '; '.join(texts) or f'{maps.loaded_otherwise.get("wrapped", 0):,} files are loaded modulo 256'
 
 
-def _id_in(value: int, factor: int) -> int:
-    """Return the class in a value of an instance file; a pixel without an object holds only the class."""
+def _decode_class(value: int, factor: int) -> int:
+    """Return the class encoded in a value of an instance file; a pixel without an object stores only the class."""
     return value // factor if value >= factor else value
 
 
@@ -281,6 +283,6 @@ class Fractions(DataRule):
 
 
 def _are_of_255(fractions: Iterable[float]) -> bool:
-    """Return True if all are k / 255."""
+    """Return True if all values are k / 255."""
     scaled = [value * 255 for value in fractions]
     return bool(scaled) and all(0 < s < 255 and abs(s - round(s)) < 255 * TOLERANCE for s in scaled)

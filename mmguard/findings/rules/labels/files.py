@@ -1,4 +1,4 @@
-"""Files without a partner, of another size, missing or unreadable."""
+"""Files that are unpaired, of another size, missing or unreadable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mmguard.findings.volumes import CHANNELS, FORM, NO_IMAGE, NO_LABEL, STRANGE
 from mmguard.language import join
 from mmguard.text import quantity
 
-#: List of ``MapFacts``, or kind of fault of a volume, and what one and several of its files are.
+#: List of ``MapFacts``, or kind of fault of a volume -> description of one and of several files.
 NAMED = {
     'missing_labels': ('image without a label file', 'images without a label file'),
     'missing_images': ('label file without an image', 'label files without an image'),
@@ -30,12 +30,12 @@ NAMED = {
     STRANGER: ('file that nnU-Net does not see', 'files that nnU-Net does not see'),
 }
 
-#: Kinds that end nnU-Net.
+#: Kinds that stop nnU-Net.
 ENDS = {NO_LABEL, CHANNELS}
 
 
 class UnpairedFiles(DataRule):
-    """Images without a label file, labels without an image, two for one; cases of volumes that lack a file."""
+    """Images without a label file, labels without an image, duplicates, and cases with missing files."""
 
     code = 'MG129'
     aliases = ('MG184',)
@@ -71,7 +71,7 @@ class UnpairedFiles(DataRule):
             yield from set_places(self, facts, lambda labels: maps_of(labels).missing_labels, elsewhere=False)
 
     def severity_of(self, facts: LabelFacts) -> str:
-        # An image without its label file ends a training; a label file too many does not.
+        # An image without a label file ends a training; an extra label file does not.
         found = self._find_unpaired(facts)
         return ERROR if (has_config(facts) and 'missing_labels' in found) or found.keys() & ENDS else self.severity
 
@@ -105,7 +105,7 @@ class UnpairedFiles(DataRule):
         ]
 
     def _find_unpaired(self, facts: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
-        """Return kind -> number of files, and the first of them (of volumes with the detail)."""
+        """Return kind -> number of files, and the first of them (for volumes with details)."""
         if facts.volumes is not None:
             faults = {kind: facts.volumes.find_faults(kind) for kind in NAMED}
             texts = {kind: [f'{fault.file}: {fault.detail}' for fault in found] for kind, found in faults.items()}
@@ -119,7 +119,7 @@ class UnpairedFiles(DataRule):
 
 
 class SizeMismatch(DataRule):
-    """Labels of another size than their images."""
+    """Labels whose size differs from their images."""
 
     code = 'MG130'
     aliases = ('MG175',)
@@ -146,7 +146,7 @@ class SizeMismatch(DataRule):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        # One or two may be slips of the list; they spoil as many images.
+        # One or two may be slips in the list, which affect as many images.
         return LIKELY if maps_of(facts).size_mismatches else PROVEN if self._mismatches(facts) else None
 
     def choose_title(self, facts: LabelFacts) -> str:
@@ -179,12 +179,12 @@ class SizeMismatch(DataRule):
 
 
 def _are_copies(label: Tuple[int, int], image: Tuple[int, int]) -> bool:
-    """True if one is the other at another scale: the smaller side may be rounded."""
+    """True if one size is the other at another scale, up to rounding."""
     (height, width), (of_image, wide) = sorted((label, image))
     return abs(height * wide - width * of_image) <= max(of_image, wide)
 
 
-#: A file that is not there has a cause of its own.
+#: A missing file has a cause of its own.
 MISSING = 'missing'
 
 
@@ -242,7 +242,7 @@ class UnreadableFiles(DataRule):
 
 
 class MissingImages(AnnotationRule):
-    """Images of the annotations that are missing on disk."""
+    """Images in the annotations that are missing on disk."""
 
     code = 'MG150'
     summary = 'Images that the annotations list are missing on disk.'
@@ -286,7 +286,7 @@ class MissingImages(AnnotationRule):
                 continue
             key = 'img_path' if 'img_path' in prefix else 'img'
             folders.append(os.path.join(root, str(prefix.get(key) or '')))
-            for folder in _folders_with(found.missing_files[0], root):
+            for folder in _find_folders(found.missing_files[0], root):
                 changes = ((dataset.place('data_prefix'), {**prefix, key: folder}),)
                 yield Edit('Set the folder of the images.', SAFE, config=changes)
         if found.names_from == 'categories' and len(folders) == 1 and isinstance(folders[0], str):
@@ -308,8 +308,8 @@ def _number(found: AnnotationFacts) -> int:
     return max(found.missing, len(found.missing_files))
 
 
-def _folders_with(name: str, root: str) -> Iterator[str]:
-    """Yield the folders in the data root that hold an image of this name."""
+def _find_folders(name: str, root: str) -> Iterator[str]:
+    """Yield the folders in the data root that contain an image of this name."""
     try:
         with os.scandir(root or '.') as entries:
             folders = ['', *sorted(entry.name + '/' for entry, _ in zip(entries, range(1000)) if entry.is_dir())]

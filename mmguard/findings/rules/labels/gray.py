@@ -29,13 +29,13 @@ from mmguard.findings.views import (
 )
 from mmguard.language import Message, as_message, join
 
-#: Share of 255 from which on it is as likely void.
+#: Share of 255 above which it is equally likely void.
 HALF = 0.5
 _SUBTRACTED = 'Is 255 the background, from which 1 was subtracted (0 - 1 is 255 in 8 bits)?'
 
 
 class BinaryMask(DataRule):
-    """A mask of 0 and 255, drawn to be looked at."""
+    """A mask of 0 and 255, made for viewing."""
 
     code = 'MG103'
     needs = ()
@@ -55,10 +55,10 @@ class BinaryMask(DataRule):
     pytorch = 'If 255 is the object: target = (target > 0).long(). If it is void: ignore_index=255.'
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        # Mapped already: training sees the foreground as a class.
+        # Already mapped: training sees the foreground as a class.
         if 255 in config_of(facts).label_map or ids_of(count_trained(facts)) - {0}:
             return None
-        # What comes first is to make one channel of them (MG120); no label_map does that.
+        # They must first be converted to one channel (MG120), which no label_map does.
         if has_many_channels(facts):
             return None
         counts = count_stored(facts)
@@ -89,10 +89,10 @@ class BinaryMask(DataRule):
 
 
 def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-    """Yield edits of masks of 0 and 255: one is the object."""
+    """Yield edits for masks of 0 and 255, one value being the object."""
     counts = count_stored(labels)
     two = facts if has_num_classes(labels) else facts._replace(labels=replace(labels, num_classes=2))
-    # Unlabelled pixels are 255, too, and where they are many, or other classes are known, only a look decides.
+    # Unlabelled pixels are also 255; if there are many, or other classes are known, only a look decides.
     few = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
     clear = few and (facts.config is not None or subtracts_one(labels))  # the loader is known
     ways = [({0: 1, VOID: 0}, _SUBTRACTED)] * may_be_subtracted(labels)
@@ -108,7 +108,7 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
 
 
 def may_be_subtracted(facts: LabelFacts) -> bool:
-    """True if files hold only 0 and 255, and 255 fills most: 0 - 1, then, or an object."""
+    """True if files hold only 0 and 255, and 255 fills most: either 0 - 1, or an object."""
     counts = count_stored(facts) if facts.maps is not None else {}
     much = share(counts.get(VOID, 0), sum(counts.values())) >= HALF
     return set(counts) == {0, VOID} and facts.num_classes <= 2 and much and not subtracts_one(facts)
@@ -116,14 +116,14 @@ def may_be_subtracted(facts: LabelFacts) -> bool:
 
 #: More distinct invalid values than this are neither slips nor forgotten classes.
 MANY = 16
-#: Of no data set that is trained on with 8 bits.
+#: More classes than any 8-bit data set has.
 MOST_IDS = 190
-#: What is drawn in gray levels is brighter somewhere.
+#: Masks drawn in gray levels have brighter values somewhere.
 BRIGHT = 128
 
 
 class GrayLevels(DataRule):
-    """Many values all over the range."""
+    """Many values over the whole range."""
 
     code = 'MG106'
     needs = ()
@@ -154,7 +154,7 @@ class GrayLevels(DataRule):
             yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=127)
 
     def _are_ids(self, facts: LabelFacts) -> bool:
-        """Return True if the values are 0..N without a gap, and void: classes that go on after the last."""
+        """Return True if the values are 0..N without gaps, and void: more classes than the last one."""
         ids = ids_of(count_trained(facts))
         if is_whole(facts) and set_of_numbers(ids)[0]:
             return True
@@ -170,13 +170,13 @@ class GrayLevels(DataRule):
         return facts.evidence or Message('{number} different values', number=len(count_trained(facts)))
 
 
-#: Gray levels of classes lie this far apart at least; ids of classes do not.
+#: Minimum distance between gray levels of classes; class ids are closer.
 STEP = 8
 MOST = 24
 
 
 class ScaledGray(DataRule):
-    """One gray level per class, far enough apart that a human sees them."""
+    """One gray level per class, spread so that a human can tell them apart."""
 
     code = 'MG125'
     needs = ()
@@ -234,12 +234,12 @@ class ScaledGray(DataRule):
 
 
 def _table(levels: Sequence[int], classes: int) -> Dict[int, int]:
-    """Map levels to classes; nothing if their numbers differ and the levels have no regular step."""
+    """Map levels to classes; nothing if their numbers differ and the levels are irregular."""
     if len(levels) == classes:
         return {level: label for label, level in enumerate(levels)}
     if len(levels) == classes + 1 and levels[-1] == VOID:
         return {level: label for label, level in enumerate(levels[:-1])}
     step = min((high - low for low, high in zip(levels, levels[1:])), default=0)
     if step and len(levels) > 2 and all(level % step == 0 for level in levels) and levels[-1] // step < classes:
-        return {level: level // step for level in levels}  # the level of a class that no file holds is left out
+        return {level: level // step for level in levels}  # skip the level of a class that no file contains
     return {}

@@ -28,18 +28,18 @@ from mmguard.findings.views import (
 )
 from mmguard.language import Message, join
 
-#: Ids in ``labelIds`` files: more of them than this, up to 33, and it is not another numbering.
+#: Number of ids up to 33 above which the files are ``labelIds``, not another numbering.
 MANY_IDS = 15
-#: Share of the pixels below which ids are nearly never drawn.
+#: Share of pixels below which ids are hardly ever drawn.
 RARE = 0.05
-#: Of the invalid values: gray levels hold some that are ids, too.
+#: Share of the invalid values; some gray levels are ids, too.
 MOSTLY = 0.5
 #: The highest id.
 LAST = 33
 
 
 class RawCityscapesIds(DataRule):
-    """Ids of Cityscapes, up to 33, where train ids, up to 18, are expected."""
+    """Cityscapes ids, up to 33, instead of train ids, up to 18."""
 
     code = 'MG101'
     needs = ()
@@ -62,7 +62,7 @@ class RawCityscapesIds(DataRule):
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if not facts.values:
-            return None if has_num_classes(facts) else self._unsaid(facts)
+            return None if has_num_classes(facts) else self._judge_by_ids(facts)
         raw = [value for value in facts.values if 19 <= value <= 33 or value == -1]
         share = len(raw) / len(facts.values)
         if facts.num_classes > 33 or not any(value >= 20 for value in raw):
@@ -77,8 +77,8 @@ class RawCityscapesIds(DataRule):
         full = is_whole(facts) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
         return certainty_of_share(share) if full else None
 
-    def _unsaid(self, facts: LabelFacts) -> Optional[str]:
-        """Judge by the ids only, some of which are nearly never drawn, where num_classes is not known."""
+    def _judge_by_ids(self, facts: LabelFacts) -> Optional[str]:
+        """Judge only by the ids, some of which are hardly ever drawn, if num_classes is unknown."""
         counts = count_trained(facts)
         ids = ids_of(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
@@ -89,7 +89,7 @@ class RawCityscapesIds(DataRule):
         return LIKELY if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else None
 
     def _shift(self, facts: LabelFacts) -> int:
-        """Find the shift of the ids by which those that are nearly never drawn have next to no pixels."""
+        """Return the shift of the ids for which the hardly ever drawn ones have next to no pixels."""
         counts = {value: count for value, count in count_stored(facts).items() if value in ids_of(count_stored(facts))}
 
         def unlikely(shift: int) -> float:
@@ -124,7 +124,7 @@ class RawCityscapesIds(DataRule):
             question = Message("Are these Cityscapes' ids {shift:+}?", shift=shift)
         table = {value + shift: label for value, label in CITYSCAPES_TRAIN_IDS.items() if value + shift >= 0}
         if shift > 0:
-            table[0] = VOID  # what has no id
+            table[0] = VOID  # values without an id
         void = [value + shift for value in void if value + shift >= 0]
         for edit in renumber(facts, table, SAFE if named and not shift else ASKS, question, void):
             note = 'Files named *_gtFine_labelTrainIds.png, if they were made, need no map.'
@@ -138,12 +138,12 @@ class RawCityscapesIds(DataRule):
 NEVER: FrozenSet[int] = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})
 
 
-#: How likely ids that have nothing to do with COCO leave all gaps free, at most.
+#: Maximum probability that ids unrelated to COCO avoid all gaps.
 BY_CHANCE = 0.005
 
 
 class RawCocoIds(DataRule):
-    """Category ids of COCO (1..90), or of COCO-Stuff (up to 182), with their gaps."""
+    """COCO category ids (1..90), or COCO-Stuff's (up to 182), with their gaps."""
 
     code = 'MG117'
     kinds = ('pixels', 'instances')
@@ -193,12 +193,12 @@ class RawCocoIds(DataRule):
         shift = self._shift(labels)
         if labels.kind != 'pixels' or (labels.num_classes != classes and shift is None):
             return
-        # Ids that name nothing are never in raw files: a split that holds them is numbered already.
+        # Raw files never contain unnamed ids: a split with them is already renumbered.
         nothing = dict.fromkeys(set(range(max(COCO_STUFF_CLASSES))) - set(COCO_STUFF_CLASSES), 255)
         table = {value + (shift or 0): label for value, label in {**COCO_STUFF_CLASSES, **nothing}.items()}
         moved = {value: label for value, label in table.items() if value != label}
         if shift:
-            moved[0] = VOID  # what has no id
+            moved[0] = VOID  # values without an id
         where = facts
         if labels.num_classes != classes:
             if facts.config is not None:
@@ -212,7 +212,7 @@ class RawCocoIds(DataRule):
             yield replace(edit, notes=(*edit.notes, note))
 
     def _shift(self, facts: LabelFacts) -> Optional[int]:
-        """Find what was added to the ids of COCO-Stuff's maps, 0 or 1 (they are the ids then), by the gaps in them.
+        """Return the offset of COCO-Stuff ids in the maps, 0 or 1, from the gaps between them.
 
         Of as many ids without a system some would fall into the gaps. ``None``: they are other ids, or it is not clear.
         """
@@ -227,7 +227,7 @@ class RawCocoIds(DataRule):
             and not ids & {gap + shift for gap in gaps}
             and (1 - min(len(ids) / most, 1.0)) ** len(gaps) < BY_CHANCE
         ]
-        # An output for each id: as it is meant.
+        # An output for each id, as intended.
         exact = [shift for shift in fits if facts.num_classes == most + shift + 1]
         return fits[0] if len(fits) == 1 and not exact else None
 
@@ -261,7 +261,7 @@ class RawCocoIds(DataRule):
 
 
 class RawBratsIds(DataRule):
-    """Raw numbers of BraTS, 1, 2 and 4, where 0..3 are expected."""
+    """Raw BraTS labels 1, 2 and 4 instead of 0..3."""
 
     code = 'MG118'
     needs = ('values', 'histogram')
@@ -288,12 +288,12 @@ class RawBratsIds(DataRule):
         return PROVEN if is_whole(facts) and fits else None
 
 
-#: How its list of classes begins.
+#: First names of its class list.
 ADE = ('wall', 'building', 'sky')
 
 
 class AdeNotReduced(DataRule):
-    """ADE20K's raw ids, 0..150, where 0 is outside the 150 classes."""
+    """ADE20K's raw ids, 0..150, where 0 is not one of the 150 classes."""
 
     code = 'MG119'
     needs = ()
@@ -323,7 +323,7 @@ class AdeNotReduced(DataRule):
         ids = set(facts.values) - {VOID}
         if subtracts_one(facts):
             return None
-        # In a few files 150 need not occur. Whoever shifted them by hand has 255 for "other".
+        # A few files need not contain 150. Files shifted by hand have 255 for "other".
         stored = set(maps_of(facts).raw)
         if tuple(facts.class_names[:3]) == ADE and not ids and 0 in stored and VOID not in stored:
             return PROVEN

@@ -19,7 +19,7 @@ from mmguard.text import quantity
 
 
 class LabelsFine(Verdict):
-    """Labels that were all read, without an invalid one."""
+    """Labels that were all read and are all valid."""
 
     code = 'MG100'
     kinds = ('pixels', 'instances')
@@ -44,7 +44,7 @@ class LabelsFine(Verdict):
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if annotations_of(facts).labelled_by == 'unknown':
-            return None  # which label a category id becomes depends on who trains
+            return None  # the label of a category id depends on the framework
         read = facts.histogram or (facts.annotations is not None and facts.annotations.images)
         return PROVEN if read and not facts.values and not facts.reasons else None
 
@@ -55,10 +55,10 @@ class LabelsFine(Verdict):
         return self.summary if loader.files and not loader.unknown else self.title_not_asked
 
     def evidence(self, facts: LabelFacts) -> str:
-        return join('; ', [*self._counts(facts), *_means(facts)])
+        return join('; ', [*self._counts(facts), *_list_checks(facts)])
 
     def _counts(self, facts: LabelFacts) -> Iterator[str]:
-        """Yield the values that were seen, and how many of them."""
+        """Yield the values found, and their counts."""
         found, counts = annotations_of(facts), count_trained(facts)
         if facts.histogram:
             ignored = (
@@ -83,8 +83,8 @@ class LabelsFine(Verdict):
                 yield Message('never seen: {never}', never=listing(never))
 
 
-def _means(facts: LabelFacts) -> Iterator[str]:
-    """Yield what was checked, on how many files and by which means, and what was not."""
+def _list_checks(facts: LabelFacts) -> Iterator[str]:
+    """Yield what was checked, on how many files and how, and what was not checked."""
     loader, found = facts.loader or LoaderFacts(), annotations_of(facts)
     read = quantity(len(found.sources) or facts.files, 'file')
     objects = Message(

@@ -13,7 +13,7 @@ _FEW = 2
 
 
 class LoaderDiffers(DataRule):
-    """The loader of the config returns other labels than the scan counts, or none at all."""
+    """A config's loader that returns other labels than the scan, or none."""
 
     code = 'MG178'
     shows_values = False

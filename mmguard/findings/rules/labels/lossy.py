@@ -12,7 +12,7 @@ from mmguard.findings.rules.labels.gray import MANY
 from mmguard.findings.views import count_stored, has_num_classes, is_whole, listing, maps_of, share
 from mmguard.language import Message, join
 
-#: A single value in between may be a label of its own: a border that somebody drew.
+#: A single value in between may be a label of its own, such as a drawn border.
 FEW = 2
 #: Share of the pixels below which a value is rare, how many such values there must be, and in how many files.
 RARE, MANY_RARE, FEW_FILES = 0.02, 6, 3
@@ -21,12 +21,12 @@ RARE, MANY_RARE, FEW_FILES = 0.02, 6, 3
 NEAR, BLACK_AND_WHITE = 32, 0.8
 #: Of masks whose number of classes is not known: share of both peaks, and of the smaller one.
 PEAKS, A_LITTLE = 0.9, 0.002
-#: Of black how much is 0 exactly; of white, which a small object hardly reaches, half as much is 255.
+#: Share of black that is exactly 0; of white, which small objects hardly reach, half as much is 255.
 EXACT = 0.7
 
 
 class LossyOrInterpolated(DataRule):
-    """Values between two labels, only where they meet: JPEG, or a resize that averages."""
+    """Values between two labels, only at their borders, from JPEG or an interpolating resize."""
 
     code = 'MG136'
     needs = ()
@@ -63,7 +63,7 @@ class LossyOrInterpolated(DataRule):
             return PROVEN if maps.at_edges >= 0.8 else None
         if not is_whole(facts) or len(facts.values) <= MANY:
             return None
-        # A few values hold almost every pixel, the many others next to nothing.
+        # A few values have almost all pixels, the many others next to none.
         counts = sorted(count_stored(facts).values(), reverse=True)
         peaks = counts[: facts.num_classes + 1]
         return LIKELY if share(sum(peaks), sum(counts)) >= 0.9 else None
@@ -89,12 +89,12 @@ class LossyOrInterpolated(DataRule):
         return {'number': len(count_stored(facts))}
 
     def _is_black_and_white(self, facts: LabelFacts) -> bool:
-        """True if nearly all pixels have one of two peaks, about 0 and about 255, with some noise between."""
+        """True if nearly all pixels have one of two peaks, near 0 and near 255, with some noise between."""
         counts = count_stored(facts)
         whole = sum(counts.values())
         black = sum(count for value, count in counts.items() if 0 <= value <= NEAR)
         white = sum(count for value, count in counts.items() if 255 - NEAR <= value <= 255)
-        # Classes below 32 and void would look alike, but for the values next to 255.
+        # Classes below 32 and void would look the same, except for the values next to 255.
         around = sum(1 for value in counts if 255 - NEAR <= value < 255)
         exact = counts.get(0, 0) >= EXACT * black and counts.get(255, 0) >= EXACT * white / 2
         return (
@@ -107,7 +107,7 @@ class LossyOrInterpolated(DataRule):
         )
 
     def _is_speckled(self, facts: LabelFacts) -> bool:
-        """True if a few labels fill the maps, and many values with next to no pixels occur in most files too.
+        """True if a few labels fill the maps, and many values with hardly any pixels also occur in most files.
 
         A rare class is missing in most files; what interpolation makes is not. Only so are values seen that overshoot
         (bicubic): they are beyond the labels, not between them.

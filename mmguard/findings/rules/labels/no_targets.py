@@ -22,7 +22,7 @@ REASONS = {NO_IMAGE, NO_AREA, IGNORED, 'thinner than one pixel', 'no part inside
 
 
 class NoUsableInstance(AnnotationRule):
-    """Annotation files without a single object to train on."""
+    """Annotation files without any trainable object."""
 
     code = 'MG174'
     aliases = ('MG145', 'MG148')
@@ -45,7 +45,7 @@ class NoUsableInstance(AnnotationRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
         none = found.images > 0 and found.images in (found.images_without_target, found.small_images)
-        # What is named more exactly elsewhere: other labels, boxes that cannot be used, categories without a name.
+        # Mistakes with more specific rules: other labels, unusable boxes, unnamed categories.
         elsewhere = facts.values or facts.reasons or found.unnamed or found.unreadable
         return PROVEN if none and is_trained_on(facts) and not elsewhere and self._reasons(facts) else None
 
@@ -75,7 +75,7 @@ class NoUsableInstance(AnnotationRule):
         return f'{quantity(found.images, "image")}; {", ".join(numbers)}'
 
     def _reasons(self, facts: LabelFacts) -> Dict[str, int]:
-        """Return why nothing is left -> annotations, the most first."""
+        """Return reason -> annotations excluded for it, the most frequent first."""
         found = annotations_of(facts)
         if not found.annotations:
             return {'the file has no annotations': 0}
@@ -106,7 +106,7 @@ MANY = 0.02
 
 
 class ImagesWithoutTarget(AnnotationRule):
-    """Images without an object, where a rank may draw nothing else."""
+    """Images without objects, so that a rank may draw only such images."""
 
     code = 'MG146'
     aliases = ('MG221',)
@@ -163,7 +163,7 @@ class ImagesWithoutTarget(AnnotationRule):
         question = 'May images without an object be left out of training?'
         if not _is_filtered(labels):
             yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
-        elif not labels.reasons:  # else they may be empty for their boxes' sake
+        elif not labels.reasons:  # otherwise they may be empty because of their boxes
             yield from rewrite(self, facts, 'Leave these images out.', ASKS, question, drop_empty=True)
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -1,4 +1,4 @@
-"""Numberings with another start, with gaps, or of database ids."""
+"""Numberings with another start, with gaps, or from a database."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from mmguard.text import shorten
 
 
 class CountsFromOne(DataRule):
-    """Labels 1..N where 0..N-1 are meant."""
+    """Labels 1..N where 0..N-1 are expected."""
 
     code = 'MG115'
     kinds = ('pixels', 'instances')
@@ -98,12 +98,12 @@ class CountsFromOne(DataRule):
                 yield replace(edit, notes=(*edit.notes, note))
         else:
             yield from shift_down(facts, SAFE if clear else ASKS, question)
-            # Where the config must say the same of all splits.
+            # If the config must be consistent for all splits.
             table = {value: value - 1 for value in ids_of(count_trained(labels)) if value}
             yield from renumber(facts, table, SAFE if clear else ASKS, question)
 
     def _drop_first(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        """Leave out a category 0 without annotations, or count it, where category ids are labels."""
+        """Leave out an empty category 0, or count it, if category ids are labels."""
         found = annotations_of(labels)
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
@@ -126,7 +126,7 @@ class CountsFromOne(DataRule):
 
 
 class GapsInIds(DataRule):
-    """Ids with gaps, as many as there are classes."""
+    """Ids with gaps whose number equals the number of classes."""
 
     code = 'MG116'
     kinds = ('pixels', 'instances')
@@ -153,10 +153,10 @@ class GapsInIds(DataRule):
             ignored
             and len(ids) < len({*ids, facts.ignore_index} & set(range(ids[0], ids[-1] + 1))) == ids[-1] - ids[0] + 1
         ):
-            return None  # what is ignored fills the gap
+            return None  # the ignored label fills the gap
         if not full or ids[0] > 1 or ids[-1] < len(ids) + (ids[0] == 1):
             return None
-        # Void after the last class of a known set, and one class that no file holds.
+        # Void after the last class of a known set, and a class without files.
         # Rare: the last class does not occur, and the id after the gap is a slip. Far away: not a numbering at all.
         void_behind = ids[-1] == facts.num_classes and facts.num_classes in VOID_BEHIND
         return LIKELY if void_behind or is_rare(facts) or ids[-1] > 4 * len(ids) + 8 else PROVEN
@@ -182,12 +182,12 @@ class GapsInIds(DataRule):
         return sorted(ids_of(count_trained(facts)) - {facts.ignore_index})
 
 
-#: No model has so many classes.
+#: More classes than any model has.
 HUGE = 5000
 
 
 class HugeIds(DataRule):
-    """Ids of a database, of instances or of panoptic segments."""
+    """Ids of database rows, instances or panoptic segments."""
 
     code = 'MG137'
     kinds = ('pixels', 'instances')

@@ -1,4 +1,4 @@
-"""Labels outside the classes: one more, a slip, or any others."""
+"""Labels outside the class range: one too many, a slip, or any others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MUCH = 0.25
 
 
 class OutOfRange(DataRule):
-    """Labels outside the classes, without a known pattern."""
+    """Labels outside the class range, without a known pattern."""
 
     code = 'MG107'
     kinds = ('pixels', 'instances')
@@ -78,7 +78,7 @@ class OutOfRange(DataRule):
             yield from drop_rows(self, facts)
             return
         if self._find_known_set(labels)[0]:
-            return  # which class a number is, only the table of both lists says
+            return  # only the table of both lists maps numbers to classes
         seen = sorted(labels.values)
         void = VOID if labels.ignore_index is None else labels.ignore_index
         lacking = _find_unmapped(labels)
@@ -106,7 +106,7 @@ class OutOfRange(DataRule):
                     wanted=wanted,
                 )
             others = renumber(facts, dict.fromkeys(beyond, void), ASKS, question)
-            # With as many names as the head has classes, more are not wanted.
+            # With as many names as the head has classes, no further classes are wanted.
             if named:
                 yield from others
                 yield counted
@@ -131,13 +131,13 @@ class OutOfRange(DataRule):
         )
 
     def _continues(self, facts: LabelFacts) -> bool:
-        """True if the labels continue after num_classes, in many files: classes, not slips."""
+        """True if the labels continue after num_classes in many files: classes, not slips."""
         ids = ids_of(count_trained(facts))
         whole = is_whole(facts) and ids == set(range(len(ids)))
         return whole and len(facts.values) > 1 and not is_rare(facts) and set(facts.values) <= ids
 
     def _find_known_set(self, facts: LabelFacts) -> Tuple[str, int]:
-        """Return a well-known data set whose numbers the files hold, and how many these are."""
+        """Return a well-known data set whose numbers the files contain, and their number."""
         title, number = (
             set_of_numbers(ids_of(count_trained(facts))) if is_whole(facts) and facts.kind == 'pixels' else ('', 0)
         )
@@ -145,7 +145,7 @@ class OutOfRange(DataRule):
 
 
 def _find_unmapped(facts: LabelFacts) -> List[int]:
-    """Return the values that a label map lacks, if there is one for several of them."""
+    """Return the invalid values that a label map of several entries lacks."""
     label_map = config_of(facts).label_map
     return sorted(set(facts.values) - set(label_map)) if len(label_map) > 1 and facts.kind == 'pixels' else []
 
@@ -262,12 +262,12 @@ class OneTooMany(DataRule):
 
 
 FEW_VALUES = 4
-#: Of fewer files than usual: how many there are at least, and the share of files and elements that hold a slip.
+#: For few files: their minimum number, and the maximum share of files and elements with a slip.
 SEVERAL_FILES, FEW_FILES, FEW_ELEMENTS = 10, 0.2, 0.03
 
 
 class StrayValue(DataRule):
-    """A value that only a few files hold."""
+    """A value in only a few files."""
 
     code = 'MG127'
     kinds = ('pixels', 'instances')
@@ -300,16 +300,16 @@ class StrayValue(DataRule):
         return PROVEN if is_rare(facts, files=0.01, elements=1e-4) else LIKELY
 
     def _is_rarer_than_classes(self, facts: LabelFacts) -> bool:
-        """True if the first value after the classes is in fewer files than any class, and in few of them.
+        """True if the first value after the classes is in fewer files than any class, and in only a few.
 
-        A class that the list lacks is drawn as often as others are; where it is listed, it is not a slip.
+        A class missing in the list is drawn as often as the others; a listed value is not a slip.
         """
         beyond, count, of_pixels = facts.num_classes, sum(facts.values.values()), facts.kind == 'pixels'
         if set(facts.values) != {beyond} or beyond < 1 + of_pixels or len(facts.class_names) > beyond:
             return False
         holders = (maps_of(facts) if of_pixels else annotations_of(facts)).files_with_class
         files = {label: number for label, number in holders.items() if 0 <= label < beyond and number}
-        # Of boxes, also by number: a file may hold many.
+        # For boxes also by number: a file may contain many.
         rarest = min((count_trained(facts).get(label, 0) for label in files), default=0)
         few = share(facts.offending_files, facts.files) <= FEW_FILES and facts.files >= SEVERAL_FILES
         small = share(count, facts.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)

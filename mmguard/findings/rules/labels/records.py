@@ -1,4 +1,4 @@
-"""Records of annotation files: listed twice, without a key or a category, of another type."""
+"""Records of annotation files that are duplicate, incomplete, without a category, or of the wrong type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mmguard.text import quantity, shorten
 
 
 class DuplicateIds(AnnotationRule):
-    """Ids that two images, annotations or categories share."""
+    """Ids shared by two images, annotations or categories."""
 
     code = 'MG147'
     summary = 'Images, annotations or categories are listed twice.'
@@ -72,7 +72,7 @@ class DuplicateIds(AnnotationRule):
 
 
 class RecordsWithoutKey(AnnotationRule):
-    """Annotations that lack what the loader asks for."""
+    """Annotations without a key that the loader needs."""
 
     code = 'MG153'
     summary = 'Records of the annotation file lack keys that mmdet needs.'
@@ -103,7 +103,7 @@ class RecordsWithoutKey(AnnotationRule):
         return listing(f'{key} in {quantity(number, "record")}' for key, number in without.items())
 
 
-#: Beginnings of what is wrong with a file as a whole: it must be copied or exported again, not corrected.
+#: Prefixes of faults of a whole file, which must be copied or exported again, not corrected.
 WHOLE_FILE = (
     'cannot be',
     'does not fit',
@@ -122,12 +122,12 @@ WHOLE_FILE = (
     'data sets of type',
 )
 NO_FOLDER = 'the folder of images does not exist'
-#: Beginnings of faults of folders that are the classes.
+#: Prefixes of faults of class folders.
 CLASS_FOLDERS = ('a hidden folder', 'the class folders', 'there are fewer class folders')
 
 
 class WrongRecords(AnnotationRule):
-    """Records of annotation files that hold something else than readers expect."""
+    """Records of annotation files whose content differs from what readers expect."""
 
     code = 'MG176'
     kinds = ('instances',)
@@ -154,7 +154,7 @@ class WrongRecords(AnnotationRule):
         return self.title_folders if self._is_about_folders(facts) else self.title
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        # One folder more moves the number of every class after it.
+        # An extra folder shifts the number of every later class.
         return super().find_superseded(facts) if self._is_about_folders(facts) else ()
 
     def _is_about_folders(self, facts: LabelFacts) -> bool:
@@ -182,7 +182,7 @@ class WrongRecords(AnnotationRule):
 
 
 def is_about_records(reason: str) -> bool:
-    """True if a fault is in single records, not in the file as a whole.
+    """True if a fault is in single records, not in the whole file.
 
     Example:
         >>> is_about_records('bbox is not four numbers'), is_about_records('is damaged: invalid literal')
@@ -191,15 +191,15 @@ def is_about_records(reason: str) -> bool:
     return not reason.startswith(WHOLE_FILE)
 
 
-#: From this share of the annotations on it is the list of categories that is wrong.
+#: Share of the annotations above which the list of categories is wrong.
 MANY = 0.2
 
 
 class UnnamedCategories(DataRule):
-    """Category ids that ``categories`` does not name."""
+    """Category ids missing in ``categories``."""
 
     code = 'MG149'
-    #: Where ids are labels, one that no category has makes 1..N look like 1..N+1.
+    #: If ids are labels, one without a category makes 1..N look like 1..N+1.
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     summary = 'Annotations use category ids that the file does not name.'
@@ -243,7 +243,7 @@ class UnnamedCategories(DataRule):
             yield from rewrite(self, facts, 'Leave these annotations out.', ASKS, question)
 
     def _find_shift(self, found: AnnotationFacts) -> int:
-        """Return 1 or -1 if all annotations fit the categories after this shift and need it."""
+        """Return 1 or -1 if this shift, and only it, makes all annotations fit the categories."""
         ids = sorted(found.categories)
         if not ids or ids[-1] - ids[0] >= len(ids):
             return 0

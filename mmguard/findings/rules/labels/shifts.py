@@ -1,4 +1,4 @@
-"""Labels that reduce_zero_label hides, or that a label map names from before it."""
+"""Labels hidden by reduce_zero_label, and label maps written for the values before it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from mmguard.findings.views import (
 )
 from mmguard.language import Message, as_message, join
 
-#: A share of 0 beyond this is a background that somebody drew on purpose.
+#: Share of 0 above which it is a background drawn on purpose.
 MUCH = 0.4
 #: Its files keep 0 for 'no data' and number the background 1.
 LOVEDA = ('background', 'building', 'road', 'water', 'barren', 'forest', 'agricultural')
 
 
 class ReduceZeroHidesClass(DataRule):
-    """``reduce_zero_label=True`` where 0 is a class."""
+    """``reduce_zero_label=True`` although 0 is a class."""
 
     code = 'MG124'
     needs = ('config',)
@@ -75,7 +75,7 @@ class ReduceZeroHidesClass(DataRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         enough = max(ids_of(dict.fromkeys(list_stored_values(facts), 1)), default=0) + 1
-        # The first name is that of 0, or whoever saved the files has shifted them already.
+        # The first name belongs to 0, or the saved files are already shifted.
         clear = enough == labels.num_classes and (
             starts_with_background(labels.class_names) or self._is_shifted(labels)
         )
@@ -127,13 +127,13 @@ class ReduceZeroHidesClass(DataRule):
         return join('; ', texts)
 
     def _share_drawn(self, facts: LabelFacts) -> float:
-        """Return the share of 0 without files that hold nothing else, as tiles outside a map."""
+        """Return the share of 0 without files that contain only 0, such as tiles outside a map."""
         maps = maps_of(facts)
         empty = share(max(number_of(maps, 'all_void'), maps.void_files), facts.files)
         return max(0.0, self._share_of_zero(facts) - empty) / (1 - empty) if empty < 1 else self._share_of_zero(facts)
 
     def _share_of_zero(self, facts: LabelFacts) -> float:
-        """Return the share of the pixels that are 0 in the files."""
+        """Return the share of pixels that are 0 in the files."""
         raw = maps_of(facts).raw
         if raw:
             return share(raw.get(0, 0), sum(raw.values()))
@@ -143,7 +143,7 @@ class ReduceZeroHidesClass(DataRule):
 
 
 class LabelMapBeforeShift(DataRule):
-    """A label_map of raw values, where mmseg maps after it subtracted 1."""
+    """A label_map of raw values, which mmseg applies after subtracting 1."""
 
     code = 'MG126'
     needs = ('config',)
@@ -171,7 +171,7 @@ class LabelMapBeforeShift(DataRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is not None:
-            return  # the data set's class makes the map
+            return  # the map is made by the data set's class
         label_map = config_of(labels).label_map
         shifted = tuple(sorted((key - 1, label) for key, label in label_map.items() if key > 0))
         lines = (f'label_map={as_map(dict(shifted))}',)

@@ -13,13 +13,13 @@ from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing
 from mmguard.text import quantity
 
-#: Of COCO.
+#: Faults in COCO.
 MISSING = 'the mask is missing'
-#: Share of annotations without a mask from which on the set holds boxes, not slips.
+#: Share of annotations without a mask above which the data set has boxes, not slips.
 _BOXES_ONLY = 0.9
-#: Of COCO panoptic.
+#: Faults in COCO panoptic.
 AREA = 'the area of a segment is not the number of its pixels'
-#: Of Labelme.
+#: Faults in Labelme.
 THIN = 'a point or a line encloses no area'
 SHORT = 'a polygon has fewer than 6 numbers, or an odd count'
 NO_PIXEL = 'polygons cover no pixel'
@@ -86,7 +86,7 @@ class UnusableMasks(AnnotationRule):
 
 
 def _leave_masks_out(config: ReadConfig) -> Iterator[Tuple[str, Any]]:
-    """Yield the changes that make Mask R-CNN, and what is built like it, a detector of boxes."""
+    """Yield the changes that turn Mask R-CNN and similar models into box detectors."""
     for step in transforms(config):
         if step.config.get('with_mask') is True:
             yield step.place('with_mask'), False

@@ -1,4 +1,4 @@
-"""Void that is not ignored or was shifted, and files of nothing else."""
+"""Void that is not ignored or was shifted, and files that contain nothing else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from mmguard.text import quantity
 
 
 class VoidNotIgnored(DataRule):
-    """255, the usual ignore value, under another ``ignore_index``."""
+    """255, the usual ignore value, with another ``ignore_index``."""
 
     code = 'MG104'
     summary = '255, the usual void value, is not ignored.'
@@ -57,7 +57,7 @@ class VoidNotIgnored(DataRule):
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        # Where a class never occurs 255 may be it.
+        # If a class never occurs, 255 may be that class.
         complete = set(range(labels.num_classes)) <= set(count_trained(labels))
         question = '' if complete else 'Is 255 your void (unlabelled) value?'
         yield set_ignore_index(facts, VOID, SAFE if complete else ASKS, question)
@@ -66,9 +66,9 @@ class VoidNotIgnored(DataRule):
         return PROVEN if set(facts.values) == {255} and facts.num_classes > 2 else None
 
 
-#: Share of the pixels, and of the files, that a background fills at least.
+#: Minimum share of pixels, and of files, of a background.
 MUCH, MOST_FILES = 0.25, 0.8
-#: Of fewer files a class may be missing by chance.
+#: In fewer files a class may be missing by chance.
 SEVERAL_FILES = 5
 #: What 0 and 255 look like; 254 is not a gray level.
 OF_GRAY = ('MG106', 'MG125', 'MG135')
@@ -122,7 +122,7 @@ class ShiftedVoid(DataRule):
         if set(labels.values) != {254}:
             return
         void = VOID if labels.ignore_index is None else labels.ignore_index
-        # Where 255 is there, too, 254 may be another kind of void; a class it is nowhere.
+        # If 255 occurs, too, 254 may be another kind of void, but never a class.
         clear = VOID not in count_trained(labels)
         question = '' if clear else 'Is 254 void, as 255 is?'
         yield from renumber(facts, {254: void}, SAFE if clear else ASKS, question)
@@ -172,7 +172,7 @@ class ShiftedVoid(DataRule):
         )
 
     def _is_mask(self, facts: LabelFacts) -> bool:
-        """True if most of a mask of two values is 255."""
+        """True if most of a binary mask is 255."""
         mapped = VOID in config_of(facts).label_map or bool(ids_of(count_trained(facts)) - {0})
         return may_be_subtracted(facts) and not mapped and not has_many_channels(facts)
 
@@ -195,7 +195,7 @@ NEARLY_ALL, MANY = 0.75, 4
 
 
 class NothingToTrainOn(DataRule):
-    """Files, or a whole set, of ignored pixels only."""
+    """Files, or a whole set, with only ignored pixels."""
 
     code = 'MG128'
     shows_values = False
@@ -224,9 +224,9 @@ class NothingToTrainOn(DataRule):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if self._nothing_at_all(facts):
+        if self._is_empty(facts):
             return PROVEN
-        if self._hardly_anything(facts):
+        if self._is_nearly_empty(facts):
             return LIKELY
         number = self._number(facts)
         known = config_of(facts).losses
@@ -235,9 +235,9 @@ class NothingToTrainOn(DataRule):
         return LIKELY if number and (bare or not known) else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if facts.config is None or self._nothing_at_all(labels):
+        if facts.config is None or self._is_empty(labels):
             return
-        if self._hardly_anything(labels):
+        if self._is_nearly_empty(labels):
             return  # guarded losses would hide it
         bare = [loss for loss in losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:
@@ -246,12 +246,12 @@ class NothingToTrainOn(DataRule):
             yield replace(guard_losses(facts.config, [loss.path for loss in bare], title), notes=(note,))
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return 'error' if self._nothing_at_all(facts) else 'warning'
+        return 'error' if self._is_empty(facts) else 'warning'
 
     def choose_title(self, facts: LabelFacts) -> str:
-        if self._nothing_at_all(facts):
+        if self._is_empty(facts):
             return self.title_all
-        return self.title_nearly if self._hardly_anything(facts) else self.title
+        return self.title_nearly if self._is_nearly_empty(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> Dict[str, Any]:
         part = 100 * share(self._void(facts), sum(count_trained(facts).values()))
@@ -264,7 +264,7 @@ class NothingToTrainOn(DataRule):
         }
 
     def evidence(self, facts: LabelFacts) -> str:
-        if self._nothing_at_all(facts) or not self._hardly_anything(facts):
+        if self._is_empty(facts) or not self._is_nearly_empty(facts):
             void = self._void(facts)
             return f'{void:,} {facts.kind} are ignored; values as stored: {listing(sorted(count_stored(facts)))}'
         return f'never seen: {listing(self._missing(facts), 20)}'
@@ -275,8 +275,8 @@ class NothingToTrainOn(DataRule):
     def _number(self, facts: LabelFacts) -> int:
         return max(number_of(maps_of(facts), 'all_void'), maps_of(facts).void_files)
 
-    def _hardly_anything(self, facts: LabelFacts) -> bool:
-        """True if little is left of the pixels and of the classes. Scribbles leave few pixels, but all classes."""
+    def _is_nearly_empty(self, facts: LabelFacts) -> bool:
+        """True if few pixels and few classes are left; scribbles leave few pixels but all classes."""
         counts, classes = count_trained(facts), facts.num_classes
         if not facts.histogram or facts.values or classes < MANY or not has_num_classes(facts):
             return False
@@ -289,6 +289,6 @@ class NothingToTrainOn(DataRule):
     def _void(self, facts: LabelFacts) -> int:
         return count_trained(facts).get(VOID if facts.ignore_index is None else facts.ignore_index, 0)
 
-    def _nothing_at_all(self, facts: LabelFacts) -> bool:
+    def _is_empty(self, facts: LabelFacts) -> bool:
         seen = ids_of(count_trained(facts)) - {facts.ignore_index}
         return bool(facts.histogram) and not seen and not facts.values

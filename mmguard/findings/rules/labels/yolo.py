@@ -1,4 +1,4 @@
-"""Label files of YOLO, and the data.yaml that leads to them."""
+"""YOLO label files, and the data.yaml that refers to them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def yolo_of(facts: LabelFacts) -> YoloFacts:
 
 
 class YoloRule(AnnotationRule):
-    """A mistake that a list in ``YoloFacts`` shows."""
+    """A mistake listed in ``YoloFacts``."""
 
     kinds = ('instances',)
     #: The key of that list.
@@ -42,7 +42,7 @@ class YoloRule(AnnotationRule):
 
 
 class RefusedRows(YoloRule):
-    """Rows with other columns than their task has, or with something other than numbers."""
+    """Rows with the wrong columns for their task, or with values that are not numbers."""
 
     code = 'MG163'
     fault = ROWS
@@ -61,7 +61,7 @@ class RefusedRows(YoloRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if share(self.count(labels), yolo_of(labels).rows) > MOST:
-            return  # they are of another form, and not to go
+            return  # they are in another format, and not to be removed
         question = 'May these rows go, with their objects?'
         yield from rewrite(
             self, facts, 'Leave these rows out, cut what follows a box, and convert UTF-16 to UTF-8.', ASKS, question
@@ -75,12 +75,12 @@ class RefusedRows(YoloRule):
         return f'{super().evidence(facts)}: {parts}; {quantity(yolo_of(facts).left_out, "image")} left out'
 
 
-#: Share of the rows from which on pixels are the convention of the set, not a slip.
+#: Share of the rows above which pixels are a convention, not a slip.
 NEARLY_ALL = 0.9
 
 
 class NoFractions(YoloRule):
-    """Coordinates outside of [0, 1]: pixels, or slips."""
+    """Coordinates outside [0, 1]: pixels, or slips."""
 
     code = 'MG164'
     fault = BEYOND
@@ -145,7 +145,7 @@ class RowsOfAnotherTask(YoloRule):
 
 
 class DataYaml(YoloRule):
-    """A data.yaml that ultralytics does not take, or that leads it to folders without labels."""
+    """A data.yaml that ultralytics does not accept, or that refers to folders without labels."""
 
     code = 'MG168'
     fault = DECLARED
@@ -154,7 +154,7 @@ class DataYaml(YoloRule):
     why = 'It stops before the first image, counts other classes than the labels have, or trains without labels.'
     example = Example(wrong='nc: 3, names: [cat, dog]', right='names: {0: cat, 1: dog}')
     limits = 'It judges only what the file says, and the folders next to those that it names.'
-    #: What to do, by what a fault names; the first that fits.
+    #: Pattern of a fault -> advice; the first match applies.
     ways: ClassVar[Dict[str, str]] = {
         'kpt_shape|flip_idx': 'Write `kpt_shape: [17, 3]`, with every keypoint once in `flip_idx`.',
         'names no|no path': 'Name the folders of `train` and `val`.',
@@ -195,12 +195,12 @@ class DataYaml(YoloRule):
         return '; '.join([*self.files(facts), *texts][:3])
 
 
-#: Of COCO's own images 1 % have no object.
+#: In COCO itself, 1 % of the images have no object.
 MANY = 0.5
 
 
 class ImagesWithoutLabelFile(YoloRule):
-    """Images that are trained as background, for they have no label file."""
+    """Images that are trained as background because they have no label file."""
 
     code = 'MG169'
     aliases = ('MG167',)

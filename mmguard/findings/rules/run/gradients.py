@@ -1,4 +1,4 @@
-"""Losses that a rank lacked, and parameters without a gradient."""
+"""Losses that some ranks lacked, and parameters without a gradient."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class UnusedParametersSeen(RunRule):
 
 
 class LossesFilled(RunRule):
-    """Losses that a rank lacked and others had."""
+    """Losses that one rank lacked and others had."""
 
     code = 'MG306'
     summary = 'A rank lacked a loss that others had.'

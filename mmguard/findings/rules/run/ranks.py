@@ -1,4 +1,4 @@
-"""Ranks that were killed, stood still, skipped a collective or were missing."""
+"""Ranks that were killed, stalled, skipped a collective or were missing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _OUT_OF_STEP = re.compile(
 
 
 class SkippedCollective(RunRule):
-    """Ranks that all live and do not do the same."""
+    """Ranks that are all alive but are not in the same collective."""
 
     code = 'MG304'
     summary = 'A rank skipped a collective in which others wait, or called another one.'
@@ -82,7 +82,7 @@ class SkippedCollective(RunRule):
 
 
 class RankAbsent(RunRule):
-    """Ranks that waited for another in vain, or that left nothing."""
+    """Ranks that waited for another in vain, or left no record."""
 
     code = 'MG303'
     summary = 'A rank did not come, or left no record.'

@@ -1,4 +1,4 @@
-"""Base classes of rules about volumes, which rest on a list of cases."""
+"""Base classes of rules about volumes, which consist of a list of cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mmguard.findings.volumes import CONVERSIONS, CaseFault, VolumeFacts
 from mmguard.language import Message
 from mmguard.text import quantity
 
-#: So rare, compared with the next number, a value is a slip of it.
+#: Maximum ratio of a slip's count to that of the adjacent value.
 _SLIP = 0.01
 
 
@@ -22,7 +22,7 @@ def volumes_of(facts: LabelFacts) -> VolumeFacts:
 
 
 def labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
-    """Return the labels in dataset.json as name: value, whatever they are; nothing if they are not an object."""
+    """Return name -> value of the labels in dataset.json, of any type; nothing if they are not an object."""
     labels = volumes_of(facts).content.get('labels')
     if not isinstance(labels, dict):
         return {}
@@ -39,12 +39,12 @@ def is_old(facts: LabelFacts) -> bool:
 
 
 def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
-    """Write name: value as dataset.json has it in its layout: v1 writes the value first."""
+    """Write name -> value in the layout of dataset.json: v1 writes the value first."""
     return {str(value): name for name, value in labels.items()} if is_old(facts) else dict(labels)
 
 
 def slips_of(facts: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
-    """Map rare invalid values to the frequent one of ``counts`` next to them that was meant."""
+    """Map each rare invalid value to an adjacent frequent value in ``counts``."""
     return {
         value: near
         for value, count in facts.values.items()
@@ -65,7 +65,7 @@ def rewrite_volumes(
 
     Args:
         dataset_json (dict): Key -> value.
-        changes: Of the label files: ``label_map``, ``rounded``.
+        changes: Changes of the label files: ``label_map``, ``rounded``.
     """
     written = {'dataset_json': tuple((dataset_json or {}).items()), **changes}
     files = ((volumes_of(facts).root, tuple(written.items())),)
@@ -73,17 +73,17 @@ def rewrite_volumes(
 
 
 def renumbering(pairs: Mapping[int, int]) -> Sequence[str]:
-    """Return the lines that renumber an array of labels."""
+    """Return the code that renumbers an array of labels."""
     loop = f'for value, label in {as_map(pairs)}.items(): seg[old == value] = label'
     return ('old = seg.copy()', loop) if pairs else ()
 
 
 class VolumeCause(DataRule):
-    """A cause that names cases. The scan's JSON lists all of them, ``facts.volumes.faults``."""
+    """A cause that names cases. The scan's JSON lists all of them in ``facts.volumes.faults``."""
 
     kinds = ('voxels',)
     needs: ClassVar[Tuple[str, ...]] = ('volumes',)
-    #: The kinds of faults that show it, as in ``VolumeFacts.faults``.
+    #: Kinds of faults in ``VolumeFacts.faults`` that show it.
     shown_by: ClassVar[Tuple[str, ...]] = ()
     usual_certainty: ClassVar[str] = PROVEN
 
@@ -110,7 +110,7 @@ class DeclaredCause(DataRule):
     kinds = ('voxels',)
     needs = ('volumes',)
     shows_values = False
-    #: The kinds of faults, as in ``VolumeFacts.declared``.
+    #: Kinds of faults in ``VolumeFacts.declared``.
     declared: ClassVar[Tuple[str, ...]] = ()
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

@@ -21,7 +21,7 @@ from mmguard.text import shorten
 
 
 class DatasetJson(DeclaredCause):
-    """A dataset.json that lacks what nnU-Net needs, or has it in another form."""
+    """A dataset.json that lacks keys that nnU-Net needs, or has them in the wrong form."""
 
     code = 'MG180'
     aliases = ('MG183',)
@@ -84,7 +84,7 @@ class LabelList(DeclaredCause):
             known = {'background': 0, **known}
         values = list(known.values())
         if not all(type(value) is int for value in values) or len(set(values)) < len(values) or 0 not in values:
-            return  # regions, texts, one value twice: which number a class has is not known
+            return  # regions, strings, duplicate values: the numbers of the classes are unknown
         last = known.get('ignore')
         ordered = sorted(values, key=lambda value: (value == last, value))
         number = {old: new for new, old in enumerate(ordered)}
@@ -112,7 +112,7 @@ class LabelList(DeclaredCause):
         return f'"labels": {shorten(volumes_of(facts).content.get("labels"))}{found}'
 
     def _declare_values(self, facts: LabelFacts) -> Iterator[Edit]:
-        """Yield an edit that declares the values of the label files, each with a name to fill in."""
+        """Yield an edit that declares the values of the label files, with placeholder names."""
         found = sorted(facts.histogram)
         if found != list(range(len(found))) or len(found) < 2:
             return
@@ -126,7 +126,7 @@ class LabelList(DeclaredCause):
 
 
 class RegionList(DeclaredCause):
-    """Regions in dataset.json without the order in which they are written."""
+    """Regions in dataset.json without their output order."""
 
     code = 'MG182'
     declared = ('regions',)

@@ -22,9 +22,9 @@ from mmguard.findings.volumes import UNEXPECTED
 from mmguard.language import Message, join
 from mmguard.text import quantity, shorten
 
-#: Up to this share of the voxels a value is a slip rather than a class.
+#: Share of voxels up to which a value is a slip rather than a class.
 RARE = 1e-4
-#: Gray levels up to here are near 0, and so near 255.
+#: Maximum distance of gray levels near 0 and near 255.
 _NEAR = 32
 
 
@@ -54,7 +54,7 @@ class UnexpectedValues(VolumeCause):
         return PROVEN if self.faults(facts) or facts.values else None
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        """Return what follows: a value that was not renumbered is missing under its number."""
+        """Return the consequences: a value that was not renumbered is missing under its number."""
         never = len(volumes_of(facts).never)
         is_renumbering = len(facts.values) >= never or bool(self._find_numbering(facts))
         is_common = share(sum(facts.values.values()), facts.total) > RARE
@@ -111,7 +111,7 @@ class UnexpectedValues(VolumeCause):
                 added,
             )
         void = following if labels.ignore_index is None else labels.ignore_index
-        if len(wrong) <= 16 and not is_old(labels):  # v1 knows no ignored label
+        if len(wrong) <= 16 and not is_old(labels):  # v1 has no ignored label
             added = {'labels': {**declared, 'ignore': void}}
             rows = [f'seg[np.isin(seg, {wrong})] = {void}'] * (wrong != [void])
             rows += [f'"ignore": {void}'] * (labels.ignore_index is None)
@@ -143,7 +143,7 @@ class UnexpectedValues(VolumeCause):
         return join('; ', [*texts, where])
 
     def _match_names(self, facts: LabelFacts) -> Tuple[str, Dict[int, int]]:
-        """Return a well-known data set, and value -> label of the same name, where these decide."""
+        """Return a well-known data set, and value -> label of the same name, if they are unambiguous."""
         found = [value for value in facts.histogram if value not in (0, facts.ignore_index)]
         names = {
             value: facts.name_of(value) for value in volumes_of(facts).expected if value not in (0, facts.ignore_index)
@@ -152,7 +152,7 @@ class UnexpectedValues(VolumeCause):
         return title, {old: new for old, new in pairs.items() if old != new}
 
     def _find_numbering(self, facts: LabelFacts) -> Dict[int, int]:
-        """Map old values to new ones if as many are found as declared, without ignored ones."""
+        """Map old values to new ones if as many are found as declared, not counting ignored ones."""
         found = sorted(set(facts.histogram) - {facts.ignore_index} - set(slips_of(facts, facts.values)))
         classes = sorted(set(volumes_of(facts).expected) - {facts.ignore_index})
         if not facts.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
@@ -174,7 +174,7 @@ def _renumber(facts: LabelFacts, pairs: Mapping[int, int], question: str) -> Edi
 
 
 def _is_gray(facts: LabelFacts) -> bool:
-    """True if nearly all values are around 0 and 255, with others between: two classes that were blurred."""
+    """True if nearly all values are around 0 and 255, with others between: a blurred binary mask."""
     counts = facts.histogram
     low = sum(count for value, count in counts.items() if 0 <= value <= _NEAR)
     high = sum(count for value, count in counts.items() if 255 - _NEAR <= value <= 255)

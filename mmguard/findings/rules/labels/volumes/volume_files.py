@@ -1,4 +1,4 @@
-"""Faults of the files of volumes, one by one, and the verdict where nothing is wrong."""
+"""Faults in single files of volumes, and the verdict if no file has any."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mmguard.text import quantity
 
 
 class GridsDiffer(VolumeCause):
-    """Label and image, or two channels, of different shapes, spacings or places."""
+    """Label and image, or two channels, with different shapes, spacings or origins."""
 
     code = 'MG188'
     aliases = ('MG189', 'MG190')
@@ -62,7 +62,7 @@ class GridsDiffer(VolumeCause):
         return not volumes_of(facts).find_faults(SHAPE, SPACING)
 
 
-#: So near to an integer a value was one, before it was scaled or cast.
+#: Maximum distance from an integer of a value that was one before scaling or casting.
 NEAR = 0.01
 
 
@@ -121,7 +121,7 @@ class NotFinite(VolumeCause):
 
 
 class ImagesAsLabels(VolumeCause):
-    """Label files that hold an image."""
+    """Label files that contain an image."""
 
     code = 'MG196'
     shown_by = (INTENSITIES,)
@@ -144,7 +144,7 @@ class ImagesAsLabels(VolumeCause):
         return self.title_gray if self._may_be_masks(facts) else self.summary
 
     def _may_be_masks(self, facts: LabelFacts) -> bool:
-        """True if two classes are declared, and the levels are those of 8 bits, dark and bright."""
+        """True if two classes are declared, and the values are dark and bright 8-bit levels."""
         levels = [float(value) for fault in self.faults(facts) for value in fault.values]
         return (
             volumes_of(facts).expected == [0, 1]
@@ -155,7 +155,7 @@ class ImagesAsLabels(VolumeCause):
 
 
 class NothingLabelled(VolumeCause):
-    """Label files of background, or of ignored voxels, only."""
+    """Label files with only background, or only ignored voxels."""
 
     code = 'MG193'
     shown_by = (BACKGROUND_ONLY, IGNORED_ONLY)
@@ -180,7 +180,7 @@ class NothingLabelled(VolumeCause):
 
 
 class VolumesFine(Verdict):
-    """Cases that were all read, without a mistake."""
+    """Cases that were all read without finding a mistake."""
 
     code = 'MG195'
     kinds = ('voxels',)

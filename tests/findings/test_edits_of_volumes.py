@@ -1,0 +1,105 @@
+"""Edits of volumes, written by hand as a finding shows them, close the case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict
+
+import numpy as np
+import pytest
+from targets import find_unwritten, scan, scan_target
+from volume_sets import LIVER, Draw, organs, volumes
+
+from mmguard.findings.edits import Edit
+
+
+def write_volumes(root: Path, edit: Edit) -> None:
+    """Write an edit of volumes, by hand."""
+    nibabel = pytest.importorskip('nibabel')
+    ((path, options),) = edit.files
+    assert path == str(root)
+    changes = dict(options)
+    content = json.loads((root / 'dataset.json').read_text())
+    (root / 'dataset.json').write_text(json.dumps({**content, **dict(changes.get('dataset_json', ()))}))
+    for file in (root / 'labelsTr').iterdir():
+        volume = nibabel.load(str(file))
+        old = np.asarray(volume.dataobj)
+        new = old.copy()
+        for value, label in changes.get('label_map', ()):
+            new[old == value] = label
+        nibabel.save(nibabel.Nifti1Image(new, volume.affine), str(file))
+
+
+@pytest.mark.parametrize(
+    ('values', 'labels', 'code', 'writes'),
+    [
+        ((1, 2, 9), LIVER, 'MG185', dict(ignore=3)),
+        ((1, 2, 255), LIVER, 'MG185', dict(ignore=3)),
+        ((1, 2, 3), LIVER, 'MG185', {'class 3': 3}),
+        ((1, 4), LIVER, 'MG185', dict(label_map={4: 2})),
+        ((1, 4), {'background': 0, 'liver': 1, 'tumor': 4}, 'MG181', dict(tumor=2)),
+        ((1, 4), {'0': 'background', '1': 'liver', '4': 'tumor'}, 'MG181', dict(tumor=2, label_map={4: 2})),
+        ((1, 3), {'bone': 1, 'skin': 3}, 'MG181', dict(background=0, skin=2, label_map={3: 2})),
+        ((1, 2), LIVER, 'MG180', dict(numTraining=3)),
+    ],
+)
+def test_edits_of_volumes(values: Any, labels: Any, code: str, writes: Dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip('nibabel')
+    changes = dict(numTraining=5) if code == 'MG180' else {}
+    before = scan(volumes(labels, organs(*values), 3, **changes), tmp_path)
+    assert before.first.code == code
+    edit = before.first.edits[0]
+    assert (edit.applicability, find_unwritten(edit, writes)) == ('manual', {})
+    write_volumes(before.target.path, edit)
+    after = scan_target(before.target)
+    assert [finding.code for finding in after.results[0].findings] == ['MG195']
+    assert sum(after.labels.histogram.values()) == sum(before.labels.histogram.values())
+    assert after.labels.histogram[0] == before.labels.histogram[0], 'nothing becomes background'
+
+
+def _from_one(*values: int) -> Draw:
+    """Labels where every voxel is of a class, and none is 0."""
+    return lambda rng, case: np.maximum(organs(*values)(rng, case), 1)
+
+
+#: Labels of dataset.json, what the label files hold -> the labels to write.
+DECLARED_WRONGLY = {
+    'no background, 0 nowhere': (
+        {'sand': 1, 'clay': 2, 'peat': 3},
+        _from_one(2, 3),
+        dict(background=0, sand=1, peat=3),
+    ),
+    'no background, 0 in the files': ({'rib': 1, 'spine': 2}, organs(1, 2), dict(background=0, rib=1, spine=2)),
+    'no background, ignore': ({'nerve': 1, 'ignore': 2}, organs(1, 2), dict(background=0, nerve=1, ignore=2)),
+    '0 of another name': ({'other': 0, 'vein': 1}, organs(1), dict(background=0, vein=1)),
+    'as in v1': ({'0': 'background', '1': 'lung', '2': 'node'}, organs(1, 2), dict(background=0, lung=1, node=2)),
+    'as in v1, no background': ({'1': 'root', '2': 'leaf'}, organs(1, 2), dict(background=0, root=1, leaf=2)),
+    'numbers as text': ({'background': '0', 'aorta': '1'}, organs(1), dict(background=0, aorta=1)),
+    'a gap that no file has': ({'background': 0, 'cyst': 1, 'stone': 5}, organs(1, 2), dict(cyst=1, stone=2)),
+}
+#: Those where the files hold a value whose meaning only the user knows.
+ASKED = {
+    'no background, 0 in the files',
+    'no background, ignore',
+    '0 of another name',
+    'as in v1, no background',
+    'a gap that no file has',
+}
+
+
+@pytest.mark.parametrize('name', sorted(DECLARED_WRONGLY))
+def test_label_files_stay_where_only_dataset_json_is_wrong(name: str, tmp_path: Path) -> None:
+    pytest.importorskip('nibabel')
+    declared, draw, wanted = DECLARED_WRONGLY[name]
+    before = scan(volumes(declared, draw, 3), tmp_path)
+    assert before.first.code == 'MG181'
+    edit = before.first.edits[0]
+    [(_, written)] = edit.files
+    assert [option for option, _ in written] == ['dataset_json']
+    assert find_unwritten(edit, wanted) == {}
+    assert bool(edit.question) == (name in ASKED)
+    write_volumes(before.target.path, edit)
+    after = scan_target(before.target)
+    assert [finding.code for finding in after.results[0].findings] == ['MG195']
+    assert after.labels.histogram == before.labels.histogram

@@ -1,0 +1,235 @@
+"""Checks of the rows of SECURITY.md on limits of size and time, names, links and written files."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import os
+import re
+import subprocess
+import time
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from security_rows import COCO, MODEL, count_unreadable, line, png, scan, scan_facts, serve, write, write_yolo
+
+from mmguard.cli import main
+from mmguard.files import plain_data
+from mmguard.files.inside import OutsideError, resolve_inside
+from mmguard.files.regular import hold_folder
+from mmguard.formats.labelme import records as labelme_json
+from mmguard.formats.maps import forms
+from mmguard.formats.voc import records as voc_xml
+from mmguard.formats.yolo import data_yaml as declared
+from mmguard.formats.yolo import rows as settings
+from mmguard.storage import archives, requests, systems, urls
+from mmguard.storage.files import FILES, LARGEST, LARGEST_FILE
+from mmguard.tools.child import python_command
+from mmguard.tools.explain import troubles
+
+
+@line('a label file at a URL')
+def check_label_file(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert f'{LARGEST >> 20} MiB' in row
+    with serve() as server:
+        assert count_unreadable(scan_facts(f'{server.url}/{LARGEST + 1}', folder, '--num-classes', 3)) == 1
+
+
+@line('a JSON file at a URL')
+def check_json_file(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert f'{LARGEST_FILE >> 30} GiB' in row
+    with serve() as server, pytest.raises(requests.Refused):
+        FILES.open(urls.enter(f'{server.url}/{LARGEST_FILE + 1}/train.json'))
+
+
+@line('a listing of a server')
+def check_listing(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert f'{systems.LARGEST_PAGE >> 20} MiB' in row
+    with serve() as server, pytest.raises(requests.Refused):
+        systems.list_folder(urls.enter(f'{server.url}/long'))
+
+
+@line('a request')
+def check_request(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    patch = pytest.MonkeyPatch()
+    with serve() as server, patch.context() as environment:
+        environment.delenv(requests.SECONDS, raising=False)
+        assert row.startswith(f'{requests.time_limit():.0f} s')
+        assert f'`{requests.SECONDS}`' in row
+        assert f'{requests.SLOWEST >> 10} KiB' in row
+        environment.setenv(requests.SECONDS, '0.5')
+        begun = time.monotonic()
+        assert scan(f'{server.url}/hangs', '--num-classes', 3) == 2
+        assert time.monotonic() - begun < 10
+
+
+@line('a zip')
+def check_zip(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    for limit in (archives.LARGEST_DIRECTORY >> 20, archives.MOST_MEMBERS, archives._SMALL >> 20, archives._EXPANDS):
+        assert f'{limit:,}' in row
+    with zipfile.ZipFile(folder / 'bomb.zip', 'w', zipfile.ZIP_DEFLATED) as file:
+        file.writestr('labels/a.png', png() + bytes(archives._SMALL))
+        file.writestr('labels/b.png', png())
+    assert count_unreadable(scan_facts(f'zip://labels::{folder}/bomb.zip', folder, '--num-classes', 3)) == 1
+    with pytest.raises(OSError):
+        archives._Bounded(io.BytesIO(bytes(archives.LARGEST_DIRECTORY + 1))).read()  # type: ignore[arg-type]
+
+
+@line('an image')
+def check_image(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert f'{forms.MOST_INFLATED:,} times' in row
+    header = b'IHDR' + (30_000).to_bytes(4, 'big') * 2 + png()[24:29]
+    bomb = png()[:12] + header + zlib.crc32(header).to_bytes(4, 'big') + png()[33:]
+    write(folder, maps__a_png=bomb, maps__b_png=png())
+    assert count_unreadable(scan_facts('maps', folder, '--num-classes', 3)) == 1
+
+
+@line('YAML, JSON of settings')
+def check_spread(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert f'{plain_data.LARGEST:,} values' in row
+    assert f'{plain_data.DEEPEST} levels' in row
+    doubled = 'a0: &a0 [1]\n' + ''.join(f'a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n' for n in range(1, 30))
+    deep = '[' * (plain_data.DEEPEST + 1) + ']' * (plain_data.DEEPEST + 1)
+    for text, ending in ((doubled, '.yaml'), (deep, '.yaml'), (deep, '.json')):
+        with pytest.raises(plain_data.NotPlain):
+            plain_data.parse_data(text, ending)
+
+
+@line('texts of a data set')
+def check_texts(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert voc_xml.LARGEST == settings._LARGEST
+    limits = [one.LARGEST for one in (voc_xml, labelme_json)] + [declared._LARGEST, plain_data.LARGEST_WEIGHTS]
+    assert re.findall(r'(\d+) MiB', row) == [str(limit >> 20) for limit in limits]
+    write_yolo(folder / 'yolo', label='#' * (settings._LARGEST + 1))
+    write(folder, voc__Annotations__a_xml=b' ' * (voc_xml.LARGEST + 1))
+    for target in ('yolo', 'voc'):
+        unreadable = scan_facts(target, folder)['annotations']['unreadable']
+        assert any('64 MiB' in fault for fault in unreadable)
+    with pytest.raises(ValueError):
+        plain_data.parse_weights(bytes(plain_data.LARGEST_WEIGHTS + 1), '.yaml')
+
+
+@line('a line of a log')
+def check_line(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert row.startswith(f'{troubles.LONGEST >> 10} KiB')
+    assert len(troubles.read_line(b'x' * 100_000).text) == troubles.LONGEST
+
+
+@line('FIFOs, sockets, devices')
+def check_nodes(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    write(folder, maps__b_png=png())
+    os.mkfifo(folder / 'maps/a.png')
+    assert count_unreadable(scan_facts('maps', folder, '--num-classes', 3)) == 1
+
+
+@line('names in a data set')
+def check_names(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    write(folder, outside_png=png())
+    names = ['../outside.png', str(folder / 'outside.png'), r'..\outside.png', 'C:\\a.png', '//host/a.png', 'a\n.png']
+    for name in names:
+        with pytest.raises(OutsideError):
+            resolve_inside(str(folder / 'set'), name)
+    images = [{'id': n, 'file_name': name, 'width': 8, 'height': 8} for n, name in enumerate(names)]
+    write(folder / 'set', train_json={**COCO, 'images': images})
+    facts = scan_facts('set/train.json', folder, '--images', 'set')
+    assert facts['annotations']['missing'] == len(names)
+
+
+@line('paths in settings')
+def check_settings(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    write_yolo(folder / 'there')
+    write(folder, set__data_yaml=f'path: {folder}/there\ntrain: images\nval: images\nnames: [a]\n')
+    assert scan_facts('set/data.yaml', folder)['annotations']['annotations'] == 1
+    before = sorted(folder.rglob('*'))
+    assert main(['fix', 'set/data.yaml', '-o', 'out']) == 2
+    assert sorted(folder.rglob('*')) == before
+
+
+@line('links')
+def check_links(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    write(folder, secret_key='PRIVATE')
+    write_yolo(folder / 'set', label='0 .5 .5 .1 1.1\n')
+    (folder / 'set/images/b.png').symlink_to(folder / 'secret.key')
+    (folder / 'set/labels/b.txt').symlink_to(folder / 'secret.key')
+    main(['fix', 'set', '-o', 'out'])
+    written = [path for path in (folder / 'out').rglob('*') if path.is_file() and not path.is_symlink()]
+    assert (folder / 'out/labels/a.txt') in written
+    assert not [path for path in written if b'PRIVATE' in path.read_bytes() and path.name != 'manifest.json']
+    os.unlink(folder / 'out/labels/a.txt')
+    (folder / 'out/labels/a.txt').symlink_to(folder / 'secret.key')
+    main(['fix', 'set', '-o', 'out'])
+    assert (folder / 'secret.key').read_text() == 'PRIVATE'
+
+
+@line('`--json`, `--html`, `--journal`')
+def check_outputs(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    write(folder, maps__a_png=png(), train_json=COCO, empty_json='')
+    os.mkfifo(folder / 'pipe')
+    before = (folder / 'train.json').read_bytes()
+    for option in ('--json', '--html', '--journal'):
+        for place in ('train.json', 'maps/a.png', 'pipe', '/dev/full'):
+            words = ['scan', 'maps', '--num-classes', '3', option, place]
+            assert main(words) == 2, words
+    assert (folder / 'train.json').read_bytes() == before
+    assert (folder / 'maps/a.png').read_bytes() == png()
+    for _ in range(2):
+        assert scan('maps', '--num-classes', 3, '--json', 'empty.json', '--html', 'page.html') == 0
+    assert json.loads((folder / 'empty.json').read_text())['written_by'] == 'mmguard'
+
+
+@line('`fix --out`')
+def check_fix_out(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    write(folder, maps__a_png=png(), other__b_txt='mine')
+    for out in ('maps', 'maps/new', '.', 'other'):
+        assert main(['fix', 'maps', '-o', out, '--num-classes', '2']) == 2
+    assert sorted(os.listdir('maps') + os.listdir('other')) == ['a.png', 'b.txt']
+    assert [main(['fix', 'maps', '-o', 'out', '--num-classes', n]) for n in '22'] == [0, 0]
+    with hold_folder(folder / 'out'):
+        assert main(['fix', 'maps', '-o', 'out', '--num-classes', '2']) == 2
+
+
+@line('`apply -o`')
+def check_apply_out(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    pytest.importorskip('mmseg')
+    config = f"default_scope = 'mmseg'\nmodel = {MODEL!r}\n"
+    write(folder, base_py=config, config_py="_base_ = './base.py'\n", other_py='mine = 1\n')
+    for out in ('base.py', 'config.py'):
+        assert main(['apply', 'config.py', '-o', out, '--force']) == 2
+    assert main(['apply', 'config.py', '-o', 'other.py']) == 2
+    assert [Path(name).read_text() for name in ('base.py', 'other.py')] == [config, 'mine = 1\n']
+    assert main(['apply', 'config.py', '-o', 'new.py']) == 0
+    assert main(['apply', 'config.py', '-o', 'other.py', '--force']) == 0
+    assert 'mine' not in (folder / 'other.py').read_text()
+
+
+@line('a file that is written')
+def check_whole(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    resource = pytest.importorskip('resource')
+    limit = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (300, 300))
+    write(folder, maps__a_png=png(), facts_json='')
+    words = [
+        *python_command('import sys, mmguard.cli; sys.exit(mmguard.cli.main(sys.argv[1:]))'),
+        'scan',
+        'maps',
+        '--num-classes',
+        '3',
+        '--journal',
+        os.devnull,
+    ]
+    subprocess.run([*words, '--json', 'facts.json'], check=True, stdout=subprocess.DEVNULL)
+    before = (folder / 'facts.json').read_bytes()
+    full = subprocess.run(
+        [*words, '--json', 'facts.json'],
+        preexec_fn=limit,
+        check=False,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert full.returncode == 2
+    assert b'facts.json' in full.stderr
+    assert (folder / 'facts.json').read_bytes() == before
+    assert not [name for name in os.listdir(folder) if name.endswith('.part')]

@@ -1,0 +1,159 @@
+"""Rows of the tables in SECURITY.md, the registry of their checks, and a small web server and data sets for them."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import io
+import json
+import os
+import re
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import numpy as np
+
+from mmguard.cli import main
+from mmguard.storage import systems
+
+PAGE = (Path(__file__).parent.parent / 'SECURITY.md').read_text(encoding='utf-8')
+#: First cell of a row -> the second.
+ROWS: Dict[str, str] = dict(re.findall(r'^\| (?!what |---)(.+?) \| (.+) \|$', PAGE, re.MULTILINE))
+CHECKS: Dict[str, Callable[..., None]] = {}
+COCO = {
+    'images': [{'id': 1, 'file_name': 'a.jpg', 'width': 8, 'height': 8}],
+    'categories': [{'id': 1, 'name': 'x'}],
+    'annotations': [{'id': 1, 'image_id': 1, 'category_id': 1, 'bbox': [0, 0, 4, 4], 'area': 16, 'iscrowd': 0}],
+}
+HEAD = {'type': 'FCNHead', 'num_classes': 3}
+MODEL = {'type': 'EncoderDecoder', 'decode_head': HEAD}
+
+
+def line(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register the check of a row."""
+
+    def register(check: Callable[..., None]) -> Callable[..., None]:
+        CHECKS[name] = check
+        return check
+
+    return register
+
+
+class Calling:
+    """Pickled as the call of a function that writes a file."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = str(mark)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return (open, (self.mark, 'w'))
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """A folder with one label map, as the first folder of its path says.
+
+    Args:
+        elsewhere (str): Where ``/redirects/a.png`` leads.
+
+    Attributes:
+        asked (list[str]): The path of each request.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, elsewhere: str = '') -> None:
+        super().__init__(('127.0.0.1', 0), Handler)
+        self.asked: List[str] = []
+        self.elsewhere, self.over = elsewhere, threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f'http://127.0.0.1:{self.server_port}'
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    server: Server
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        kind, _, name = self.path.partition('?')[0].strip('/').partition('/')
+        length = None
+        if kind == 'hangs':
+            self.server.over.wait(20)
+        if kind == 'redirects' and name:
+            self.send_response(302)
+            self.send_header('Location', f'{self.server.elsewhere}/maps/a.png')
+            self.send_header('Content-Length', '0')
+            self.end_headers()
+            return
+        body = png() if name else b'<a href="a.png">a.png</a>'
+        if kind == 'long':
+            body = b'x' * (systems.LARGEST_PAGE + 1)
+        if kind.isdigit() and name:
+            length = int(kind)
+        self.send_response(200)
+        self.send_header('Content-Type', 'image/png' if name else 'text/html')
+        self.send_header('Content-Length', str(length or len(body)))
+        self.end_headers()
+        if self.command == 'GET':
+            self.wfile.write(body)
+
+
+@contextmanager
+def serve(elsewhere: str = '') -> Iterator[Server]:
+    server = Server(elsewhere)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.over.set()
+        server.shutdown()
+        server.server_close()
+
+
+@functools.lru_cache(maxsize=None)
+def png() -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8) % 3).save(file, 'png')
+    return file.getvalue()
+
+
+def write(folder: Path, **contents: Any) -> Path:
+    """Write files; ``__`` in a name is ``/``, and the last ``_`` the dot."""
+    for name, content in contents.items():
+        path = folder / '.'.join(name.replace('__', '/').rsplit('_', 1))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not isinstance(content, (str, bytes)):
+            content = json.dumps(content)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+def write_yolo(folder: Path, data: str = '', label: str = '0 .5 .5 .1 .1\n') -> Path:
+    text = f'{data}train: images\nval: images\nnames: [a]\n'
+    return write(folder, images__a_png=png(), labels__a_txt=label, data_yaml=text)
+
+
+def scan(target: Any, *words: Any) -> int:
+    return main(['scan', str(target), '--processes', '1', '--journal', os.devnull, *map(str, words)])
+
+
+def scan_facts(target: Any, folder: Path, *words: Any) -> Dict[str, Any]:
+    assert scan(target, '--json', folder / 'facts.json', *words) in (0, 1)
+    (one,) = json.loads((folder / 'facts.json').read_text())['datasets']
+    facts: Dict[str, Any] = one['facts']
+    return facts
+
+
+def count_unreadable(facts: Dict[str, Any]) -> int:
+    return sum(map(len, facts['maps'].get('unreadable', {}).values()))
