@@ -5,11 +5,9 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any, Dict, List, Optional, Set, Tuple
 
-import numpy as np
 import torch
 from mmengine import dist
 from mmengine.hooks import Hook, LoggerHook
-from mmengine.logging import HistoryBuffer
 
 from mmguard.hooks.discovery import (
     built_loop,
@@ -27,6 +25,7 @@ from mmguard.hooks.discovery import (
     valid_labels,
 )
 from mmguard.hooks.runs import run_log_of, train_place, warn_of_problems
+from mmguard.hooks.scalars import show_loss_counts_as_they_are, write_scalars
 from mmguard.hooks.warnings import check_reports_arrive, start_warnings, warnings_of
 from mmguard.labels.heads import from_loss
 from mmguard.labels.samples import source_of
@@ -44,8 +43,6 @@ EVERYWHERE = 'label_guard'
 UNSHOWN = 'label_guard_unshown'
 #: Number of offending iterations with a line each.
 SINGLES = 3
-#: mmengine copies a scalar's whole history at every update; this many values are enough for any window.
-HISTORY = 10_000
 
 
 class LabelGuardHook(Hook):
@@ -144,13 +141,10 @@ class LabelGuardHook(Hook):
             loss.take_counts()
         # Without one, other hooks may read the message hub: as if there were the default one.
         self._loggers = [hook for hook in runner.hooks if isinstance(hook, LoggerHook)] or [LoggerHook()]
-        _show_loss_counts_as_they_are(runner.log_processor)
+        show_loss_counts_as_they_are(runner.log_processor)
         if not self._losses and not rules_of(dataset_of(runner, 'train')):
             runner.logger.warning(
-                translate(
-                    'guard: nothing to report: the training pipeline holds no guard (GuardSegLabels, ...) and the '
-                    'model no guarded loss'
-                )
+                translate('guard: nothing to report: neither the training pipeline nor a loss of the model is guarded')
             )
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
@@ -230,7 +224,7 @@ class LabelGuardHook(Hook):
         if at is not None and not self._unshown:
             return
         # Zeros, too: a logger would show the old numbers again.
-        tags = _write_scalars(runner, 'train', self._unshown or [0] * len(SCALARS))
+        tags = write_scalars(runner, 'train', self._unshown or [0] * len(SCALARS))
         self._unshown = []
         runner.message_hub.update_info(UNSHOWN, [])
         if at is not None and tags:
@@ -272,7 +266,7 @@ class LabelGuardHook(Hook):
             return
         loop = self._log.loops[mode]
         loop.add_everywhere(_sum_over_ranks(loop.sums.vector()))
-        _write_scalars(runner, mode, loop.everywhere)
+        write_scalars(runner, mode, loop.everywhere)
         self._close(runner, mode)
         for shown in ('train', mode):
             self._show_pictures(runner, shown)
@@ -284,9 +278,10 @@ class LabelGuardHook(Hook):
         from mmguard.hooks.guard_run import guard_run  # reads configs, which other runs need not do
 
         changed, left = guard_run(runner)
-        lines = [translate('guarded {part}', part=as_message(line)) for line in changed]
-        lines += [translate('left {part}', part=as_message(line)) for line in left]
-        for line in lines:
+        for line in (
+            *(translate('guarded {part}', part=as_message(part)) for part in changed),
+            *(translate('left {part}', part=as_message(part)) for part in left),
+        ):
             if line not in self._named:
                 self._named.add(line)
                 runner.logger.info(f'guard: {visible(line)}')
@@ -308,11 +303,9 @@ class LabelGuardHook(Hook):
         begin, _, unreported = self._unreported.get(mode, (begin, end, Stats()))
         unreported += stats
         # The first image of an iteration is named, so the order is kept.
-        self._unreported[mode] = (
-            begin,
-            end,
-            unreported.condense() if stats and unreported.iterations > 1 else unreported,
-        )
+        if stats and unreported.iterations > 1:
+            unreported = unreported.condense()
+        self._unreported[mode] = (begin, end, unreported)
         if self._singles_left:
             self._singles_left -= bool(stats)
             self._log_window(runner, mode)
@@ -381,26 +374,3 @@ def _count_iterations(loader: Any) -> int:
 def _count_trained(runner: Any) -> int:
     loop = built_loop(runner)
     return 0 if loop is None else loop.iter
-
-
-def _write_scalars(runner: Any, mode: str, numbers: List[int]) -> Dict[str, int]:
-    """Set what loggers show next; return tag -> number, without counters that were always 0."""
-    scalars, tags = runner.message_hub.log_scalars, {}
-    for name, number in zip(SCALARS, numbers):
-        # LoggerHook drops the leading mode: without a second one, validation and training would be one curve.
-        tag = f'guard/{name}' if mode == 'train' else f'guard/{mode}/{name}'
-        key = f'{mode}/{tag}'
-        if number or key in scalars:
-            # An array of integers is printed without decimals. After a test, mmengine's JSON drops numpy integers.
-            empty: Any = np.array([], dtype=object if mode == 'test' else np.int64)
-            scalars.setdefault(key, HistoryBuffer(empty, max_length=HISTORY))
-            runner.message_hub.update_scalar(key, number)
-            tags[tag] = number
-    return tags
-
-
-def _show_loss_counts_as_they_are(log_processor: Any) -> None:
-    """Keep mmengine from averaging these two counts over a window, as it does for scalars with 'loss' in the name."""
-    for name in ('guard/loss_skipped', 'guard/loss_remapped'):
-        if all(entry['data_src'] != name for entry in log_processor.custom_cfg):
-            log_processor.custom_cfg.append(dict(data_src=name, method_name='current'))

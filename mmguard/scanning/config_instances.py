@@ -22,9 +22,9 @@ from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.coco.samples import Sample
 from mmguard.formats.faults import Faults
 from mmguard.formats.listings import spread
+from mmguard.formats.merging import merge_facts
 from mmguard.formats.openimages.read import scan_openimages
 from mmguard.formats.options import SPLITS
-from mmguard.formats.table import merge_facts
 from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
 from mmguard.language import Message
 from mmguard.scanning.config_maps import TAKE_SAMPLES, compare, up_to_the_loader

@@ -15,7 +15,7 @@ from mmengine.registry import init_default_scope
 from small_det_data import MAKERS
 from small_det_runs import LAYOUTS, faults_in, small_config
 
-from mmguard.formats.table import merge_facts
+from mmguard.formats.merging import merge_facts
 from mmguard.scanning.config_instances import datasets_of_config, scan_detection_config
 
 

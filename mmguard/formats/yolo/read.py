@@ -153,8 +153,7 @@ def _has_class_last(columns: np.ndarray) -> bool:
 
 def _describe_row(row: np.ndarray) -> str:
     """Return the class of a row and its two bounding corners as text."""
-    corners = ', '.join(f'{number:.6g}' for number in row[3:7])
-    return f'class {int(row[2])}, {corners}'
+    return ', '.join((f'class {int(row[2])}', *(f'{number:.6g}' for number in row[3:7])))
 
 
 def _compute_facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: Optional[int]) -> LabelFacts:
@@ -290,7 +289,7 @@ class YoloSet:
     """One data set that has not been read yet."""
 
     name: str  #: Name of the split, or the target.
-    target: str  #: Folder, data.yaml, list of images or label file given by the user.
+    target: str  #: Folder, data.yaml, list of images or label file, as given.
     root: str  #: Folder that file names are relative to.
     declared: Declared  #: Names, number of classes, keypoints.
     places: Optional[List[str]] = None  #: Folders and lists of images; ``None``: the content of the root.
@@ -339,9 +338,8 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
     folder = os.path.dirname(root)
     if declares_names(target):
         return [_bare_set(target, folder, read_data_yaml(target), images)]
-    if _lists_images(root):
-        return [_add_note(YoloSet(target, target, folder, names_beside(folder), [root]))]
-    return [_bare_set(target, root, names_beside(folder), None)]
+    places = [root] if _lists_images(root) else None
+    return [_add_note(YoloSet(target, target, folder if places else root, names_beside(folder), places))]
 
 
 def _bare_set(target: str, root: str, declared: Declared, images: Optional[str]) -> YoloSet:
@@ -349,11 +347,10 @@ def _bare_set(target: str, root: str, declared: Declared, images: Optional[str])
 
 
 def _add_note(found: YoloSet) -> YoloSet:
+    note = Message('YOLO labels without names: every class id counts as a class unless --num-classes is given')
     if found.declared.file:
-        found.notes.append(Message('YOLO labels, names: {file}', file=found.declared.file))
-    else:
-        note = Message('YOLO labels without names: every class id counts as a class unless --num-classes is given')
-        found.notes.append(note)
+        note = Message('YOLO labels, names: {file}', file=found.declared.file)
+    found.notes.append(note)
     return found
 
 

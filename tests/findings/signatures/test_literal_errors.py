@@ -105,6 +105,17 @@ def test_the_kernel_that_asserted_is_named(code: str, line: str) -> None:
     assert found.is_asynchronous
 
 
+def test_what_torch_advises_after_an_assert_is_no_second_error() -> None:
+    """Lines that torch 2.11 prints after the exception."""
+    late = format_traceback('torch.AcceleratorError: CUDA error: device-side assert triggered', CRITERION)
+    advice = (
+        "Search for `cudaErrorAssert' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for "
+        'more information.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n'
+    )
+    found = explain_log(f'{KERNELS[0][1]}\n{late}\n{advice}')
+    assert [signature and signature.code for _, _, signature in found.others] == ['MG401']
+
+
 @pytest.mark.parametrize(('code', 'error'), RAISED_ON_DEVICES, ids=lambda value: value[:60])
 def test_the_exception_is_known(code: str, error: str) -> None:
     assert find_code(format_traceback(error, CRITERION)) == code

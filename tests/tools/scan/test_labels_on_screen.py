@@ -10,7 +10,7 @@ import pytest
 
 from mmguard.cli import main
 from mmguard.formats.coco.read import scan_coco
-from mmguard.formats.table import merge_facts
+from mmguard.formats.merging import merge_facts
 from mmguard.formats.voc.read import scan_voc
 from mmguard.tools.page.html import page
 from mmguard.tools.page.sections import Section
