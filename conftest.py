@@ -75,6 +75,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'scanning/test_scan_old_configs.py',
         'formats/maps/test_scan_read.py',
         'formats/maps/test_scan_sound.py',
+        'small_det_data.py',
         'small_det_runs.py',
         'small_runs.py',
         'tools/trace',
@@ -144,6 +145,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
 #: Commands that print with colours, and what they print with.
 NEEDS['rich'] = (
     *NEEDS['PIL'],
+    'test_language.py',
     'tools/console.py',
     'tools/dry_run/render.py',
     'text/test_texts.py',

@@ -59,6 +59,7 @@ class Builder(Worker):
         self._ends: Optional[float] = None
         self._seconds = seconds
         self._known: Dict[bytes, Reply] = {}
+        self._late = Reply(f'the {seconds:.0f} s for trying edits were up')
 
     def compare(self, before: ReadConfig, after: ReadConfig) -> Verdict:
         """Return ``broken`` if any part fails that did not fail before."""
@@ -75,7 +76,8 @@ class Builder(Worker):
             now = self.call(after, name, SHARE)
             if now.failure is not None:
                 then = self.call(before, name)
-                if then.works or (then.value and now.failure.kind not in _INCOMPLETE):
+                is_without_it = then.value and then is not self._late and now.failure.kind not in _INCOMPLETE
+                if then.works or is_without_it:
                     return Verdict(BROKEN, f'{name}: {now.failure}')
             if now.works:
                 tried.append(name)
@@ -108,7 +110,7 @@ class Builder(Worker):
                 reply = self.ask(call_part, dict(config.written), part, seconds=share * left)
                 if reply.failure is None or reply.failure.kind != 'hang':
                     self._known[key] = reply
-        return self._known.get(key) or Reply(f'the {self._seconds:.0f} s for trying edits were up')
+        return self._known.get(key) or self._late
 
 
 def _differ(one: Any, other: Any) -> bool:

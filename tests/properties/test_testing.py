@@ -145,5 +145,5 @@ def test_full_marks():
     assert_full_marks(accuracy, [(one, one) for one in truth])
     with pytest.raises(AssertionError, match='of 1'):
         assert_full_marks(accuracy, [(one, one + 1) for one in truth])
-    with pytest.raises(AssertionError, match='gives nothing'):
+    with pytest.raises(AssertionError, match='is empty'):
         assert_full_marks(accuracy, [])

@@ -37,7 +37,7 @@ def as_text(
     """Return the error, its meaning, its causes in order (brief: the most likely, in three sentences), and advice."""
     signature, error = found.signature, _build_error_rows(found, name, width)
     if signature is None:
-        head = translate('not known: none of {number} signatures fits', number=len(read_signatures()))
+        head = translate('not known: none of {number} signatures matches', number=len(read_signatures()))
         return '\n'.join([head, '', *error, '', *_build_unknown_rows(found, width), *_build_other_rows(found, width)])
     rows = [f'{signature.code}  {translate(signature.title)}', '', *error, '']
     rows += (_build_all_rows if verbose else _build_first_rows)(found, signature, width)
