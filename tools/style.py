@@ -21,7 +21,7 @@ QUESTIONS = {'What', 'Which', 'Whether', 'Where', 'Who', 'How', 'Of', 'As', 'Why
 _VERBS = """
 Accept Add Adopt Allow Append Apply Ask Assert Assign Attach Average Begin Bind Bring Build Cache Call Cast Change Check
 Choose Clamp Clear Clip Close Collect Combine Compare Compile Compose Compute Connect Convert Copy Correct Count Create
-Crop Cut Decide Decode Deliver Describe Detach Detect Diagnose Divide Download Draw Drop Empty Enable Encode End Ensure
+Crop Cut Decide Decode Decompress Deliver Describe Detach Detect Diagnose Divide Download Draw Drop Empty Enable Encode End Ensure
 Escape Estimate Evaluate Exclude Exit Expand Explain Export Fail Fetch Fill Filter Find Finish Fit Flatten Flush Follow
 Forget Format Gather Get Give Group Guard Handle Hash Hide Hold Identify Ignore Import Include Infer Initialize Insert
 Install Iterate Join Judge Keep Leave Limit List Load Locate Lock Log Look Make Map Mark Mask Match Measure Merge Mix

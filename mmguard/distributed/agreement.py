@@ -97,7 +97,7 @@ class LossAgreement:
 
     Args:
         module (nn.Module): The model (or its DistributedDataParallel).
-        group (ProcessGroup, optional): The ranks that take part. ``None``: all.
+        group (ProcessGroup, optional): The participating ranks. ``None``: all.
         on_mismatch (str): ``'fill'`` as above; ``'raise'``: every rank raises the same ``LabelGuardError``.
         on_nonfinite (str): ``'keep'``: not checked; ``'skip'``: all ranks skip the iteration; ``'raise'``. The
             last two wait for the device once per call.

@@ -116,8 +116,8 @@ def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[s
         size = max(VOID, *table) + 1
         return (
             Message(
-                'Without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
-                'label_map.items(): table[value] = label`, and read `label = table[label]`.',
+                'Without OpenMMLab, turn it into a table: `table = np.arange({size})` and `for value, label in '
+                'label_map.items(): table[value] = label`, then apply `label = table[label]`.',
                 size=size,
             ),
         )
@@ -137,7 +137,7 @@ def more_classes(
     names = [*first, *names]
     listed = set_classes(facts, [*names, *(f'class {label}' for label in range(len(names), number))])
     return both(
-        edit, listed, Message('Count {number} classes in every head and guard, and list their names.', number=number)
+        edit, listed, Message('Set num_classes={number} in every head and guard, and list the names.', number=number)
     )
 
 

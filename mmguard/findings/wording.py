@@ -141,7 +141,7 @@ def apply_hint(config: str, findings: Sequence[Finding], more: Sequence[str] = (
     if not any(edit.number and edit.config for finding in findings for edit in finding.edits):
         return ''
     words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *more])
-    return translate('`{command} --edit N` writes [N], `--edit safe` all that ask nothing', command=words)
+    return translate('`{command} --edit N` writes [N], `--edit safe` all without a question', command=words)
 
 
 def findings_text(findings: Sequence[Finding], width: int = 100, verbose: bool = True) -> str:

@@ -15,7 +15,7 @@ def check_scores(logits: Tensor, name: str = 'cls_score') -> None:
     if not logits.is_floating_point():
         raise TypeError(
             f'{name} must be floating point logits, got {logits.dtype} of shape {shape_of(logits)}: '
-            f'are score and label in the wrong order?'
+            f'are score and label swapped?'
         )
 
 

@@ -115,7 +115,7 @@ class RankGuardHook(HookAroundTraining):
                 for buffer, before in buffers:
                     buffer.copy_(before)
                 for owner, name in _find_iteration_counters(runner):
-                    _put_in(self._held, owner, name, lambda *_, **__: None)
+                    _replace_method(self._held, owner, name, lambda *_, **__: None)
                 return {}
             except RuntimeError as error:
                 explanation = explain_error(error, model)
@@ -124,8 +124,8 @@ class RankGuardHook(HookAroundTraining):
                 raise RuntimeError(explanation) from error
 
         # Backward follows in the same call, so these methods have to be replaced.
-        _put_in(self._undo, model, 'parse_losses', exclude_from_compile(parse_agreed_losses))
-        _put_in(self._undo, runner.model, 'train_step', train_or_skip)
+        _replace_method(self._undo, model, 'parse_losses', exclude_from_compile(parse_agreed_losses))
+        _replace_method(self._undo, runner.model, 'train_step', train_or_skip)
         if self.grad_report:
             self._watch_gradients(runner, model)
 
@@ -191,14 +191,14 @@ class RankGuardHook(HookAroundTraining):
                 )
             step(*args, **kwargs)
 
-        _put_in(self._undo, wrapper, 'step', check_and_step)
+        _replace_method(self._undo, wrapper, 'step', check_and_step)
 
 
 class _Skip(Exception):
     """Raised to leave the training step before backward."""
 
 
-def _put_in(undo: ExitStack, owner: Any, name: str, method: Any) -> None:
+def _replace_method(undo: ExitStack, owner: Any, name: str, method: Any) -> None:
     """Replace a method until ``undo`` is closed."""
     if name in vars(owner):  # a compiled step, another hook's
         undo.callback(setattr, owner, name, vars(owner)[name])

@@ -190,7 +190,7 @@ def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
     for target, options in files:
         rules = FixOptions(**dict(options))
         found, final = of_format.files(target, rules), final_digests(target, rules)
-        labels = [(path, name) for path, name in found.files if name not in found.images | found.of_copies]
+        labels = [(path, name) for path, name in found.files if name not in found.images | found.changed_copies]
         if sum(max(os.path.getsize(path), _LEAST) for path, _ in labels) > LARGEST:
             raise NotTried(target)
         is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))

@@ -250,7 +250,7 @@ def scan_labelme(
             read.append(_add_size(file._replace(image=image), images_root, name, faults if look else None))
     found = labels_of(read)
     if not found and not faults:
-        raise ValueError(f'nothing was read: {len(read):,} JSON of Labelme without a shape')
+        raise ValueError(f'nothing was read: {len(read):,} Labelme files have no shape')
     given = sorted(found) if class_names is None else class_names
     classes = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
     looked_in = images_root if look else None

@@ -130,7 +130,7 @@ class Content:
             CannotRead: The content is incomplete or damaged.
         """
         self._check_size(begin, length)
-        if self.is_gzipped and self._whole(begin + length) is None:
+        if self.is_gzipped and self._decompress(begin + length) is None:
             for _ in self._pieces(begin, length, _PIECE):
                 pass
 
@@ -141,7 +141,7 @@ class Content:
             CannotRead: The file ends earlier, or is damaged.
         """
         self._check_size(begin, length)
-        whole = self._whole(begin + length) if self.is_gzipped else None
+        whole = self._decompress(begin + length) if self.is_gzipped else None
         if whole is None:
             yield from self._pieces(begin, length, size)
             return
@@ -157,8 +157,8 @@ class Content:
         if self.is_gzipped and not can_hold(self.size, length):
             raise CannotRead(TRUNCATED, f'{self.size:,} bytes cannot hold the {length:,} that its header promises')
 
-    def _whole(self, length: int) -> Optional[Any]:
-        """Return all bytes; ``None`` if libdeflate is not installed or rejects the file.
+    def _decompress(self, length: int) -> Optional[Any]:
+        """Decompress the whole file with libdeflate; ``None`` if it is not installed or rejects the file.
 
         A rejected file is read with zlib, which reports the error and its place.
         """

@@ -46,7 +46,7 @@ def add_to(commands: Any) -> None:
         help='also what matters only where labels are invalid: unguarded losses, heads and samplers',
     )
     parser.add_argument(
-        '--json', metavar='FILE', help='write the findings as JSON (-: to standard output); of one CONFIG'
+        '--json', metavar='FILE', help='write the findings as JSON (-: to standard output); for one CONFIG only'
     )
     add_run_code(parser)
     add_no_verify(parser)

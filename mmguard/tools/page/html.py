@@ -215,7 +215,9 @@ def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
     for value in sorted(shown):
         count, kind = counts[value], kinds[value]
         said = 'never seen' if not count else 'class' if kind == 'valid' else kind
-        rows.append(Row(kind, value, said, facts.name_of(value), count, share(count, whole), count / max(most, 1)))
+        rows.append(
+            Row(kind, value, said, facts.name_of(value), count, format_share(count, whole), count / max(most, 1))
+        )
     legend = [(kind, name) for kind, name in names.items() if kind in kinds.values()]
     title = f'{facts.kind.capitalize()} per {"" if facts.histogram else "invalid "}value'
     return Histogram(title, legend, rows, len(counts) - len(rows))
@@ -227,7 +229,7 @@ def _kind_of(value: int, facts: LabelFacts) -> str:
     return 'valid' if 0 <= value < facts.num_classes else 'invalid'
 
 
-def share(part: int, whole: int) -> str:
+def format_share(part: int, whole: int) -> str:
     """Return ``'12.3 %'``; a part above 0 is never rounded to 0."""
     percent = 100 * part / whole if whole else 0.0
     if percent == 0 or percent >= 0.01:

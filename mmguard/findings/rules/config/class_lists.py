@@ -66,7 +66,7 @@ class ClassList(ConfigRule):
                 small = key.lower()
                 own = list(metainfo_of(dataset).get(small) or ())
                 if key in metainfo and small not in metainfo and list(metainfo[key] or ()) != own:
-                    title = Message('Write {small} in small letters.', small=small)
+                    title = Message('Write {small} in lower case.', small=small)
                     ways = _write_list(config, title, f'{at}.{small}', metainfo[key], f'{at}.{key}')
                     words = dict(key=key, kind=dataset.name, small=small)
                     yield self.report_at(f'{at}.{key}', metainfo[key], words, self.title_capitals, edits=ways)

@@ -61,7 +61,7 @@ class ClassWeightLength(ConfigRule):
                 edit = propose(
                     'Write a number for all classes, and one for "no object".',
                     *((path, 1.0), (loss.place('bg_cls_weight'), 0.1)),
-                    question='May all classes weigh the same?',
+                    question='Can all classes have the same weight?',
                     if_not='Take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',
                 )
                 yield self.report_at(path, given, title=self.title_list, edits=[edit])

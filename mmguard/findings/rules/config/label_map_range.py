@@ -86,7 +86,7 @@ class LabelMapRange(ConfigRule):
         leave_out = Edit(
             'Map these values to the ignored label.',
             ASKS,
-            f'Is {listing(outside)} to be left out of the training?',
+            f'Should {listing(outside)} be excluded from training?',
             ((path, mapped),) if owner else (),
             (('label_map', tuple(mapped.items())),),
             lines=(f'label_map={as_map(mapped)}{f" at {owner}" if owner else ""}',),

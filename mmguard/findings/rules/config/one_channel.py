@@ -137,7 +137,7 @@ def _offer_channels(config: ReadConfig, head: Part, sampler: Part) -> Iterator[E
     single = ((head.place('out_channels'), 1),) if number else ()
     sigmoid = tuple((loss.place('use_sigmoid'), True) for loss in losses if is_softmax(loss))
     yield propose(
-        Message('Take the sampler out of {path}.', path=head.path), (sampler.path, REMOVED), *number, *single, *sigmoid
+        Message('Remove the sampler from {path}.', path=head.path), (sampler.path, REMOVED), *number, *single, *sigmoid
     )
     gone = ((head.place('out_channels'), REMOVED),) if head.says('out_channels') else ()
     softmax = tuple((loss.place('use_sigmoid'), False) for loss in losses)

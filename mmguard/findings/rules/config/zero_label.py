@@ -123,11 +123,9 @@ def _ways(config: ReadConfig, first: str) -> List[Edit]:
         Facts(config=config),
         False,
         ASKS,
-        Message('Is {first} 0 in the files, and to be predicted?', first=shorten(first)),
+        Message('Is {first} stored as 0, and should it be predicted?', first=shorten(first)),
     )
-    leave = drop_first_class(
-        config, Message('Is {first} 0 in the files, and not to be predicted?', first=shorten(first))
-    )
+    leave = drop_first_class(config, Message('Is {first} stored as 0, and should it be ignored?', first=shorten(first)))
     return [keep] if leave is None else [keep, leave]
 
 

@@ -153,7 +153,7 @@ def _ways(module: str, environment: EnvironmentFacts) -> Iterator[Edit]:
         return
     for stack in find_stacks(environment.versions) or STACKS:
         command, becomes = find_command(module, stack, environment)
-        yield Edit(f'Install {module} of {stack}.', SAFE, environment=(becomes,), commands=(command,))
+        yield Edit(f'Install the {module} of {stack}.', SAFE, environment=(becomes,), commands=(command,))
 
 
 #: Module whose import raises (empty: any), words of the message in lower case, from which NumPy on -> what to do.

@@ -85,13 +85,13 @@ class NamesNotInFile(AnnotationRule):
             question = (
                 ''
                 if sure
-                else Message('Does this file only lack objects of {missing}?', missing=listing(map(repr, missing)))
+                else Message('Does this file have no object of {missing}?', missing=listing(map(repr, missing)))
             )
             title = Message('Add {missing} to "categories", each at its place.', missing=listing(map(repr, missing)))
             yield from rewrite(self, facts, title, SAFE if sure else ASKS, question, classes=names)
             if is_trained_on(labels):  # what else is to be learnt, no other file says
                 question = Message(
-                    'Are {names} all that is to be learnt?', names=listing(map(repr, self._names_in_file(labels)))
+                    'Are {names} all classes to be learnt?', names=listing(map(repr, self._names_in_file(labels)))
                 )
                 yield learn(facts, self._names_in_file(labels), ASKS, question)
         else:
@@ -109,11 +109,7 @@ class NamesNotInFile(AnnotationRule):
         missing, names = self._missing(facts)
         path = next((path for path, listed in class_lists(facts).items() if listed == names), 'metainfo.classes')
         empty = len(missing) == len(names) and not any(facts.histogram.values())
-        left = (
-            Message('; not one object is left, and no image where `filter_empty_gt` leaves out those without')
-            if empty
-            else ''
-        )
+        left = Message('; no object is left, and with `filter_empty_gt` no image either') if empty else ''
         return Message(
             '{number} of {listed} names in {path}: {missing}{left}',
             number=len(missing),

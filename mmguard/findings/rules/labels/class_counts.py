@@ -75,7 +75,7 @@ def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int
             listed,
             POSITIONS,
             Message(
-                'Does what you train with renumber the categories ({frameworks})?',
+                'Does your training code renumber the categories ({frameworks})?',
                 frameworks=framework_titles(POSITIONS),
             ),
         )
@@ -85,7 +85,10 @@ def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int
             (
                 enough,
                 IDS,
-                Message('Does it take category_id as the label ({frameworks})?', frameworks=framework_titles(IDS)),
+                Message(
+                    'Does your training code use category_id as the label ({frameworks})?',
+                    frameworks=framework_titles(IDS),
+                ),
             )
         )
     for number, numbering, question in ways:

@@ -287,7 +287,10 @@ class PaletteReadAsColours(DataRule):
             if 0 in ids and name != VOC_GRAYS:
                 table[0] = VOID
             yield from renumber(
-                facts, table, ASKS, Message('Were they drawn in the palette of {name}, and made gray?', name=name)
+                facts,
+                table,
+                ASKS,
+                Message('Were they drawn in the palette of {name} and converted to gray?', name=name),
             )
 
     def choose_title(self, facts: LabelFacts) -> str:

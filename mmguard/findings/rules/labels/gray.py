@@ -80,7 +80,7 @@ class BinaryMask(DataRule):
             return facts.evidence
         counts = count_stored(facts)
         part = share(counts.get(VOID, 0), sum(counts.values()))
-        swallowed = Message('; 255 is ignored, so all of the foreground is') if facts.ignore_index == VOID else ''
+        swallowed = Message('; 255 is ignored, and with it the whole foreground') if facts.ignore_index == VOID else ''
         return Message(
             'the files hold 0 and 255 only, 255 in {share:.3g} % of the pixels{swallowed}',
             share=100 * part,

@@ -54,7 +54,7 @@ class NoUsableInstance(AnnotationRule):
             return
         reasons = self._reasons(labels)
         if SMALL in reasons and facts.config is not None:
-            question = 'Are the small images to be trained on?'
+            question = 'Should the small images be trained on?'
             yield set_filter(facts.config, 'min_size', 1, ASKS, question)
         if NO_IMAGE in reasons:
             yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.', SAFE)
@@ -160,7 +160,7 @@ class ImagesWithoutTarget(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None or self._survives(labels):
             return
-        question = 'May images without an object be left out of training?'
+        question = 'Can images without an object be excluded from training?'
         if not _is_filtered(labels):
             yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
         elif not labels.reasons:  # otherwise they may be empty because of their boxes

@@ -166,7 +166,7 @@ class WrongRecords(AnnotationRule):
             title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out the other records.'
             yield from rewrite(self, facts, title, SAFE)
         elif not names_from:
-            question = 'May the records that cannot be read go, with their objects?'
+            question = 'Can the unreadable records be dropped, with their objects?'
             yield from rewrite(self, facts, 'Leave them out.', ASKS, question)
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
@@ -239,7 +239,7 @@ class UnnamedCategories(DataRule):
             shift = {number - step: number for number in ids}
             yield from rewrite(self, facts, title, ASKS, question, label_map=shift)
         elif share(unnamed, found.annotations) < MANY:
-            question = 'Are these annotations of objects that are not to be learnt?'
+            question = 'Are these annotations of objects that should not be learnt?'
             yield from rewrite(self, facts, 'Leave these annotations out.', ASKS, question)
 
     def _find_shift(self, found: AnnotationFacts) -> int:

@@ -86,7 +86,7 @@ class ReduceZeroHidesClass(DataRule):
             return
         # The class that comes back is 0: the names of the list move up by one.
         first = [] if starts_with_background(labels.class_names) else ['background']
-        title = join(' ', (as_message(edit.title), Message('Count {enough} classes in every head.', enough=enough)))
+        title = join(' ', (as_message(edit.title), Message('Set num_classes={enough} in every head.', enough=enough)))
         yield both(edit, more_classes(facts, enough, '', first=first), title)
 
     def _is_shifted(self, facts: LabelFacts) -> bool:

@@ -56,7 +56,7 @@ class UnusableMasks(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = annotations_of(labels)
         if not found.names_from and THIN not in found.mask_faults:
-            question = 'May these shapes go, with their objects?'
+            question = 'Can these shapes be dropped, with their objects?'
             yield from rewrite(self, facts, 'Leave these masks out.', ASKS, question)
         if found.mask_faults.get(MISSING, 0) < _BOXES_ONLY * max(found.annotations, 1):
             return

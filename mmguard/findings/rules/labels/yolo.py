@@ -62,7 +62,7 @@ class RefusedRows(YoloRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if share(self.count(labels), yolo_of(labels).rows) > MOST:
             return  # they are in another format, and not to be removed
-        question = 'May these rows go, with their objects?'
+        question = 'Can these rows be dropped, with their objects?'
         yield from rewrite(
             self, facts, 'Leave these rows out, cut what follows a box, and convert UTF-16 to UTF-8.', ASKS, question
         )
