@@ -14,7 +14,7 @@ def zero_of(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
     """Return a zero that depends on parameters (default: all trainable ones), so that each gets a gradient of zeros.
 
     If DistributedDataParallel searches for unused parameters itself, it has marked them already and would not accept
-    a second gradient, so the zero hangs on nothing there.
+    a second gradient, so the zero depends on nothing there.
     """
     hung = list(parameters) or [parameter for parameter in module.parameters() if parameter.requires_grad]
     if not hung:

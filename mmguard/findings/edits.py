@@ -31,7 +31,7 @@ class Edit:
     Args:
         title (str): Change, one sentence in the imperative.
         applicability (str): ``'safe'``, ``'asks'`` or ``'manual'``.
-        question (str): Question for the user, which can be answered by looking at the data; empty if there is no question.
+        question (str): Question for the user, which can be answered by looking at the data; may be empty.
         config (tuple): Changes of the config: (path, new value), as ``change_config`` accepts
             them.
         options (tuple): Changes of scan options, used without a config: (name, value).

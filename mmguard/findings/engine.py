@@ -254,7 +254,7 @@ def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int]:
     return found.annotations + refused, sum(found.usable.values()) + invalid + refused
 
 
-def remember(reread: Reread) -> Reread:
+def cache_reread(reread: Reread) -> Reread:
     """Cache ``reread`` by config, options and files, because several findings try the same edit."""
     known: Dict[str, Optional[LabelFacts]] = {}
 

@@ -166,7 +166,10 @@ def convert_files(
     long = [name for name, most in _IN_COMMANDS.items() if len(options.get(name, ())) > most]
     if long:
         notes.append(
-            Message('{name}.json is the whole table: `mmguard scan --json` has it in this edit.', name=long[0])
+            Message(
+                '{name}.json holds the whole table: copy it from this edit in the output of `mmguard scan --json`.',
+                name=long[0],
+            )
         )
     changes = tuple((folder, written) for folder in folders)
     endings = _find_suffix_changes(facts.config, folders)

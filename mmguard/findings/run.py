@@ -110,7 +110,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
             ),
         )
         return Message(
-            '{ranks}, in {where}, while the others are in number {last:,}: a collective before was skipped',
+            '{ranks}, in {where}, while the others are in number {last:,}: an earlier collective was skipped',
             ranks=_ranks(late),
             where=where,
             last=last,

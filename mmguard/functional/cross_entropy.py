@@ -85,7 +85,7 @@ def cross_entropy(
     - a target that is neither a class nor ``ignore_index`` is excluded from the sum and the mean (PyTorch: IndexError,
       on a GPU a device-side assert);
     - nothing to train on (all ignored, all invalid, no element at all, or class weights that add up to 0) gives a mean
-      of 0 that hangs on the graph, with gradient 0 (PyTorch: NaN);
+      of 0 that is attached to the graph, with gradient 0 (PyTorch: NaN);
     - half precision is added up and averaged in float32;
     - class indices may have any integer dtype, or be bool.
 
@@ -242,7 +242,7 @@ def binary_cross_entropy_with_logits(
 
     On valid targets value, gradient and dtype are PyTorch's. Targets outside [0, 1], NaN included, are excluded from
     the sum and the mean, while PyTorch trains on them (a target of 255 gives a loss without a lower bound). Nothing to
-    train on gives a mean of 0 that hangs on the graph. Targets may have any dtype.
+    train on gives a mean of 0 that is attached to the graph. Targets may have any dtype.
 
     Args:
         logits (Tensor): Scores before sigmoid, floating point, any shape, (N, C, \*) for C labels.

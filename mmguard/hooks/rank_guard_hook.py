@@ -25,7 +25,7 @@ class RankGuardHook(HookAroundTraining):
     """Keep ranks in step: losses that only some of them have, and losses that are not finite.
 
     Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 24 bytes of each rank,
-    from host to host; no GPU waits). What a rank lacks becomes a zero that hangs on every trainable parameter, so that
+    from host to host; no GPU waits). What a rank lacks becomes a zero that depends on all trainable parameters, so that
     DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters everywhere. Rank 0 reports
     which rank lacked what, on the console and in ``label_guard.jsonl``. A rank that ends by an error notifies the
     others, which then do not wait for it. On one GPU only the checks for finite losses remain.

@@ -17,7 +17,7 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
     """``torch.nn.CrossEntropyLoss``; invalid targets are excluded.
 
     :func:`mmguard.functional.cross_entropy` defines what is valid and where the two differ. Arguments, buffers
-    and state_dict are the stock ones, so checkpoints go both ways.
+    and state_dict are the stock ones, so checkpoints load in both directions.
 
     Args:
         weight (Tensor, optional): Weight per class, shape (C).

@@ -176,7 +176,7 @@ def _translate(program: Program, labels: Sequence[int]) -> List[int]:
     names = {label: name for name, label in _read_labels_by_name(program.leaves('val')[0]).items()}
     trained = _read_labels_by_name(program.leaves('train')[0])
     if any(names.get(label) not in trained for label in labels):
-        raise Unavailable('the training does not know its categories')
+        raise Unavailable('the training data set lacks its categories')
     return [trained[names[label]] for label in labels]
 
 

@@ -12,7 +12,7 @@ from mmguard.errors import CannotRun
 from mmguard.files.inside import tell_inside
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import FileChanges
-from mmguard.findings.engine import remember, verify_edits
+from mmguard.findings.engine import cache_reread, verify_edits
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
@@ -124,7 +124,7 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
             result.facts,
             plan.tree,
             vars(plan.options),
-            remember(partial(_read_again, plan, result)),
+            cache_reread(partial(_read_again, plan, result)),
         )
         for result in results
     }

@@ -57,7 +57,7 @@ def declares_names(path: str) -> bool:
 def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
     """Return the data.yaml of a folder, empty if not found; the file named data.yaml is preferred."""
     try:
-        some = _some_names(folder)
+        some = _list_some_names(folder)
     except OSError:
         return ''
     names = sorted(name for name in some if name.lower().endswith(('.yaml', '.yml')))
@@ -65,7 +65,7 @@ def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> s
     return next(filter(is_one, paths[:20]), '')
 
 
-def _some_names(folder: str) -> List[str]:
+def _list_some_names(folder: str) -> List[str]:
     if FILES.is_far(folder):
         return sorted(FILES.names_in(folder))
     return [entry.name for entry in first_entries(folder, _LOOKED_AT)]  # label maps may be a million files
@@ -87,7 +87,7 @@ def read_data_yaml(path: str) -> DataYaml:
     data = dict(_data(path))
     if 'val' not in data and 'validation' in data:  # same as ultralytics
         data['val'] = data['validation']
-    said = DataYaml(path, _root(data.get('path'), path))
+    said = DataYaml(path, _find_root(data.get('path'), path))
     names, why = _names(data.get('names'))
     said.names = names
     said.faults += [why] if why else []
@@ -111,7 +111,7 @@ def read_data_yaml(path: str) -> DataYaml:
     return said
 
 
-def _root(written: Any, path: str) -> str:
+def _find_root(written: Any, path: str) -> str:
     """Return the folder that paths are relative to.
 
     Ultralytics searches the working directory and its data set folder; the folder of the data.yaml is searched too.

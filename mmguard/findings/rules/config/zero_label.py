@@ -94,8 +94,8 @@ class ReducedBackground(ConfigRule):
     )
     limits = 'It goes by the name of the first class; files that store the background as 1 are right as they are.'
     advice = (
-        'If 0 in the files is the background and it is to be predicted, write reduce_zero_label=False in the data sets '
-        'and loaders. If it is not to be predicted, take it out of the class list and count one class less.'
+        'If 0 in the files is the background and it is to be predicted, write reduce_zero_label=False in the data '
+        'sets and loaders. If it is not to be predicted, remove it from the class list and reduce num_classes by one.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

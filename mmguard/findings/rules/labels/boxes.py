@@ -90,10 +90,10 @@ class BoxesBeyondImage(AnnotationRule):
         'another convention, or a wrong size of the image.'
     )
     example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
-    limits = 'Fewer than 1 % of the boxes over the edge are taken for rounding.'
+    limits = 'If fewer than 1 % of the boxes cross the edge, it assumes rounding.'
     advice = (
-        'Draw one image with its boxes before you change any. If they are drawn right, clip them and drop those '
-        'without area then; a VOC corner at -1 counts from 0 already: add 1 to all corners. If they are drawn wrong, '
+        'Draw one image with its boxes before you change any. If they are drawn right, clip them, then drop those '
+        'without area; a VOC corner at -1 counts from 0 already: add 1 to all corners. If they are drawn wrong, '
         'convert them (from y1, x1, y2, x2, or centre and size), or correct the size of the image in the annotations '
         '(swapped, turned by EXIF, another scale).'
     )

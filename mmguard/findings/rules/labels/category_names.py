@@ -264,7 +264,7 @@ class BackgroundListed(Rule):
         'that no object has, every other class moves by one, and num_classes counts one too many.'
     )
     example = Example(wrong="classes=('background', 'cat'), num_classes=2", right="classes=('cat',), num_classes=1")
-    limits = 'It knows the background by its name only; a class that is called so and is an object is taken for it.'
+    limits = 'It knows the background by its name only; an object class with such a name is mistaken for it.'
     advice = (
         'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and write '
         'num_classes without it. If it is an object to be found, give it another name. Only the label 0 of torchvision '

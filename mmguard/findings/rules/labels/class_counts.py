@@ -112,7 +112,7 @@ class OnlyOneClass(DataRule):
     summary = 'Only one class occurs in all files, or classes of the list never do.'
     title = 'Only 1 of {num_classes} classes occurs in the files: {only}.'
     title_never = 'Classes of the list never occur in the files: {never}; {missing} of {num_classes}.'
-    why = 'The loss falls to 0 and nothing is learnt. Usually the loader, or a label_map, made one of many values.'
+    why = 'The loss falls to 0 and nothing is learnt. Usually the loader, or a label_map, turned many values into one.'
     example = Example(
         wrong='ToTensor() on a mask: k / 255 becomes 0',
         right='torch.as_tensor(np.array(mask), dtype=torch.int64)',

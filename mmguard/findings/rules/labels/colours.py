@@ -216,7 +216,7 @@ class PaletteReadAsColours(DataRule):
 
     code = 'MG121'
     needs = ()
-    summary = 'Palette PNGs are read as colours, or were saved so, without their indices.'
+    summary = 'Palette PNGs are read, or were saved, as colours instead of indices.'
     title = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
     title_black = 'The palette of the files is all black: a loader of indices sees labels, a loader of colours only 0.'
     title_reader = 'The files have a palette: they hold labels only where their indices are read.'

@@ -212,8 +212,8 @@ class UnnamedCategories(DataRule):
     limits = 'The file does not say whether the list or the annotations are wrong.'
     advice = (
         'Look up in the tool that wrote the file what these ids are, and add them to "categories", `{{"id": {first}, '
-        '"name": "..."}}`, or correct the category_id. If all annotations count from one less, or one more, than the '
-        'categories, shift them all: `ann["category_id"] += 1`, or `-= 1`.'
+        '"name": "..."}}`, or correct the category_id. If every category_id is one less, or one more, than the id of '
+        'its category, shift them all: `ann["category_id"] += 1`, or `-= 1`.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

@@ -152,7 +152,7 @@ class LabelMapBeforeShift(DataRule):
     example = Example(
         wrong='reduce_zero_label=True, label_map={7: 0}', right='label_map={6: 0}  # reduce_zero_label made 6 of 7'
     )
-    limits = 'A map whose keys also fit the shifted values is not seen.'
+    limits = 'A map whose keys also fit the shifted values is not detected.'
     advice = (
         'Subtract 1 from the keys of the map, `label_map={shifted}`, or write `reduce_zero_label=False` and map 0 to '
         'the ignored label as well. If the config has no map, the data set class makes one from its class list: leave'

@@ -149,9 +149,11 @@ class DataYaml(YoloRule):
 
     code = 'MG168'
     fault = DECLARED
-    summary = 'The data.yaml is not as ultralytics reads it.'
+    summary = 'Ultralytics cannot use the data.yaml as it is.'
     title_elsewhere = 'The label files are in other folders than those in which ultralytics looks for them.'
-    why = 'It stops before the first image, counts other classes than the labels have, or trains without labels.'
+    why = (
+        'Ultralytics stops before the first image, counts other classes than the labels have, or trains without labels.'
+    )
     example = Example(wrong='nc: 3, names: [cat, dog]', right='names: {0: cat, 1: dog}')
     limits = 'It judges only what the file says, and the folders next to those that it names.'
     #: Pattern of a fault -> advice; the first match applies.
