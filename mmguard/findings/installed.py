@@ -79,7 +79,7 @@ def find_installed_rules() -> Tuple[Type[Rule], ...]:
             if taken:
                 raise CannotRun(f'the code is taken by {taken}')
             rule = point.load()
-            objection = _object_to(rule, code)
+            objection = _find_objection(rule, code)
             if objection:
                 raise CannotRun(objection)
             rule.package = point.package
@@ -100,7 +100,7 @@ def list_rules() -> List[Type[Rule]]:
     return [*RULES, *find_installed_rules()]
 
 
-def _object_to(rule: Any, code: str) -> str:
+def _find_objection(rule: Any, code: str) -> str:
     """Return the reason why a loaded object cannot be used as a rule; empty if it can."""
     if not (isinstance(rule, type) and issubclass(rule, Rule)):
         return f'{shorten(rule)} is not a subclass of mmguard.findings.Rule'

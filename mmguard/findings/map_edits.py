@@ -52,7 +52,7 @@ def renumber(
     outside = facts
     if len(set(table.values())) > 1 and _find_ignored_class(facts) in table.values():
         outside = _ignoring_void(facts)
-    for splits in _ways(facts):
+    for splits in _choose_splits(facts):
         edit = map_labels(outside, table, applicability, question, splits, unlabelled)
         label_map = _map_of_files(outside, dict(dict(edit.options)['label_map']))
         edit = replace(edit, notes=_advise_without_openmmlab(outside, label_map))
@@ -63,7 +63,7 @@ def shift_down(
     facts: Facts, applicability: str = ASKS, question: str = '', unlabelled: Sequence[int] = ()
 ) -> Iterator[Edit]:
     """Yield edits with ``reduce_zero_label=True``, as :func:`renumber` does."""
-    for splits in _ways(facts):
+    for splits in _choose_splits(facts):
         edit = reduce_zero_label(facts, True, applicability, question, splits, unlabelled)
         if facts.config is None:
             table = {value: value - 1 for value in list_stored_values(facts) if 0 < value < 255}
@@ -96,7 +96,7 @@ def _ignoring_void(facts: Facts) -> Facts:
     return facts if facts.labels is None else facts._replace(labels=replace(facts.labels, ignore_index=VOID))
 
 
-def _ways(facts: Facts) -> List[Tuple[str, ...]]:
+def _choose_splits(facts: Facts) -> List[Tuple[str, ...]]:
     """Return the splits to change: all that were read, then only the current one."""
     named = [tuple(labels.split.split(', ')) for labels in splits_of(facts)]
     if facts.config is None or ('',) in named:
@@ -156,7 +156,7 @@ def convert_files(
     classes = labels.num_classes if has_num_classes(labels) else 1 + max(_labels(labels, options), default=1)
     options.update(_build_suffix_option(labels))
     pairs = {name: frozen(value) for name, value in options.items()}
-    written = tuple(sorted({'num_classes': classes, 'ignore_index': _void(labels), **pairs}.items()))
+    written = tuple(sorted({'num_classes': classes, 'ignore_index': _choose_void(labels), **pairs}.items()))
     commands = tuple(_command(folder, labels, classes, options) for folder in folders)
     if facts.config is None:
         notes: List[str] = ['Then train with the new folder, whose files are PNG.']
@@ -200,7 +200,7 @@ def _build_suffix_option(labels: LabelFacts) -> Dict[str, str]:
     return {'suffix': labels.maps.suffix} if labels.maps is not None and labels.maps.suffix else {}
 
 
-def _void(labels: LabelFacts) -> int:
+def _choose_void(labels: LabelFacts) -> int:
     """Return the ignored value in an 8-bit file."""
     ignored = labels.ignore_index
     return VOID if ignored is None or not 0 <= ignored <= VOID else ignored
@@ -219,15 +219,15 @@ def _folders(facts: Facts) -> List[str]:
 def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str, Any]) -> str:
     """Return the `mmguard fix` command of a folder; a long table goes into a file of its own."""
     said: Dict[str, Any] = {'num_classes': classes}
-    if _void(labels) != VOID:
-        said['ignore_index'] = _void(labels)
+    if _choose_void(labels) != VOID:
+        said['ignore_index'] = _choose_void(labels)
     for name, value in options.items():
         is_long = len(value) > _IN_COMMANDS[name] if name in _IN_COMMANDS else False
         said[name] = f'{name}.json' if is_long else dict(sorted(value.items())) if name == 'label_map' else value
-    return command(folder, f'{_here(folder)}_fixed', said)
+    return command(folder, f'{_place_copy(folder)}_fixed', said)
 
 
-def _here(folder: str) -> str:
+def _place_copy(folder: str) -> str:
     """Return the destination of a copy: next to the folder, or for a URL in the working directory."""
     return folder.rpartition('/')[2] if '://' in folder else folder
 

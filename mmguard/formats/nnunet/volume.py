@@ -131,7 +131,7 @@ class Content:
         """
         self._check_size(begin, length)
         if self.is_gzipped and self._decompress(begin + length) is None:
-            for _ in self._pieces(begin, length, _PIECE):
+            for _ in self._read_pieces(begin, length, _PIECE):
                 pass
 
     def blocks(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
@@ -143,7 +143,7 @@ class Content:
         self._check_size(begin, length)
         whole = self._decompress(begin + length) if self.is_gzipped else None
         if whole is None:
-            yield from self._pieces(begin, length, size)
+            yield from self._read_pieces(begin, length, size)
             return
         view = memoryview(whole)[begin : begin + length]
         for place in range(0, length, size):
@@ -172,7 +172,7 @@ class Content:
             return None
         return whole if len(whole) == length else None
 
-    def _pieces(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
+    def _read_pieces(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
         self._file.seek(0)
         # The standard library reads a gzipped file up to its end, which contains the checksum.
         source: Any = gzip.GzipFile(fileobj=self._file) if self.is_gzipped else self._file

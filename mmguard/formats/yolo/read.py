@@ -357,7 +357,7 @@ def _add_note(found: YoloSet) -> YoloSet:
 def _list_declared(target: str, declared: DataYaml, splits: Sequence[str]) -> List[YoloSet]:
     found: List[YoloSet] = []
     for split in splits:
-        places = [_place(declared, path) for path in declared.splits.get(split, [])]
+        places = [_resolve_place(declared, path) for path in declared.splits.get(split, [])]
         same = next((one for one in found if places and one.places == places), None)
         if same is not None:
             same.name += f', {split}'
@@ -368,7 +368,7 @@ def _list_declared(target: str, declared: DataYaml, splits: Sequence[str]) -> Li
     return found
 
 
-def _place(declared: DataYaml, path: str) -> str:
+def _resolve_place(declared: DataYaml, path: str) -> str:
     """Return the path of a folder or list of images; like ultralytics, drop ``../`` if the path does not exist."""
     roots = (declared.root, os.path.dirname(absolute(declared.file)))
     ways = [path, path[3:]] if path.startswith('../') else [path]

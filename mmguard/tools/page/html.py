@@ -74,7 +74,7 @@ def _template() -> Any:
     environment = Environment(
         loader=FileSystemLoader(str(_TEMPLATES)),
         autoescape=True,
-        finalize=_seen,
+        finalize=_make_visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -110,7 +110,7 @@ def mark_code(text: str) -> Markup:
     )
 
 
-def _seen(value: Any) -> Any:
+def _make_visible(value: Any) -> Any:
     """Return a value for the page, before it is escaped: every character becomes visible, markup is kept."""
     return value if isinstance(value, Markup) else visible(str(value))
 
@@ -139,8 +139,8 @@ def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:
     tiles = [
         (f'{facts.files:,}', 'files', False, facts.files),
         (f'{facts.offending_files:,}', 'files with something invalid', facts.offending_files > 0, facts.files),
-        (_short(facts.total), kind, False, facts.total),
-        (_short(invalid), f'invalid {kind}', invalid > 0, True),
+        (_shorten_count(facts.total), kind, False, facts.total),
+        (_shorten_count(invalid), f'invalid {kind}', invalid > 0, True),
         (f'{facts.num_classes:,}', f'classes: 0 to {facts.num_classes - 1}{ignored}', False, True),
     ]
     return [(number, what, alarm) for number, what, alarm, known in tiles if known or alarm]
@@ -159,7 +159,7 @@ def found_in(file: WorstFile) -> List[str]:
     return [*values[:8], *more, *([quantity(labels, 'invalid label')] if labels else []), *describe_boxes(file.reasons)]
 
 
-def _short(count: int) -> str:
+def _shorten_count(count: int) -> str:
     """Return ``1,234,567`` in full, larger counts as ``8.39 billion``."""
     units = ((10**12, 'trillion'), (10**9, 'billion'), (10**6, 'million'))
     large = (f'{count / size:.3g} {unit}' for size, unit in units if count >= max(size, 10**8))

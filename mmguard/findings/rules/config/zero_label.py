@@ -108,7 +108,7 @@ class ReducedBackground(ConfigRule):
                     '' if dataset.says('reduce_zero_label') else Message(' (the default of {name})', name=dataset.name)
                 )
                 words = dict(default=default, first=shorten(names[0]), last=shorten(names[-1]))
-                yield self.report_at(place, True, words, edits=_ways(config, names[0]))
+                yield self.report_at(place, True, words, edits=_offer_ways(config, names[0]))
 
 
 def _fits_its_files(dataset: Part, first: str) -> bool:
@@ -118,7 +118,7 @@ def _fits_its_files(dataset: Part, first: str) -> bool:
     return stock and not chosen and default_of(dataset.cls, 'reduce_zero_label') is True
 
 
-def _ways(config: ReadConfig, first: str) -> List[Edit]:
+def _offer_ways(config: ReadConfig, first: str) -> List[Edit]:
     keep = reduce_zero_label(
         Facts(config=config),
         False,
