@@ -129,7 +129,7 @@ def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[s
 def more_classes(
     facts: Facts, number: int, question: str, applicability: str = ASKS, first: Sequence[str] = ()
 ) -> Edit:
-    """Return an edit of ``num_classes`` in every head and of the names: ``first``, the known ones, placeholders."""
+    """Return an edit that sets ``num_classes`` in every head and lists ``first``, known names and placeholders."""
     edit = set_num_classes(facts, number, applicability, question)
     names = [] if facts.labels is None else facts.labels.class_names
     if facts.config is None or not names or len(names) >= number:
