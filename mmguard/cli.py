@@ -200,7 +200,7 @@ INSTALL: Dict[str, str] = {
 
 
 def how_to_install(error: ModuleNotFoundError) -> Optional[str]:
-    """Return the command that installs a missing module; ``None`` if mmguard does not need it, as a config's own.
+    """Return the command that installs a missing module; ``None`` if only the config needs it.
 
     Example:
         >>> how_to_install(ModuleNotFoundError("No module named 'PIL'", name='PIL'))

@@ -14,7 +14,7 @@ _VARIABLES = ('MMGUARD_LANG', 'LC_ALL', 'LC_MESSAGES', 'LANG')
 
 
 class Message(str):
-    """English text that knows its template, so that :func:`translate` can say it in another language.
+    """English text with its template and values, from which :func:`translate` builds it in another language.
 
     It is an ordinary string otherwise: JSON and other machine formats hold the English text.
 
@@ -47,7 +47,7 @@ class Message(str):
 
 
 def as_message(text: str) -> Message:
-    """Return a text, which may be one of the catalogue, as the value of a placeholder that is translated."""
+    """Return a text as a message, which is translated as the value of a placeholder if the catalogue has it."""
     return text if isinstance(text, Message) else Message(text.replace('{', '{{').replace('}', '}}'))
 
 
@@ -68,7 +68,7 @@ def join(separator: str, texts: Any) -> Message:
 
 
 def translate(text: str, /, **values: Any) -> str:
-    """Return a text in the language of the user; what the catalogue lacks stays English.
+    """Return a text in the language of the user; a text that the catalogue lacks stays English.
 
     Args:
         text (str): A message, or a text of the catalogue.

@@ -21,17 +21,17 @@ QUESTIONS = {'What', 'Which', 'Whether', 'Where', 'Who', 'How', 'Of', 'As', 'Why
 _VERBS = """
 Accept Add Adopt Allow Append Apply Ask Assert Assign Attach Average Begin Bind Bring Build Cache Call Cast Change Check
 Choose Clamp Clear Clip Close Collect Combine Compare Compile Compose Compute Connect Convert Copy Correct Count Create
-Crop Cut Decide Decode Deliver Describe Detach Detect Diagnose Divide Download Draw Drop Empty Enable Encode End Ensure
-Escape Estimate Evaluate Exclude Exit Expand Explain Export Fail Fetch Fill Filter Find Finish Fit Flatten Flush Follow
-Forget Format Gather Get Give Group Guard Handle Hash Hide Hold Identify Ignore Import Include Infer Initialize Insert
-Install Iterate Join Judge Keep Leave Limit List Load Locate Lock Log Look Make Map Mark Mask Match Measure Merge Mix
-Move Name Normalize Note Number Offer Open Order Pack Pad Parse Pass Patch Pick Plan Plot Predict Prepare Print Propose
-Prove Put Raise Rank Read Record Recount Reduce Refer Refuse Register Reinstall Release Remember Remove Rename Render
-Renumber Repeat Replace Replay Report Request Require Reset Reshape Resize Resolve Restart Restore Resume Retry Return
-Rewrite Round Run Sample Sanitize Save Say Scale Scan Search Seed Select Send Serialize Set Share Shift Shorten Show
-Skip Sort Spawn Split Start Stop Store Strip Suggest Sum Summarize Swap Switch Synchronize Take Tell Test Toggle Train
-Transform Translate Try Turn Understand Unpack Unwrap Update Use Validate Verify Visit Wait Walk Warn Watch Weigh Wrap
-Write Yield
+Crop Cut Decide Decode Decompress Deliver Describe Detach Detect Diagnose Divide Download Draw Drop Empty Enable Encode
+End Ensure Escape Estimate Evaluate Exclude Exit Expand Explain Export Fail Fetch Fill Filter Find Finish Fit Flatten
+Flush Follow Forget Format Gather Get Give Group Guard Handle Hash Hide Hold Identify Ignore Import Include Infer
+Initialize Insert Install Iterate Join Judge Keep Leave Limit List Load Locate Lock Log Look Make Map Mark Mask Match
+Measure Merge Mix Move Name Normalize Note Number Offer Open Order Pack Pad Parse Pass Patch Pick Plan Plot Predict
+Prepare Print Propose Prove Put Raise Rank Read Record Recount Reduce Refer Refuse Register Reinstall Release Remember
+Remove Rename Render Renumber Repeat Replace Replay Report Request Require Reset Reshape Resize Resolve Restart Restore
+Resume Retry Return Rewrite Round Run Sample Sanitize Save Say Scale Scan Search Seed Select Send Serialize Set Share
+Shift Shorten Show Skip Sort Spawn Split Start Stop Store Strip Suggest Sum Summarize Swap Switch Synchronize Take Tell
+Test Toggle Train Transform Translate Try Turn Understand Unpack Unwrap Update Use Validate Verify Visit Wait Walk Warn
+Watch Weigh Wrap Write Yield
 """
 VERBS = frozenset(_VERBS.split())
 #: A predicate's docstring.

@@ -132,7 +132,7 @@ _MODULES = {'MODELS': 'models', 'TASK_UTILS': 'models', 'DATASETS': 'datasets', 
 
 
 def _import_from_framework(scope: str, name: str, registry: str) -> Any:
-    """Import a class from its module, for frameworks of which one module fails to import."""
+    """Import a class from its own module, because another module of the framework may fail to import."""
     _import_class(f'{scope}.{_MODULES.get(registry, "evaluation")}.{name}')
     return registry_of(scope, registry).module_dict.get(name)
 

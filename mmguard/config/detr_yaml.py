@@ -97,7 +97,9 @@ def read_detr_yaml(path: str) -> DetrYaml:
         dataset = dataset if isinstance(dataset, Mapping) else {}
         if isinstance(dataset.get('ann_file'), str):
             folder = dataset.get('img_folder')
-            files.append((split, _found(dataset['ann_file'], path), _found(folder, path) if folder else ''))
+            files.append(
+                (split, _resolve_path(dataset['ann_file'], path), _resolve_path(folder, path) if folder else '')
+            )
     whole = isinstance(number, int) and not isinstance(number, bool) and 0 < number < 1_000_000
     return DetrYaml(number if whole else None, bool(remaps), files)
 
@@ -122,7 +124,7 @@ def _join(under: Dict[str, Any], over: Mapping[str, Any]) -> Dict[str, Any]:
     return under
 
 
-def _found(name: Any, path: str) -> str:
+def _resolve_path(name: Any, path: str) -> str:
     """Return a path relative to the working directory, as training does, else relative to the config."""
     name = str(name)
     beside = os.path.join(os.path.dirname(path), name)

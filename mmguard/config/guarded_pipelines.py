@@ -139,7 +139,7 @@ def _guards(
     scope: str,
 ) -> List[Dict[str, Any]]:
     guards = []
-    if _name(pack) in _INSTANCE_PACKS and spaces.instances is not None and _packs(pack, 'instances'):
+    if _name(pack) in _INSTANCE_PACKS and spaces.instances is not None and _packs_labels(pack, 'instances'):
         guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
         # A metric reads ignored annotations.
         guard.update({name: said for name, said in for_instances.items() if not evaluates or name != 'keep_ignored'})
@@ -165,17 +165,17 @@ def _is_of(path: Path, *splits: str) -> bool:
     return any(str(key).startswith(splits) for key in path)
 
 
-def _packs(pack: Dict[str, Any], kind: str) -> bool:
+def _packs_labels(pack: Dict[str, Any], kind: str) -> bool:
     """Return True if a Pack transform passes on labels of a kind; only mmdet3d's takes a list of keys."""
     return _name(pack) != _OBJECT_PACK or bool(set(_PACKED_KEYS[kind]) & set(pack.get('keys') or ()))
 
 
 def _packs_any(pack: Dict[str, Any]) -> bool:
-    return any(_packs(pack, kind) for kind in _PACKED_KEYS)
+    return any(_packs_labels(pack, kind) for kind in _PACKED_KEYS)
 
 
 def _find_unguarded_points(path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> Iterator[str]:
-    if _packs(pack, 'pixels') and spaces.pixels is None:
+    if _packs_labels(pack, 'pixels') and spaces.pixels is None:
         yield f'{join_path(path)}: no guard of {POINTS}, which no head takes as classes'
 
 
@@ -198,7 +198,7 @@ def guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> List[str]:
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
     """Return True if mmdet's annotations include a label map; a wrapped data set may also load one."""
     if _name(pack) == _OBJECT_PACK:
-        return _packs(pack, 'pixels')
+        return _packs_labels(pack, 'pixels')
     if _name(pack) != 'PackDetInputs':
         return _name(pack) == 'PackSegInputs'
     loaders = [step for step in steps if 'Annotations' in _name(step)]

@@ -105,7 +105,7 @@ def training_data(config: ReadConfig) -> List[Part]:
 
 
 def one_hot_counts(config: ReadConfig) -> List[Tuple[str, int]]:
-    """Return the classifiers' data preprocessors whose one-hot scores have another number of classes than the head.
+    """Return the data preprocessors of classifiers whose one-hot scores do not have as many classes as the head.
 
     Each with the number of the head.
     """

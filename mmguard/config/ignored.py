@@ -71,7 +71,7 @@ def find_ignored_labels(config: ReadConfig) -> List[Ignored]:
     return found
 
 
-def leading(config: ReadConfig, places: List[Ignored]) -> Optional[Ignored]:
+def find_leading(config: ReadConfig, places: List[Ignored]) -> Optional[Ignored]:
     """Return the place that all others must match: the decode head's, or that of a detector's semantic head."""
     first = next((head for head in heads(config) if head.key in ('decode_head', DET_HEAD)), None)
     return next((place for place in places if place.part == first), None)

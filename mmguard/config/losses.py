@@ -90,7 +90,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
 
 
 def fit_weights(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any], bool]:
-    """Return the expected number of weights, and True if they follow from the given ones.
+    """Return weights of the expected number, and True if they follow from the given ones.
 
     Example:
         >>> fit_weights([1.0] * 80 + [0.1], 4, '"no object"'), fit_weights([2.0, 1.5], 3, '')

@@ -136,7 +136,7 @@ def _looks_of_python(text: str, is_base: bool) -> str:
     )
     if other and not is_base and not {'_base_', 'default_scope'} & names:
         return f'a config of another framework (its model has no type): {IN_THE_LOOP}'
-    if not script and any(_tells(name, value) for name, value in assigned):
+    if not script and any(_is_telling(name, value) for name, value in assigned):
         return ''
     imported = sorted({name for node in ast.walk(tree) for name in _find_imported(node)})
     known = next((words for package, words in _BY_IMPORT.items() if package in imported), '')
@@ -167,15 +167,15 @@ def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
         elif isinstance(node, (ast.If, ast.For, ast.Try)):
             yield from _find_assigned(node.body)
         elif isinstance(node, ast.Assign):
-            yield from ((target.id, _plain(node.value)) for target in node.targets if isinstance(target, ast.Name))
+            yield from ((target.id, _evaluate(node.value)) for target in node.targets if isinstance(target, ast.Name))
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and isinstance(node.target, ast.Name) and node.value:
-            yield node.target.id, _plain(node.value)
+            yield node.target.id, _evaluate(node.value)
 
 
-def _plain(node: ast.expr) -> Any:
+def _evaluate(node: ast.expr) -> Any:
     """Return a value as far as needed: strings, lists of strings, and dict keys."""
     if isinstance(node, (ast.List, ast.Tuple)):
-        return [_plain(one) for one in node.elts]
+        return [_evaluate(one) for one in node.elts]
     if isinstance(node, ast.Dict):
         return {key.value: _UNKNOWN for key in node.keys if isinstance(key, ast.Constant)}
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == 'dict':
@@ -203,14 +203,14 @@ def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
     if is_base or '_base_' in data or 'default_scope' in data:
         return ''
     first = next((words for keys, words in _BY_KEYS[:_SURE] if keys <= set(data)), '')
-    if first or any(_tells(str(name), value) for name, value in data.items()):
+    if first or any(_is_telling(str(name), value) for name, value in data.items()):
         return first
     known = next((words for keys, words in _BY_KEYS[_SURE:] if keys <= set(data)), '')
     keys = join_names([visible_name(str(key), 60) for key in data])
     return known or f'a file of another program, with the keys {keys}: {IN_THE_LOOP}'
 
 
-def _tells(name: str, value: Any) -> bool:
+def _is_telling(name: str, value: Any) -> bool:
     """Return True if an assignment identifies a config: scripts also have a ``model`` or ``data``."""
     if name in ('_base_', 'default_scope'):
         return isinstance(value, (str, list))

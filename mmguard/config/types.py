@@ -191,7 +191,7 @@ def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: Lis
         return False
     if wanted is None or (value is None and wanted.none) or wanted.fits(value):
         return True
-    found.append(Misplaced(_path(way), _make_showable(value), wanted.words, _instead(value, wanted)))
+    found.append(Misplaced(_path(way), _make_showable(value), wanted.words, _suggest_value(value, wanted)))
     return False
 
 
@@ -203,7 +203,7 @@ def _make_showable(value: Any) -> Any:
     return value
 
 
-def _instead(value: Any, wanted: Wanted) -> Any:
+def _suggest_value(value: Any, wanted: Wanted) -> Any:
     """Return the intended value: ``19`` for ``'19'`` and ``19.0``."""
     if isinstance(value, str):
         meant = int(value) if re.fullmatch(r'-?[0-9]{1,18}', value.strip()) else None

@@ -86,7 +86,7 @@ class LossAgreement:
     The bytes go from host to host, over gloo; no GPU sends them or is waited for.
 
     Ranks that have the same keys with a graph, in the same order, continue unchanged. If one lacks a key (a head that
-    skips a branch without targets), or has a constant in its place, it gets a zero that hangs on every trainable
+    skips a branch without targets), or has a constant in its place, it gets a zero that depends on every trainable
     parameter: the gradient is 0, and DistributedDataParallel sees the same parameters everywhere. The same is done for
     a key that all ranks lack, but had before or are expected to have (``expected``). Every rank ends with the same
     order of keys, that of the rank with the most, so that a loop may reduce them entry by entry. Without a process
@@ -97,7 +97,7 @@ class LossAgreement:
 
     Args:
         module (nn.Module): The model (or its DistributedDataParallel).
-        group (ProcessGroup, optional): The ranks that take part. ``None``: all.
+        group (ProcessGroup, optional): The participating ranks. ``None``: all.
         on_mismatch (str): ``'fill'`` as above; ``'raise'``: every rank raises the same ``LabelGuardError``.
         on_nonfinite (str): ``'keep'``: not checked; ``'skip'``: all ranks skip the iteration; ``'raise'``. The
             last two wait for the device once per call.

@@ -44,7 +44,7 @@ class Presence:
     A thread sends the first two twice a second. Only a collective that failed reads them.
 
     Args:
-        ranks (Sequence[int]): All that take part, including this one; each must create its own.
+        ranks (Sequence[int]): All participating ranks, including this one; each must create its own.
     """
 
     def __init__(self, ranks: Sequence[int]) -> None:

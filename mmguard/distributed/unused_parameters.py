@@ -11,10 +11,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def zero_of(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
-    """Return a zero that hangs on parameters (default: every trainable one): each gets a gradient of zeros through it.
+    """Return a zero that depends on parameters (default: all trainable ones), so that each gets a gradient of zeros.
 
     If DistributedDataParallel searches for unused parameters itself, it has marked them already and would not accept
-    a second gradient, so the zero hangs on nothing there.
+    a second gradient, so the zero depends on nothing there.
     """
     hung = list(parameters) or [parameter for parameter in module.parameters() if parameter.requires_grad]
     if not hung:
@@ -40,7 +40,7 @@ def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
 
 
 def list_trainable(module: Any) -> List[Any]:
-    """Return name and parameter of those with ``requires_grad``, without the ``module.`` of a wrapper."""
+    """Return the parameters with ``requires_grad`` and their names, without the ``module.`` of a wrapper."""
     inner = module.module if isinstance(module, DistributedDataParallel) else module
     return [(name, one) for name, one in inner.named_parameters() if one.requires_grad]
 

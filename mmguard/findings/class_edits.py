@@ -115,7 +115,7 @@ def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
     parts.append(set_ignore_index(facts, VOID))
     changes = tuple(change for part in parts for change in part.config)
     return Edit(
-        Message('Take {name!r} out of the classes, and ignore the label 0.', name=names[0]), ASKS, question, changes
+        Message('Remove {name!r} from the classes, and ignore the label 0.', name=names[0]), ASKS, question, changes
     )
 
 

@@ -17,7 +17,7 @@ FileChanges = Tuple[Tuple[str, Tuple[Tuple[str, Any], ...]], ...]
 #: must know the answer to its question. ``'manual'``: it is shown, and written by hand.
 SAFE, ASKS, MANUAL = ('safe', 'asks', 'manual')
 
-#: On a command line, instead of a number: every edit that asks nothing.
+#: On a command line, instead of a number: every edit without a question.
 ALL_SAFE = 'safe'
 
 #: Maximum number of config paths on a line.
@@ -31,7 +31,7 @@ class Edit:
     Args:
         title (str): Change, one sentence in the imperative.
         applicability (str): ``'safe'``, ``'asks'`` or ``'manual'``.
-        question (str): Question for the user, which can be answered by looking at the data; empty if it asks nothing.
+        question (str): Question for the user, which can be answered by looking at the data; may be empty.
         config (tuple): Changes of the config: (path, new value), as ``change_config`` accepts
             them.
         options (tuple): Changes of scan options, used without a config: (name, value).

@@ -96,7 +96,7 @@ def _add_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> F
         if not edit.config or edit.files:  # a config for other files cannot be built before they are written
             kept.append(edit)
         elif edit.applicability == MANUAL:
-            kept.append(replace(edit, verified=False, doubt=Message('its values are yours to write')))
+            kept.append(replace(edit, verified=False, doubt=Message('you must fill in the values')))
         else:
             verdict = verifier(config, change_config(config, edit.config))
             if verdict.state != 'broken':
@@ -238,7 +238,7 @@ def ask_for_losses(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
     if taught - taught_after > max(FEW, SLIPS * taught):
         return []
     count = Message('{number:,} of {objects}', number=objects - left, objects=quantity(objects, 'object'))
-    question = Message('May {count} go?', count=count)
+    question = Message('Can {count} be dropped?', count=count)
     if edit.question:
         question = Message('{question:unasked} ({count})?', question=as_message(edit.question), count=count)
     return [replace(edit, applicability=ASKS if edit.applicability == SAFE else edit.applicability, question=question)]
@@ -254,7 +254,7 @@ def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int]:
     return found.annotations + refused, sum(found.usable.values()) + invalid + refused
 
 
-def remember(reread: Reread) -> Reread:
+def cache_reread(reread: Reread) -> Reread:
     """Cache ``reread`` by config, options and files, because several findings try the same edit."""
     known: Dict[str, Optional[LabelFacts]] = {}
 

@@ -32,7 +32,9 @@ def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
     labels = facts.labels
     found = None if labels is None else annotations_of(labels).yolo
     if labels is not None and found is not None and not found.counts.get(DECLARED):
-        question = question or Message('May the objects of class {values} go?', values=listing(sorted(labels.values)))
+        question = question or Message(
+            'Can the objects of class {values} be dropped?', values=listing(sorted(labels.values))
+        )
         yield from rewrite(rule, facts, 'Leave these rows out.', ASKS, question, num_classes=labels.num_classes)
 
 

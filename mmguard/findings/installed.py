@@ -58,7 +58,7 @@ def find_entry_points(group: str) -> List[EntryPoint]:
 
 
 class RefusedRule(Rule):
-    """Rule of a package that cannot be used: it can be chosen by its code, and says so where it would look."""
+    """Rule of a package that cannot be used: selecting its code reports the reason."""
 
     looks_at = Facts._fields
 
@@ -79,7 +79,7 @@ def find_installed_rules() -> Tuple[Type[Rule], ...]:
             if taken:
                 raise CannotRun(f'the code is taken by {taken}')
             rule = point.load()
-            objection = _object_to(rule, code)
+            objection = _find_objection(rule, code)
             if objection:
                 raise CannotRun(objection)
             rule.package = point.package
@@ -100,8 +100,8 @@ def list_rules() -> List[Type[Rule]]:
     return [*RULES, *find_installed_rules()]
 
 
-def _object_to(rule: Any, code: str) -> str:
-    """Say why a loaded object cannot be used as a rule; empty: it can."""
+def _find_objection(rule: Any, code: str) -> str:
+    """Return the reason why a loaded object cannot be used as a rule; empty if it can."""
     if not (isinstance(rule, type) and issubclass(rule, Rule)):
         return f'{shorten(rule)} is not a subclass of mmguard.findings.Rule'
     if getattr(rule, 'code', None) != code or rule.aliases:

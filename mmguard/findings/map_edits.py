@@ -52,7 +52,7 @@ def renumber(
     outside = facts
     if len(set(table.values())) > 1 and _find_ignored_class(facts) in table.values():
         outside = _ignoring_void(facts)
-    for splits in _ways(facts):
+    for splits in _choose_splits(facts):
         edit = map_labels(outside, table, applicability, question, splits, unlabelled)
         label_map = _map_of_files(outside, dict(dict(edit.options)['label_map']))
         edit = replace(edit, notes=_advise_without_openmmlab(outside, label_map))
@@ -63,7 +63,7 @@ def shift_down(
     facts: Facts, applicability: str = ASKS, question: str = '', unlabelled: Sequence[int] = ()
 ) -> Iterator[Edit]:
     """Yield edits with ``reduce_zero_label=True``, as :func:`renumber` does."""
-    for splits in _ways(facts):
+    for splits in _choose_splits(facts):
         edit = reduce_zero_label(facts, True, applicability, question, splits, unlabelled)
         if facts.config is None:
             table = {value: value - 1 for value in list_stored_values(facts) if 0 < value < 255}
@@ -96,7 +96,7 @@ def _ignoring_void(facts: Facts) -> Facts:
     return facts if facts.labels is None else facts._replace(labels=replace(facts.labels, ignore_index=VOID))
 
 
-def _ways(facts: Facts) -> List[Tuple[str, ...]]:
+def _choose_splits(facts: Facts) -> List[Tuple[str, ...]]:
     """Return the splits to change: all that were read, then only the current one."""
     named = [tuple(labels.split.split(', ')) for labels in splits_of(facts)]
     if facts.config is None or ('',) in named:
@@ -116,8 +116,8 @@ def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[s
         size = max(VOID, *table) + 1
         return (
             Message(
-                'Without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
-                'label_map.items(): table[value] = label`, and read `label = table[label]`.',
+                'Without OpenMMLab, turn it into a table: `table = np.arange({size})` and `for value, label in '
+                'label_map.items(): table[value] = label`, then apply `label = table[label]`.',
                 size=size,
             ),
         )
@@ -129,7 +129,7 @@ def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[s
 def more_classes(
     facts: Facts, number: int, question: str, applicability: str = ASKS, first: Sequence[str] = ()
 ) -> Edit:
-    """Return an edit of ``num_classes`` in every head and of the names: ``first``, the known ones, placeholders."""
+    """Return an edit that sets ``num_classes`` in every head and lists ``first``, known names and placeholders."""
     edit = set_num_classes(facts, number, applicability, question)
     names = [] if facts.labels is None else facts.labels.class_names
     if facts.config is None or not names or len(names) >= number:
@@ -137,7 +137,7 @@ def more_classes(
     names = [*first, *names]
     listed = set_classes(facts, [*names, *(f'class {label}' for label in range(len(names), number))])
     return both(
-        edit, listed, Message('Count {number} classes in every head and guard, and list their names.', number=number)
+        edit, listed, Message('Set num_classes={number} in every head and guard, and list the names.', number=number)
     )
 
 
@@ -156,7 +156,7 @@ def convert_files(
     classes = labels.num_classes if has_num_classes(labels) else 1 + max(_labels(labels, options), default=1)
     options.update(_build_suffix_option(labels))
     pairs = {name: frozen(value) for name, value in options.items()}
-    written = tuple(sorted({'num_classes': classes, 'ignore_index': _void(labels), **pairs}.items()))
+    written = tuple(sorted({'num_classes': classes, 'ignore_index': _choose_void(labels), **pairs}.items()))
     commands = tuple(_command(folder, labels, classes, options) for folder in folders)
     if facts.config is None:
         notes: List[str] = ['Then train with the new folder, whose files are PNG.']
@@ -166,7 +166,10 @@ def convert_files(
     long = [name for name, most in _IN_COMMANDS.items() if len(options.get(name, ())) > most]
     if long:
         notes.append(
-            Message('{name}.json is the whole table: `mmguard scan --json` has it in this edit.', name=long[0])
+            Message(
+                '{name}.json holds the whole table: copy it from this edit in the output of `mmguard scan --json`.',
+                name=long[0],
+            )
         )
     changes = tuple((folder, written) for folder in folders)
     endings = _find_suffix_changes(facts.config, folders)
@@ -197,7 +200,7 @@ def _build_suffix_option(labels: LabelFacts) -> Dict[str, str]:
     return {'suffix': labels.maps.suffix} if labels.maps is not None and labels.maps.suffix else {}
 
 
-def _void(labels: LabelFacts) -> int:
+def _choose_void(labels: LabelFacts) -> int:
     """Return the ignored value in an 8-bit file."""
     ignored = labels.ignore_index
     return VOID if ignored is None or not 0 <= ignored <= VOID else ignored
@@ -216,15 +219,15 @@ def _folders(facts: Facts) -> List[str]:
 def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str, Any]) -> str:
     """Return the `mmguard fix` command of a folder; a long table goes into a file of its own."""
     said: Dict[str, Any] = {'num_classes': classes}
-    if _void(labels) != VOID:
-        said['ignore_index'] = _void(labels)
+    if _choose_void(labels) != VOID:
+        said['ignore_index'] = _choose_void(labels)
     for name, value in options.items():
         is_long = len(value) > _IN_COMMANDS[name] if name in _IN_COMMANDS else False
         said[name] = f'{name}.json' if is_long else dict(sorted(value.items())) if name == 'label_map' else value
-    return command(folder, f'{_here(folder)}_fixed', said)
+    return command(folder, f'{_place_copy(folder)}_fixed', said)
 
 
-def _here(folder: str) -> str:
+def _place_copy(folder: str) -> str:
     """Return the destination of a copy: next to the folder, or for a URL in the working directory."""
     return folder.rpartition('/')[2] if '://' in folder else folder
 

@@ -92,7 +92,7 @@ def find_missing_ranks(texts: Iterable[str]) -> str:
             place = _Place(int(said.group('number')), said.group('operation'))
             places.setdefault(int(said.group('rank')), place)
     if missing:
-        return Message('{ranks} did not come to the barrier', ranks=_ranks(sorted(set(missing))))
+        return Message('{ranks} did not reach the barrier', ranks=_ranks(sorted(set(missing))))
     return _compare_places(places)
 
 
@@ -110,7 +110,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
             ),
         )
         return Message(
-            '{ranks}, in {where}, while the others are in number {last:,}: a collective before was skipped',
+            '{ranks}, in {where}, while the others are in number {last:,}: an earlier collective was skipped',
             ranks=_ranks(late),
             where=where,
             last=last,
@@ -207,11 +207,11 @@ def find_unused(texts: Iterable[str]) -> Unused:
     return found
 
 
-def parts_of(names: Sequence[str]) -> Dict[str, int]:
+def count_by_part(names: Sequence[str]) -> Dict[str, int]:
     """Count the parameters of each part of a model, by the innermost head.
 
     Example:
-        >>> parts_of(['roi_head.mask_head.convs.0.weight', 'roi_head.mask_head.convs.0.bias', 'backbone.norm.bias'])
+        >>> count_by_part(['roi_head.mask_head.conv.weight', 'roi_head.mask_head.conv.bias', 'backbone.norm.bias'])
         {'roi_head.mask_head': 2, 'backbone.norm': 1}
     """
     parts: Dict[str, int] = {}
@@ -232,7 +232,7 @@ def _describe(indices: Sequence[int], names: Sequence[str]) -> str:
             number=number,
             indices=_list(indices),
         )
-    parts = parts_of(names)
+    parts = count_by_part(names)
     shown = join(
         ', ',
         (join('', (part, ' (', quantity(number, 'parameter'), ')')) for part, number in list(parts.items())[:_FEW]),

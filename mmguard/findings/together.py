@@ -31,15 +31,15 @@ class Offer(NamedTuple):
 
 
 def first_safe(offers: Sequence[Offer]) -> List[Offer]:
-    """Return the first edit of each finding that asks nothing."""
+    """Return the first edit of each finding that has no question."""
     safe = [offer for offer in offers if offer.edit.applicability == SAFE]
     return [offer for n, offer in enumerate(safe) if not offer.is_of_one_of(safe[:n])]
 
 
-def objection(offers: Sequence[Offer]) -> str:
+def explain_conflict(offers: Sequence[Offer]) -> str:
     """Return the reason why these edits cannot be combined; empty if they can.
 
-    Each one was tried when it was offered.
+    Each edit was tried on its own when it was offered.
     """
     if len(offers) < 2:
         return ''

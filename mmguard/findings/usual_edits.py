@@ -24,7 +24,7 @@ from mmguard.text import join_with_and
 
 
 def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: Any) -> Edit:
-    """Return an edit of a config with the given changes: safe, unless it asks."""
+    """Return an edit of a config with the given changes: safe, unless it has a question."""
     return Edit(title, ASKS if question else SAFE, question, changes, **more)
 
 

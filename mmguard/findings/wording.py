@@ -141,10 +141,10 @@ def apply_hint(config: str, findings: Sequence[Finding], more: Sequence[str] = (
     if not any(edit.number and edit.config for finding in findings for edit in finding.edits):
         return ''
     words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *more])
-    return translate('`{command} --edit N` writes [N], `--edit safe` all that ask nothing', command=words)
+    return translate('`{command} --edit N` writes [N], `--edit safe` all without a question', command=words)
 
 
-def findings_text(findings: Sequence[Finding], width: int = 100, verbose: bool = True) -> str:
+def format_findings(findings: Sequence[Finding], width: int = 100, verbose: bool = True) -> str:
     """Format all findings, the most likely first, with blank lines between them."""
     return '\n\n'.join(finding_text(finding, width, verbose) for finding in findings)
 

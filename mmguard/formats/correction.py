@@ -59,14 +59,14 @@ class LabelFiles(NamedTuple):
         images (frozenset): Names of images, which are linked.
         read (callable, optional): Reads one corrected file as a scan does (``None``: not a label file); what the scan
             rejects is not written.
-        of_copies (frozenset): Names of files that change only because their copy is elsewhere.
+        changed_copies (frozenset): Names of files that change only because their copy is elsewhere.
     """
 
     files: List[Tuple[str, str]]
     correct: Callable[[bytes, str], Corrected]
     images: FrozenSet[str] = frozenset()
     read: Optional[Callable[[str], Optional[LabelFacts]]] = None
-    of_copies: FrozenSet[str] = frozenset()
+    changed_copies: FrozenSet[str] = frozenset()
 
 
 def files_of_one(

@@ -166,7 +166,7 @@ class Format:
         Raises:
             NotCorrected: The file cannot be corrected.
         """
-        raise CannotCorrect(f'the format {self.name} is not corrected')
+        raise CannotCorrect(f'fix does not support the format {self.name}')
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
         """Return the label files of a target; by default the target itself.

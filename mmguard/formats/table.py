@@ -175,7 +175,7 @@ def _collect_boxes(table: Table, place: int, names: Sequence[str], code: np.ndar
     return BoxedImage(table.images[place], path, (height, width), tuple(boxes), len(rows), faults, way)
 
 
-def places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
+def find_places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Return the index of each value in ``keys``, int64 (N,): of equal keys the last, as in a dict; -1 if not found."""
     if not len(keys) or not len(values):
         return np.full(len(values), -1, np.int64)
@@ -242,7 +242,7 @@ def _images_with(codes: np.ndarray, images: np.ndarray, number: int) -> List[int
 
 def _count_labels(labels: np.ndarray, images: np.ndarray, annotations: AnnotationFacts) -> Dict[int, int]:
     histogram = counts_of(labels)
-    codes = places(labels, np.array(list(histogram), np.int64))
+    codes = find_places(labels, np.array(list(histogram), np.int64))
     annotations.files_with_class = dict(zip(histogram, _images_with(codes, images, len(histogram))))
     return histogram
 

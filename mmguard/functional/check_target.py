@@ -42,7 +42,7 @@ def check_loss(
     Args:
         loss (callable): ``loss(logits, target)``.
         logits, target (Tensor): A matching pair.
-        ignored (Tensor): bool, the shape of ``target``: elements that take no part.
+        ignored (Tensor): bool, the shape of ``target``: elements that are excluded.
         kind (str): One of ``mmguard.functional.check_target.KINDS``.
 
     Raises:
@@ -57,9 +57,9 @@ def check_loss(
             raise
         loss(scores, target.masked_fill(ignored, 0))
         raise TargetShapeError(
-            f'the targets are right, but {_name_of(loss)} fails if {_value(target, ignored)} is among them, and not '
-            f'without: {type(error).__name__}: {error}. It makes one-hot vectors of the labels, or looks something up '
-            f'by them, before the ignored ones are left out. Replace them first, and leave them out of the result: '
+            f'the targets are valid, but {_name_of(loss)} fails if they contain {_value(target, ignored)}, and only '
+            f'then: {type(error).__name__}: {error}. It uses labels as indices (one-hot vectors, a table) before it '
+            f'excludes ignored ones. Replace those first, and exclude them from the result: '
             f'valid = target != {_value(target, ignored)}; target.masked_fill(~valid, 0)'
         ) from error
     gradient = _compute_gradient(value, scores)
@@ -113,7 +113,7 @@ def check_target(
         logits (Tensor): Scores, floating point, shape (C), (N, C) or (N, C, \*).
         target (Tensor): The target for the loss.
         weight (Tensor, optional): Weight per class, shape (C).
-        ignore_index (int): The class index that takes no part; with ``'multilabel'`` any value, also NaN.
+        ignore_index (int): The class index that is excluded; with ``'multilabel'`` any value, also NaN.
         kind (str, optional): ``'classes'`` (indices, (N, \*)), ``'probabilities'`` (rows that add up to 1, the shape of
             ``logits``) or ``'multilabel'`` (the shape of ``logits``, each in [0, 1] or ``ignore_index``). ``None``: as
             ``F.cross_entropy`` decides, probabilities where the shapes are equal; of one channel, ``'multilabel'``.

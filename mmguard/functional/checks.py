@@ -15,7 +15,7 @@ def check_scores(logits: Tensor, name: str = 'cls_score') -> None:
     if not logits.is_floating_point():
         raise TypeError(
             f'{name} must be floating point logits, got {logits.dtype} of shape {shape_of(logits)}: '
-            f'are score and label in the wrong order?'
+            f'are score and label swapped?'
         )
 
 
@@ -166,7 +166,7 @@ def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int =
         )
     if ignore_index >= 0:
         raise TargetShapeError(
-            f'ignore_index={ignore_index} goes with class indices, but a floating point target of the shape of the '
+            f'ignore_index={ignore_index} applies to class indices, but a floating point target of the shape of the '
             f'logits {shape_of(logits)} holds probabilities: leave ignore_index out, or pass class indices, '
             f'target.argmax(dim=1)'
         )

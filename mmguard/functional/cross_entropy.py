@@ -85,7 +85,7 @@ def cross_entropy(
     - a target that is neither a class nor ``ignore_index`` is excluded from the sum and the mean (PyTorch: IndexError,
       on a GPU a device-side assert);
     - nothing to train on (all ignored, all invalid, no element at all, or class weights that add up to 0) gives a mean
-      of 0 that hangs on the graph, with gradient 0 (PyTorch: NaN);
+      of 0 that is attached to the graph, with gradient 0 (PyTorch: NaN);
     - half precision is added up and averaged in float32;
     - class indices may have any integer dtype, or be bool.
 
@@ -97,7 +97,7 @@ def cross_entropy(
         weight (Tensor, optional): Weight per class, shape (C), dtype of ``logits``.
         size_average, reduce (bool, optional): Deprecated in PyTorch, and kept for calls by position: they override
             ``reduction`` and warn, as in PyTorch.
-        ignore_index (int): The class index that takes no part. Not with probabilities.
+        ignore_index (int): The class index that is excluded. Not with probabilities.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         label_smoothing (float): In [0, 1]: share of the uniform distribution that is mixed into the target.
         on_invalid (str): ``'ignore'`` (left out), ``'clip'`` (indices are clamped into the classes, rows of
@@ -165,7 +165,7 @@ def cross_entropy_and_counts(
     if reduction == 'none':
         return loss, counts
     total = loss if inner == 'sum' else sum_float32(loss)
-    if reduction == 'mean':  # computed here: PyTorch's mean is NaN if nothing takes part
+    if reduction == 'mean':  # computed here: PyTorch's mean is NaN if all elements are excluded
         divisor = kept.to(total.dtype) if weight is None else sanitized.weight(weight.flatten())
         total = total / divisor.masked_fill(divisor == 0, inf)
     return total.to(loss.dtype), counts
@@ -242,7 +242,7 @@ def binary_cross_entropy_with_logits(
 
     On valid targets value, gradient and dtype are PyTorch's. Targets outside [0, 1], NaN included, are excluded from
     the sum and the mean, while PyTorch trains on them (a target of 255 gives a loss without a lower bound). Nothing to
-    train on gives a mean of 0 that hangs on the graph. Targets may have any dtype.
+    train on gives a mean of 0 that is attached to the graph. Targets may have any dtype.
 
     Args:
         logits (Tensor): Scores before sigmoid, floating point, any shape, (N, C, \*) for C labels.
@@ -252,7 +252,7 @@ def binary_cross_entropy_with_logits(
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         pos_weight (Tensor, optional): Weight of the positive part, broadcast along the *last* dimensions, as in
             PyTorch: for maps (N, C, H, W) write ``pos_weight.view(-1, 1, 1)``.
-        ignore_index (float, optional): A target value that takes no part and is not an offence, e.g. -1 or NaN for a
+        ignore_index (float, optional): A target value that is excluded but not invalid, e.g. -1 or NaN for a
             missing label. ``None``: no such value.
         on_invalid (str): ``'ignore'``, ``'clip'`` (clamped into [0, 1]) or ``'raise'`` (waits for the device).
         return_tally (bool): Return the counts, too.

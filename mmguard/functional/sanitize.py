@@ -20,11 +20,11 @@ class Sanitized(NamedTuple):
     Attributes:
         target (Tensor): int64, the shape of the input, every element a class in ``[0, num_classes)``, or the
             background ``num_classes`` if that is a label.
-        keep (Tensor): bool, the same shape: takes part in the loss. Elsewhere ``target`` is only harmless.
+        keep (Tensor): bool, the same shape: True for elements in the loss; the others have a harmless ``target``.
         invalid (Tensor): bool, the same shape: was neither a class nor ``ignore_index``.
         ignored (Tensor): bool, the same shape: equal to ``ignore_index`` (with ``'clip'``: after clamping).
         counts (Tensor): int64, shape (3,): elements seen, skipped and remapped, on the device of the input.
-        skipped (Tensor): bool, the same shape: takes no part because it was invalid.
+        skipped (Tensor): bool, the same shape: True for elements that are excluded because they were invalid.
     """
 
     target: Tensor
@@ -47,7 +47,7 @@ def sanitize_target(
     Args:
         target (Tensor): Integer labels of any shape.
         num_classes (int): Valid classes are ``[0, num_classes)``.
-        ignore_index (int, optional): The label that takes no part in the loss. ``None``: no such label.
+        ignore_index (int, optional): The label that is excluded from the loss. ``None``: no such label.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronises).
         background (bool): True if ``num_classes`` is a label too, the background, as in detection.
 
@@ -134,8 +134,8 @@ class BinaryTarget(NamedTuple):
     """Result of ``sanitize_binary_target``; all have the shape of the input.
 
     Attributes:
-        target (Tensor): In [0, 1], of the requested dtype; 0 for elements that take no part.
-        keep (Tensor): bool: takes part in the loss.
+        target (Tensor): In [0, 1], of the requested dtype; 0 for excluded elements.
+        keep (Tensor): bool: True for elements in the loss.
         invalid (Tensor): bool: was neither in [0, 1] nor ``ignore_index``.
         ignored (Tensor): bool: equal to ``ignore_index``.
         counts (Tensor): int64, shape (3,): elements seen, skipped and remapped.
@@ -156,7 +156,7 @@ def sanitize_binary_target(
     Args:
         target (Tensor): Any dtype.
         dtype (torch.dtype): Of the sanitized target.
-        ignore_index (float, optional): The value that takes no part; it may be NaN. ``None``: no such value.
+        ignore_index (float, optional): The value that is excluded; it may be NaN. ``None``: no such value.
         on_invalid (str): ``'ignore'``, ``'clip'`` (clamped; NaN becomes 0) or ``'raise'`` (which synchronises).
 
     Raises:
@@ -183,7 +183,7 @@ def sanitize_binary_target(
 
 
 def mask_scores(logits: Tensor, keep: Tensor) -> Tensor:
-    """Replace the score of each element that takes no part by a certain "no", whose target is 0.
+    """Replace the score of each excluded element by a certain "no", whose target is 0.
 
     Its binary cross entropy is exactly 0, and so is its gradient, whatever the scores hold.
     """
@@ -237,7 +237,7 @@ class ClassTarget(NamedTuple):
 
     Attributes:
         target (Tensor): int64, the shape of the input: a class in ``[0, num_classes)``, or ``num_classes`` for what
-            takes no part, to be passed to PyTorch as ``ignore_index``.
+            is excluded, to be passed to PyTorch as ``ignore_index``.
         given (Tensor): The input, int64.
         num_classes, ignore_index (int), on_invalid (str): As given.
     """
@@ -249,7 +249,7 @@ class ClassTarget(NamedTuple):
     on_invalid: str
 
     def count_kept(self) -> Tensor:
-        """Count the elements that take part: int64, 0-d."""
+        """Count the elements in the loss: int64, 0-d."""
         return (self.target < self.num_classes).count_nonzero()
 
     def count_ignored(self) -> Tensor:
@@ -293,12 +293,12 @@ class ClassTarget(NamedTuple):
         return kept, torch.cat((self.counts(kept, ignored), table))
 
     def weight_per_element(self, class_weight: Tensor) -> Tensor:
-        """Look up the class weight (C,) of each element; 0 for one that takes no part."""
-        padded = F.pad(class_weight.detach(), (0, 1))  # the class after the last one takes no part
+        """Look up the class weight (C,) of each element; 0 for an excluded one."""
+        padded = F.pad(class_weight.detach(), (0, 1))  # the class after the last one is excluded
         return padded.index_select(0, self.target.flatten()).view_as(self.target)
 
     def weight(self, class_weight: Tensor) -> Tensor:
-        """Sum the class weights of the elements that take part: 0-d, float32 for half precision."""
+        """Sum the class weights of the elements in the loss: 0-d, float32 for half precision."""
         return sum_float32(self.weight_per_element(class_weight))
 
 
@@ -311,7 +311,7 @@ def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, o
     Args:
         target (Tensor): Labels of any integer dtype and shape.
         num_classes (int): Valid classes are ``[0, num_classes)``.
-        ignore_index (int): The label that takes no part in the loss; it may be one of the classes.
+        ignore_index (int): The label that is excluded from the loss; it may be one of the classes.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronises).
 
     Raises:

@@ -28,8 +28,8 @@ class Distributions(NamedTuple):
     r"""Result of ``sanitize_distributions``.
 
     Attributes:
-        target (Tensor): The dtype and shape of the input, rows that take no part set to 0.
-        keep (Tensor): bool, (N, \*): takes part in the loss.
+        target (Tensor): The dtype and shape of the input, excluded rows set to 0.
+        keep (Tensor): bool, (N, \*): True for elements in the loss.
         skipped (Tensor): bool, (N, \*): is not a distribution and is left out.
         ignored (Tensor): bool, (N, \*): a row of only ``ignore_index``.
         counts (Tensor): int64, shape (3,): elements seen, skipped and remapped.
@@ -144,7 +144,7 @@ def _suggest_correction(rows: Tensor, dim: int) -> str:
 
 
 def soft_elements(logits: Tensor, sanitized: Distributions, weight: Optional[Tensor], label_smoothing: float) -> Tensor:
-    r"""Compute the cross entropy of each element, (N, \*); 0 with gradient 0 if an element takes no part."""
+    r"""Compute the cross entropy of each element, (N, \*); 0 with gradient 0 for an excluded element."""
     scores = logits.masked_fill(~sanitized.keep.unsqueeze(class_dim(logits)), 0)
     loss = F.cross_entropy(scores, sanitized.target, weight, reduction='none', label_smoothing=label_smoothing)
     return loss.masked_fill(~sanitized.keep, 0)

@@ -85,7 +85,7 @@ def softmax_cross_entropy(
 
 
 def _loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor], per_element: bool) -> Tensor:
-    """Compute the loss of each element, 0 if it takes no part, or their sum; float32 for weighted half precision."""
+    """Compute the loss of each element, 0 if it is excluded, or their sum; float32 for weighted half precision."""
     half = logits.dtype in HALF
     # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer match the
     # denominator, and large ones would be infinite.

@@ -110,7 +110,7 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
         _warn(
             f'of {classes} classes only 0 occurs, next to the ignored 255 ({_share(ignored, target)}). If these are '
             f'0/255 masks, 255 is the foreground and is never trained: target = (target > 0).long(). If 255 is void or '
-            f'padding, these crops hold only class 0'
+            f'padding, check that other batches hold other classes'
         )
     elif seen == [0]:
         _warn(
@@ -170,11 +170,11 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
             else 'no target'
         )
         raise LabelGuardError(
-            f"{what}: the mean of nothing is NaN by PyTorch's rule, and so are all weights after the next step. If "
+            f"{what}: PyTorch's mean over no targets is NaN, and so are all weights after the next step. If "
             f'every batch looks like this, a map from ids to classes (of another data set?) sends your values to the '
             f'ignored '
-            f'one, or ignore_index is a class: look at the values that the file holds. If single crops are, leave such '
-            f'crops out, or take mmguard.functional.cross_entropy, which gives 0 with gradient 0',
+            f'one, or ignore_index is a class: look at the values that the file holds. If only some crops are, leave '
+            f'them out, or use mmguard.functional.cross_entropy, which gives 0 with gradient 0',
             [Tally(total=target.numel())],
         )
     if not invalid.any():

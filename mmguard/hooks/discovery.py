@@ -246,7 +246,7 @@ def _collect_reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement
 
 
 def select_trained(data_batch: Any) -> List[Any]:
-    """Return the labelled samples: mmdet's semi-supervised detectors name the other ones ``unsup_...``."""
+    """Return the labelled samples: mmdet's semi-supervised detectors name the others ``unsup_...``."""
     samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
     if isinstance(samples, dict):
         samples = [part for name, part in samples.items() if not str(name).startswith('unsup')]

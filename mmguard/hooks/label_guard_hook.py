@@ -324,7 +324,7 @@ class LabelGuardHook(Hook):
             runner.logger.info(describe_offence(where, stats))
 
     def _close(self, runner: Any, mode: str) -> None:
-        """Log the result of a loop: in full the first time, then one line."""
+        """Log the result of a loop: in full the first time, then on one line."""
         loop = self._log.end(mode)
         warn_of_problems(runner)
         result = (mode, bool(loop.totals()))

@@ -25,7 +25,7 @@ class RankGuardHook(HookAroundTraining):
     """Keep ranks in step: losses that only some of them have, and losses that are not finite.
 
     Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 24 bytes of each rank,
-    from host to host; no GPU waits). What a rank lacks becomes a zero that hangs on every trainable parameter, so that
+    from host to host; no GPU waits). What a rank lacks becomes a zero that depends on all trainable parameters, so that
     DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters everywhere. Rank 0 reports
     which rank lacked what, on the console and in ``label_guard.jsonl``. A rank that ends by an error notifies the
     others, which then do not wait for it. On one GPU only the checks for finite losses remain.
@@ -115,7 +115,7 @@ class RankGuardHook(HookAroundTraining):
                 for buffer, before in buffers:
                     buffer.copy_(before)
                 for owner, name in _find_iteration_counters(runner):
-                    _put_in(self._held, owner, name, lambda *_, **__: None)
+                    _replace_method(self._held, owner, name, lambda *_, **__: None)
                 return {}
             except RuntimeError as error:
                 explanation = explain_error(error, model)
@@ -124,8 +124,8 @@ class RankGuardHook(HookAroundTraining):
                 raise RuntimeError(explanation) from error
 
         # Backward follows in the same call, so these methods have to be replaced.
-        _put_in(self._undo, model, 'parse_losses', exclude_from_compile(parse_agreed_losses))
-        _put_in(self._undo, runner.model, 'train_step', train_or_skip)
+        _replace_method(self._undo, model, 'parse_losses', exclude_from_compile(parse_agreed_losses))
+        _replace_method(self._undo, runner.model, 'train_step', train_or_skip)
         if self.grad_report:
             self._watch_gradients(runner, model)
 
@@ -191,14 +191,14 @@ class RankGuardHook(HookAroundTraining):
                 )
             step(*args, **kwargs)
 
-        _put_in(self._undo, wrapper, 'step', check_and_step)
+        _replace_method(self._undo, wrapper, 'step', check_and_step)
 
 
 class _Skip(Exception):
     """Raised to leave the training step before backward."""
 
 
-def _put_in(undo: ExitStack, owner: Any, name: str, method: Any) -> None:
+def _replace_method(undo: ExitStack, owner: Any, name: str, method: Any) -> None:
     """Replace a method until ``undo`` is closed."""
     if name in vars(owner):  # a compiled step, another hook's
         undo.callback(setattr, owner, name, vars(owner)[name])

@@ -235,10 +235,10 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
 
 
 def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
-    """Return kind -> labels, as files have them, that a loss can be trained on: those of the head that owns it.
+    """Return kind -> valid labels of a loss, as stored in files: those of the head that owns the loss.
 
-    A ``num_classes`` of the loss itself overrides that of its head. A loss outside of known heads may be about either
-    kind. Empty if nothing counts classes: region proposals see no label.
+    A ``num_classes`` of the loss itself overrides that of its head. A loss outside of known heads may be of either
+    kind. Empty if nothing counts classes, as for region proposals.
 
     Args:
         model (nn.Module): Without wrappers such as DDP.

@@ -105,7 +105,7 @@ def leave_in_sample(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any
 
 
 def _join_record(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, int]) -> Record:
-    """Return the sample's record with another look at its pixels or instances (after an earlier guard's, if any)."""
+    """Return the sample's record with a tally added, merged with that of an earlier guard, if any."""
     joined: Record = dict(sample.get(LABEL_GUARD) or {})
     if kind in joined:
         tally = tallies_of({LABEL_GUARD: {kind: joined[kind]}})[kind].merge_second_look(tally)

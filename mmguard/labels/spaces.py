@@ -1,7 +1,7 @@
 """Valid labels and their origin: a head, a run's record, an option.
 
-:func:`mmguard.config.label_spaces.from_config` answers for a config tree, :func:`mmguard.labels.heads.from_model` for a
-built model. Nothing here needs mmengine or torch.
+:func:`mmguard.config.label_spaces.from_config` returns those of a config tree,
+:func:`mmguard.labels.heads.from_model` those of a built model. Nothing here needs mmengine or torch.
 """
 
 from __future__ import annotations

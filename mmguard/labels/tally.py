@@ -88,7 +88,7 @@ class Tally:
         )
 
     def merge_second_look(self, later: Tally) -> Tally:
-        """Merge a second look at the same elements (two guards in one pipeline): seen once, sanitized twice."""
+        """Merge the tally of a second guard in the pipeline, which has sanitized the same elements again."""
         joined = self + later
         joined.total = max(self.total, later.total)
         return joined

@@ -69,7 +69,7 @@ class GuardLog:
         its loop), and the counts, summed over ranks: ``skipped_pixels``, ``remapped_pixels``, ``skipped_instances``,
         ``remapped_instances``, ``loss_skipped`` and ``loss_remapped``.
         """
-        rows = [(*place, *counts) for place, counts in self._rows()]
+        rows = [(*place, *counts) for place, counts in self._iterate_rows()]
         return _import_optional('pandas', 'to_frame()').DataFrame(rows, columns=['mode', 'step', 'iter', *COUNTERS])
 
     def files(self) -> List[Dict[str, Any]]:
@@ -102,7 +102,7 @@ class GuardLog:
             list: The axes, in the order of ``modes``.
         """
         sums: Dict[str, Dict[int, List[int]]] = {mode: {} for mode in self.modes}
-        for (mode, step, _), counts in self._rows():
+        for (mode, step, _), counts in self._iterate_rows():
             known = sums[mode].get(step)
             sums[mode][step] = counts if known is None else [a + b for a, b in zip(known, counts)]
         pyplot = _import_optional('matplotlib.pyplot', 'plot()')
@@ -116,7 +116,7 @@ class GuardLog:
                 axis.legend()
         return list(axes[:, 0])
 
-    def _rows(self) -> List[Tuple[Tuple[str, int, int], List[int]]]:
+    def _iterate_rows(self) -> List[Tuple[Tuple[str, int, int], List[int]]]:
         """Return mode, step and iteration, and the counts in the order of ``COUNTERS``."""
         # The last number: a run that continues in the same folder reaches the same iteration a second time.
         rows: Dict[Tuple[str, int, int, int], List[int]] = {}

@@ -190,7 +190,7 @@ class LoopStats:
         self.pending = stats if self.pending is None else self.pending + stats
 
     def report(self) -> Tuple[Stats, Dict[str, Any]]:
-        """Move the pending statistics into the sums, and return them with their log line (empty without an offence)."""
+        """Move the pending statistics into the sums, and return them with their log line, which may be empty."""
         stats, self.pending = Stats() if self.pending is None else self.pending, None
         self.sums += stats.totals()
         if not stats:
@@ -214,7 +214,7 @@ class LoopStats:
         return entries
 
     def add_everywhere(self, numbers: Sequence[int]) -> None:
-        """Add the sums over all ranks of a ``Stats.vector``; skip one of another version's checkpoint."""
+        """Add a ``Stats.vector`` summed over all ranks; skip one from a checkpoint of another version."""
         if len(numbers) == len(self.everywhere):
             self.everywhere = [a + b for a, b in zip(self.everywhere, numbers)]
 

@@ -28,7 +28,7 @@ class TallyLog:
         rank (int, optional): Rank of this process; every rank other than 0 has its own files,
             ``label_guard.rank1.jsonl``. ``None``: that of torch.distributed, or 0.
         num_classes (int, optional): Labels ``[0, num_classes)`` are valid: the report then needs no ``--num-classes``.
-        ignore_index (int, optional): The label that takes no part.
+        ignore_index (int, optional): The label that is excluded.
         max_log_mb (float): Size limit of the file of lines, in MB; after that only the sums go on.
 
     Example:

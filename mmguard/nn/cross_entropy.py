@@ -17,12 +17,12 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
     """``torch.nn.CrossEntropyLoss``; invalid targets are excluded.
 
     :func:`mmguard.functional.cross_entropy` defines what is valid and where the two differ. Arguments, buffers
-    and state_dict are the stock ones, so checkpoints go both ways.
+    and state_dict are the stock ones, so checkpoints load in both directions.
 
     Args:
         weight (Tensor, optional): Weight per class, shape (C).
         size_average, reduce (bool, optional): Deprecated in PyTorch.
-        ignore_index (int): The class index that takes no part.
+        ignore_index (int): The class index that is excluded.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         label_smoothing (float): In [0, 1].
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
@@ -89,7 +89,7 @@ class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
         size_average, reduce (bool, optional): Deprecated in PyTorch.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         pos_weight (Tensor, optional): Weight of the positive part, broadcast along the last dimensions.
-        ignore_index (float, optional): A target value that takes no part and is not an offence; it may be NaN.
+        ignore_index (float, optional): A target value that is excluded but not invalid; it may be NaN.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
 
     Raises:

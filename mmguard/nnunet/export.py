@@ -47,7 +47,7 @@ def export_line(shell: str = 'sh', present: Optional[str] = None) -> str:
 
 
 def build_line(shell: str) -> str:
-    """Return the line for this environment.
+    """Return the :func:`export_line` of this environment, after checking that it works.
 
     Raises:
         CannotRun: nnU-Net would not find the trainer despite the line.

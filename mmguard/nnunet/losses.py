@@ -85,7 +85,7 @@ _DICE = (MemoryEfficientSoftDiceLoss, SoftDiceLoss)
 
 
 class GuardedLabelLoss(nn.Module):
-    """Dice and cross entropy of labels; a voxel whose label is not a class of the network takes part in neither.
+    """Dice and cross entropy of labels; a voxel whose label is not a class of the network is excluded from both.
 
     ``loss = weight_ce * CE + weight_dice * Dice``, equal to the stock loss where all labels are valid. With no voxel
     left the cross entropy is 0 and Dice a constant (-1 with nnU-Net's smoothing, as of a stock loss that ignores all):
@@ -154,7 +154,7 @@ class GuardedLabelLoss(nn.Module):
 
 
 class GuardedRegionLoss(nn.Module):
-    """Dice and BCE of regions; a voxel whose label is in no region, nor background, takes part in neither.
+    """Dice and BCE of regions; a voxel whose label is neither in a region nor background is excluded from both.
 
     In the regions such a voxel looks like background, so the target marks these voxels in one more channel, the
     last (:class:`~mmguard.nnunet.transforms.GuardedTransforms` adds it).
@@ -230,7 +230,7 @@ def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: 
     raise TypeError(
         f'{type(loss).__name__} is not a loss of nnU-Net, so mmguard cannot leave voxels out of it. Guarded are '
         f'DC_and_CE_loss, DC_and_BCE_loss, DC_and_topk_loss, RobustCrossEntropyLoss, TopKLoss, SoftDiceLoss and '
-        f'MemoryEfficientSoftDiceLoss, alone or in a DeepSupervisionWrapper. Build the loss of these, or override '
+        f'MemoryEfficientSoftDiceLoss, alone or in a DeepSupervisionWrapper. Build the loss from these, or override '
         f'guard_loss() of the trainer: invalid voxels have the label {ignore_label} by then'
     )
 

@@ -97,14 +97,14 @@ class GuardsLabels:
     # ---- the steps
 
     def train_step(self, batch: dict) -> dict:
-        batch, tallies = self._open(batch)
+        batch, tallies = self._split_batch(batch)
         outputs = super().train_step(batch)  # type: ignore[misc]
         # nnU-Net has already waited for the loss, so reading the counters does not wait.
         self._report('train', batch, tallies)
         return outputs
 
     def validation_step(self, batch: dict) -> dict:
-        batch, tallies = self._open(batch)
+        batch, tallies = self._split_batch(batch)
         # The pseudo Dice leaves out the ignore label, if there is one.
         with self._ignore_label_declared():
             outputs = super().validation_step(batch)  # type: ignore[misc]
@@ -143,7 +143,7 @@ class GuardsLabels:
         super().on_train_end()  # type: ignore[misc]
         self._log_of_cases().close()
 
-    def _open(self, batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
+    def _split_batch(self, batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
         """Split a batch from its counts, and reset the losses' counters."""
         batch, tallies = take_tallies(batch)
         if tallies is None and not self.label_manager.has_regions:

@@ -176,7 +176,7 @@ def _translate(program: Program, labels: Sequence[int]) -> List[int]:
     names = {label: name for name, label in _read_labels_by_name(program.leaves('val')[0]).items()}
     trained = _read_labels_by_name(program.leaves('train')[0])
     if any(names.get(label) not in trained for label in labels):
-        raise Unavailable('the training does not know its categories')
+        raise Unavailable('the training data set lacks its categories')
     return [trained[names[label]] for label in labels]
 
 
@@ -290,7 +290,7 @@ def check_marks(program: Program) -> List[Result]:
 def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
     name, dataset, (leaf, *others) = type(metric).__name__, program.dataset('val'), program.leaves('val')
     if not marks.keys:
-        raise Unavailable('its full marks are unknown')
+        raise Unavailable('its best possible value is unknown')
     if others or getattr(metric, 'format_only', False):
         raise Unavailable('several data sets are evaluated' if others else 'it writes files only (format_only)')
     given, problem = [], Unavailable('no sample has labels')
@@ -322,7 +322,7 @@ def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
     found = {key: float(value) for key, value in values.items() if key.split('/')[-1] in marks.keys}
     found = {key: value for key, value in found.items() if np.isfinite(value) and value >= 0}
     if not found:
-        raise Unavailable(f'it gives none of {", ".join(marks.keys)}')
+        raise Unavailable(f'it returns none of {", ".join(marks.keys)}')
     low = ', '.join(f'{key} {value:g}' for key, value in found.items() if value < marks.full - 1e-3)
     data = dict(samples=len(given), values=found)
     return broken(name, f'gives the ground truth {low} of {marks.full:g}', data) if low else holds(name, '', data)

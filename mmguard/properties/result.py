@@ -33,7 +33,7 @@ class Result(NamedTuple):
     data: Mapping[str, Any] = {}
 
     def rank(self) -> int:
-        """Return the place of its outcome, 0 for the worst."""
+        """Return the rank of the outcome, 0 for the worst."""
         return OUTCOMES.index(self.outcome)
 
     def __str__(self) -> str:

@@ -52,7 +52,7 @@ class Reply(NamedTuple):
 
     @property
     def works(self) -> bool:
-        """True if the function returned, and has nothing to report."""
+        """True if the function returned without an exception, and returned nothing to report."""
         return self.failure is None and not self.value
 
 

@@ -35,7 +35,7 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
     faults = Faults()
     source, images, names = part.path, [], classes_of(part)
     try:
-        dataset = _open(part)
+        dataset = _build_dataset(part)
         source = _find_file(dataset) or str(getattr(dataset, 'img_prefix', '')) or part.path
         images = list(_read_lines(dataset, faults) if _has_lines(dataset) else _read_samples(dataset, faults))
         listed = dataset.metainfo.get('classes')  # class folders and the JSON of multi-label data sets define the names
@@ -45,7 +45,7 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
     return facts_of_images(images, source, names or [], num_classes, faults)
 
 
-def _open(part: Part) -> Any:
+def _build_dataset(part: Part) -> Any:
     """Build the data set lazily, without its pipeline and without downloading."""
     cls = part.cls
     if cls is None:

@@ -235,7 +235,7 @@ class ConfigSource(MapSource):
             # An ending that is only a file type does not distinguish label maps, and a copy is a PNG.
             self.suffix = ending if not ending.startswith('.') else ''
         if not infos:
-            raise ValueError(f'it lists no file: {_places(dataset)}')
+            raise ValueError(f'it does not list any file: {_places(dataset)}')
         self._dataset, self._pipeline = dataset, split.pipeline
         dataset.data_list = [dataset.data_list[place] for place in spread(labelled)]
         if isinstance(named, str):

@@ -186,7 +186,7 @@ class DaskCluster:
             self._client.wait_for_workers(1, timeout=_TIMEOUT)
         except asyncio.TimeoutError as error:
             self.close()
-            raise CannotRun(f'the scheduler {address} has no worker: dask worker {address}') from error
+            raise CannotRun(f'the scheduler {address} has no worker: start one with `dask worker {address}`') from error
         #: Factor for the duration of a task, relative to one machine.
         self.longer = max(FAR, self._threads() // _THREADS)
 
@@ -265,8 +265,8 @@ def _watched(client: Any, address: str) -> Iterator[None]:
                 return
             if looks == 2:
                 print(
-                    f'mmguard scan: {address} has no worker left, and the scan waits for one: dask worker {address}. '
-                    f'Ctrl-C ends it; results are kept, and --resume continues',
+                    f'mmguard scan: {address} has no worker left, and the scan waits for one: `dask worker {address}` '
+                    f'starts it. Ctrl-C ends the scan; results are kept, and --resume continues',
                     file=sys.stderr,
                     flush=True,
                 )

@@ -12,7 +12,7 @@ from mmguard.errors import CannotRun
 from mmguard.files.inside import tell_inside
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import FileChanges
-from mmguard.findings.engine import remember, verify_edits
+from mmguard.findings.engine import cache_reread, verify_edits
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
@@ -124,7 +124,7 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
             result.facts,
             plan.tree,
             vars(plan.options),
-            remember(partial(_read_again, plan, result)),
+            cache_reread(partial(_read_again, plan, result)),
         )
         for result in results
     }
@@ -190,7 +190,7 @@ def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
     for target, options in files:
         rules = FixOptions(**dict(options))
         found, final = of_format.files(target, rules), final_digests(target, rules)
-        labels = [(path, name) for path, name in found.files if name not in found.images | found.of_copies]
+        labels = [(path, name) for path, name in found.files if name not in found.images | found.changed_copies]
         if sum(max(os.path.getsize(path), _LEAST) for path, _ in labels) > LARGEST:
             raise NotTried(target)
         is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))

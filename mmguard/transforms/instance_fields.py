@@ -243,7 +243,7 @@ def sanitize_objects(
     known: Optional[np.ndarray] = None,
     source: Optional[str] = None,
 ) -> SanitizedObjects:
-    """Sanitize the objects of one sample. mmdet3d's detectors have no ignored objects: what takes no part is removed.
+    """Sanitize the objects of one sample. mmdet3d's detectors cannot ignore objects, so invalid ones are removed.
 
     The label -1 is not a mistake: it marks categories outside the user's class list. Such objects are
     removed and count as mapped.

@@ -137,7 +137,7 @@ MISTAKES = {
         *(f'{PIPELINE}[0]', 'MG251'),
         code='MG251',
     ),
-    'the hook alone': mine('seg', BOTH, 'custom_hooks[0]', '(GuardSegLabels', code='MG252'),
+    'the hook alone': mine('seg', BOTH, 'custom_hooks[0]', 'guard: nothing to report', code='MG252'),
     'hooks of the base replaced': mine('ema', BOTH + DET, 'custom_hooks', 'MG253', code='MG253'),
     'a pipeline of a wrapper': mine(
         'det',

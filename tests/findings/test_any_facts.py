@@ -15,7 +15,7 @@ from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.finding import CERTAINTIES
 from mmguard.findings.order import SUPERSEDES, sort_key
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
-from mmguard.findings.wording import findings_text, unpack
+from mmguard.findings.wording import format_findings, unpack
 from mmguard.tools.env.facts import table
 
 LABELS = st.one_of(st.integers(-3, 12), st.sampled_from([18, 19, 26, 33, 80, 90, 128, 150, 254, 255, 261, 2905442]))
@@ -101,7 +101,7 @@ def test_any_facts_are_diagnosed(facts: LabelFacts) -> None:
         assert 'MG100' not in codes
     assert findings or not facts.values
     json.dumps([unpack(finding) for finding in findings])
-    assert findings_text(findings).count('do: ') >= len(findings)
+    assert format_findings(findings).count('do: ') >= len(findings)
 
 
 @settings(max_examples=200, deadline=None)
@@ -123,7 +123,7 @@ def test_any_environment_and_any_run_are_diagnosed(
 ) -> None:
     findings = diagnose(environment=environment, run=run, ranks=tuple(ranks))
     json.dumps([unpack(finding) for finding in findings])
-    assert findings_text(findings).count('do:') >= len(findings)
+    assert format_findings(findings).count('do:') >= len(findings)
     lines = {line.name for line in table(environment, findings)}
     for finding in findings:
         assert set(finding.places) <= lines

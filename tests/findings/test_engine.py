@@ -14,7 +14,15 @@ from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings import RULES
 from mmguard.findings.edits import Edit, format_value
-from mmguard.findings.engine import Split, apply_edit, chosen_rules, count_trained_classes, diagnose, holds, remember
+from mmguard.findings.engine import (
+    Split,
+    apply_edit,
+    cache_reread,
+    chosen_rules,
+    count_trained_classes,
+    diagnose,
+    holds,
+)
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
 from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts, Rule
@@ -152,7 +160,7 @@ def test_labels_are_read_again_once_for_each_edit() -> None:
         return BEFORE
 
     config = ReadConfig({'a': 1})
-    again = remember(reread)
+    again = cache_reread(reread)
     for files in ((), (), (('a', ()),)):
         assert again(config, {'x': 1}, files) is BEFORE
     assert asked == [(config, {'x': 1}, ()), (config, {'x': 1}, (('a', ()),))]

@@ -23,7 +23,7 @@ from mmengine.registry import MODELS, init_default_scope
 
 from benchmarks.official_configs import shipped_configs
 from mmguard.config.guarded_pipelines import guard_pipelines
-from mmguard.config.ignored import find_ignored_labels, leading
+from mmguard.config.ignored import find_ignored_labels, find_leading
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import heads, walk
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
@@ -191,7 +191,7 @@ def check_tools(official: Official) -> None:
     loaded = from_mmengine(Config(copy.deepcopy(read.data)))
     assert numbers(from_options(None, None, from_config(loaded, 'train'))) == numbers(said), official.name
     # The places that `check` holds against each other follow the same head.
-    place = leading(read, find_ignored_labels(read))
+    place = find_leading(read, find_ignored_labels(read))
     assert place is None or (said.pixels is not None and place.value == said.pixels.ignore_index), official.name
     tree = copy.deepcopy(read.data)
     guard_pipelines(tree, said)

@@ -76,7 +76,7 @@ class Coco(Format):
             raise CannotCorrect(f'{target} holds several COCO files: name the .json itself')
         if OTHERS in options.label_map:
             raise CannotCorrect(
-                '--label-map: * means all other values, of label maps only; for a JSON name every category id'
+                '--label-map: * (all other values) works only with label maps; for a JSON, list every category id'
             )
         return files_of_one(target, self.correct, _read_copy, options)
 

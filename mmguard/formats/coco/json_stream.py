@@ -124,14 +124,14 @@ class Stream:
         if self._peek() != b'"':
             raise self._fault('expected a key')
         try:
-            key = self._value('')
+            key = self._decode_value('')
         except JsonFault:
             raise self._fault('expected a key') from None
         self._expect(b':', "':' after a key")
         if key in self._decoders and self._peek() == b'[':
             yield from self._read_elements(key)
             return
-        value = self._value(f'after {self._here()}')
+        value = self._decode_value(f'after {self._here()}')
         if key in self._decoders:
             self._warn(f'"{key}" is not a list but {shorten(value)}', self._here())
             yield Batch(key, 0, [], False)
@@ -202,14 +202,14 @@ class Stream:
         mark = b''
         while mark != b']' and self._offset + self._pos < most:
             where = f'{key}[{number + len(records)}]'
-            record, mark = self._value(where), self._peek()
+            record, mark = self._decode_value(where), self._peek()
             if mark not in (b',', b']'):
                 raise self._describe_damage(where, "Expecting ',' delimiter", self._pos)
             records.append(record)
             self._pos += 1
         return mark == b']'
 
-    def _value(self, where: str) -> Any:
+    def _decode_value(self, where: str) -> Any:
         """Decode a value with ``json``."""
         self._peek()
         size = _WINDOW

@@ -26,8 +26,8 @@ from mmguard.formats.table import (
     Table,
     counts_of,
     facts_of,
+    find_places,
     find_repeated,
-    places,
     side_by_side,
 )
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
@@ -179,9 +179,9 @@ def _count_needed_outputs(annotations: AnnotationFacts) -> int:
 def _table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
     columns = coco.annotations
     sizes = coco.images.sizes
-    image = places(columns.image_id, np.array(coco.images.id, np.int64))
+    image = find_places(columns.image_id, np.array(coco.images.id, np.int64))
     image[columns.image_id == ABSENT] = -1
-    category = places(columns.category_id, np.array([code for code, _ in coco.categories], np.int64))
+    category = find_places(columns.category_id, np.array([code for code, _ in coco.categories], np.int64))
     category[columns.category_id == ABSENT] = -1
     left, top, width, height = columns.box.T
     boxed = ~((left == NO_NUMBER) & (top == NO_NUMBER) & (width == NO_NUMBER) & (height == NO_NUMBER))

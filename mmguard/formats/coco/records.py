@@ -43,13 +43,13 @@ else:
         segments_info: Optional[List[Segment]] = None
         file_name: str = ''  # the PNG of a panoptic annotation
 
-    class MaskedAnnotation(Annotation, gc=False, omit_defaults=True):
+    class AnnotationWithMask(Annotation, gc=False, omit_defaults=True):
         """An annotation with its mask."""
 
         segmentation: Union[List[List[float]], Rle, None] = None
 
     class Image(Struct, gc=False, omit_defaults=True):
-        """An image. mmdet takes the file name of LVIS 1.0 from ``coco_url``."""
+        """An image; for LVIS 1.0, mmdet takes its file name from ``coco_url``."""
 
         id: int = ABSENT
         width: float = NO_NUMBER
@@ -58,7 +58,7 @@ else:
         coco_url: str = ''
 
     TYPES = {'annotations': Annotation, 'images': Image}
-    TYPES_WITH_MASKS = {'annotations': MaskedAnnotation, 'images': Image}
+    TYPES_WITH_MASKS = {'annotations': AnnotationWithMask, 'images': Image}
 
 
 def is_id(value: Any) -> bool:
@@ -227,7 +227,7 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
             values['segments_info'] = [Segment(**_select_usable(one, _OF_SEGMENT, where, faults)) for one in objects]
         if isinstance(record.get('file_name'), str):
             values['file_name'] = record['file_name']
-        found[number] = MaskedAnnotation(**values, segmentation=check_mask(record.get('segmentation')))
+        found[number] = AnnotationWithMask(**values, segmentation=check_mask(record.get('segmentation')))
     return found
 
 

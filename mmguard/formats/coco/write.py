@@ -33,7 +33,7 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     place_of = {category['id']: place for place, category in enumerate(record['categories'])}
     usable = [image for image in record['images'] if _is_usable(image)]
     if record['images'] and not usable:
-        raise NotCorrected('no image has a file_name, and a width and a height above 0: write them first')
+        raise NotCorrected('no image has a file_name, a width and a height above 0: add them first')
     counts['image_unusable'] += len(record['images']) - len(usable)
     sizes = {image['id']: size_of(image) or () for image in usable}
     known = min(options.num_classes or len(record['categories']), len(record['categories'])) or 1
@@ -255,7 +255,7 @@ def _convert_boxes(record: Record, options: FixOptions, counts: Counter) -> None
     if options.boxes in ('', 'sizes'):
         return
     if options.boxes not in WRITTEN:
-        raise NotCorrected(f'--boxes of a COCO JSON is one of {", ".join(WRITTEN)}, got {options.boxes}')
+        raise NotCorrected(f'--boxes for a COCO JSON must be one of {", ".join(WRITTEN)}, got {options.boxes}')
     sizes = {id_of(image): size_of(image) for image in record['images']}
     for annotation in record['annotations']:
         box = numbers(annotation.get('bbox'))

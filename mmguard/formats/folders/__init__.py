@@ -31,7 +31,7 @@ class ClassFolders(Format):
         boxes = next(filter(None, map(find_box_file, folders.values())), '')
         if boxes:
             raise CannotScan(
-                f'{target}: {boxes} holds boxes of an image, so the folders are not the classes of images. Of YOLO, '
+                f'{target}: {boxes} holds boxes of an image, so the folders are not image classes. For YOLO, '
                 f'name the data.yaml: ultralytics looks for label files next to the images, or where a folder is '
                 f'called images, in labels/ instead; a row is the number of the class and 4 fractions, '
                 f'`0 0.5 0.5 0.1 0.1`'

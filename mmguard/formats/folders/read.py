@@ -34,7 +34,7 @@ def facts_of_images(
     classes = num_classes or len(names) or max(histogram, default=0) + 1
     values = {label: count for label, count in sorted(histogram.items()) if not 0 <= label < classes}
     offending = [image for image in images if any(label in values for label in image.labels)]
-    missing, absent = _missing(images)
+    missing, absent = _count_missing(images)
     annotations = AnnotationFacts(
         format='images',
         names_from='',
@@ -69,7 +69,7 @@ def facts_of_images(
     )
 
 
-def _missing(images: List[Labelled]) -> Tuple[int, List[str]]:
+def _count_missing(images: List[Labelled]) -> Tuple[int, List[str]]:
     """Return the number of images missing in the listings of their folders, and the first of them."""
     folders: Dict[str, Any] = {}
     absent = []

@@ -112,7 +112,7 @@ def _table(
     rows: List[Tuple[int, str, Tuple[float, ...]]] = []
     for number, one in enumerate(read):
         for shape in one.objects:
-            rows.append((number, shape.label, _inside(shape, one.file.size)))
+            rows.append((number, shape.label, _clip_shape(shape, one.file.size)))
             if shape.fault:
                 annotations.mask_faults[shape.fault] = annotations.mask_faults.get(shape.fault, 0) + 1
                 examples = annotations.mask_examples.setdefault(shape.fault, [])
@@ -126,7 +126,7 @@ def _table(
     return table
 
 
-def _inside(shape: Shape, size: Optional[Tuple[float, float]]) -> Tuple[float, ...]:
+def _clip_shape(shape: Shape, size: Optional[Tuple[float, float]]) -> Tuple[float, ...]:
     """Return the corners of a shape, clipped if at most a pixel, or half of a circle, is outside of the image."""
     if shape.corners == NO_CORNERS or size is None:
         return shape.corners
@@ -250,7 +250,7 @@ def scan_labelme(
             read.append(_add_size(file._replace(image=image), images_root, name, faults if look else None))
     found = labels_of(read)
     if not found and not faults:
-        raise ValueError(f'nothing was read: {len(read):,} JSON of Labelme without a shape')
+        raise ValueError(f'nothing was read: {len(read):,} Labelme files have no shape')
     given = sorted(found) if class_names is None else class_names
     classes = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
     looked_in = images_root if look else None

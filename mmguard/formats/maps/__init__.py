@@ -47,7 +47,7 @@ class LabelMaps(Format):
                 notes.append(Message('labels: {labels}', labels=target))
         try:
             source = FolderSource(target, settings_of(options), options.images, options.suffix)
-            instead = source.found_instead()
+            instead = source.list_other_files()
         except OSError as error:
             raise CannotScan(str(error)) from error
         if instead is not None:
@@ -71,7 +71,7 @@ class LabelMaps(Format):
         from mmguard.formats.maps.write import correct_map
 
         if not os.path.isdir(target):
-            raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
+            raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; name the folder of label maps')
         maps = sorted(below(path, target) for path in label_files(target, options.suffix))
         if not maps:
             if options.suffix:

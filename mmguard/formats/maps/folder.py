@@ -125,7 +125,7 @@ class FolderSource(MapSource):
                 return True
         return False
 
-    def found_instead(self) -> Optional[List[str]]:
+    def list_other_files(self) -> Optional[List[str]]:
         """Return the other files found if the folder has no label map; ``None`` if it has one."""
         others: List[str] = []
         closed: List[str] = []

@@ -100,11 +100,11 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
     nibabels = reader.startswith('Nibabel')
     if nibabels and path.lower().endswith('.gz') != content.is_gzipped:
         said = 'gzipped' if content.is_gzipped else 'not gzipped'
-        raise CannotRead(said, f'{reader} takes a file named .gz for gzipped, and no other')
+        raise CannotRead(said, f'{reader} expects gzip if, and only if, the name ends with .gz')
     unpacked = path[: -len('.gz')]
     if not nibabels and path.lower().endswith('.gz') and os.path.exists(unpacked):
         raise CannotRead(
-            'another is read', f'SimpleITK takes {os.path.basename(unpacked)}, which is in the same folder'
+            'another is read', f'SimpleITK reads {os.path.basename(unpacked)} instead, which is in the same folder'
         )
     header = _parse(content.head(_NIFTI_2))
     if nibabels:

@@ -130,8 +130,8 @@ class Content:
             CannotRead: The content is incomplete or damaged.
         """
         self._check_size(begin, length)
-        if self.is_gzipped and self._whole(begin + length) is None:
-            for _ in self._pieces(begin, length, _PIECE):
+        if self.is_gzipped and self._decompress(begin + length) is None:
+            for _ in self._read_pieces(begin, length, _PIECE):
                 pass
 
     def blocks(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
@@ -141,9 +141,9 @@ class Content:
             CannotRead: The file ends earlier, or is damaged.
         """
         self._check_size(begin, length)
-        whole = self._whole(begin + length) if self.is_gzipped else None
+        whole = self._decompress(begin + length) if self.is_gzipped else None
         if whole is None:
-            yield from self._pieces(begin, length, size)
+            yield from self._read_pieces(begin, length, size)
             return
         view = memoryview(whole)[begin : begin + length]
         for place in range(0, length, size):
@@ -157,8 +157,8 @@ class Content:
         if self.is_gzipped and not can_hold(self.size, length):
             raise CannotRead(TRUNCATED, f'{self.size:,} bytes cannot hold the {length:,} that its header promises')
 
-    def _whole(self, length: int) -> Optional[Any]:
-        """Return all bytes; ``None`` if libdeflate is not installed or rejects the file.
+    def _decompress(self, length: int) -> Optional[Any]:
+        """Decompress the whole file with libdeflate; ``None`` if it is not installed or rejects the file.
 
         A rejected file is read with zlib, which reports the error and its place.
         """
@@ -172,7 +172,7 @@ class Content:
             return None
         return whole if len(whole) == length else None
 
-    def _pieces(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
+    def _read_pieces(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
         self._file.seek(0)
         # The standard library reads a gzipped file up to its end, which contains the checksum.
         source: Any = gzip.GzipFile(fileobj=self._file) if self.is_gzipped else self._file

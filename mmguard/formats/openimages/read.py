@@ -38,12 +38,12 @@ def scan_openimages(
     """
     faults = Faults()
     annotations = AnnotationFacts(format='openimages', labelled_by='class list', names_from='')
-    ids = [(row[0], row[1]) for _, row in _rows(label_file, 2, faults)]
+    ids = [(row[0], row[1]) for _, row in _read_rows(label_file, 2, faults)]
     mids, names = [mid for mid, _ in ids], [name for _, name in ids]
     place_of: Dict[str, int] = {}
     rows: List[Tuple[int, str, Tuple[float, ...]]] = []
     source = os.path.basename(ann_file)
-    for number, row in _rows(ann_file, _COLUMNS, faults, headers=1):
+    for number, row in _read_rows(ann_file, _COLUMNS, faults, headers=1):
         if not _FLAGS.issuperset(row[_BOTTOM + 1 : _COLUMNS]):
             _check_flags(row, f'{source}: row {number}', faults)
         try:
@@ -83,7 +83,7 @@ def _check_flags(row: Sequence[str], where: str, faults: Faults) -> None:
             faults.add('a flag (IsOccluded, ...) is not an integer: mmdet stops here', f'{where}: {shorten(flag)}')
 
 
-def _rows(path: str, columns: int, faults: Faults, headers: int = 0) -> Iterator[Tuple[int, List[str]]]:
+def _read_rows(path: str, columns: int, faults: Faults, headers: int = 0) -> Iterator[Tuple[int, List[str]]]:
     """Yield index and columns of the rows after the header that have enough columns."""
     source = os.path.basename(path) or path
     empty = True

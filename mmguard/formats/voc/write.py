@@ -73,7 +73,7 @@ def _change(item: ET.Element, width: float, height: float, options: FixOptions, 
     if options.boxes in ('', 'corners'):
         return
     if options.boxes not in WRITTEN:
-        raise NotCorrected(f'--boxes of VOC XML is one of {", ".join(WRITTEN)}, got {options.boxes}')
+        raise NotCorrected(f'--boxes for VOC XML must be one of {", ".join(WRITTEN)}, got {options.boxes}')
     box = numbers([item.findtext(f'bndbox/{side}') for side in _SIDES])
     if box is not None and (options.boxes != 'fractions' or max(width, height) < _INF):
         left, top, right, bottom = WRITTEN[options.boxes](*box, width, height)

@@ -28,8 +28,8 @@ _OTHERS = ('model', '__include__', 'DATASET', 'MODEL', '_BASE_', 'backbone')
 
 
 @dataclass
-class Declared:
-    """Declared names, classes and paths of a data set."""
+class DataYaml:
+    """DataYaml names, classes and paths of a data set."""
 
     file: str = ''  #: The data.yaml, or the list of names; empty if there is neither.
     root: str = ''  #: Folder that its paths are relative to.
@@ -47,7 +47,7 @@ def is_data_yaml(path: str) -> bool:
 
 
 def declares_names(path: str) -> bool:
-    """Return True if a file has names, or their number: a data.yaml, or a tool's file next to the labels of a split."""
+    """Return True if a file has class names, or their number: a data.yaml, or a similar file next to the labels."""
     data = _data(path)
     if not isinstance(data, Mapping) or any(key in data for key in _OTHERS):
         return False
@@ -57,7 +57,7 @@ def declares_names(path: str) -> bool:
 def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
     """Return the data.yaml of a folder, empty if not found; the file named data.yaml is preferred."""
     try:
-        some = _some_names(folder)
+        some = _list_some_names(folder)
     except OSError:
         return ''
     names = sorted(name for name in some if name.lower().endswith(('.yaml', '.yml')))
@@ -65,7 +65,7 @@ def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> s
     return next(filter(is_one, paths[:20]), '')
 
 
-def _some_names(folder: str) -> List[str]:
+def _list_some_names(folder: str) -> List[str]:
     if FILES.is_far(folder):
         return sorted(FILES.names_in(folder))
     return [entry.name for entry in first_entries(folder, _LOOKED_AT)]  # label maps may be a million files
@@ -82,12 +82,12 @@ def _data(path: str) -> Any:
         return None
 
 
-def read_data_yaml(path: str) -> Declared:
+def read_data_yaml(path: str) -> DataYaml:
     """Read a data.yaml for which :func:`is_data_yaml` is true, without running or downloading anything."""
     data = dict(_data(path))
     if 'val' not in data and 'validation' in data:  # same as ultralytics
         data['val'] = data['validation']
-    said = Declared(path, _root(data.get('path'), path))
+    said = DataYaml(path, _find_root(data.get('path'), path))
     names, why = _names(data.get('names'))
     said.names = names
     said.faults += [why] if why else []
@@ -111,7 +111,7 @@ def read_data_yaml(path: str) -> Declared:
     return said
 
 
-def _root(written: Any, path: str) -> str:
+def _find_root(written: Any, path: str) -> str:
     """Return the folder that paths are relative to.
 
     Ultralytics searches the working directory and its data set folder; the folder of the data.yaml is searched too.
@@ -151,7 +151,7 @@ def _names(written: Any) -> Tuple[List[str], str]:
     return [by_id[number] for number in range(len(by_id))], ''
 
 
-def _read_keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, int]]:
+def _read_keypoints(data: Mapping[Any, Any], said: DataYaml) -> Optional[Tuple[int, int]]:
     shape, flips = data.get('kpt_shape'), data.get('flip_idx')
     if shape is None:
         return None
@@ -164,7 +164,7 @@ def _read_keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[i
     return shape[0], shape[1]
 
 
-def names_beside(folder: str) -> Declared:
+def names_beside(folder: str) -> DataYaml:
     """Return the list of names, or the data.yaml, of a folder of labels, its ``labels``, or its parent."""
     around = os.path.dirname(absolute(folder))
     for place, known in ((folder, NAME_LISTS), (join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
@@ -172,14 +172,14 @@ def names_beside(folder: str) -> Declared:
             path = join(place, name)
             names = _name_list(path)
             if names:
-                return Declared(path, folder, names, len(names))
+                return DataYaml(path, folder, names, len(names))
     of_split = os.path.basename(around) == 'labels'
     for place in (folder, around, *([os.path.dirname(around)] if of_split else [])):
         file = data_yaml_in(place, declares_names)
         if file:  # everything else in it belongs to the training that reads it
             said = read_data_yaml(file)
-            return Declared(file, folder, said.names, said.num_classes, said.kpt_shape)
-    return Declared(root=folder)
+            return DataYaml(file, folder, said.names, said.num_classes, said.kpt_shape)
+    return DataYaml(root=folder)
 
 
 def find_unopened(folder: str) -> List[str]:

@@ -20,7 +20,7 @@ from mmguard.formats.other_files import looks_like_yolo
 from mmguard.formats.table import EXAMPLES, Table, choose_boxed_images, facts_of, side_by_side
 from mmguard.formats.tasks import Mapper, scan_here, split_into_chunks
 from mmguard.formats.yolo.data_yaml import (
-    Declared,
+    DataYaml,
     data_yaml_in,
     declares_names,
     find_unopened,
@@ -51,7 +51,7 @@ _PER_TASK = 512
 
 def scan_texts(
     listing: Listing,
-    declared: Declared,
+    declared: DataYaml,
     root: str,
     num_classes: Optional[int] = None,
     mapper: Mapper = scan_here,
@@ -143,7 +143,7 @@ class _Found:
 
 
 def _has_class_last(columns: np.ndarray) -> bool:
-    """Return True if rows are corners or a box in pixels, then a class: the last number has the fewest values."""
+    """Return True if rows are a box in pixels followed by its class: the last column has the fewest values."""
     if not len(columns) or (columns[:, 7] != BOX).any() or (columns[:, 8].astype(int) & IS_IN_PIXELS == 0).any():
         return False
     first, last = columns[:, 2], columns[:, 6] - columns[:, 4]
@@ -156,7 +156,7 @@ def _describe_row(row: np.ndarray) -> str:
     return ', '.join((f'class {int(row[2])}', *(f'{number:.6g}' for number in row[3:7])))
 
 
-def _compute_facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: Optional[int]) -> LabelFacts:
+def _compute_facts(found: _Found, columns: np.ndarray, declared: DataYaml, num_classes: Optional[int]) -> LabelFacts:
     """Return the facts that all annotation formats share."""
     label = columns[:, 2].astype(np.int64)
     classes = num_classes or declared.num_classes
@@ -214,7 +214,7 @@ def _compute_facts(found: _Found, columns: np.ndarray, declared: Declared, num_c
     return facts
 
 
-def _describe_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: LabelFacts) -> YoloFacts:
+def _describe_rows(found: _Found, columns: np.ndarray, declared: DataYaml, facts: LabelFacts) -> YoloFacts:
     """Return the facts specific to YOLO labels."""
     listing = found.listing
     widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
@@ -267,7 +267,7 @@ def _describe_rows(found: _Found, columns: np.ndarray, declared: Declared, facts
     return about
 
 
-def _find_task(widths: np.ndarray, declared: Declared) -> str:
+def _find_task(widths: np.ndarray, declared: DataYaml) -> str:
     """Return the task of most rows."""
     if declared.kpt_shape is not None:
         return yolo.KEYPOINTS
@@ -291,7 +291,7 @@ class YoloSet:
     name: str  #: Name of the split, or the target.
     target: str  #: Folder, data.yaml, list of images or label file, as given.
     root: str  #: Folder that file names are relative to.
-    declared: Declared  #: Names, number of classes, keypoints.
+    declared: DataYaml  #: Names, number of classes, keypoints.
     places: Optional[List[str]] = None  #: Folders and lists of images; ``None``: the content of the root.
     images: Optional[str] = None  #: Folder of the images, if given by the user.
     notes: List[str] = field(default_factory=list)  #: Notes for the user.
@@ -334,15 +334,15 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
         return _list_declared(target, read_data_yaml(file), splits)
     root = absolute(target)
     if is_folder:
-        return [_bare_set(target, root, names_beside(root), images)]
+        return [_make_set_without_yaml(target, root, names_beside(root), images)]
     folder = os.path.dirname(root)
     if declares_names(target):
-        return [_bare_set(target, folder, read_data_yaml(target), images)]
+        return [_make_set_without_yaml(target, folder, read_data_yaml(target), images)]
     places = [root] if _lists_images(root) else None
     return [_add_note(YoloSet(target, target, folder if places else root, names_beside(folder), places))]
 
 
-def _bare_set(target: str, root: str, declared: Declared, images: Optional[str]) -> YoloSet:
+def _make_set_without_yaml(target: str, root: str, declared: DataYaml, images: Optional[str]) -> YoloSet:
     return _add_note(YoloSet(target, target, root, declared, None, None if images is None else absolute(images)))
 
 
@@ -354,10 +354,10 @@ def _add_note(found: YoloSet) -> YoloSet:
     return found
 
 
-def _list_declared(target: str, declared: Declared, splits: Sequence[str]) -> List[YoloSet]:
+def _list_declared(target: str, declared: DataYaml, splits: Sequence[str]) -> List[YoloSet]:
     found: List[YoloSet] = []
     for split in splits:
-        places = [_place(declared, path) for path in declared.splits.get(split, [])]
+        places = [_resolve_place(declared, path) for path in declared.splits.get(split, [])]
         same = next((one for one in found if places and one.places == places), None)
         if same is not None:
             same.name += f', {split}'
@@ -368,7 +368,7 @@ def _list_declared(target: str, declared: Declared, splits: Sequence[str]) -> Li
     return found
 
 
-def _place(declared: Declared, path: str) -> str:
+def _resolve_place(declared: DataYaml, path: str) -> str:
     """Return the path of a folder or list of images; like ultralytics, drop ``../`` if the path does not exist."""
     roots = (declared.root, os.path.dirname(absolute(declared.file)))
     ways = [path, path[3:]] if path.startswith('../') else [path]

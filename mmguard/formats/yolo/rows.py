@@ -1,4 +1,6 @@
-"""YOLO label files and their images, with rows interpreted as by ultralytics, and the settings of a task."""
+"""YOLO label files and their images, with rows interpreted as by ultralytics.
+
+Also the settings and the result of one task of a scan."""
 
 from __future__ import annotations
 

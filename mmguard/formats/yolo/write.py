@@ -57,7 +57,7 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
         return correct_data_yaml(data, ending_of(name)) if name in own else keep_file(data, name)
 
     files = [(place, name) for name, place in places.items()]
-    return LabelFiles(files, correct, frozenset({*places} - own), of_copies=frozenset(own - texts))
+    return LabelFiles(files, correct, frozenset({*places} - own), changed_copies=frozenset(own - texts))
 
 
 def _find_root(one: YoloSet, folder: str) -> str:

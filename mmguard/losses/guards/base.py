@@ -12,7 +12,7 @@ from mmguard.functional.sanitize import Sanitized, sanitize_target
 
 
 class LossGuard:
-    """Guard that calls one kind of stock loss such that excluded elements take no part in it.
+    """Guard that calls one kind of stock loss so that excluded elements do not affect it.
 
     Args:
         loss (nn.Module): The stock loss.
@@ -49,7 +49,7 @@ class LossGuard:
     def sanitize(
         self, pred: Tensor, label: Tensor, num_classes: int, ignore_index: Optional[int], on_invalid: str
     ) -> Sanitized:
-        """Decide which labels take part in the loss."""
+        """Decide which labels stay in the loss."""
         return sanitize_target(label, num_classes, ignore_index, on_invalid, self.background)
 
     def num_classes(self, pred: Tensor) -> int:
@@ -57,7 +57,7 @@ class LossGuard:
         return pred.shape[1]
 
     def blank_scores(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
-        """Set the scores to 0 where an element takes no part: NaN or inf must not reach the loss or the gradient."""
+        """Set the scores of excluded elements to 0: NaN or inf must not reach the loss or the gradient."""
         keep = sanitized.keep
         return select_scores(keep.reshape(pred.shape) if keep.numel() == pred.numel() else keep.unsqueeze(1), pred)
 
@@ -66,7 +66,7 @@ class LossGuard:
 
         Args:
             pred (Tensor): Scores from :meth:`blank_scores`.
-            sanitized (Sanitized): Labels, and which of them take part.
+            sanitized (Sanitized): Labels, and which of them stay in the loss.
             num_classes (int): Number of classes.
             args, kwargs: The rest of the target, then the caller's other arguments.
         """
@@ -80,5 +80,5 @@ def select_scores(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
 
 
 def mark(sanitized: Sanitized, ignore_index: int) -> Tensor:
-    """Return the labels with ``ignore_index`` in place of elements that take no part."""
+    """Return the labels with ``ignore_index`` in place of excluded elements."""
     return sanitized.target.masked_fill(~sanitized.keep, ignore_index)

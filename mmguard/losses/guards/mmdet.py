@@ -28,7 +28,7 @@ class DetectionGuard(LossGuard):
 
 
 def weigh(weight: Optional[Tensor], keep: Tensor, pred: Tensor) -> Tensor:
-    """Return weights (N,), (N, C) or flat (N * C,) with zeros where an element takes no part."""
+    """Return weights (N,), (N, C) or flat (N * C,) with zeros for excluded elements."""
     if weight is None:
         return keep.to(pred.dtype)
     return reshape_weight(weight, pred).masked_fill(~keep.unsqueeze(1), 0).view(weight.shape)

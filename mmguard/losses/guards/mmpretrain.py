@@ -17,7 +17,7 @@ from mmguard.losses.guards.mmdet import SeesawGuard, mean_correction
 
 
 class ClassificationGuard(LossGuard):
-    """Guard that gives weight 0 to an image that takes no part, and excludes it from the denominator.
+    """Guard that gives weight 0 to an excluded image, and leaves it out of the denominator.
 
     A row of scores (N, C) is valid if it is a distribution over the classes; before a sigmoid if each entry is in
     [0, 1]. A row with NaN has no label, as GuardClsLabels makes it and MixUp spreads it: not an offence of the loss.
@@ -46,7 +46,7 @@ class ClassificationGuard(LossGuard):
         if _is_score(pred, label):
             return _sanitize_scores(label, pred.dtype, self._is_sigmoid, on_invalid)
         sanitized = sanitize_target(label, num_classes, ignore_index, on_invalid)
-        skipped = ~sanitized.keep  # whatever takes no part is excluded from the denominator
+        skipped = ~sanitized.keep  # ignored images, too, are left out of the denominator
         return sanitized._replace(invalid=skipped, skipped=skipped)
 
     @property
@@ -103,7 +103,7 @@ def _is_score(pred: Tensor, label: Tensor) -> bool:
 
 
 def _sanitize_scores(score: Tensor, dtype: torch.dtype, is_sigmoid: bool, on_invalid: str) -> Sanitized:
-    """Sanitize scores (N, C) and decide for each row if it takes part."""
+    """Sanitize scores (N, C) and decide for each row if it stays in the loss."""
     score = score if score.is_floating_point() else score.to(dtype)
     unlabelled = score.isnan().any(dim=1)
     given = score.masked_fill(unlabelled.unsqueeze(1), 1 / score.shape[1])  # valid in either mode

@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
         action='append',
         default=[],
         metavar='N',
-        help='write edit [N] of `mmguard check CONFIG`, without guards; can be repeated; safe: all that ask nothing',
+        help='write edit [N] of `mmguard check CONFIG`, without guards; can be repeated; safe: all without a question',
     )
     parser.add_argument('--scan', action='store_true', help='the numbers are those of `mmguard scan CONFIG`')
     scanned = parser.add_argument_group(
@@ -136,7 +136,7 @@ def apply(
                 raise CannotRun(f'with the guards {verdicts[0].reason}. Nothing was written; --no-verify writes it')
     changed = [*edited.changed, *guarded.changed]
     if edits and not changed:
-        raise CannotRun(f'{source}: no edit that asks nothing; nothing was written')
+        raise CannotRun(f'{source}: no edit without a question; nothing was written')
     what = ' and '.join(
         filter(None, (_GONE.format(', '.join(edited.codes)) if edits else '', _GUARDED if guard else ''))
     )

@@ -12,7 +12,7 @@ from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import Verifier, diagnose
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts
-from mmguard.findings.together import Offer, first_safe, objection
+from mmguard.findings.together import Offer, explain_conflict, first_safe
 from mmguard.findings.wording import number_edits
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def edit_tree(
 
         offers = scan(source, scanned).offers
     chosen = [_apply_number(number, offers, source, scanned) for number in dict.fromkeys(wanted) if number != ALL_SAFE]
-    against = objection(chosen)
+    against = explain_conflict(chosen)
     if against:
         raise CannotRun(f'{against}; nothing was written. Write one, and look again')
     done = Edited(tree, [], [], [])
@@ -145,7 +145,7 @@ def _apply_all_safe_of_scan(
     for offer in _select_safe(offers):
         if offer.is_of_one_of(chosen):
             continue
-        against = objection([*chosen, offer])
+        against = explain_conflict([*chosen, offer])
         if against:
             done.left.append(f'[{offer.edit.number}]: {against}; scan again')
         else:
@@ -155,5 +155,5 @@ def _apply_all_safe_of_scan(
 
 
 def _select_safe(offers: Sequence[Offer]) -> List[Offer]:
-    """Return the first edit of each finding that asks nothing and does not change label files."""
+    """Return the first edit of each finding that has no question and does not change label files."""
     return first_safe([offer for offer in offers if offer.edit.config and not offer.edit.files])

@@ -71,7 +71,7 @@ def config_text(
         text = full_text(plain)
     except ValueError as error:
         raise CannotRun(f'{source} cannot be written in full: {error}') from error
-    with _written(text, out) as path:
+    with _temporary_file(text, out) as path:
         if not _same(load(str(path)), plain):
             raise CannotRun(
                 f'{source}: its text cannot be written so that it loads back the same. Use mmguard.guard_config(cfg) '
@@ -83,15 +83,15 @@ def config_text(
 def _write_inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path, guards: bool) -> Optional[str]:
     try:
         text = overlay_text(base, remove_scopes(old), remove_scopes(tree), guards)
-        with _written(text, out) as path:
+        with _temporary_file(text, out) as path:
             return text if _same(load(str(path)), tree) else None
     except Exception:  # if this base fails for any reason, try the next way; the last one reports
         return None
 
 
 @contextmanager
-def _written(text: str, out: Path) -> Iterator[Path]:
-    """Create a file next to ``out``, and remove it at the end."""
+def _temporary_file(text: str, out: Path) -> Iterator[Path]:
+    """Write a text to a temporary file next to ``out``, which is removed at the end."""
     handle, name = tempfile.mkstemp(prefix='mmguard_', suffix='.py', dir=out.parent)
     try:
         with os.fdopen(handle, 'w', encoding='utf-8') as file:

@@ -46,7 +46,7 @@ def add_to(commands: Any) -> None:
         help='also what matters only where labels are invalid: unguarded losses, heads and samplers',
     )
     parser.add_argument(
-        '--json', metavar='FILE', help='write the findings as JSON (-: to standard output); of one CONFIG'
+        '--json', metavar='FILE', help='write the findings as JSON (-: to standard output); for one CONFIG only'
     )
     add_run_code(parser)
     add_no_verify(parser)
@@ -118,9 +118,9 @@ def check_config(
 def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False, width: int = _WIDTH) -> str:
     """Return the findings as text, each with its places, its value and the correction, and the total at the end."""
     from mmguard.findings.finding import SEVERITIES
-    from mmguard.findings.wording import apply_hint, findings_text
+    from mmguard.findings.wording import apply_hint, format_findings
 
-    parts = [findings_text(findings, width, verbose)] if findings else []
+    parts = [format_findings(findings, width, verbose)] if findings else []
     parts += [translate('note: {note}', note=as_message(note)) for note in config.notes]
     hint = apply_hint(config.file, findings)
     parts += [hint] if hint else []

@@ -1,1 +1,1 @@
-"""``mmguard demo``: watch one bad label end a training, and the same training survive it."""
+"""``mmguard demo``: a training that one bad label ends, and the same training guarded, which survives."""

@@ -50,7 +50,7 @@ class Story:
         logged = read_log(self.folder / 'runs' / 'guarded').files()
         found = objections(logged, dataset, self.iters, BATCH_SIZE)
         if found:
-            raise Objection('The counts do not fit: ' + '; '.join(found[:10]))
+            raise Objection('The counts do not match: ' + '; '.join(found[:10]))
         pixels = sum(file['skipped'] for file in logged)
         self._say(f'Yes: {pixels:,} px logged, equal file by file and value by value.', 'bold green')
         from mmguard.tools.demo.pictures import draw_offenders

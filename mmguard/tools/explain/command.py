@@ -200,7 +200,7 @@ def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
 
 
 def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
-    """Return the pieces of a log, its name, and a config next to it, which is named but not run."""
+    """Return the pieces of a log, its name, and the name of the config next to it, which is not run."""
     from mmguard.text import visible_name
     from mmguard.tools.explain.sources import config_of, logs_of, pieces_of
 

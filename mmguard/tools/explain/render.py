@@ -88,7 +88,7 @@ def _build_first_rows(found: Explanation, signature: Signature, width: int) -> L
         rows += [row for one in found.causes[:shown] for row in _build_possible_rows(one, '- ', width)]
     rows += _wrap(translate(_TRUE_LINE_IN_BRIEF), width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
-    more = quantity(left, 'other cause') if left > 0 else Message('all that is known of it')
+    more = quantity(left, 'other cause') if left > 0 else Message('everything known about it')
     return [*rows, translate('more with --verbose: {more}', more=more)]
 
 

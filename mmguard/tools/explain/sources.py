@@ -46,8 +46,8 @@ def logs_of(folder: Path) -> List[Path]:
     files = [path for path in found if path.is_file() and path.stat().st_size]
     if not files:
         raise CannotRun(
-            f'{visible_name(str(folder))}: no log below this folder ({", ".join(_ENDINGS)}, {FLIGHT}). What a training '
-            f'wrote on the screen can be given itself: `... 2>&1 | mmguard explain -`'
+            f'{visible_name(str(folder))}: no log below this folder ({", ".join(_ENDINGS)}, {FLIGHT}). You can also '
+            f'pipe in the output of a training: `... 2>&1 | mmguard explain -`'
         )
     newest = max(files, key=lambda path: path.stat().st_mtime)
     together = [path for path in files if path.parent == newest.parent]

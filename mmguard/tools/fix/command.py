@@ -57,8 +57,8 @@ def add_to(commands: Any) -> None:
         '--classes',
         type=class_names,
         metavar='cat,dog',
-        help='names that VOC objects and shapes of Labelme may have (or a file with one name per line); of COCO the '
-        'categories that the file is to list, in this order: '
+        help='names that VOC objects and shapes of Labelme may have (or a file with one name per line); for COCO, the '
+        'categories of the corrected file, in this order: '
         'annotations of other classes are dropped, names that the file lacks are added',
     )
     parser.add_argument(
@@ -74,9 +74,9 @@ def add_to(commands: Any) -> None:
         '--boxes',
         choices=('corners', 'sizes', 'fractions'),
         default='',
-        help='how the boxes of TARGET are written, to convert them: of COCO corners (x1, y1, x2, y2) or fractions of '
-        'the image, of VOC fractions. COCO with sizes (x, y, width, height) and VOC with corners are as they should '
-        'be, and stay',
+        help='format of the boxes in TARGET, to convert them: for COCO corners (x1, y1, x2, y2) or fractions of the '
+        'image, for VOC fractions. Sizes (x, y, width, height) in COCO and corners in VOC are right, and are not '
+        'changed',
     )
     parser.add_argument(
         '--scale',
@@ -118,7 +118,7 @@ def add_to(commands: Any) -> None:
         action='append',
         default=[],
         metavar='N',
-        help='write edit [N] of the scan; can be repeated; safe: all that ask nothing. Several files: DIR/1, DIR/2. '
+        help='write edit [N] of the scan; can be repeated; safe: all without a question. Several files: DIR/1, DIR/2. '
         'A TARGET that is a config in Python is a program, and is run',
     )
     add_split(edit)

@@ -150,7 +150,7 @@ def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
     except CannotScan as error:
         raise CannotCorrect(str(error)) from error
     if found is None:
-        raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
+        raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; name the folder of label maps')
     return found
 
 

@@ -15,7 +15,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import are_many, describe_format
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import Facts
-from mmguard.findings.together import Offer, as_one, first_safe, objection
+from mmguard.findings.together import Offer, as_one, explain_conflict, first_safe
 from mmguard.formats.correction import CannotCorrect
 from mmguard.formats.detection import format_of
 from mmguard.formats.format import Format, LabelSet
@@ -61,22 +61,24 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
     for offer in (_find_offer(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):
         differs = _find_conflict(chosen, offer)
         if differs:
-            raise CannotCorrect(f'[{offer.edit.number}] excludes another edit: both write {differs}; one at a time')
+            raise CannotCorrect(
+                f'[{offer.edit.number}] conflicts with another edit: both write {differs}; apply one at a time'
+            )
         chosen.append(offer)
-    against = objection(chosen)
+    against = explain_conflict(chosen)
     if against:
         raise CannotCorrect(f'{against}; nothing was written. Write one, and scan the copy')
     for offer in first_safe([offer for offer in offered.offers if offer.edit.files]) if ALL_SAFE in wanted else ():
         if offer.is_of_one_of(chosen):
             continue
         differs = _find_conflict(chosen, offer)
-        against = f'another edit writes {differs}, too' if differs else objection([*chosen, offer])
+        against = f'another edit writes {differs}, too' if differs else explain_conflict([*chosen, offer])
         if against:
             left.append(f'[{offer.edit.number}] is left: {against}; scan the copy again')
         else:
             chosen.append(offer)
     if not chosen:
-        raise CannotCorrect(f'{offered.plan.target}: no edit of label files that asks nothing; nothing was written')
+        raise CannotCorrect(f'{offered.plan.target}: no edit of label files without a question; nothing was written')
     edit = as_one([offer.edit for offer in chosen])
     files = {path: FixOptions(**dict(options)) for path, options in edit.files}
     both = [str(offer.edit.number) for offer in chosen if offer.edit.config]

@@ -74,7 +74,7 @@ def _template() -> Any:
     environment = Environment(
         loader=FileSystemLoader(str(_TEMPLATES)),
         autoescape=True,
-        finalize=_seen,
+        finalize=_make_visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -110,7 +110,7 @@ def mark_code(text: str) -> Markup:
     )
 
 
-def _seen(value: Any) -> Any:
+def _make_visible(value: Any) -> Any:
     """Return a value for the page, before it is escaped: every character becomes visible, markup is kept."""
     return value if isinstance(value, Markup) else visible(str(value))
 
@@ -139,8 +139,8 @@ def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:
     tiles = [
         (f'{facts.files:,}', 'files', False, facts.files),
         (f'{facts.offending_files:,}', 'files with something invalid', facts.offending_files > 0, facts.files),
-        (_short(facts.total), kind, False, facts.total),
-        (_short(invalid), f'invalid {kind}', invalid > 0, True),
+        (_shorten_count(facts.total), kind, False, facts.total),
+        (_shorten_count(invalid), f'invalid {kind}', invalid > 0, True),
         (f'{facts.num_classes:,}', f'classes: 0 to {facts.num_classes - 1}{ignored}', False, True),
     ]
     return [(number, what, alarm) for number, what, alarm, known in tiles if known or alarm]
@@ -159,7 +159,7 @@ def found_in(file: WorstFile) -> List[str]:
     return [*values[:8], *more, *([quantity(labels, 'invalid label')] if labels else []), *describe_boxes(file.reasons)]
 
 
-def _short(count: int) -> str:
+def _shorten_count(count: int) -> str:
     """Return ``1,234,567`` in full, larger counts as ``8.39 billion``."""
     units = ((10**12, 'trillion'), (10**9, 'billion'), (10**6, 'million'))
     large = (f'{count / size:.3g} {unit}' for size, unit in units if count >= max(size, 10**8))
@@ -215,7 +215,9 @@ def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
     for value in sorted(shown):
         count, kind = counts[value], kinds[value]
         said = 'never seen' if not count else 'class' if kind == 'valid' else kind
-        rows.append(Row(kind, value, said, facts.name_of(value), count, share(count, whole), count / max(most, 1)))
+        rows.append(
+            Row(kind, value, said, facts.name_of(value), count, format_share(count, whole), count / max(most, 1))
+        )
     legend = [(kind, name) for kind, name in names.items() if kind in kinds.values()]
     title = f'{facts.kind.capitalize()} per {"" if facts.histogram else "invalid "}value'
     return Histogram(title, legend, rows, len(counts) - len(rows))
@@ -227,7 +229,7 @@ def _kind_of(value: int, facts: LabelFacts) -> str:
     return 'valid' if 0 <= value < facts.num_classes else 'invalid'
 
 
-def share(part: int, whole: int) -> str:
+def format_share(part: int, whole: int) -> str:
     """Return ``'12.3 %'``; a part above 0 is never rounded to 0."""
     percent = 100 * part / whole if whole else 0.0
     if percent == 0 or percent >= 0.01:

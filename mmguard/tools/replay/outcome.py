@@ -223,7 +223,9 @@ def choose_sample(batches: List[List[Recorded]], wanted: str) -> Recorded:
     length = len(parts_of(wanted))
     found = {r.path: r for batch in reversed(batches) for r in batch if common_tail(r.path, wanted) >= length}
     if len(found) > 1:
-        raise CannotRun(f'--sample {wanted}: {len(found)} recorded samples end so: {", ".join(found)}. Name more')
+        raise CannotRun(
+            f'--sample {wanted}: {len(found)} recorded samples end like this: {", ".join(found)}. Give more of the path'
+        )
     return next(iter(found.values()), Recorded(wanted, wanted))
 
 

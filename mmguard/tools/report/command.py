@@ -27,7 +27,7 @@ def add_to(commands: Any) -> None:
         'log', type=Path, metavar='LOG', help="label_guard.jsonl, label_guard_flight.jsonl, or a run's folder"
     )
     parser.add_argument(
-        '--num-classes', type=positive, metavar='N', help='number of classes; default: what the run says'
+        '--num-classes', type=positive, metavar='N', help='number of classes; default: as recorded by the run'
     )
     parser.add_argument('--html', type=Path, metavar='FILE', help='write one self-contained page')
     parser.add_argument('--json', metavar='FILE', help='write the numbers as JSON (-: to standard output)')

@@ -162,7 +162,7 @@ class RunReport:
         files (list[Path]): The files that it is built from.
         modes (list[ModeReport]): The labels that each mode skipped.
         crash (Crash): The crash; without ranks if the run ended well.
-        ranks (int): Number of ranks that sums are added up over.
+        ranks (int): Number of ranks that the sums cover.
         unread (Unread): Parts of the logs that could not be parsed.
         notes (list[str]): Further notes for the user.
         problems (list[str]): Files that could not be read.
@@ -195,7 +195,7 @@ def read_report(target: Path, num_classes: Optional[int] = None) -> RunReport:
     modes = mode_reports(lines, known, num_classes)
     problems = unread.messages() + run.problems + shorten_list(crash.problems, 20)
     if not modes and not crash.ranks:
-        raise NotALog('\n'.join([f'{target}: nothing that a hook of mmguard wrote: nothing to report', *problems]))
+        raise NotALog('\n'.join([f'{target}: no output of an mmguard hook, so there is nothing to report', *problems]))
     return RunReport(
         [*files.logs, *([] if files.crash_alone else files.records), *files.crashes],
         modes,

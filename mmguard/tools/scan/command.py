@@ -71,7 +71,7 @@ def add_reading(group: Any) -> None:
         '--framework',
         choices=list(FRAMEWORKS),
         metavar='NAME',
-        help=f'for a COCO JSON: what trains on it: {", ".join(FRAMEWORKS)}',
+        help=f'for a COCO JSON: the framework that trains on it: {", ".join(FRAMEWORKS)}',
     )
     group.add_argument(
         '--labels',

@@ -164,7 +164,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
             named = dict(fault=as_message(fault), number=quantity(number, 'file'), files=', '.join(files[:3]))
             console.print(Text(translate('{fault}: {number}, first: {files}', **named), style='yellow'))
     if facts.histogram:
-        console.print(_histogram(facts, max(0, min(_BAR, console.width - _WITHOUT_BAR))))
+        console.print(_format_histogram(facts, max(0, min(_BAR, console.width - _WITHOUT_BAR))))
     if facts.volumes is not None:
         show_cases(console, facts.volumes)
     elif result.worst:
@@ -208,7 +208,7 @@ def _seen(result: SetResult) -> str:
     )
 
 
-def _histogram(facts: LabelFacts, bar: int) -> Table:
+def _format_histogram(facts: LabelFacts, bar: int) -> Table:
     seen = facts.maps or facts.volumes or facts.annotations
     by_label = seen.files_with_class if seen is not None else {}
     seen_otherwise = facts.loader is not None and facts.loader.differing
@@ -276,7 +276,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
             'name': result.name,
             'clean': result.is_clean,
             'findings': [unpack(finding) for finding in result.findings],
-            'facts': _plain(asdict(replace(result.facts, boxed=[]))),
+            'facts': _convert_keys(asdict(replace(result.facts, boxed=[]))),
             'worst': result.worst,
             'notes': result.notes,
             'hidden': result.hidden,
@@ -317,12 +317,12 @@ def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = No
     return page(f'Labels of {target}', sections, drawn=DRAWN if drawn is None else drawn)
 
 
-def _plain(value: Any) -> Any:
+def _convert_keys(value: Any) -> Any:
     """Return dicts with text keys, as JSON requires; a colour becomes ``'255,0,0'``."""
     if isinstance(value, dict):
         plain: Dict[str, Any] = {}
         for key, item in value.items():
             if item not in (None, '', 0, [], {}, ()):
-                plain[','.join(map(str, key)) if isinstance(key, tuple) else str(key)] = _plain(item)
+                plain[','.join(map(str, key)) if isinstance(key, tuple) else str(key)] = _convert_keys(item)
         return plain
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+    return [_convert_keys(item) for item in value] if isinstance(value, (list, tuple)) else value

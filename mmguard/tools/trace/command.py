@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
         '--seed', type=label, default=0, metavar='N', help='seed of random transforms; default: %(default)s'
     )
     parser.add_argument(
-        '--num-classes', type=positive, metavar='N', help='number of classes; default: what guards or heads say'
+        '--num-classes', type=positive, metavar='N', help='number of classes; default: that of guards or heads'
     )
     add_run_code(parser)
     parser.add_argument('--json', metavar='FILE', help='write all steps as JSON (-: to standard output)')

@@ -159,7 +159,7 @@ def print_verdict(console: Any, stories: Sequence[Story], spaces: LabelSpaces) -
     for mistake, where in found.items():
         place = f' (in {len(where)} of {number}, first: --sample {where[0].index} --seed {where[0].seed})'
         place = place if len(stories) > 1 else ''
-        console.print(f'invalid, at one step or another: {mistake}{place}', style='bold red')
+        console.print(f'invalid at some step: {mistake}{place}', style='bold red')
     if not found and checked:
         console.print(f'valid at every step of {number}: {", ".join(checked)}')
     if unchecked:

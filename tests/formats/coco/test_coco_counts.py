@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mmguard.findings import diagnose
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.read import scan_coco
-from mmguard.formats.table import places
+from mmguard.formats.table import find_places
 
 
 @pytest.mark.parametrize('seed', range(6))
@@ -86,7 +86,7 @@ def test_lvis_numbers_every_category_and_takes_files_from_urls(tmp_path: Path) -
 def test_places_are_those_of_a_dict(keys: List[int], values: List[int]) -> None:
     expected: Dict[int, int] = {key: place for place, key in enumerate(keys)}
     looked_up = values + keys
-    found = places(np.array(looked_up, np.int64), np.array(keys, np.int64))
+    found = find_places(np.array(looked_up, np.int64), np.array(keys, np.int64))
     assert found.tolist() == [expected.get(value, -1) for value in looked_up]
 
 

@@ -40,9 +40,9 @@ class ClassList(ConfigRule):
         'palette of another length.'
     )
     example = Example(wrong="metainfo=dict(classes=('person'))", right="metainfo=dict(classes=('person',))")
-    limits = 'Names that are merely misspelt are not seen here, but by `mmguard scan CONFIG`.'
+    limits = 'Names that are merely misspelt are not detected here, but by `mmguard scan CONFIG`.'
     advice = (
-        "Write metainfo=dict(classes=('person',)) in small letters: the comma makes the tuple. Name every class once."
+        "Write metainfo=dict(classes=('person',)) in lower case: the comma makes the tuple. Name every class once."
         ' A palette has one colour per class, or is left out. In a panoptic set list the things first, then the '
         'stuff, also in "categories" of the files; only then count them in the heads.'
     )
@@ -66,7 +66,7 @@ class ClassList(ConfigRule):
                 small = key.lower()
                 own = list(metainfo_of(dataset).get(small) or ())
                 if key in metainfo and small not in metainfo and list(metainfo[key] or ()) != own:
-                    title = Message('Write {small} in small letters.', small=small)
+                    title = Message('Write {small} in lower case.', small=small)
                     ways = _write_list(config, title, f'{at}.{small}', metainfo[key], f'{at}.{key}')
                     words = dict(key=key, kind=dataset.name, small=small)
                     yield self.report_at(f'{at}.{key}', metainfo[key], words, self.title_capitals, edits=ways)

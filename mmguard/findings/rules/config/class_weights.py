@@ -41,7 +41,7 @@ class ClassWeightLength(ConfigRule):
         'for "no object" (the background); it comes last. DETRHead takes no list.'
     )
     example = Example(wrong='num_classes=3, class_weight=[1, 2]', right='num_classes=3, class_weight=[1, 2, 1.5]')
-    limits = 'It compares numbers: weights in the order of another class list are not seen.'
+    limits = 'It compares numbers: weights in the order of another class list are not detected.'
     advice = (
         'Write one weight per class in the order of the class list, plus one for "no object" at the end where the head '
         'has it. A file (.npy, .json, .yaml or .pkl) holds them as a list; its path starts where training starts.'
@@ -61,7 +61,7 @@ class ClassWeightLength(ConfigRule):
                 edit = propose(
                     'Write a number for all classes, and one for "no object".',
                     *((path, 1.0), (loss.place('bg_cls_weight'), 0.1)),
-                    question='May all classes weigh the same?',
+                    question='Can all classes have the same weight?',
                     if_not='Take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',
                 )
                 yield self.report_at(path, given, title=self.title_list, edits=[edit])
@@ -106,10 +106,10 @@ class WeightedIgnored(ConfigRule):
     why = (
         'To average, it looks up class_weight[label] for every pixel, the ignored ones (255) included: IndexError, on '
         'a GPU a device-side assert whose trace often points at accuracy(). Your labels are right, and '
-        'avg_non_ignore=True does not help: the look-up comes first. ignore_index=-1, the workaround that circulates, '
-        'counts the weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in '
-        'our case). The onedl fork looks up none of the ignored ones, but with avg_non_ignore=True its mask does not '
-        'fit, and any label map ends the run.'
+        'avg_non_ignore=True does not help: the look-up comes first. ignore_index=-1, a common workaround, counts the '
+        'weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in our case). '
+        'The onedl fork looks up none of the ignored ones, but with avg_non_ignore=True its mask does not fit, and '
+        'any label map ends the run.'
     )
     example = Example(
         wrong="dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0])",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Dict, Iterator, List
 
 from mmguard.config.head_classes import classes_in
-from mmguard.config.ignored import Ignored, find_ignored_labels, leading
+from mmguard.config.ignored import Ignored, find_ignored_labels, find_leading
 from mmguard.config.parts import Part, losses, stock_loss
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import drop_first_class
@@ -47,7 +47,7 @@ class IgnoredLabelsAgree(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         places = find_ignored_labels(config)
-        first = leading(config, places)
+        first = find_leading(config, places)
         if first is None:  # ignore_index=None, for masked binary cross entropy; a detector without a semantic head
             return
         classes = classes_in(first.part)
@@ -124,7 +124,7 @@ class IgnoredClass(ConfigRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         ignored = finding.value
-        yield set_ignore_index(facts, 255, ASKS, Message('Shall class {ignored} be trained?', ignored=ignored))
+        yield set_ignore_index(facts, 255, ASKS, Message('Should class {ignored} be trained?', ignored=ignored))
         question = 'Is 0 your void (unlabelled) value?'
         if ignored == 0 and facts.config is not None:
             found = drop_first_class(facts.config, question)
@@ -134,7 +134,7 @@ class IgnoredClass(ConfigRule):
             classes = facts.labels.num_classes - 1
             said = (('reduce_zero_label', True), ('ignore_index', 255), ('num_classes', classes))
             lines = tuple(f'{name}={value}' for name, value in said)
-            yield Edit('Ignore the label 0, and take it out of the classes.', ASKS, question, options=said, lines=lines)
+            yield Edit('Ignore the label 0, and remove it from the classes.', ASKS, question, options=said, lines=lines)
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         yield from super().find(facts)
@@ -208,7 +208,7 @@ class IgnoredInLoss(ConfigRule):
         way = propose(
             'Average over the pixels that are not ignored.',
             *((place, True) for place in places),
-            question='Is the loss to be the mean over labelled pixels, as in torch?',
+            question='Should the loss be the mean over labelled pixels, as in torch?',
             notes=('If not, keep it: only the scale of loss and gradient is another.',),
         )
         words, evidence = dict(loss=found[0].name, part=part), f'{" and ".join(places)} = False'
@@ -250,7 +250,7 @@ def _use_tversky(loss: Part, head: Part, path: str) -> Iterator[Edit]:
     yield propose(
         'Use TverskyLoss with equal weights: Dice of softmax scores, with a mask for ignored pixels.',
         (path, new),
-        question='' if certain else 'May the scores of a pixel be a softmax over the classes?',
+        question='' if certain else 'Can the scores of a pixel be a softmax over the classes?',
         lines=(f'{as_code(new)} at {path}',),
         if_not='' if certain else 'Take another loss.',
     )

@@ -29,12 +29,13 @@ class LabelMapRange(ConfigRule):
     title_again = 'label_map maps to values that it also maps away: applied pair by pair in place, {pairs}.'
     title_argument = '{kind} takes no label_map: it ends in a TypeError when it is built.'
     why = (
-        'What a label_map writes is what the loss sees: a value beyond the classes ends the run. MMSegmentation works '
-        'its label_map out of the class names and overwrites one that is written in metainfo. A loader of your own '
-        'that replaces one value after the other in place replaces what it has just written: two classes become one.'
+        'What a label_map writes is what the loss sees: a value beyond the classes ends the run. MMSegmentation '
+        'derives its label_map from the class names and overwrites one that is written in metainfo. A loader of your '
+        'own that replaces one value after the other in place replaces what it has just written: two classes become '
+        'one.'
     )
     example = Example(wrong='num_classes=2, label_map={7: 0, 8: 2}', right='num_classes=2, label_map={7: 0, 8: 1}')
-    limits = 'A map to the wrong class is not seen, nor how a loader of your own applies it.'
+    limits = 'It does not detect a map to the wrong class, nor see how a loader of your own applies it.'
     advice = (
         'Map to 0 .. num_classes - 1; in label maps also to ignore_index, to leave a value out. A map of your own is '
         'an argument of the guard right after LoadAnnotations, in the pipelines of train and val: GuardSegLabels for '
@@ -86,7 +87,7 @@ class LabelMapRange(ConfigRule):
         leave_out = Edit(
             'Map these values to the ignored label.',
             ASKS,
-            f'Is {listing(outside)} to be left out of the training?',
+            f'Should {listing(outside)} be excluded from training?',
             ((path, mapped),) if owner else (),
             (('label_map', tuple(mapped.items())),),
             lines=(f'label_map={as_map(mapped)}{f" at {owner}" if owner else ""}',),

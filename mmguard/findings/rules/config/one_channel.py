@@ -42,7 +42,7 @@ class OneChannelSoftmax(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        ways = _ways(config)
+        ways = _offer_ways(config)
         for loss in one_channel_softmax(config):
             head = loss.owner
             assert head is not None  # one_channel_softmax looks only at losses of heads
@@ -64,7 +64,7 @@ class OneChannelSoftmax(ConfigRule):
             yield self.report_at('num_classes', 1, title=self.title_labels, edits=[two])
 
 
-def _ways(config: ReadConfig) -> List[Edit]:
+def _offer_ways(config: ReadConfig) -> List[Edit]:
     """Offer two classes in one channel with a sigmoid, or in two channels with a softmax, for all heads together."""
     found = one_channel_softmax(config)
     if not found:
@@ -137,7 +137,7 @@ def _offer_channels(config: ReadConfig, head: Part, sampler: Part) -> Iterator[E
     single = ((head.place('out_channels'), 1),) if number else ()
     sigmoid = tuple((loss.place('use_sigmoid'), True) for loss in losses if is_softmax(loss))
     yield propose(
-        Message('Take the sampler out of {path}.', path=head.path), (sampler.path, REMOVED), *number, *single, *sigmoid
+        Message('Remove the sampler from {path}.', path=head.path), (sampler.path, REMOVED), *number, *single, *sigmoid
     )
     gone = ((head.place('out_channels'), REMOVED),) if head.says('out_channels') else ()
     softmax = tuple((loss.place('use_sigmoid'), False) for loss in losses)

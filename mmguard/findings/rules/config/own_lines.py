@@ -118,7 +118,7 @@ class BaseHooksReplaced(ConfigRule):
         gone = [hook for hook in of_bases if name_of(hook['type']) not in names]
         if gone:
             missing = ', '.join(name_of(hook['type']) for hook in gone)
-            title, question = 'Keep the hooks of the base config.', f'Shall {missing} run, as in the base config?'
+            title, question = 'Keep the hooks of the base config.', f'Should {missing} run, as in the base config?'
             lines = (f'custom_hooks = [{", ".join(map(as_code, [*gone, *held]))}]',)
             edit = propose(title, ('custom_hooks', [*gone, *held]), question=question, lines=lines)
             yield self.report_at('custom_hooks', names, dict(missing=missing), edits=[edit])

@@ -94,8 +94,8 @@ class ReducedBackground(ConfigRule):
     )
     limits = 'It goes by the name of the first class; files that store the background as 1 are right as they are.'
     advice = (
-        'If 0 in the files is the background and it is to be predicted, write reduce_zero_label=False in the data sets '
-        'and loaders. If it is not to be predicted, take it out of the class list and count one class less.'
+        'If 0 in the files is the background and it is to be predicted, write reduce_zero_label=False in the data '
+        'sets and loaders. If it is not to be predicted, remove it from the class list and reduce num_classes by one.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -108,7 +108,7 @@ class ReducedBackground(ConfigRule):
                     '' if dataset.says('reduce_zero_label') else Message(' (the default of {name})', name=dataset.name)
                 )
                 words = dict(default=default, first=shorten(names[0]), last=shorten(names[-1]))
-                yield self.report_at(place, True, words, edits=_ways(config, names[0]))
+                yield self.report_at(place, True, words, edits=_offer_ways(config, names[0]))
 
 
 def _fits_its_files(dataset: Part, first: str) -> bool:
@@ -118,16 +118,14 @@ def _fits_its_files(dataset: Part, first: str) -> bool:
     return stock and not chosen and default_of(dataset.cls, 'reduce_zero_label') is True
 
 
-def _ways(config: ReadConfig, first: str) -> List[Edit]:
+def _offer_ways(config: ReadConfig, first: str) -> List[Edit]:
     keep = reduce_zero_label(
         Facts(config=config),
         False,
         ASKS,
-        Message('Is {first} 0 in the files, and to be predicted?', first=shorten(first)),
+        Message('Is {first} stored as 0, and should it be predicted?', first=shorten(first)),
     )
-    leave = drop_first_class(
-        config, Message('Is {first} 0 in the files, and not to be predicted?', first=shorten(first))
-    )
+    leave = drop_first_class(config, Message('Is {first} stored as 0, and should it be ignored?', first=shorten(first)))
     return [keep] if leave is None else [keep, leave]
 
 

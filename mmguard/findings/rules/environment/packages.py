@@ -129,7 +129,7 @@ class PackageMissing(EnvironmentRule):
                 continue
             needed, severity = _find_needing(module, environment.missing)
             if needed is not None:
-                words, ways = dict(module=module, needing=needed), list(_ways(module, environment))
+                words, ways = dict(module=module, needing=needed), list(_offer_ways(module, environment))
                 yield self.report(
                     f'no module {module}', words, severity=severity, edits=ways, places=(line_of(module),)
                 )
@@ -146,14 +146,14 @@ def _find_needing(module: str, missing: List[str]) -> Tuple[Optional[str], str]:
     return None, ''
 
 
-def _ways(module: str, environment: EnvironmentFacts) -> Iterator[Edit]:
+def _offer_ways(module: str, environment: EnvironmentFacts) -> Iterator[Edit]:
     if module not in next(iter(STACKS.values())):
         becomes = (DISTRIBUTIONS[module][0], NEWEST)
         yield Edit(f'Install {module}.', SAFE, environment=(becomes,), commands=(f'pip install {module}',))
         return
     for stack in find_stacks(environment.versions) or STACKS:
         command, becomes = find_command(module, stack, environment)
-        yield Edit(f'Install {module} of {stack}.', SAFE, environment=(becomes,), commands=(command,))
+        yield Edit(f'Install the {module} of {stack}.', SAFE, environment=(becomes,), commands=(command,))
 
 
 #: Module whose import raises (empty: any), words of the message in lower case, from which NumPy on -> what to do.

@@ -31,7 +31,7 @@ class UnfitVersions(EnvironmentRule):
     title_old = '{name} {version} is too old: mmguard needs {oldest} or newer.'
     why = (
         'Binaries that were compiled against NumPy 1 fail with NumPy 2: torch below 2.3 cannot convert arrays, OpenCV '
-        "up to 4.10.0.82 cannot be imported. mmguard's tests were run with no torch or numpy older than it asks for."
+        'up to 4.10.0.82 cannot be imported. mmguard is not tested with torch or numpy below its minimum versions.'
     )
     example = Example(wrong='numpy 2.1 with torch 2.1', right='pip install "numpy<2"')
     limits = 'It knows these two pairs, and no versions that are too new; others show when they are imported (MG506).'

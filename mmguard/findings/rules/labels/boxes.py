@@ -90,10 +90,10 @@ class BoxesBeyondImage(AnnotationRule):
         'another convention, or a wrong size of the image.'
     )
     example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
-    limits = 'Fewer than 1 % of the boxes over the edge are taken for rounding.'
+    limits = 'If fewer than 1 % of the boxes cross the edge, it assumes rounding.'
     advice = (
-        'Draw one image with its boxes before you change any. If they are drawn right, clip them and drop those '
-        'without area then; a VOC corner at -1 counts from 0 already: add 1 to all corners. If they are drawn wrong, '
+        'Draw one image with its boxes before you change any. If they are drawn right, clip them, then drop those '
+        'without area; a VOC corner at -1 counts from 0 already: add 1 to all corners. If they are drawn wrong, '
         'convert them (from y1, x1, y2, x2, or centre and size), or correct the size of the image in the annotations '
         '(swapped, turned by EXIF, another scale).'
     )
@@ -175,17 +175,21 @@ class BoxesInAnotherForm(AnnotationRule):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self._form(facts) else None
+        return PROVEN if self._find_format(facts) else None
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         follow = super().find_superseded(facts)
-        return follow if self._form(facts) == FRACTIONS else [one for one in follow if one not in ('MG130', 'MG174')]
+        return (
+            follow
+            if self._find_format(facts) == FRACTIONS
+            else [one for one in follow if one not in ('MG130', 'MG174')]
+        )
 
     def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_fractions if self._form(facts) == FRACTIONS else self.title
+        return self.title_fractions if self._find_format(facts) == FRACTIONS else self.title
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        form = self._form(labels)
+        form = self._find_format(labels)
         if form == FRACTIONS:
             is_sure = annotations_of(labels).counts_from_one
             corner = '' if is_sure else 'Are the first two numbers the upper left corner (not the centre, as in YOLO)?'
@@ -199,7 +203,7 @@ class BoxesInAnotherForm(AnnotationRule):
             yield from rewrite(self, facts, title, ASKS, question, boxes=form)
 
     def evidence(self, facts: LabelFacts) -> str:
-        found, form = annotations_of(facts), self._form(facts)
+        found, form = annotations_of(facts), self._find_format(facts)
         if form == FRACTIONS:
             return Message('{number:,} of {boxes}', number=found.inside_unit, boxes=quantity(found.annotations, 'box'))
         return Message(
@@ -211,13 +215,13 @@ class BoxesInAnotherForm(AnnotationRule):
         )
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        corners = ORDERS.get(self._form(facts), ORDERS['corners'])
+        corners = ORDERS.get(self._find_format(facts), ORDERS['corners'])
         return {'corners': corners, 'format': annotations_of(facts).format.upper()}
 
     def files(self, facts: LabelFacts) -> List[str]:
-        return [] if self._form(facts) == FRACTIONS else annotations_of(facts).box_examples.get('over_edge', [])
+        return [] if self._find_format(facts) == FRACTIONS else annotations_of(facts).box_examples.get('over_edge', [])
 
-    def _form(self, facts: LabelFacts) -> str:
+    def _find_format(self, facts: LabelFacts) -> str:
         """Return the format of nearly all boxes if it is wrong; empty if unknown."""
         found = annotations_of(facts)
         if found.inside_unit >= SOME and share(found.inside_unit, found.annotations) >= MOST:

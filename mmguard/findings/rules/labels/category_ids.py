@@ -52,8 +52,8 @@ class IdsAsLabels(DataRule):
     )
     why = Message(
         '{by_position} renumber the categories to 0..N-1, whatever the ids are. {by_id} take category_id '
-        'as the label: in DETR and its like label num_classes means "no object" and is trained so without an error, a '
-        'larger one ends the run; in torchvision num_classes counts the background, 0.',
+        'as the label: in DETR and similar models, the label num_classes means "no object" and is trained as such '
+        'without an error, and a larger one ends the run; in torchvision, num_classes includes the background, 0.',
         by_position=framework_titles(POSITIONS),
         by_id=framework_titles(IDS),
     )
@@ -142,7 +142,7 @@ class IdsAsLabels(DataRule):
             yield Edit(title, ASKS, asked, options=(('labels', COCO),), lines=lines)
         if not self._is_background(labels) and ids[-1] < _MOST:
             title = 'Give the model as many outputs as the highest id, and one more.'
-            asked = question if contiguous else 'Shall the ids stay the labels as they are?'
+            asked = question if contiguous else 'Should the ids remain the labels?'
             options, lines = (('num_classes', ids[-1] + 1),), (f'num_classes={ids[-1] + 1}',)
             notes = () if first else (_OWN_IDS,)
             yield Edit(title, ASKS if asked else SAFE, asked, options=options, lines=lines, notes=notes)
@@ -259,7 +259,7 @@ class CocoIdsLookedUp(AnnotationRule):
                 Message('{name}: {here:,} here, {there:,} there', name=name, here=here, there=there)
                 for name, (here, there) in original.counts.items()
             )
-            also = [Message('the labels are places among the ids of COCO')] * original.is_looked_up
+            also = [Message('the labels are positions in the list of COCO ids')] * original.is_looked_up
             return join('; ', [said, *also])
         unknown, number = self._unknown(facts), len(annotations_of(facts).categories)
         said = Message(

@@ -56,7 +56,7 @@ class NamesNotInFile(AnnotationRule):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self._missing(facts)[0] else None
+        return PROVEN if self._find_missing(facts)[0] else None
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         # Only a list that was not passed on matches no head and no other list.
@@ -68,7 +68,7 @@ class NamesNotInFile(AnnotationRule):
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {
-            'missing': listing(map(repr, self._missing(facts)[0])),
+            'missing': listing(map(repr, self._find_missing(facts)[0])),
             'known': listing(map(repr, self._names_in_file(facts))),
             'shown': shorten(''.join(self._find_letters(facts))),
         }
@@ -76,7 +76,7 @@ class NamesNotInFile(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None:
             return
-        missing, names = self._missing(labels)
+        missing, names = self._find_missing(labels)
         if self._find_letters(labels):
             yield learn(facts, [''.join(self._find_letters(labels))], SAFE)
         elif self._lacks(labels) and not self._comes_with_type(labels):
@@ -85,13 +85,13 @@ class NamesNotInFile(AnnotationRule):
             question = (
                 ''
                 if sure
-                else Message('Does this file only lack objects of {missing}?', missing=listing(map(repr, missing)))
+                else Message('Does this file have no object of {missing}?', missing=listing(map(repr, missing)))
             )
             title = Message('Add {missing} to "categories", each at its place.', missing=listing(map(repr, missing)))
             yield from rewrite(self, facts, title, SAFE if sure else ASKS, question, classes=names)
             if is_trained_on(labels):  # what else is to be learnt, no other file says
                 question = Message(
-                    'Are {names} all that is to be learnt?', names=listing(map(repr, self._names_in_file(labels)))
+                    'Are {names} all classes to be learnt?', names=listing(map(repr, self._names_in_file(labels)))
                 )
                 yield learn(facts, self._names_in_file(labels), ASKS, question)
         else:
@@ -106,14 +106,10 @@ class NamesNotInFile(AnnotationRule):
             yield edit
 
     def evidence(self, facts: LabelFacts) -> str:
-        missing, names = self._missing(facts)
+        missing, names = self._find_missing(facts)
         path = next((path for path, listed in class_lists(facts).items() if listed == names), 'metainfo.classes')
         empty = len(missing) == len(names) and not any(facts.histogram.values())
-        left = (
-            Message('; not one object is left, and no image where `filter_empty_gt` leaves out those without')
-            if empty
-            else ''
-        )
+        left = Message('; no object is left, and with `filter_empty_gt` no image either') if empty else ''
         return Message(
             '{number} of {listed} names in {path}: {missing}{left}',
             number=len(missing),
@@ -131,7 +127,7 @@ class NamesNotInFile(AnnotationRule):
         named = [name for name, number in found.instances_of.items() if number]
         return list(dict.fromkeys([*named, *found.left_out_names]))
 
-    def _missing(self, facts: LabelFacts) -> Tuple[List[str], List[str]]:
+    def _find_missing(self, facts: LabelFacts) -> Tuple[List[str], List[str]]:
         """Return the names without a category from the worst class list, and that list."""
         known = self._names_in_file(facts)
         found = annotations_of(facts)
@@ -169,7 +165,7 @@ class NamesNotInFile(AnnotationRule):
 
     def _match_names(self, facts: LabelFacts) -> Dict[str, str]:
         """Map each missing name to the name in the file that it resembles, or to nothing."""
-        missing, names = self._missing(facts)
+        missing, names = self._find_missing(facts)
         known = self._names_in_file(facts)
         alike = {normalize_name(name): name for name in known}
         listed = set(names)
@@ -180,7 +176,7 @@ class NamesNotInFile(AnnotationRule):
 
     def _lacks(self, facts: LabelFacts) -> bool:
         """True if all names in the file are listed, and some listed names are not in the file."""
-        missing, names = self._missing(facts)
+        missing, names = self._find_missing(facts)
         known = self._names_in_file(facts)
         counted = any(normalize_name(name) in map(normalize_name, BACKGROUND) for name in missing)
         return (
@@ -192,11 +188,11 @@ class NamesNotInFile(AnnotationRule):
 
     def _is_of_the_type(self, facts: LabelFacts) -> bool:
         """True if the names are the defaults of the data set's type, because the config sets none."""
-        missing, names = self._missing(facts)
+        missing, names = self._find_missing(facts)
         return len(missing) == len(names) and self._comes_with_type(facts)
 
     def _comes_with_type(self, facts: LabelFacts) -> bool:
-        names = self._missing(facts)[1]
+        names = self._find_missing(facts)[1]
         lists = config_of(facts).dataset_classes
         path = next((path for path, listed in lists.items() if list(listed) == names), '')
         return 'METAINFO' in path
@@ -268,7 +264,7 @@ class BackgroundListed(Rule):
         'that no object has, every other class moves by one, and num_classes counts one too many.'
     )
     example = Example(wrong="classes=('background', 'cat'), num_classes=2", right="classes=('cat',), num_classes=1")
-    limits = 'It knows the background by its name only; a class that is called so and is an object is taken for it.'
+    limits = 'It knows the background by its name only; an object class with such a name is mistaken for it.'
     advice = (
         'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and write '
         'num_classes without it. If it is an object to be found, give it another name. Only the label 0 of torchvision '

@@ -75,7 +75,7 @@ def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int
             listed,
             POSITIONS,
             Message(
-                'Does what you train with renumber the categories ({frameworks})?',
+                'Does your training code renumber the categories ({frameworks})?',
                 frameworks=framework_titles(POSITIONS),
             ),
         )
@@ -85,7 +85,10 @@ def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int
             (
                 enough,
                 IDS,
-                Message('Does it take category_id as the label ({frameworks})?', frameworks=framework_titles(IDS)),
+                Message(
+                    'Does your training code use category_id as the label ({frameworks})?',
+                    frameworks=framework_titles(IDS),
+                ),
             )
         )
     for number, numbering, question in ways:
@@ -109,7 +112,7 @@ class OnlyOneClass(DataRule):
     summary = 'Only one class occurs in all files, or classes of the list never do.'
     title = 'Only 1 of {num_classes} classes occurs in the files: {only}.'
     title_never = 'Classes of the list never occur in the files: {never}; {missing} of {num_classes}.'
-    why = 'The loss falls to 0 and nothing is learnt. Usually the loader, or a label_map, made one of many values.'
+    why = 'The loss falls to 0 and nothing is learnt. Usually the loader, or a label_map, turned many values into one.'
     example = Example(
         wrong='ToTensor() on a mask: k / 255 becomes 0',
         right='torch.as_tensor(np.array(mask), dtype=torch.int64)',

@@ -83,8 +83,8 @@ class StoredAsColours(DataRule):
             notes = note if set(known) <= set(CITYSCAPES) else ()
             for edit in convert_files(facts, title, SAFE if clear else ASKS, question, colours={**known, **others}):
                 yield replace(edit, notes=(*edit.notes, *notes))
-        elif self._channel(labels) is not None:
-            place = self._channel(labels) or 0
+        elif self._find_channel(labels) is not None:
+            place = self._find_channel(labels) or 0
             table = {colour: colour[place] for colour in sorted(colours)}
             question = Message(
                 'Is the {channel} channel the number of the class?', channel=Message(CHANNEL_NAMES[place])
@@ -103,7 +103,7 @@ class StoredAsColours(DataRule):
             question = 'Is white the object (not void)?'
             title = 'Keep the first channel, as 0 and 1.'
             yield from convert_files(facts, title, ASKS, question, label_map={VOID: 1})
-        elif not self._levels(labels):
+        elif not self._find_levels(labels):
             yield from convert_files(facts, 'Keep the first channel.', SAFE)
         elif len(values) == labels.num_classes:
             table = {level: label for label, level in enumerate(values)}
@@ -166,7 +166,7 @@ class StoredAsColours(DataRule):
     def _is_gray(self, facts: LabelFacts) -> bool:
         return maps_of(facts).gray_in_colour >= sum(self._forms(facts).values())
 
-    def _levels(self, facts: LabelFacts) -> List[int]:
+    def _find_levels(self, facts: LabelFacts) -> List[int]:
         """Return the gray levels if they are too high for class indices and no more than the classes."""
         values = sorted(maps_of(facts).raw)
         high = (
@@ -174,7 +174,7 @@ class StoredAsColours(DataRule):
         )
         return values if high and values[0] == 0 and min(b - a for a, b in zip(values, values[1:])) >= 8 else []
 
-    def _channel(self, facts: LabelFacts) -> Optional[int]:
+    def _find_channel(self, facts: LabelFacts) -> Optional[int]:
         """Return the only nonzero channel if its values can be class indices."""
         colours = maps_of(facts).colours
         used = [place for place in range(3) if any(colour[place] for colour in colours)]
@@ -216,7 +216,7 @@ class PaletteReadAsColours(DataRule):
 
     code = 'MG121'
     needs = ()
-    summary = 'Palette PNGs are read as colours, or were saved so, without their indices.'
+    summary = 'Palette PNGs are read, or were saved, as colours instead of indices.'
     title = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
     title_black = 'The palette of the files is all black: a loader of indices sees labels, a loader of colours only 0.'
     title_reader = 'The files have a palette: they hold labels only where their indices are read.'
@@ -287,7 +287,10 @@ class PaletteReadAsColours(DataRule):
             if 0 in ids and name != VOC_GRAYS:
                 table[0] = VOID
             yield from renumber(
-                facts, table, ASKS, Message('Were they drawn in the palette of {name}, and made gray?', name=name)
+                facts,
+                table,
+                ASKS,
+                Message('Were they drawn in the palette of {name} and converted to gray?', name=name),
             )
 
     def choose_title(self, facts: LabelFacts) -> str:

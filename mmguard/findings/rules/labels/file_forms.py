@@ -44,7 +44,7 @@ class FoldersSwapped(DataRule):
     title_mixed = 'There are images among the label files.'
     why = 'Training takes the brightness of a photograph for its classes.'
     example = Example(wrong="seg_map_path='images'", right="seg_map_path='labels'")
-    limits = 'Gray photographs of 8 bits among label maps are not seen.'
+    limits = 'Gray photographs of 8 bits among label maps are not detected.'
     advice = (
         'Name the folder of the label maps, not that of the images: '
         "`data_prefix=dict(img_path='images', seg_map_path='labels')`, or `mmguard scan labels --images images`. If "

@@ -47,8 +47,8 @@ class UnpairedFiles(DataRule):
     title = 'Images and label files do not pair up: {number} without a partner, or with two.'
     title_none = 'No label file has the name that the config, or the two folders, make up for its image.'
     why = (
-        'A missing label file ends the training at the iteration that draws it, nnU-Net before the first; of two with '
-        'one stem one is never read.'
+        'A missing label file ends the training at the iteration that draws it, nnU-Net before the first; of two '
+        'files with the same stem, only one is read.'
     )
     example = Example(
         wrong="img_suffix='.jpg', seg_map_suffix='.png'; files 7.jpg and 7_mask.png",

@@ -80,7 +80,7 @@ class BinaryMask(DataRule):
             return facts.evidence
         counts = count_stored(facts)
         part = share(counts.get(VOID, 0), sum(counts.values()))
-        swallowed = Message('; 255 is ignored, so all of the foreground is') if facts.ignore_index == VOID else ''
+        swallowed = Message('; 255 is ignored, and with it the whole foreground') if facts.ignore_index == VOID else ''
         return Message(
             'the files hold 0 and 255 only, 255 in {share:.3g} % of the pixels{swallowed}',
             share=100 * part,
@@ -131,7 +131,7 @@ class GrayLevels(DataRule):
     title = 'Many different values ({values}, ...): colours, gray levels or interpolated labels.'
     why = 'The files are pictures of the labels, not labels: a value says how bright a class is drawn, not which one.'
     example = Example(wrong="label.save('1.jpg')", right="label.save('1.png')  # one channel, class indices")
-    limits = 'Class ids that are many and have gaps look the same, unless they are those of a known data set.'
+    limits = 'Many class ids with gaps look the same, unless they are those of a known data set.'
     advice = (
         'Look at one of the files, and where it was exported or resized. Label files hold class indices in '
         'single-channel PNG (never JPEG), resized with nearest only; colours are decoded to indices, palette PNGs not '

@@ -150,7 +150,7 @@ class RawCocoIds(DataRule):
     needs = ()
     summary = 'The labels look like raw COCO category ids, which have gaps.'
     title = 'The labels look like raw COCO category ids ({span}, with gaps), not the {contiguous} contiguous labels.'
-    why = 'Raw ids exceed the classes and, below that, mean other classes: every label after a gap is displaced.'
+    why = 'Raw ids exceed the class range; below it, every id after a gap in the numbering means another class.'
     example = Example(
         wrong='label = ann["category_id"]',
         right='label = cat2label[ann["category_id"]]',
@@ -164,7 +164,7 @@ class RawCocoIds(DataRule):
     pytorch = (
         'Renumber the ids of objects: label_of = dict(zip(sorted(cat_ids), range(len(cat_ids)))). For maps of '
         'COCO-Stuff use the *_labelTrainIds.png (171 classes and 255), or a table from id to class; if 1 is '
-        'subtracted, do not: COCO-Stuff needs no shift.'
+        'subtracted, stop doing so: COCO-Stuff needs no shift.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

@@ -106,8 +106,8 @@ def _list_checks(facts: LabelFacts) -> Iterator[str]:
     if loader.unknown or not loader.files:
         left.append(
             Message(
-                'what the loader makes of them{why}',
+                "the loader's output{why}",
                 why=join('', (' (', loader.unknown, ')')) if loader.unknown else '',
             )
         )
-    yield Message('not checked: {left}', left=listing([*left, Message('what comes after the loading')]))
+    yield Message('not checked: {left}', left=listing([*left, Message('the transforms after loading')]))

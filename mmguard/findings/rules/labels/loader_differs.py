@@ -24,7 +24,7 @@ class LoaderDiffers(DataRule):
     title_stops = 'The loader of the config stops at files that can be read.'
     why = (
         'Training sees what the loader returns. The table of the scan follows the loaders of mmseg 1.x and mmdet 3.x; '
-        'one of your own, or of another version (mmseg before 1.0 maps before it shifts), makes other labels of files.'
+        'one of your own, or of another version (mmseg before 1.0 maps before it shifts), returns other labels.'
     )
     example = Example(
         wrong="dict(type='LoadMyMasks')  # returns 255 for class 2",

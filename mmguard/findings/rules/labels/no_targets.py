@@ -47,14 +47,14 @@ class NoUsableInstance(AnnotationRule):
         none = found.images > 0 and found.images in (found.images_without_target, found.small_images)
         # Mistakes with more specific rules: other labels, unusable boxes, unnamed categories.
         elsewhere = facts.values or facts.reasons or found.unnamed or found.unreadable
-        return PROVEN if none and is_trained_on(facts) and not elsewhere and self._reasons(facts) else None
+        return PROVEN if none and is_trained_on(facts) and not elsewhere and self._count_reasons(facts) else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if not annotations_of(labels).annotations:
             return
-        reasons = self._reasons(labels)
+        reasons = self._count_reasons(labels)
         if SMALL in reasons and facts.config is not None:
-            question = 'Are the small images to be trained on?'
+            question = 'Should the small images be trained on?'
             yield set_filter(facts.config, 'min_size', 1, ASKS, question)
         if NO_IMAGE in reasons:
             yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.', SAFE)
@@ -65,16 +65,16 @@ class NoUsableInstance(AnnotationRule):
             yield from rewrite(self, facts, 'Train them as single objects.', ASKS, question, no_crowds=True)
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'reasons': listing(self._reasons(facts))}
+        return {'reasons': listing(self._count_reasons(facts))}
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         numbers: List[str] = [
-            f'{quantity(number, "annotation")}: {why}' for why, number in self._reasons(facts).items()
+            f'{quantity(number, "annotation")}: {why}' for why, number in self._count_reasons(facts).items()
         ]
         return f'{quantity(found.images, "image")}; {", ".join(numbers)}'
 
-    def _reasons(self, facts: LabelFacts) -> Dict[str, int]:
+    def _count_reasons(self, facts: LabelFacts) -> Dict[str, int]:
         """Return reason -> annotations excluded for it, the most frequent first."""
         found = annotations_of(facts)
         if not found.annotations:
@@ -135,7 +135,7 @@ class ImagesWithoutTarget(AnnotationRule):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        part = share(_empty(facts), annotations_of(facts).images)
+        part = share(_count_empty(facts), annotations_of(facts).images)
         if not is_trained_on(facts) or not part or part == 1:
             return None
         denoising = self._denoising(facts)
@@ -160,7 +160,7 @@ class ImagesWithoutTarget(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None or self._survives(labels):
             return
-        question = 'May images without an object be left out of training?'
+        question = 'Can images without an object be excluded from training?'
         if not _is_filtered(labels):
             yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
         elif not labels.reasons:  # otherwise they may be empty because of their boxes
@@ -168,9 +168,9 @@ class ImagesWithoutTarget(AnnotationRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        part = 100 * share(_empty(facts), found.images)
+        part = 100 * share(_count_empty(facts), found.images)
         return Message(
-            '{number:,} of {images:,} images ({part:.3g} %)', number=_empty(facts), images=found.images, part=part
+            '{number:,} of {images:,} images ({part:.3g} %)', number=_count_empty(facts), images=found.images, part=part
         )
 
     def _denoising(self, facts: LabelFacts) -> bool:
@@ -184,7 +184,7 @@ def _is_filtered(facts: LabelFacts) -> bool:
     return bool(kept) and all(kept.values())
 
 
-def _empty(facts: LabelFacts) -> int:
+def _count_empty(facts: LabelFacts) -> int:
     """Count the images without a target that are trained on."""
     found = annotations_of(facts)
     return found.images_kept_empty if _is_filtered(facts) else found.images_without_target

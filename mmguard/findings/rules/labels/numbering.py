@@ -88,7 +88,7 @@ class CountsFromOne(DataRule):
             counted = facts._replace(labels=replace(labels, num_classes=most))
             question = Message('Are all of 1 to {most} classes, {most} in all?', most=most)
             for edit in renumber(counted, every, ASKS, question) if more else ():
-                title = Message('Subtract 1 from every label, and count {most} classes.', most=most)
+                title = Message('Subtract 1 from every label, and set num_classes={most}.', most=most)
                 yield both(edit, more_classes(facts, most, question), title)
         elif facts.config is None:
             ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
@@ -108,14 +108,16 @@ class CountsFromOne(DataRule):
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
         others = [name for number, name in sorted(found.categories.items()) if number]
-        question = Message('May category 0, {name}, go (no annotation has it)?', name=shorten(found.categories[0]))
+        question = Message(
+            'Can category 0, {name}, be removed (no annotation has it)?', name=shorten(found.categories[0])
+        )
         title = 'Leave category 0 out, and number the others from 0.'
         yield from rewrite(self, facts, title, ASKS, question, classes=others, renumber=0)
         enough = max(found.categories) + 1
         yield Edit(
-            'Give the model as many outputs as the highest id, and one more.',
+            'Give the model one more output than the highest id.',
             ASKS,
-            'Shall the ids stay as they are?',
+            'Should the ids remain unchanged?',
             options=(('num_classes', enough),),
             lines=(f'num_classes={enough}',),
         )

@@ -166,7 +166,7 @@ class WrongRecords(AnnotationRule):
             title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out the other records.'
             yield from rewrite(self, facts, title, SAFE)
         elif not names_from:
-            question = 'May the records that cannot be read go, with their objects?'
+            question = 'Can the unreadable records be dropped, with their objects?'
             yield from rewrite(self, facts, 'Leave them out.', ASKS, question)
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
@@ -212,8 +212,8 @@ class UnnamedCategories(DataRule):
     limits = 'The file does not say whether the list or the annotations are wrong.'
     advice = (
         'Look up in the tool that wrote the file what these ids are, and add them to "categories", `{{"id": {first}, '
-        '"name": "..."}}`, or correct the category_id. If all annotations count from one less, or one more, than the '
-        'categories, shift them all: `ann["category_id"] += 1`, or `-= 1`.'
+        '"name": "..."}}`, or correct the category_id. If every category_id is one less, or one more, than the id of '
+        'its category, shift them all: `ann["category_id"] += 1`, or `-= 1`.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -239,7 +239,7 @@ class UnnamedCategories(DataRule):
             shift = {number - step: number for number in ids}
             yield from rewrite(self, facts, title, ASKS, question, label_map=shift)
         elif share(unnamed, found.annotations) < MANY:
-            question = 'Are these annotations of objects that are not to be learnt?'
+            question = 'Are these annotations of objects that should not be learnt?'
             yield from rewrite(self, facts, 'Leave these annotations out.', ASKS, question)
 
     def _find_shift(self, found: AnnotationFacts) -> int:

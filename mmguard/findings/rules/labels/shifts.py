@@ -86,7 +86,7 @@ class ReduceZeroHidesClass(DataRule):
             return
         # The class that comes back is 0: the names of the list move up by one.
         first = [] if starts_with_background(labels.class_names) else ['background']
-        title = join(' ', (as_message(edit.title), Message('Count {enough} classes in every head.', enough=enough)))
+        title = join(' ', (as_message(edit.title), Message('Set num_classes={enough} in every head.', enough=enough)))
         yield both(edit, more_classes(facts, enough, '', first=first), title)
 
     def _is_shifted(self, facts: LabelFacts) -> bool:
@@ -152,7 +152,7 @@ class LabelMapBeforeShift(DataRule):
     example = Example(
         wrong='reduce_zero_label=True, label_map={7: 0}', right='label_map={6: 0}  # reduce_zero_label made 6 of 7'
     )
-    limits = 'A map whose keys also fit the shifted values is not seen.'
+    limits = 'A map whose keys also fit the shifted values is not detected.'
     advice = (
         'Subtract 1 from the keys of the map, `label_map={shifted}`, or write `reduce_zero_label=False` and map 0 to '
         'the ignored label as well. If the config has no map, the data set class makes one from its class list: leave'

@@ -34,7 +34,7 @@ class UnusableMasks(AnnotationRule):
     title = 'Masks cannot be used: {reasons}.'
     why = (
         "mmdet stops at an object without a mask (KeyError: 'mask') and at a mask that pycocotools cannot decode; "
-        'objects whose polygons are all too short it ignores silently. A mask of another size than its image fails in '
+        'it silently ignores objects whose polygons are all too short. A mask of another size than its image fails in '
         'the middle of an epoch, or teaches other pixels.'
     )
     example = Example(
@@ -43,11 +43,11 @@ class UnusableMasks(AnnotationRule):
     )
     limits = 'A mask that can be decoded may still be that of another object.'
     advice = (
-        'Draw or export these masks again; if only a few are missing, their annotations may go. If no object has one, '
-        'train on boxes: with_mask=False, no mask_head (Faster R-CNN instead of Mask R-CNN). A mask is a list of flat '
-        'polygons, `[x1, y1, x2, y2, ...]` of three points or more, or an RLE with "size" [height, width] of the '
-        'image, `pycocotools.mask.encode`. Labelme: a rectangle is two corners, a circle centre and edge. Panoptic: '
-        'write PNG and JSON in one go, id = R + 256 G + 65536 B.'
+        'Draw or export these masks again; if only a few are missing, you can remove their annotations. If no object '
+        'has one, train on boxes: with_mask=False, no mask_head (Faster R-CNN instead of Mask R-CNN). A mask is a '
+        'list of flat polygons, `[x1, y1, x2, y2, ...]` of three points or more, or an RLE with "size" [height, '
+        'width] of the image, `pycocotools.mask.encode`. Labelme: a rectangle is two corners, a circle centre and '
+        'edge. Panoptic: write PNG and JSON in one go, id = R + 256 G + 65536 B.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -56,7 +56,7 @@ class UnusableMasks(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = annotations_of(labels)
         if not found.names_from and THIN not in found.mask_faults:
-            question = 'May these shapes go, with their objects?'
+            question = 'Can these shapes be dropped, with their objects?'
             yield from rewrite(self, facts, 'Leave these masks out.', ASKS, question)
         if found.mask_faults.get(MISSING, 0) < _BOXES_ONLY * max(found.annotations, 1):
             return

@@ -89,8 +89,8 @@ class ShiftedVoid(DataRule):
         'bits 0 - 1 is 255), or masks whose object is 255.'
     )
     why = (
-        'A minus-one copied from elsewhere (`label -= 1`) moves the ignored value into the invalid ones; in 8 bits it '
-        'makes 255 of 0, so the background is ignored.'
+        'A `label -= 1` copied from elsewhere makes the ignored value invalid; in 8 bits it turns 0 into 255, so the '
+        'background is ignored.'
     )
     example = Example(
         wrong='label -= 1',
@@ -217,10 +217,10 @@ class NothingToTrainOn(DataRule):
         'Scribbles may leave most pixels unlabelled on purpose: they are reported only if most classes never occur.'
     )
     advice = (
-        'Compare the values as stored with what the loader makes of them, `mmguard trace CONFIG`: reduce_zero_label on '
-        'files of 0, a label_map to the ignored label, files of another class list. If the files really hold no label, '
-        'label them or leave them out of the split; `cat_max_ratio=0.75` in RandomCrop avoids most crops that are void '
-        'only.'
+        'Compare the values as stored with what the loader makes of them, `mmguard trace CONFIG`: reduce_zero_label '
+        'on files of 0, a label_map to the ignored label, files of another class list. If the files really hold no '
+        'label, label them or leave them out of the split; `cat_max_ratio=0.75` in RandomCrop avoids most crops of '
+        'void only.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

@@ -62,7 +62,7 @@ class RefusedRows(YoloRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if share(self.count(labels), yolo_of(labels).rows) > MOST:
             return  # they are in another format, and not to be removed
-        question = 'May these rows go, with their objects?'
+        question = 'Can these rows be dropped, with their objects?'
         yield from rewrite(
             self, facts, 'Leave these rows out, cut what follows a box, and convert UTF-16 to UTF-8.', ASKS, question
         )
@@ -149,9 +149,11 @@ class DataYaml(YoloRule):
 
     code = 'MG168'
     fault = DECLARED
-    summary = 'The data.yaml is not as ultralytics reads it.'
+    summary = 'Ultralytics cannot use the data.yaml as it is.'
     title_elsewhere = 'The label files are in other folders than those in which ultralytics looks for them.'
-    why = 'It stops before the first image, counts other classes than the labels have, or trains without labels.'
+    why = (
+        'Ultralytics stops before the first image, counts other classes than the labels have, or trains without labels.'
+    )
     example = Example(wrong='nc: 3, names: [cat, dog]', right='names: {0: cat, 1: dog}')
     limits = 'It judges only what the file says, and the folders next to those that it names.'
     #: Pattern of a fault -> advice; the first match applies.

@@ -85,12 +85,12 @@ class RankAbsent(RunRule):
     """Ranks that waited for another in vain, or left no record."""
 
     code = 'MG303'
-    summary = 'A rank did not come, or left no record.'
-    title = 'The ranks waited for one that did not come.'
+    summary = 'A rank did not join the others, or left no record.'
+    title = 'The ranks waited for one that did not join them.'
     title_silent = 'Not every rank left a record.'
     why = (
-        'What the others raise (AbsentRankError, "Connection closed by peer", a timeout of NCCL) follows from it: the '
-        'missing rank has the cause in its own log.'
+        'What the others raise (AbsentRankError, "Connection closed by peer", a timeout of NCCL) only follows from it: '
+        'the cause is in the log of the missing rank.'
     )
     example = Example(wrong='if rank == 0: validate()', right='validate() on every rank')
     limits = 'A rank that ended well, or wrote its record on another machine, looks the same.'

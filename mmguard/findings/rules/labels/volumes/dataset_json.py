@@ -26,7 +26,7 @@ class DatasetJson(DeclaredCause):
     code = 'MG180'
     aliases = ('MG183',)
     declared = ('keys', 'count')
-    summary = 'The dataset.json is not as nnU-Net v2 reads it.'
+    summary = 'nnU-Net v2 cannot use the dataset.json as it is.'
     why = 'nnU-Net stops before it looks at a single case, or takes other files than you think.'
     example = Example(
         wrong='"modality": {"0": "CT"}',
@@ -60,7 +60,7 @@ class LabelList(DeclaredCause):
 
     code = 'MG181'
     declared = ('labels',)
-    summary = 'The labels in dataset.json are not as nnU-Net v2 reads them.'
+    summary = 'nnU-Net v2 cannot use the labels in dataset.json as they are.'
     title = 'nnU-Net refuses the labels in dataset.json: {faults}.'
     why = 'nnU-Net uses a label as the index of an output channel: a gap has no channel, and it refuses to plan.'
     example = Example(

@@ -106,7 +106,7 @@ class UnexpectedValues(VolumeCause):
             yield rewrite_volumes(
                 labels,
                 title,
-                Message('Is {following} a class that was forgotten?', following=following),
+                Message('Is {following} a class that dataset.json lacks?', following=following),
                 (entry,),
                 added,
             )

@@ -30,7 +30,7 @@ class GridsDiffer(VolumeCause):
     code = 'MG188'
     aliases = ('MG189', 'MG190')
     shown_by = (SHAPE, SPACING, ORIENTATION)
-    summary = 'Volumes of a case have different shapes, spacings or places.'
+    summary = 'Volumes of a case have different shapes, spacings or positions.'
     title = 'Volumes of a case differ in their {what}.'
     why = (
         'nnU-Net stops at other shapes and spacings. Where only origin, direction or affine differ it goes on, voxel '
@@ -162,7 +162,7 @@ class NothingLabelled(VolumeCause):
     usual_certainty = LIKELY
     severity = 'warning'
     summary = 'Label files without a single voxel of a class.'
-    why = 'Right for a case without a finding; if not, the export dropped labels, and the case teaches "nothing".'
+    why = 'Right for a healthy case; if not, the export dropped labels, and the case teaches "nothing".'
     example = Example(
         wrong='a case that was not annotated, its label file all 0',
         right='its label file all "ignore", or the case left out',
