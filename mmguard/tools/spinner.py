@@ -71,7 +71,7 @@ class Spinner:
 
 
 def _count_columns() -> int:
-    """Return the columns of standard error, which may be a terminal where standard output is none."""
+    """Return the columns of the terminal on standard error; standard output may be a file."""
     columns = 0
     with suppress(OSError):
         columns = os.get_terminal_size(2).columns
