@@ -80,4 +80,4 @@ def _count_columns() -> int:
 
 def _write(text: str) -> None:
     with suppress(OSError):
-        os.write(2, text.encode(sys.stderr.encoding or 'ascii', 'backslashreplace'))
+        os.write(2, text.encode(getattr(sys.stderr, 'encoding', None) or 'ascii', 'backslashreplace'))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import struct
@@ -120,3 +121,18 @@ def test_lines_are_escaped_and_leave_standard_output_alone(capfd, monkeypatch):
         time.sleep(0.1)
     out, err = capfd.readouterr()
     assert (out, err.splitlines()[0]) == ('', r'mmguard scan: tr\x1b[2Jain (0 s)')
+
+
+class Tee:
+    """Standard error as a config may replace it: with what ``print`` needs, and no more."""
+
+    def write(self, text: str) -> None:
+        sys.__stderr__.write(text)
+
+
+@pytest.mark.parametrize('replaced', [Tee(), io.StringIO(), None], ids=['Tee', 'StringIO', 'None'])
+def test_a_program_may_replace_standard_error(replaced, capfd, monkeypatch):
+    with Spinner('check', 'config.py') as spinner:
+        spinner.is_terminal = True
+        monkeypatch.setattr(sys, 'stderr', replaced)
+    assert capfd.readouterr().err.startswith('\r ')
