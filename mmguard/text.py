@@ -159,6 +159,19 @@ def align_right(text: str, width: int) -> str:
     return text.rjust(width - _count_wide(text))
 
 
+def fit(text: str, width: int) -> str:
+    """Return a text that takes ``width`` columns of a terminal: cut, or filled with blanks.
+
+    Example:
+        >>> fit('scan', 6), fit('scan', 2)
+        ('scan  ', 'sc')
+    """
+    text = text[:width]
+    while len(text) + _count_wide(text) > width:
+        text = text[:-1]
+    return text.ljust(width - _count_wide(text))
+
+
 def visible(text: str, limit: int = LONGEST) -> str:
     r"""Escape all invisible characters of a text, except line breaks.
 

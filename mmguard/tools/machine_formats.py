@@ -59,7 +59,10 @@ def _locate(name: str, target: str, roots: Sequence[str]) -> str:
 def _from_here(path: str) -> str:
     if not path or '::' in path or is_url(path):  # a shipped config, or an archive
         return path
-    inside = os.path.relpath(path)
+    try:
+        inside = os.path.relpath(path)
+    except ValueError:  # another drive
+        return path
     return path if inside.startswith(os.pardir + os.sep) else inside
 
 

@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from mmguard.text import visible
+from mmguard.text import fit, visible_name
 
 #: Seconds between two drawings on a terminal, and between two lines without one.
 SECONDS, HEARTBEAT = 0.1, 30.0
@@ -59,18 +59,25 @@ class Spinner:
         for sign in itertools.cycle('|/-\\'):
             if self._ended.wait(SECONDS if self.is_terminal else HEARTBEAT):
                 return
-            line = visible(f'mmguard {self._command}: {self.text} ({time.monotonic() - began:.0f} s)')
+            line = visible_name(f'mmguard {self._command}: {self.text} ({time.monotonic() - began:.0f} s)')
             if not self.is_terminal:
                 _write(f'{line}\n')
             elif not self._is_hidden:
-                width = max(1, shutil.get_terminal_size().columns - 3)
-                _write(f'\r{sign} {line[:width]:<{width}}\r')
+                _write(f'\r{fit(f"{sign} {line}", _count_columns() - 1)}\r')
 
     def _clear(self) -> None:
         if self.is_terminal:
-            _write(f'\r{" " * (shutil.get_terminal_size().columns - 1)}\r')
+            _write(f'\r{" " * (_count_columns() - 1)}\r')
+
+
+def _count_columns() -> int:
+    """Return the columns of the terminal on standard error; standard output may be a file."""
+    columns = 0
+    with suppress(OSError):
+        columns = os.get_terminal_size(2).columns
+    return columns or shutil.get_terminal_size().columns
 
 
 def _write(text: str) -> None:
     with suppress(OSError):
-        os.write(2, text.encode(sys.stderr.encoding or 'ascii', 'backslashreplace'))
+        os.write(2, text.encode(getattr(sys.stderr, 'encoding', None) or 'ascii', 'backslashreplace'))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ntpath
 import os
 import subprocess
 import sys
@@ -235,3 +236,9 @@ def test_the_nearest_command_is_named(capsys, typed, meant):
     with pytest.raises(SystemExit):
         main([typed])
     assert capsys.readouterr().err.rstrip().endswith(f'{meant}?')
+
+
+@pytest.mark.parametrize('name', ['D:\\labels\\1.png', r'E:\a {b}\3.json', '//host/share/0.png'])
+def test_a_file_on_another_drive_keeps_its_name(name, monkeypatch):
+    monkeypatch.setattr(os.path, 'relpath', ntpath.relpath)
+    assert entry_of(Finding('MG101', 'Title.', 'evidence', 'advice', 'proven'), name).files == (name,)

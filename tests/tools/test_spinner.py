@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import struct
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import List
+from typing import List, Optional
+from unicodedata import east_asian_width
 
 import numpy as np
 import pytest
@@ -46,13 +49,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_in_terminal(words: List[str], folder: Path) -> str:
-    """Return all that a command writes to a terminal of 80 columns."""
-    pty = pytest.importorskip('pty')
+def run_in_terminal(words: List[str], folder: Path, columns: int = 80, out: Optional[int] = None) -> str:
+    """Return all that a Python program writes to a terminal; ``out`` takes its standard output."""
+    pty, fcntl, termios = map(pytest.importorskip, ('pty', 'fcntl', 'termios'))
     ours, theirs = pty.openpty()
-    environment = dict(os.environ, COLUMNS='80', TERM='dumb')
-    command = [sys.executable, '-m', 'mmguard.cli', *words]
-    with subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=theirs, cwd=folder, env=environment):
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    environment = dict(os.environ, TERM='dumb')
+    environment.pop('COLUMNS', None)
+    streams = dict(stdin=theirs, stdout=theirs if out is None else out, stderr=theirs)
+    with subprocess.Popen([sys.executable, *words], cwd=folder, env=environment, **streams):
         os.close(theirs)
         written = b''
         while True:
@@ -91,10 +96,22 @@ def test_a_scan_says_how_many_files_are_read(folder):
 @pytest.mark.slow
 @pytest.mark.parametrize('name', ['scan', 'dry-run', 'check'])
 def test_on_a_terminal_the_spinner_comes_first_and_leaves_nothing(folder, name):
-    written = run_in_terminal(COMMANDS[name], folder)
+    written = run_in_terminal(['-m', 'mmguard.cli', *COMMANDS[name]], folder)
     assert written.startswith(f'\r| mmguard {name}: ')
     # No result shares a line with it.
     assert [line for line in displayed(written) if f' mmguard {name}: ' in line] == []
+
+
+@pytest.mark.parametrize('text', ['maps ' * 20, '数据集/中文路径/标注' * 4, 'two\nlines'])
+@pytest.mark.parametrize('columns', [30, 50])
+def test_the_spinner_stays_on_one_line(text, columns, tmp_path):
+    source = (
+        'import sys, time\nfrom mmguard.tools.spinner import Spinner\n'
+        'with Spinner("scan", sys.argv[1]): time.sleep(0.3)'
+    )
+    written = run_in_terminal(['-c', source, text], tmp_path, columns, subprocess.DEVNULL)
+    widths = [sum(2 if east_asian_width(char) in 'WF' else 1 for char in line) for line in re.split('[\r\n]+', written)]
+    assert (max(widths), written.count('\n')) == (columns - 1, 0)
 
 
 def test_lines_are_escaped_and_leave_standard_output_alone(capfd, monkeypatch):
@@ -104,3 +121,18 @@ def test_lines_are_escaped_and_leave_standard_output_alone(capfd, monkeypatch):
         time.sleep(0.1)
     out, err = capfd.readouterr()
     assert (out, err.splitlines()[0]) == ('', r'mmguard scan: tr\x1b[2Jain (0 s)')
+
+
+class Tee:
+    """Standard error as a config may replace it: with what ``print`` needs, and no more."""
+
+    def write(self, text: str) -> None:
+        sys.__stderr__.write(text)
+
+
+@pytest.mark.parametrize('replaced', [Tee(), io.StringIO(), None], ids=['Tee', 'StringIO', 'None'])
+def test_a_program_may_replace_standard_error(replaced, capfd, monkeypatch):
+    with Spinner('check', 'config.py') as spinner:
+        spinner.is_terminal = True
+        monkeypatch.setattr(sys, 'stderr', replaced)
+    assert capfd.readouterr().err.startswith('\r ')

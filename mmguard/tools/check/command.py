@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import shutil
 import sys
 from contextlib import redirect_stdout
@@ -130,7 +131,7 @@ def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bo
         'nothing found by {rules}. Labels not read: `mmguard scan {file}`. '
         'Training not tried: `mmguard dry-run {file}`',
         rules=quantity(rules, 'rule'),
-        file=config.file,
+        file=shlex.quote(config.file),
     )
     parts.append(translate('{file}: {total}', file=config.file, total=total or clean))
     return '\n\n'.join(parts)

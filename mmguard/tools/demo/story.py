@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from pathlib import Path
 from typing import List
@@ -40,7 +41,7 @@ class Story:
         dataset = self._draw()
         write_stock(self.folder, self.iters)
         if only_data:
-            self._say(f'Try it there: cd {self.folder} && mmguard scan stock.py')
+            self._say(f'Try it there: cd {shlex.quote(str(self.folder))} && mmguard scan stock.py')
             return
         self._say('\n2/4  Stock PIDNet-S from MMSegmentation, in a process of its own', 'bold cyan')
         self._watch_stock_die(dataset)

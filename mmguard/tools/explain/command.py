@@ -6,6 +6,7 @@ import argparse
 import itertools
 import os
 import re
+import shlex
 import shutil
 import sys
 from contextlib import nullcontext
@@ -143,7 +144,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
             + translate(
                 '{config} is next to the log. With `--config {config}` it is run, its labels are read, and the causes '
                 'are weighed.',
-                config=config,
+                config=shlex.quote(config),
             ),
             file=out,
         )

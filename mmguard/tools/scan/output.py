@@ -14,7 +14,7 @@ from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.wording import unpack
 from mmguard.formats.faults import printable
 from mmguard.formats.format import Source
-from mmguard.language import Message, as_message, translate
+from mmguard.language import Message, as_message, join, translate
 from mmguard.scanning.run import SetResult
 from mmguard.text import quantity
 from mmguard.tools.console import Console, Table, Text
@@ -62,7 +62,7 @@ class ScanProgress:
 
     def advance(self, files: int) -> None:
         self._done += files
-        self._spinner.text = f'{self._name}: {quantity(self._done, "file")}'
+        self._spinner.text = translate(join(': ', (self._name, quantity(self._done, 'file'))))
         if self._bar is None or self._task is None:
             return
         now = time.monotonic()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,15 @@ def test_clean(capsys, snapshot):
     out = capsys.readouterr().out
     assert f'`mmguard scan {official_file(PSPNET)}`' in out
     snapshot('check', 'nothing found', out)
+
+
+@pytest.mark.parametrize('name', ['my config.py', 'two  blanks.py', "it's {n} %s.py"])
+def test_commands_are_quoted_for_a_shell(name, tmp_path, capsys):
+    file = tmp_path / name
+    file.write_text(f'_base_ = [{str(official_file(PSPNET))!r}]\n')
+    assert main(['check', str(file)]) == 0
+    commands = re.findall('`(mmguard .*?)`', capsys.readouterr().out)
+    assert [shlex.split(command)[2:] for command in commands] == [[str(file)]] * 2
 
 
 def test_val_and_test_are_reported_together(tmp_path, capsys):
