@@ -80,9 +80,9 @@ def test_what_hangs_is_ended_and_not_blamed():
 
 def test_what_had_no_time_without_an_edit_is_not_broken_by_it():
     with Builder(seconds=4) as builder:
-        assert builder.compare(config_with('Hangs'), config_with('NoSuchDataset')).state == NOT_VERIFIED
+        assert builder.compare(config_with('Hangs'), config_with('Dies')).state == NOT_VERIFIED
     with Builder(seconds=100) as builder:
-        assert builder.compare(config_with('Quiet'), config_with('NoSuchDataset')).state == BROKEN
+        assert builder.compare(config_with('Quiet'), config_with('Dies')).state == BROKEN
 
 
 linux = pytest.mark.skipif(sys.platform != 'linux', reason='other systems do not say what a process started')
