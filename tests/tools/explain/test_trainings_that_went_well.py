@@ -65,6 +65,7 @@ for step in range(50):
     loss = model(torch.rand(4, 3)).sum()
     loss.backward()
     print(f'rank {dist.get_rank()} step {step} loss: {float(loss):.4f}', flush=True)
+dist.barrier()  # gloo aborts where one rank is gone before the other
 dist.destroy_process_group()
 """
 MMENGINE = """
