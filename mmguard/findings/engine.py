@@ -12,10 +12,9 @@ from mmguard.findings.config_facts import facts_of_config
 from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit, FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, POSSIBLE, WARNING, Finding
-from mmguard.findings.installed import check_findings, contain_failure, find_installed_rules
+from mmguard.findings.installed import check_findings, contain_failure, list_rules
 from mmguard.findings.order import sort_key
 from mmguard.findings.rule import Facts, Reread, Rule, Verdict
-from mmguard.findings.rules import RULES
 from mmguard.findings.usual_edits import guard_evaluation
 from mmguard.language import Message, as_message
 from mmguard.text import quantity
@@ -115,7 +114,7 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everyth
     Raises:
         ValueError: No rule has a code.
     """
-    known = [*RULES, *find_installed_rules()]
+    known = list_rules()
     unknown = [code for code in (*select, *ignore) if not any(_has(rule, [code]) for rule in known)]
     if unknown:
         raise ValueError(f'no rule has the code {", ".join(unknown)}; there are {", ".join(r.code for r in known)}')
