@@ -59,7 +59,6 @@ class Builder(Worker):
         self._ends: Optional[float] = None
         self._seconds = seconds
         self._known: Dict[bytes, Reply] = {}
-        self._late = Reply(f'the {seconds:.0f} s for trying edits were up')
 
     def compare(self, before: ReadConfig, after: ReadConfig) -> Verdict:
         """Return ``broken`` if any part fails that did not fail before."""
@@ -76,8 +75,7 @@ class Builder(Worker):
             now = self.call(after, name, SHARE)
             if now.failure is not None:
                 then = self.call(before, name)
-                is_without_it = then.value and then is not self._late and now.failure.kind not in _INCOMPLETE
-                if then.works or is_without_it:
+                if then.works or (then.value == ABSENT and now.failure.kind not in _INCOMPLETE):
                     return Verdict(BROKEN, f'{name}: {now.failure}')
             if now.works:
                 tried.append(name)
@@ -110,7 +108,7 @@ class Builder(Worker):
                 reply = self.ask(call_part, dict(config.written), part, seconds=share * left)
                 if reply.failure is None or reply.failure.kind != 'hang':
                     self._known[key] = reply
-        return self._known.get(key) or self._late
+        return self._known.get(key) or Reply(f'the {self._seconds:.0f} s for trying edits were up')
 
 
 def _differ(one: Any, other: Any) -> bool:
