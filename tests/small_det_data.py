@@ -305,7 +305,7 @@ def faults_in_openimages(root: str, split: str, num_classes: int) -> List[Fault]
 
 
 def faults_in_panoptic(root: str, split: str, num_classes: int = NUM_THINGS) -> List[Fault]:
-    """Of the objects; :func:`invalid_pixels` counts the pixels."""
+    """Return the faults of the objects; :func:`invalid_pixels` counts the pixels."""
     with open(osp.join(root, 'annotations', f'panoptic_{split}2017.json'), encoding='utf-8') as file:
         record = json.load(file)
     label_of = {category['id']: label for label, category in enumerate(record['categories'])}
@@ -347,7 +347,7 @@ def _faults(source: str, label: int, box: Sequence[float], num_classes: int) -> 
 
 
 def expected_samples(faults: Sequence[Fault]) -> List[Dict[str, Any]]:
-    """What the log has to say about each file with a fault, in the order of their names."""
+    """Return the expected line of the log for each file with a fault, sorted by name."""
     samples = []
     for source in sorted({fault.source for fault in faults}):
         here = [fault for fault in faults if fault.source == source]

@@ -155,7 +155,7 @@ RAISING: Dict[str, Tuple[str, str, str]] = {
             base='DataRule', code='ACME1', body="find = lambda s, f: iter([Finding('MG101', 't', 'e', 'a', 'proven')])"
         ),
     ),
-    'a placeholder without a word': (
+    'a placeholder without a value': (
         'ACME1', 'ACME1', RULE.format(base='DataRule', code='ACME1', body=f"title = '{{unknown}}'\n    {FINDS}"),
     ),
 }  # fmt: skip

@@ -82,7 +82,7 @@ def started(folder: Path, *more: str) -> subprocess.Popen:
 
 
 def ended(process: subprocess.Popen, folder: Path) -> Any:
-    """What it wrote on standard error without its progress, and its JSON, if there is one."""
+    """Return its standard error without the progress, and its JSON, if there is one."""
     lines = process.communicate(timeout=120)[1].splitlines(keepends=True)
     error = ''.join(line for line in lines if not re.fullmatch(r'mmguard scan: .* \(\d+ s\)\n', line))
     file = folder / 'scan.json'

@@ -70,7 +70,7 @@ def test_scan_shows_only_the_chosen_codes(tmp_path, capsys):
     assert scan(folder, '--ignore', ','.join(codes), '--html', str(page), '--json', str(tmp_path / 'found.json')) == 0
     (data,) = json.loads((tmp_path / 'found.json').read_text())['datasets']
     assert (data['findings'], data['hidden']) == ([], codes)
-    # What is hidden is no all-clear: each code is named, and nothing looks as if it were fine.
+    # Hidden findings are not an all-clear: each code is named.
     for shown in (capsys.readouterr().out, page.read_text()):
         assert all(code in shown for code in codes)
     assert 'class="card verdict fine"' not in page.read_text()

@@ -100,7 +100,7 @@ def test_damaged_data_yaml(name: str, tmp_path: Path, capsys: pytest.CaptureFixt
         text += '' if f'{key}:' in text else f'\n{key}: images/train'
     (root / 'data.yaml').write_text(text + '\n')
     code = main(['scan', str(root), '--json', str(tmp_path / 'scan.json')])
-    # What ultralytics takes for a name, or for nothing, is no fault.
+    # Values that ultralytics reads as a name, or leaves out, are not faults.
     assert (code == 0) == (name in ('path is a number', 'path with null', 'no names', 'names nested', 'a surrogate'))
     assert REPORT_IT not in ''.join(capsys.readouterr())
 

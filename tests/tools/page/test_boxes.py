@@ -192,7 +192,7 @@ def test_corners_read_as_sizes_are_drawn_in_both_ways(tmp_path: Path) -> None:
 
 
 def test_a_reading_that_fits_no_better_is_not_drawn(tmp_path: Path) -> None:
-    """As centre and size all of these boxes are inside, too, as most boxes in the middle of an image are."""
+    """Read as centre and size, all of these boxes are inside, too, like most boxes in the middle of an image."""
     target, options = coco(tmp_path, 100, 100, [[(40, 40, 60, 70)], [(80, 50, 110, 60)], *[[(30, 30, 50, 50)]] * 12])
     found = mmguard.scan(target, processes=1, **options)
     (picture,) = shown(found.show(4))
