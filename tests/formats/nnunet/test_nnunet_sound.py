@@ -245,7 +245,8 @@ def test_what_simple_itk_reads_in_place_of_a_file_is_named(tmp_path: Path) -> No
     save(tmp_path / 'a.nii', organ(values=(5, 6)))
     assert itk.GetArrayFromImage(itk.ReadImage(str(tmp_path / 'a.nii.gz'))).max() == 6
     record = read(tmp_path / 'a.nii.gz', 'SimpleITKIO')
-    assert (record.fault, 'a.nii,' in record.detail) == ('another is read', True)
+    assert record.fault == 'another is read'
+    assert 'a.nii' in record.detail.split()
 
 
 def test_a_large_slice_is_counted_line_by_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
