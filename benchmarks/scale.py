@@ -17,6 +17,9 @@ import time
 from pathlib import Path
 from typing import List, NamedTuple
 
+from mmguard.storage.files import forget_listings
+from mmguard.storage.urls import enter
+
 from benchmarks.relay import Relay
 from benchmarks.storage import FILES, LABELS, SIDE, far_away, lead_to
 from benchmarks.timing import Row, interleaved
@@ -25,8 +28,6 @@ from mmguard.formats.maps.record import Journal
 from mmguard.formats.maps.source import scan_maps
 from mmguard.formats.tasks import Mapper
 from mmguard.scanning.processes import DaskCluster, LocalProcesses, cores
-from mmguard.storage.files import forget_listings
-from mmguard.storage.urls import enter
 
 RECORDS = int(os.environ.get('SCALE_RECORDS', 1_000_000))
 PROCESSES, WORKERS = 3, 33

@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Iterator, List, Tuple
 
 import numpy as np
+from mmguard.storage.files import forget_listings
+from mmguard.storage.requests import AT_ONCE
+from mmguard.storage.urls import enter
 from PIL import Image
 
 from benchmarks.scan import street
@@ -27,9 +30,6 @@ from mmguard.formats.maps.record import Journal
 from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.source import scan_maps
 from mmguard.scanning.processes import PER_CORE, LocalProcesses, cores
-from mmguard.storage.files import forget_listings
-from mmguard.storage.requests import AT_ONCE
-from mmguard.storage.urls import enter
 
 FILES, DIFFERENT, SIDE = int(os.environ.get('STORAGE_FILES', 2000)), 20, 512
 LATENCY = 0.02

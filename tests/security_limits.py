@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mmguard.storage import archives, requests, systems, urls
+from mmguard.storage.files import FILES, LARGEST, LARGEST_FILE
 from security_rows import COCO, MODEL, count_unreadable, line, png, scan, scan_facts, serve, write, write_yolo
 
 from mmguard.cli import main
@@ -26,8 +28,6 @@ from mmguard.formats.maps import forms
 from mmguard.formats.voc import records as voc_xml
 from mmguard.formats.yolo import data_yaml as declared
 from mmguard.formats.yolo import rows as settings
-from mmguard.storage import archives, requests, systems, urls
-from mmguard.storage.files import FILES, LARGEST, LARGEST_FILE
 from mmguard.tools.child import python_command
 from mmguard.tools.explain import troubles
 

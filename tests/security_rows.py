@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy as np
+from mmguard.storage import systems
 
 from mmguard.cli import main
-from mmguard.storage import systems
 
 PAGE = (Path(__file__).parent.parent / 'SECURITY.md').read_text(encoding='utf-8')
 #: First cell of a row -> the second.

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 import security_limits  # noqa: F401  registers its checks
 import torch
+from mmguard.storage import urls
+from mmguard.storage.files import FILES
 from security_rows import (
     CHECKS,
     COCO,
@@ -35,8 +37,6 @@ from mmguard.cli import main
 from mmguard.errors import CannotRun
 from mmguard.files import plain_data
 from mmguard.scanning import processes
-from mmguard.storage import urls
-from mmguard.storage.files import FILES
 from mmguard.tools.child import python_command
 
 

@@ -3,7 +3,7 @@ r"""Checks that no name from a data set becomes a path outside of it, or of ``--
 A data set comes from elsewhere, so each name in it is checked here before it is joined to a folder:
 
 - **Names in records** (``file_name`` of COCO, lists of VOC, ``imagePath`` of Labelme, ids of OpenImages, PNG of
-  panoptic files, entries of a folder, an archive or a bucket) stay in the folder that they are relative to:
+  panoptic files) stay in the folder that they are relative to:
   :func:`resolve_inside`. An absolute path inside of that folder is such a name, too. An image that a record names
   elsewhere is not read; it counts as missing, with :data:`OUTSIDE` after its name.
 - **Paths in settings** that the user names as the target, or that come with it (``path``, ``train`` and ``val`` of a
@@ -20,7 +20,6 @@ which it would log in), and one with a control character.
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 from functools import lru_cache
 from typing import Callable
@@ -52,7 +51,7 @@ def resolve_inside(root: str, name: str, within: str = '') -> str:
     r"""Return the path of a name in a folder.
 
     Args:
-        root (str): The folder, or its URL. Empty: unknown, and ``name`` is any path of this machine.
+        root (str): The folder. Empty: unknown, and ``name`` is any path of this machine.
         name (str): The name in the data set. Empty: the folder itself.
         within (str): A folder around ``root`` that ``name`` must not leave. Default: ``root``.
 
@@ -63,8 +62,8 @@ def resolve_inside(root: str, name: str, within: str = '') -> str:
         OutsideError: The name leads out of the folder, in the notation of this system or of another.
 
     Example:
-        >>> resolve_inside('data/coco', 'train/./a.png'), resolve_inside('s3://bucket/coco', 'x/../a.png')
-        ('data/coco/train/a.png', 's3://bucket/coco/a.png')
+        >>> resolve_inside('data/coco', 'train/./a.png')
+        'data/coco/train/a.png'
         >>> resolve_inside('data/coco', r'..\..\a.png')
         Traceback (most recent call last):
         mmguard.files.inside.OutsideError: '..\\..\\a.png' is outside of the data set
@@ -73,17 +72,12 @@ def resolve_inside(root: str, name: str, within: str = '') -> str:
     if not root or not name:
         return os.path.normpath(name) if name else root
     portable = name.replace('\\', '/')
-    if '://' in root:
-        top = posixpath.normpath(portable).split('/')[0]
-        path = root if top == os.curdir else f'{root.rstrip("/")}/{posixpath.normpath(name)}'
-        is_inside = top not in ('', os.pardir) and '://' not in name
-    else:
-        path = os.path.normpath(os.path.join(root, name))
-        places = [os.path.abspath(path), os.path.abspath(os.path.join(root, portable))]
-        base = os.path.abspath(within or root)
-        is_inside = all(_is_in(place, base) for place in places)
-        if os.path.isabs(name) and not is_inside:  # the folder may have been named by a link
-            is_inside = all(_is_in(place, os.path.realpath(base)) for place in places)
+    path = os.path.normpath(os.path.join(root, name))
+    places = [os.path.abspath(path), os.path.abspath(os.path.join(root, portable))]
+    base = os.path.abspath(within or root)
+    is_inside = all(_is_in(place, base) for place in places)
+    if os.path.isabs(name) and not is_inside:  # the folder may have been named by a link
+        is_inside = all(_is_in(place, os.path.realpath(base)) for place in places)
     if not is_inside:
         raise OutsideError(f'{name!r:.120} is {OUTSIDE}')
     return path
@@ -95,11 +89,6 @@ def find_inside(root: str, name: str, within: str = '') -> str:
         return resolve_inside(root, name, within)
     except OutsideError:
         return ''
-
-
-def is_file_name(name: str) -> bool:
-    """Return True if a string is a plain file or folder name: a server may list anything."""
-    return name not in ('', os.curdir, os.pardir) and '/' not in name and os.path.basename(name) == name
 
 
 def is_really_inside(path: str, root: str) -> bool:

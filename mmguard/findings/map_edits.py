@@ -224,12 +224,7 @@ def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str
     for name, value in options.items():
         is_long = len(value) > _IN_COMMANDS[name] if name in _IN_COMMANDS else False
         said[name] = f'{name}.json' if is_long else dict(sorted(value.items())) if name == 'label_map' else value
-    return command(folder, f'{_place_copy(folder)}_fixed', said)
-
-
-def _place_copy(folder: str) -> str:
-    """Return the destination of a copy: next to the folder, or for a URL in the working directory."""
-    return folder.rpartition('/')[2] if '://' in folder else folder
+    return command(folder, f'{folder}_fixed', said)
 
 
 #: Default of mmseg's data sets.

@@ -11,9 +11,9 @@ from typing import AbstractSet, Any, Callable, Dict, FrozenSet, Iterator, List, 
 from mmguard.errors import CannotRun
 from mmguard.files.regular import open_regular, read_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.formats.files import FILES
 from mmguard.formats.options import FixOptions
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
-from mmguard.storage.files import FILES
 
 
 class NotCorrected(Exception):

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from itertools import islice
-from typing import Dict, List, Optional, Set, Tuple
+from typing import List, Optional, Tuple
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.installed import find_entry_points
 from mmguard.formats.coco import Coco
 from mmguard.formats.folders import ClassFolders
-from mmguard.formats.format import CannotScan, Format
+from mmguard.formats.format import Format
 from mmguard.formats.labelme import Labelme
-from mmguard.formats.listings import is_image_name, walk
 from mmguard.formats.maps import LabelMaps
 from mmguard.formats.nnunet import NnUNet
 from mmguard.formats.openimages import OpenImages
 from mmguard.formats.other_files import OtherProgram
 from mmguard.formats.voc import Voc
 from mmguard.formats.yolo import Yolo
-from mmguard.storage.files import FILES
-from mmguard.storage.urls import is_url
 
 #: In the order of detection: the signs of one format may also be those of a later one.
 BUILT_IN: List[Format] = [
@@ -29,10 +25,6 @@ BUILT_IN: List[Format] = [
 ]  # fmt: skip
 #: Entry points of packages that bring a format: each is a subclass of :class:`Format`.
 GROUP = 'mmguard.formats'
-
-#: Number of folders that are inspected at a URL.
-_FOLDERS = 8
-_TEXT_ENDINGS = ('.json', '.txt', '.csv')
 
 
 def detect(target: str, suffix: Optional[str] = None) -> Optional[Format]:
@@ -42,18 +34,12 @@ def detect(target: str, suffix: Optional[str] = None) -> Optional[Format]:
 
     Args:
         suffix (str, optional): End of the names of label maps, if it is given.
-
-    Raises:
-        CannotScan: The target is at a URL, but its format is only read from a disk.
     """
-    is_folder = FILES.is_folder(target)
-    far = is_url(target)
+    is_folder = os.path.isdir(target)
     for one in (*_load_installed(), *BUILT_IN):
-        if (suffix and is_folder and not one.beside_suffix) or (far and not one.at_urls):
+        if suffix and is_folder and not one.beside_suffix:
             continue
         if (is_folder or target.lower().endswith(one.endings)) and one.detect(target):
-            if far and is_folder and isinstance(one, LabelMaps) and not suffix:
-                _check_maps(target)
             return one
     return None
 
@@ -73,19 +59,3 @@ def format_of(facts: LabelFacts) -> Format:
         name = NnUNet.name
     known = next((one for one in BUILT_IN if name in (one.name, *one.also)), None)
     return known or next(one for one in _load_installed() if name in (one.name, *one.also))
-
-
-def _check_maps(url: str) -> None:
-    """Refuse texts of other kinds next to the images of a URL."""
-    images: Set[str] = set()
-    texts: Dict[str, str] = {}
-    for folder, names, _ in islice(walk(url, lambda at, error: None), _FOLDERS):
-        images.update(os.path.splitext(name)[0] for name in names if is_image_name(name))
-        texts.update({os.path.splitext(name)[0]: name for name in names if name.lower().endswith(_TEXT_ENDINGS)})
-        odd = [name for name in names if name.lower().endswith('.xml') or (folder == url and name == 'dataset.json')]
-        odd += [texts[stem] for stem in sorted(images & texts.keys())]
-        if odd:
-            raise CannotScan(
-                f'{url} holds {odd[0]}: at a URL only label maps, a COCO JSON and YOLO are read. '
-                f'Copy the data here, or mount the storage'
-            )

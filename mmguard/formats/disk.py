@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import os
 import warnings
-from contextlib import ExitStack
-from functools import partial
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -17,11 +14,7 @@ from mmguard.files.regular import open_regular
 from mmguard.formats.faults import Faults
 from mmguard.formats.listings import is_image_name
 from mmguard.formats.maps.forms import read_shown_size
-from mmguard.formats.maps.record import HEAD
 from mmguard.formats.table import EXAMPLES
-from mmguard.storage.files import FILES, Content
-from mmguard.storage.requests import ahead
-from mmguard.storage.urls import is_followed, is_url
 
 #: Number of images opened to compare sizes: usually a whole data set is resized or turned, not single images.
 LOOKED_AT = 200
@@ -46,12 +39,9 @@ def other_sizes(
     compared, found = 0, []
     some = np.unique(np.linspace(0, len(names) - 1, min(LOOKED_AT, len(names))).astype(int)).tolist()
     known = [n for n in some if names[n] and np.isfinite(sizes[n]).all() and (sizes[n] > 0).all()]
-    placed = {place: find_inside(root, names[place], within) for place in known}
-    known = [place for place in known if placed[place]]
-    paths = [placed[place] for place in known]
-    far = ahead(partial(FILES.content, path, None, HEAD) for path in paths if FILES.is_far(path))
-    for place, path in zip(known, paths):
-        shown = _read_sizes(path, next(far)) if FILES.is_far(path) else _read_sizes(path)
+    for place in known:
+        path = find_inside(root, names[place], within)
+        shown = _read_sizes(path) if path else None
         if shown is not None:
             stated = (int(sizes[place][0]), int(sizes[place][1]))
             compared += 1
@@ -60,20 +50,16 @@ def other_sizes(
     return compared, found
 
 
-def _read_sizes(path: str, head: Optional[Content] = None) -> Optional[List[Size]]:
+def _read_sizes(path: str) -> Optional[List[Size]]:
     """Return :func:`read_shown_size` of a file and its stored size; ``None`` if it cannot be read."""
     from PIL import Image
 
     try:
-        with ExitStack() as stack:
-            file: Any = stack.enter_context(open_regular(path)) if head is None else io.BytesIO(head.data)
-            stack.enter_context(warnings.catch_warnings())
+        with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            image = stack.enter_context(Image.open(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')))
-            return [read_shown_size(image), (image.height, image.width)]
+            with Image.open(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')) as image:
+                return [read_shown_size(image), (image.height, image.width)]
     except Exception:  # decoders raise many types for a damaged file; unreadable images are reported elsewhere
-        if head is not None and len(head.data) == HEAD:  # the size comes later in the file
-            return _read_sizes(path, FILES.content(path, head.stamp))
         return None
 
 
@@ -100,8 +86,6 @@ def missing_files(root: str, names: Sequence[str], faults: Faults, within: str =
             count += len(listed)
             first += [f'{name} ({OUTSIDE})' for name in listed[: EXAMPLES - len(first)]]
             continue
-        if there is None:
-            continue
         missing = [name for name in listed if os.path.basename(name) not in there]
         count += len(missing)
         if missing and len(first) < EXAMPLES:
@@ -112,14 +96,10 @@ def missing_files(root: str, names: Sequence[str], faults: Faults, within: str =
     return count, first
 
 
-def _files_in(folder: str, faults: Faults) -> Optional[Set[str]]:
-    """Return the names in a folder; ``None`` if it cannot be listed."""
-    if is_url(folder) and not is_followed(folder):
-        return set()
-    if not FILES.can_list(folder):
-        return None
+def _files_in(folder: str, faults: Faults) -> Set[str]:
+    """Return the names in a folder."""
     try:
-        return FILES.names_in(folder)
+        return set(os.listdir(folder))
     except FileNotFoundError:
         faults.add('the folder of images does not exist', folder)
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name

@@ -101,7 +101,7 @@ class LabelSet(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        from mmguard.storage.files import FILES
+        from mmguard.formats.files import FILES
 
         with FILES.replaced(contents()):
             source = plan_again()
@@ -131,8 +131,6 @@ class Format:
     endings: Tuple[str, ...] = ()
     #: True if ``--suffix``, an ending of label maps, does not exclude it.
     beside_suffix = False
-    #: True if it is read at URLs.
-    at_urls = False
     #: True if ``--labels`` and ``--framework`` say what its labels mean.
     numbered = False
     #: True if corrected copies may have other names than the files.

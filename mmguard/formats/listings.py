@@ -6,11 +6,10 @@ import os
 import re
 from itertools import islice
 from random import Random
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar
 
 from mmguard.files.regular import open_regular
-from mmguard.storage.entries import Entry, Stamp
-from mmguard.storage.files import FILES
+from mmguard.formats.files import FILES
 
 #: Endings of files that can be label maps.
 IMAGE_ENDINGS = (
@@ -21,26 +20,16 @@ IMAGE_ENDINGS = (
 TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
 #: Number of files that are decoded a second time, small enough not to slow down the scan.
 SAMPLE = 4
-#: Maximum depth: a server may list a folder inside itself.
-_DEEPEST = 32
-
 
 _Any = TypeVar('_Any')
 
 
-class Folder(NamedTuple):
-    """The files of a folder."""
+def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Tuple[str, List[str]]]:
+    """Walk a folder and its subfolders, each once, following links; pass unreadable folders to ``on_error``.
 
-    path: str  #: The folder.
-    names: List[str]  #: Its entries that are not folders, sorted.
-    stamps: Mapping[str, Stamp] = {}  #: Stamps of remote files, if the listing gives them.
-
-
-def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder]:
-    """Walk a folder and its subfolders, each once, following links; pass unreadable folders to ``on_error``."""
-    if FILES.is_far(root):
-        yield from _walk_far(root, on_error)
-        return
+    Yields:
+        tuple[str, list[str]]: A folder, and the sorted names of its entries that are not folders.
+    """
     seen: Set[Tuple[int, int]] = set()
     waiting = [root]
     while waiting:
@@ -60,37 +49,16 @@ def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder
             continue
         files.sort()
         folders.sort(reverse=True)
-        yield Folder(folder, files)
+        yield folder, files
         waiting += [os.path.join(folder, name) for name in folders]
 
 
-def _walk_far(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder]:
-    waiting = [root]
-    while waiting:
-        folder = waiting.pop()
-        try:
-            entries = FILES.entries(folder)
-        except OSError as error:
-            on_error(folder, error)
-            continue
-        yield _list_files(folder, entries)
-        if folder.count('/') - root.count('/') < _DEEPEST:
-            waiting += [f'{folder}/{entry.name}' for entry in reversed(entries) if entry.is_folder]
-
-
-def _list_files(folder: str, entries: List[Entry]) -> Folder:
-    files = [entry for entry in entries if not entry.is_folder]
-    return Folder(folder, [file.name for file in files], {file.name: file.stamp for file in files if file.stamp})
-
-
-def files_in(folder: str) -> Folder:
-    """Return the files of a folder; empty if it cannot be read."""
+def names_in(folder: str) -> List[str]:
+    """Return the sorted names in a folder; empty if it cannot be read."""
     try:
-        if FILES.is_far(folder):
-            return _list_files(folder, FILES.entries(folder))
-        return Folder(folder, sorted(os.listdir(folder)))
+        return sorted(os.listdir(folder))
     except OSError:
-        return Folder(folder, [])
+        return []
 
 
 def first_entries(folder: str, most: Optional[int] = None) -> List[os.DirEntry]:
@@ -133,11 +101,6 @@ _IMAGES = ('img_dir', 'images', 'image', 'imgs', 'img', 'leftImg8bit', 'JPEGImag
 
 def label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
     """Return the folders of labels and images in a data set's root; ``None`` if their names are not distinctive."""
-    if FILES.is_far(root):
-        there = {entry.name for entry in FILES.entries(root) if entry.is_folder}
-        pairs = ((label, image) for label in _LABELS for image in _IMAGES if {label, image} <= there)
-        found = next((pair for pair in pairs if pair[0] != pair[1]), None)
-        return None if found is None else (f'{root}/{found[0]}', f'{root}/{found[1]}')
     for label in _LABELS:
         for image in _IMAGES:
             pair = os.path.join(root, label), os.path.join(root, image)

@@ -11,10 +11,10 @@ from typing import NamedTuple, Pattern, Sequence
 from mmguard.config.recognized import CHECK_TARGET, IN_THE_LOOP
 from mmguard.files.regular import open_regular
 from mmguard.formats.correction import CannotCorrect, LabelFiles
+from mmguard.formats.files import FILES
 from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.listings import TRAINED_ENDINGS, is_gray, is_image_name, walk
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.storage.files import FILES
 
 #: Number of files that are inspected: a folder mostly holds one kind.
 ENOUGH = 200
@@ -202,7 +202,7 @@ def describe_program(target: str) -> str:
     if os.path.isfile(target):
         return _describe_file(target, os.path.dirname(os.path.abspath(target)), _ALL)
     seen = 0
-    for folder, names, _ in walk(target, lambda *_: None):
+    for folder, names in walk(target, lambda *_: None):
         maps = next((name for name in names if is_image_name(name)), '')
         if maps and (any(name.endswith(TRAINED_ENDINGS) for name in names) or is_gray(os.path.join(folder, maps))):
             return ''

@@ -14,13 +14,10 @@ WORK = 0.04
 CLOCK = 0.25
 #: Number of files in the first tasks, before anything is timed, and the maximum for any task.
 FIRST, MOST = 2, 32
-#: Factor for the duration of a task if files are fetched (its beginning waits for the first of them), and for the
-#: maximum number of its files, which whoever submits tasks has to hold.
-FAR = 8
 
 
 class TaskSize:
-    """Number of files per task, adapted to how long earlier tasks took; ``longer`` scales their duration.
+    """Number of files per task, adapted to how long earlier tasks took.
 
     Example:
         >>> size = TaskSize()
@@ -29,8 +26,7 @@ class TaskSize:
         4
     """
 
-    def __init__(self, longer: int = 1) -> None:
-        self.longer = longer
+    def __init__(self) -> None:
         self._files = 0
         self._work = self._clock = 0.0
 
@@ -41,12 +37,11 @@ class TaskSize:
         self._clock += clock
 
     def __call__(self) -> int:
-        most = min(self.longer, FAR)
         if not self._files:
-            return FIRST * most
+            return FIRST
         # The clock may show no progress over a task of tiny files.
         by_work, by_clock = WORK / max(self._work, 1e-9), CLOCK / max(self._clock, 1e-9)
-        return max(1, min(MOST * most, round(min(by_work, by_clock) * self._files * self.longer)))
+        return max(1, min(MOST, round(min(by_work, by_clock) * self._files)))
 
 
 def split_into_chunks(elements: Iterable[Element], size: Callable[[], int]) -> Iterator[List[Element]]:
@@ -68,12 +63,8 @@ class Settings(Protocol):
     def report_crash(self, item: Any) -> Any:
         """Return the result for an item that crashed the process reading it."""
 
-    def waits(self, item: Any) -> bool:
-        """Return True if an item is fetched."""
 
-
-#: Runs ``settings.scan`` over chunks of items, in any order, with a bounded number of them in flight. Its ``longer``,
-#: if it has one, is passed to :class:`TaskSize`.
+#: Runs ``settings.scan`` over chunks of items, in any order, with a bounded number of them in flight.
 Mapper = Callable[[Iterable[List[Any]], Settings], Iterator[Any]]
 
 

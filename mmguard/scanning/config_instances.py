@@ -21,6 +21,7 @@ from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.coco.samples import Sample
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import FILES, check_local_dataset
 from mmguard.formats.listings import spread
 from mmguard.formats.merging import merge_facts
 from mmguard.formats.openimages.read import scan_openimages
@@ -28,8 +29,6 @@ from mmguard.formats.options import SPLITS
 from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
 from mmguard.language import Message
 from mmguard.scanning.config_maps import TAKE_SAMPLES, compare, up_to_the_loader
-from mmguard.storage.files import FILES, check_backend
-from mmguard.storage.urls import enter, is_url, join, mirror_folder
 from mmguard.text import describe_error
 
 #: ``YOLOv5CocoDataset`` reads the same as ``CocoDataset``, which replaces it if mmyolo cannot be imported.
@@ -106,7 +105,7 @@ def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> Labe
 
 def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = True) -> LabelFacts:
     if ask:
-        check_backend(dataset.settings.get('backend_args'))
+        check_local_dataset(dataset.settings)
     min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or 0)
     if num_classes is None:
         num_classes = len(dataset.class_names or ()) or None
@@ -254,7 +253,7 @@ def _classes(settings: Mapping[str, Any], cls: Any) -> Optional[List[str]]:
 
 def _join(root: str, path: Any) -> str:
     path = path if isinstance(path, str) else ''
-    return enter(os.path.join(root, path) if root and not is_url(path) else path)
+    return os.path.join(root, path) if root else path
 
 
 def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, ask: bool) -> LabelFacts:
@@ -263,8 +262,8 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
     of_images = dataset.settings.get('img_subdir') or 'JPEGImages'
     of_xml = dataset.settings.get('ann_subdir') or 'Annotations'
     # Names are relative to the data root, same as in mmguard's log.
-    root = enter(dataset.root) or dataset.images
-    inside = mirror_folder(dataset.images, root, '')
+    root = dataset.root or dataset.images
+    inside = os.path.relpath(dataset.images, root)
     folder = '' if inside == '.' else inside
     listed = images_of_list(lines, folder, of_images, of_xml, dataset.ann_file, faults)
     smallest = 0 if dataset.test_mode else int(dataset.filter_cfg.get('bbox_min_size') or 0)
@@ -280,8 +279,8 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
         within=dataset.images,  # the config may put images outside of the data root, the data set may not
     )
     assert isinstance(facts.annotations, AnnotationFacts)
-    facts.annotations.sources = [dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)]
-    changed = any(FILES.held(join(root, image.xml)) for image in listed)  # mmdet reads the disk
+    facts.annotations.sources = [os.path.normpath(dataset.images)]
+    changed = any(FILES.held(os.path.join(root, image.xml)) for image in listed)  # mmdet reads the disk
     if ask and lines and not (faults or changed or facts.values or facts.reasons):
         facts.loader = _ask(dataset, [Sample(line, f'{line}\n') for line in spread(lines)])
     return facts

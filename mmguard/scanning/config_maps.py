@@ -18,6 +18,7 @@ from mmguard.config.recognized import CHECK_TARGET
 from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import LoaderFacts
 from mmguard.formats.faults import printable
+from mmguard.formats.files import FILES, check_local_dataset
 from mmguard.formats.listings import spread
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import MapItem
@@ -26,8 +27,6 @@ from mmguard.formats.maps.source import MapSource
 from mmguard.formats.options import SPLITS, as_pairs
 from mmguard.labels.space import value_counts
 from mmguard.language import Message
-from mmguard.storage.files import FILES, check_backend
-from mmguard.storage.urls import common_folder, mask_secrets, strip_secrets
 from mmguard.text import describe_error, quantity
 
 _FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
@@ -67,7 +66,7 @@ def ask_loader(
     with temporary_folder() as folder:
         for place in range(len(dataset)):
             info = dataset.get_data_info(place)
-            path = strip_secrets(str(info['seg_map_path']))
+            path = str(info['seg_map_path'])
             record = read_map(MapItem(path), settings, invalid)
             counts: Counter = Counter()
             for value, count in record.as_loaded.items():
@@ -92,7 +91,7 @@ def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Call
     try:
         loaded = load()
     except Exception as error:  # a user's class may raise anything
-        facts.failed[name] = mask_secrets(describe_error(error, 240))
+        facts.failed[name] = describe_error(error, 240)
         return
     facts.files += 1
     if dict(loaded) != dict(counts):
@@ -113,10 +112,6 @@ def up_to_the_loader(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> 
         if loads:
             return steps
     return []
-
-
-#: Arguments of a loader that define where files are read; the second is the old name.
-_READERS = ('backend_args', 'file_client_args')
 
 
 class SplitSet(NamedTuple):
@@ -202,9 +197,8 @@ class ConfigSource(MapSource):
     """
 
     def __init__(self, split: SplitSet, num_classes: Optional[int], ignore_index: int) -> None:
-        for transform in split.pipeline:
-            if name_of(transform.get('type')).startswith('Load'):
-                check_backend(next((transform[key] for key in _READERS if transform.get(key)), None))
+        loaders = [step for step in split.pipeline if name_of(step.get('type')).startswith('Load')]
+        check_local_dataset(split.config, loaders)
         dataset = _build(split.config)
         named = dataset.metainfo.get('classes') or ()
         classes = [named] if isinstance(named, str) else list(named)
@@ -214,8 +208,8 @@ class ConfigSource(MapSource):
         labelled = [place for place, info in enumerate(infos) if info.get('seg_map_path')]
         self._files = [
             MapItem(
-                strip_secrets(str(infos[place]['seg_map_path'])),
-                None if infos[place].get('img_path') is None else strip_secrets(str(infos[place]['img_path'])),
+                str(infos[place]['seg_map_path']),
+                None if infos[place].get('img_path') is None else str(infos[place]['img_path']),
             )
             for place in labelled
         ]
@@ -230,7 +224,7 @@ class ConfigSource(MapSource):
         root = getattr(dataset, 'data_root', None)
         super().__init__(split.name, settings, None if root is None else str(root), classes)
         if self._files:
-            self.folder = common_folder([item.path for item in self._files])
+            self.folder = os.path.commonpath([os.path.dirname(os.path.abspath(item.path)) for item in self._files])
             ending = str(getattr(dataset, 'seg_map_suffix', None) or '')
             # An ending that is only a file type does not distinguish label maps, and a copy is a PNG.
             self.suffix = ending if not ending.startswith('.') else ''

@@ -17,14 +17,13 @@ from mmguard.config.types import describe_misplaced
 from mmguard.findings.facts import ConfigFacts
 from mmguard.formats.coco import Coco
 from mmguard.formats.detection import detect
+from mmguard.formats.files import check_local
 from mmguard.formats.format import CannotScan, Format, LabelSet, Source
 from mmguard.formats.options import ScanOptions
 from mmguard.formats.other_files import describe_files
 from mmguard.labels.numbering import COCO, IDS
 from mmguard.labels.spaces import VOID, from_options
 from mmguard.scanning.config_maps import ConfigSource, split_sets
-from mmguard.storage.files import FILES, forget_listings
-from mmguard.storage.urls import enter_all, is_url
 from mmguard.text import describe_error
 
 
@@ -52,14 +51,15 @@ def plan_of(target: str, options: ScanOptions) -> Plan:
     """Plan the scan of a target: an mm config (a file, or ``'mmseg::pidnet/....py'``), or files of labels.
 
     Raises:
-        CannotScan: The target is neither of them, or does not exist.
+        CannotRun: The target is neither of them, does not exist, or is at a URL.
     """
-    forget_listings()
-    if '::' in target and not is_url(target) and not os.path.exists(target):  # a config that ships with a framework
+    for path in (target, options.images or ''):
+        check_local(path)
+    if '::' in target and not os.path.exists(target):  # a config that ships with a framework
         plan = plan_config(read_tree(target, options.run_code), options)
     elif is_detr_yaml(target):
         plan = _plan_detr(target, options)
-    elif not FILES.exists(target):
+    elif not os.path.exists(target):
         raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
     else:
         found = detect(target, options.suffix)
@@ -102,11 +102,6 @@ def _plan_file(target: str, options: ScanOptions) -> Plan:
             f'{target}: nothing to scan in a {ending or "file without ending"}. {describe_files([target])}. Name a '
             f'config (.py), a folder of label maps, a COCO JSON or a VOC folder'
         )
-    if is_url(target):
-        raise CannotScan(
-            f'{target}: a config is code, and is read from a disk: copy it here, with the files that its _base_ '
-            f'names, and name the copy. The labels that it names may stay where they are'
-        )
     return plan_config(read_tree(target, options.run_code), options)
 
 
@@ -122,6 +117,7 @@ def _plan_detr(target: str, options: ScanOptions) -> Plan:
     plan = Plan([], ConfigFacts())
     for split, file, images in said.files:
         if split in options.splits:
+            check_local(file)
             here = replace(options, images=options.images or (images if os.path.isdir(images) else None))
             plan.sources.append(LabelSet(split, partial(Coco().read, file, here)))
     if not plan.sources:
@@ -148,7 +144,6 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
     except Exception as error:  # a config may hold anything
         raise CannotScan(f'{read.file} cannot be checked: {describe_error(error)}') from error
     today = add_loaders(read)
-    enter_all(today.data)
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
         raise CannotScan(f'{read.file}: {describe_misplaced(in_data)}')

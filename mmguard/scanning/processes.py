@@ -1,32 +1,23 @@
-"""Mappers: one process per core on one machine, or dask.distributed workers on several."""
+"""Mapper that runs a scan in one process per core."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import itertools
-import logging
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import threading
-import zlib
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_one
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
-from mmguard.errors import CannotRun
-from mmguard.formats.tasks import FAR, Mapper, Settings, scan_here
-from mmguard.storage.files import FILES
+from mmguard.formats.tasks import Mapper, Settings, scan_here
 
 #: Chunks in flight per process: one running, one waiting.
 _AHEAD = 2
-#: Processes per core if files are fetched: while one waits, another decodes.
-PER_CORE = 2
 
 
 def cores() -> int:
@@ -62,16 +53,11 @@ class LocalProcesses:
                     yield self._alone(item, settings)
 
     def _until_broken(self, source: Iterator[List[Any]], settings: Settings, broken: List[List[Any]]) -> Iterator[Any]:
-        first = next(source, None)
-        if first is None:
-            return
-        source = itertools.chain([first], source)
-        processes = self.processes * (PER_CORE if settings.waits(first[0]) else 1)
         waiting: Dict[Future, List[Any]] = {}
         exhausted = False
-        with _pool(processes) as pool:
+        with _pool(self.processes) as pool:
             while True:
-                while not exhausted and not broken and len(waiting) < _AHEAD * processes:
+                while not exhausted and not broken and len(waiting) < _AHEAD * self.processes:
                     chunk = next(source, None)
                     if chunk is None:
                         exhausted = True
@@ -151,128 +137,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         wait_for_one([parent.sentinel])
         os._exit(1)
-
-
-#: Tasks in flight per thread of a worker: one running, one waiting.
-_AHEAD_OF_WORKERS = 2
-#: A task costs the scheduler about 3 ms: the more threads there are, the longer a task is.
-_THREADS = 4
-_TIMEOUT = 20
-#: Seconds between two checks for workers; two in a row without any are reported.
-_LOOK = 3.0
-
-
-class DaskCluster:
-    """Runner of chunks on the workers of a cluster, which see the files under the same paths: a shared disk, or URLs.
-
-    The tasks of a killed worker run again elsewhere; a file that kills one worker after the other is reported as
-    such. Results go to the client, whose journal is used to resume a scan.
-
-    Raises:
-        CannotRun: dask.distributed is not installed, or the scheduler has no worker.
-        OSError: The scheduler does not answer.
-    """
-
-    def __init__(self, address: str) -> None:
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise CannotRun("--dask needs dask.distributed: pip install 'mmguard[dask]'") from error
-        for name in ('distributed', 'distributed.client'):  # report a missing scheduler once, without tracebacks
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        self.address = address
-        self._client = Client(address, set_as_default=False, timeout=f'{_TIMEOUT}s')
-        try:
-            self._client.wait_for_workers(1, timeout=_TIMEOUT)
-        except asyncio.TimeoutError as error:
-            self.close()
-            raise CannotRun(f'the scheduler {address} has no worker: start one with `dask worker {address}`') from error
-        #: Factor for the duration of a task, relative to one machine.
-        self.longer = max(FAR, self._threads() // _THREADS)
-
-    def __call__(self, chunks: Iterable[List[Any]], settings: Settings) -> Iterator[Any]:
-        from distributed import as_completed
-
-        source = iter(chunks)
-        at_work: Dict[Any, List[Any]] = {}
-        suspects: List[Any] = []
-        alone: List[Any] = []
-        done = as_completed(loop=self._client.loop)
-
-        def submit(some: Iterable[List[Any]]) -> None:
-            for chunk in some:
-                # Compressed: the scheduler unpickles what it forwards, and must not see credentials. Not pure: a file
-                # may have changed since an earlier scan on this cluster.
-                packed = zlib.compress(pickle.dumps((FILES, chunk, settings)), 1)
-                (future,) = self._client.map(_scan_packed, [packed], pure=False)
-                at_work[future.key] = chunk
-                done.add(future)
-
-        with _watched(self._client, self.address):
-            submit(itertools.islice(source, _AHEAD_OF_WORKERS * self._threads()))
-            for future in done:
-                chunk = at_work.pop(future.key)
-                try:
-                    result: bytes = future.result()  # read again if its worker has died since
-                except (Exception, asyncio.CancelledError) as error:
-                    if type(error).__name__ != 'KilledWorker':
-                        raise error if future.status == 'error' else self._gone() from error
-                    if chunk is alone:
-                        yield settings.report_crash(chunk[0])
-                    else:  # a task that only waits on a worker is also blamed for its death
-                        suspects += chunk
-                else:
-                    yield pickle.loads(zlib.decompress(result))
-                # The journal has all yielded results by now. New workers may have joined.
-                submit(itertools.islice(source, max(0, _AHEAD_OF_WORKERS * self._threads() - len(at_work))))
-                if suspects and not at_work:  # the file is identified only if nothing else is in work
-                    alone = [suspects.pop()]
-                    submit([alone])
-
-    def _threads(self) -> int:
-        try:
-            return max(1, sum(self._client.nthreads().values()))
-        except (Exception, asyncio.CancelledError) as error:
-            raise self._gone() from error
-
-    def _gone(self) -> CannotRun:
-        return CannotRun(
-            f'the scheduler {self.address} does not answer any more. What was read is kept: start a scheduler and '
-            f'workers, and the same command with --resume goes on'
-        )
-
-    def close(self) -> None:
-        self._client.close(timeout=1)
-
-
-def _scan_packed(packed: bytes) -> bytes:
-    """Read some files on a worker."""
-    _, chunk, settings = pickle.loads(zlib.decompress(packed))
-    return zlib.compress(pickle.dumps(settings.scan(chunk)), 1)
-
-
-@contextmanager
-def _watched(client: Any, address: str) -> Iterator[None]:
-    """Report on standard error if no worker is left, since the scan waits for one."""
-    over = threading.Event()
-
-    def watch() -> None:
-        looks = 0  # checks in a row without a worker
-        while not over.wait(_LOOK):
-            try:
-                looks = 0 if client.nthreads() else looks + 1
-            except Exception:  # without its scheduler the scan ends, and reports it
-                return
-            if looks == 2:
-                print(
-                    f'mmguard scan: {address} has no worker left, and the scan waits for one: `dask worker {address}` '
-                    f'starts it. Ctrl-C ends the scan; results are kept, and --resume continues',
-                    file=sys.stderr,
-                    flush=True,
-                )
-
-    threading.Thread(target=watch, daemon=True).start()
-    try:
-        yield
-    finally:
-        over.set()

@@ -27,7 +27,6 @@ from mmguard.formats.tasks import Mapper, scan_here
 from mmguard.language import Message
 from mmguard.properties.builder import verifier_of
 from mmguard.scanning.plans import Plan, plan_again
-from mmguard.storage.urls import is_url
 from mmguard.text import REPORT_IT, describe_error
 
 #: Label files of more bytes than this are not corrected for a trial: it would take too long.
@@ -164,8 +163,6 @@ def _read_again(
     plan: Plan, result: SetResult, config: Optional[ReadConfig], options: Mapping[str, Any], files: FileChanges
 ) -> Optional[LabelFacts]:
     """Return the labels of a data set with another config, other options or changed files."""
-    if any(is_url(path) for path, _ in files):
-        return None  # fix does not write them
     known = plan.source(result.name)
     assert known is not None
     fresh: List[Plan] = []

@@ -100,7 +100,6 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
     from mmguard.scanning.plans import plan_of
     from mmguard.scanning.processes import local_mapper
     from mmguard.scanning.run import run_plan, verify_results
-    from mmguard.storage.urls import enter
     from mmguard.tools.scan.output import as_json, as_page, as_text, name_from_here
 
     if 'label_map' in options:
@@ -108,7 +107,7 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
     for name in ('splits', 'classes'):
         if options.get(name) is not None:
             options[name] = tuple(options[name])
-    target = enter(os.fspath(target))
+    target = os.fspath(target)
     plan = plan_of(target, ScanOptions(**options))
     with collect_failures() as failures:
         results = run_plan(plan, local_mapper(processes))

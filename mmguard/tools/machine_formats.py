@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 
 from mmguard.files.inside import find_inside
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
-from mmguard.storage.urls import is_url
 from mmguard.text import visible
 from mmguard.version import __version__
 
@@ -57,7 +56,7 @@ def _locate(name: str, target: str, roots: Sequence[str]) -> str:
 
 
 def _from_here(path: str) -> str:
-    if not path or '::' in path or is_url(path):  # a shipped config, or an archive
+    if not path or '::' in path:  # a shipped config
         return path
     try:
         inside = os.path.relpath(path)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, List, Tuple
 
 import pytest
+from mmguard.storage import systems
+from mmguard.storage.files import FILES, Entry
 from PIL import Image
 
 from mmguard.files.inside import OUTSIDE
@@ -19,8 +21,6 @@ from mmguard.formats.nnunet.spec import read_spec
 from mmguard.formats.openimages.read import scan_openimages
 from mmguard.formats.yolo.read import yolo_sets
 from mmguard.scanning.config_instances import scan_detection_config
-from mmguard.storage import systems
-from mmguard.storage.files import FILES, Entry
 
 #: In a folder two below the one of the test; there a picture of another size lies at the end of each.
 NAMES = [

@@ -9,6 +9,7 @@ from typing import Any, Dict
 
 import numpy as np
 import pytest
+from mmguard.storage.files import FILES
 from PIL import Image
 
 from mmguard.formats.coco import Coco
@@ -20,7 +21,6 @@ from mmguard.formats.maps.source import correct_maps, scan_maps
 from mmguard.formats.maps.summary import MapSummary
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.scanning.run import correct_files
-from mmguard.storage.files import FILES
 from mmguard.tools.fix.copies import write_copies
 
 LABEL = np.arange(48, dtype=np.uint8).reshape(6, 8) % 3

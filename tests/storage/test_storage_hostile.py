@@ -15,10 +15,10 @@ from typing import Any, Dict, List
 import numpy as np
 import pytest
 from hostile_server import hostile_server
+from mmguard.storage.requests import SECONDS
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.storage.requests import SECONDS
 
 #: Prints the most memory that it has held, MiB, after the command.
 _WITH_MEMORY = """

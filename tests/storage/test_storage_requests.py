@@ -10,11 +10,11 @@ import time
 from typing import Any, List
 
 import pytest
-
-from mmguard.errors import CannotRun
 from mmguard.storage import urls
 from mmguard.storage.files import FILES
 from mmguard.storage.requests import AT_ONCE, SECONDS, SLOWEST, Transfer, ahead, ask
+
+from mmguard.errors import CannotRun
 
 
 class Answer(Exception):

@@ -15,11 +15,11 @@ from PIL import Image
 pytest.importorskip('fsspec', reason='URLs are read by fsspec')
 
 from data_sets import write_coco, write_maps, write_nnunet, write_voc, write_yolo
+from mmguard.storage.urls import is_url
 from servers import KEY, SECRET, environment, http_server, s3_server, upload
 from slow_proxy import SlowProxy
 
 from mmguard.cli import main
-from mmguard.storage.urls import is_url
 
 BUCKET = 's3://bucket'
 MAPS = ['--num-classes', '6']

@@ -11,7 +11,6 @@ from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.options import FixOptions, ScanOptions, is_left_out
 from mmguard.labels.space import OTHERS
 from mmguard.language import Message
-from mmguard.storage.files import FILES
 
 
 class Coco(Format):
@@ -20,16 +19,16 @@ class Coco(Format):
     name = 'coco'
     also = ('lvis',)
     endings = ('.json',)
-    at_urls = numbered = True
+    numbered = True
     right_boxes = 'sizes'
 
     def detect(self, target: str) -> bool:
         from mmguard.formats.coco.file import coco_files
 
-        return not FILES.is_folder(target) or bool(coco_files(target))
+        return not os.path.isdir(target) or bool(coco_files(target))
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        if not FILES.is_folder(target):
+        if not os.path.isdir(target):
             return super().sets(target, options)
         from mmguard.formats.coco.file import coco_files
 

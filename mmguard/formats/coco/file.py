@@ -29,8 +29,8 @@ from mmguard.formats.coco.records import (
     segments_of,
 )
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import FILES
 from mmguard.formats.listings import first_entries, is_gray, is_image_name
-from mmguard.storage.files import FILES
 from mmguard.text import shorten
 
 SPLITS = ('train', 'val', 'valid', 'validation', 'test')

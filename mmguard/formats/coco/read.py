@@ -31,7 +31,6 @@ from mmguard.formats.table import (
     side_by_side,
 )
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
-from mmguard.storage.urls import is_url
 from mmguard.text import quantity, shorten
 
 #: An id beyond this cannot be a label: it is a string or missing.
@@ -113,7 +112,7 @@ def scan_coco(
         annotations.sizes_compared, annotations.size_mismatches = other_sizes(
             os.fspath(images), coco.images.name, coco.images.sizes
         )
-    if coco.panoptic and not is_url(path):
+    if coco.panoptic:
         folder = folder_beside(path) if segments is None else segments
         if folder:
             describe_segments(coco, folder, masks, annotations, faults, source)

@@ -14,6 +14,7 @@ from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.disk import missing_files, other_sizes
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import FILES
 from mmguard.formats.labelme.records import (
     NO_AREA,
     NO_CORNERS,
@@ -26,7 +27,6 @@ from mmguard.formats.labelme.records import (
 from mmguard.formats.listings import is_gray, is_image_name, walk
 from mmguard.formats.maps.forms import read_shown_size
 from mmguard.formats.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of, table_of_names
-from mmguard.storage.files import FILES
 
 #: Names that Labelme's own converters do not treat as classes.
 NO_CLASS = ('__ignore__', '_background_')
@@ -158,7 +158,7 @@ def is_labelme(target: str) -> bool:
     found: List[str] = []
     images: List[str] = []
     seen = 0
-    for place, names, _ in walk(target, lambda *_: None):
+    for place, names in walk(target, lambda *_: None):
         seen += len(names)
         found += [os.path.join(place, name) for name in names if name.lower().endswith('.json')]
         images += [os.path.join(place, name) for name in names if is_image_name(name)]
@@ -194,9 +194,7 @@ def _read_beginning(path: str) -> Any:
 
 
 def _head(path: str) -> bytes:
-    if FILES.is_far(path):
-        return FILES.content(path, None, _HEAD).data
-    with open_regular(path) as file:
+    with FILES.open(path) as file:
         return file.read(_HEAD)
 
 
@@ -270,7 +268,7 @@ def list_files(root: str, faults: Faults, ending: str = '.json') -> List[str]:
     def add_fault(folder: str, error: OSError) -> None:
         faults.add(f'the folder cannot be read: {error.strerror or error}', folder)
 
-    for folder, files, _ in walk(root, add_fault):
+    for folder, files in walk(root, add_fault):
         names += [
             os.path.relpath(os.path.join(folder, name), root)
             for name in files

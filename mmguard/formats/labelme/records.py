@@ -11,8 +11,8 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 
 from mmguard.formats.coco.records import is_writable
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import FILES
 from mmguard.formats.table import NO_NUMBER
-from mmguard.storage.files import FILES
 from mmguard.text import shorten
 
 #: A file with an embedded image has tens of megabytes.

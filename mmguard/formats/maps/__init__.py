@@ -13,8 +13,6 @@ from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.labels.space import LabelRule
 from mmguard.labels.spaces import label_map_of
 from mmguard.language import Message
-from mmguard.storage.files import FILES
-from mmguard.storage.urls import below, is_url
 
 #: Folders of masks in VOC and similar data sets.
 _MASKS = ('SegmentationClass', 'SegmentationObject')
@@ -25,10 +23,10 @@ class LabelMaps(Format):
 
     name = 'maps'
     endings = (*IMAGE_ENDINGS, '.npy')
-    beside_suffix = at_urls = renames = True
+    beside_suffix = renames = True
 
     def detect(self, target: str) -> bool:
-        return FILES.is_folder(target) or not os.path.basename(target).startswith('.')
+        return os.path.isdir(target) or not os.path.basename(target).startswith('.')
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
         from mmguard.formats.maps.folder import FolderSource
@@ -36,13 +34,13 @@ class LabelMaps(Format):
         from mmguard.formats.other_files import describe_files
 
         notes = []
-        if options.images is None and FILES.is_folder(target):
+        if options.images is None and os.path.isdir(target):
             folders = label_and_image_folders(target)
             if folders is not None:
                 target = folders[0]
                 options = replace(options, images=folders[1])
                 notes.append(Message('labels: {labels}, images: {images}', labels=folders[0], images=folders[1]))
-            elif not is_url(target) and all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
+            elif all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
                 target = os.path.join(target, _MASKS[0])  # SegmentationObject numbers the objects
                 notes.append(Message('labels: {labels}', labels=target))
         try:
@@ -56,8 +54,7 @@ class LabelMaps(Format):
             )
         _import_pillow(target)
         source.notes += notes
-        if not is_url(target):
-            source.declared = read_labelmap(target)
+        source.declared = read_labelmap(target)
         if options.num_classes is None:
             note = Message('no --num-classes: every value counts as a class; with it, invalid ones are found')
             source.notes.append(note)
@@ -72,7 +69,7 @@ class LabelMaps(Format):
 
         if not os.path.isdir(target):
             raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; name the folder of label maps')
-        maps = sorted(below(path, target) for path in label_files(target, options.suffix))
+        maps = sorted(os.path.relpath(path, target) for path in label_files(target, options.suffix))
         if not maps:
             if options.suffix:
                 raise CannotCorrect(f'{target}: no label map has a name that ends with {options.suffix} (--suffix)')

@@ -10,10 +10,9 @@ from mmguard.formats.faults import fault_of
 from mmguard.formats.listings import (
     SAMPLE,
     TRAINED_ENDINGS,
-    Folder,
-    files_in,
     is_image_name,
     label_and_image_folders,
+    names_in,
     walk,
 )
 from mmguard.formats.maps.forms import ARRAY_ENDING, is_array_name
@@ -22,8 +21,6 @@ from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.source import MapSource
 from mmguard.formats.other_files import ENOUGH, looks_like_yolo
 from mmguard.language import Message
-from mmguard.storage.files import FILES
-from mmguard.storage.urls import absolute, below, mirror_folder
 
 #: Ends of the stems of label files that images do not have, or have differently; the longest come first.
 LABEL_TAILS = (
@@ -76,20 +73,20 @@ class FolderSource(MapSource):
     def __init__(
         self, root: str, settings: MapSettings, images: Optional[str] = None, suffix: Optional[str] = None
     ) -> None:
-        whole = absolute(root)
-        self._is_folder = FILES.is_folder(whole)
+        whole = os.path.abspath(root)
+        self._is_folder = os.path.isdir(whole)
         super().__init__(root, settings, root=whole if self._is_folder else os.path.dirname(whole))
         self._target = whole
         self.folder = whole if self._is_folder else ''  # the other files of a single file's folder are not rewritten
         for folder in (root, images):
-            if folder is not None and not FILES.exists(folder):
+            if folder is not None and not os.path.exists(folder):
                 raise FileNotFoundError(f'{folder} does not exist: name a folder of label maps, or of their images')
-        self.images = None if images is None else absolute(images)
+        self.images = None if images is None else os.path.abspath(images)
         self.suffix = self._choose_suffix() if suffix is None else suffix
         self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_arrays_alone()
 
     def _choose_suffix(self) -> str:
-        for _folder, names, _stamps in self._folders(quiet=True):
+        for _folder, names in self._folders(quiet=True):
             for ending in TRAINED_ENDINGS:
                 chosen = [name for name in names if name.endswith(ending)]
                 if chosen and len(chosen) < sum(map(is_image_name, names)):
@@ -99,9 +96,9 @@ class FolderSource(MapSource):
                 break
         return ''
 
-    def _folders(self, quiet: bool = False) -> Iterator[Folder]:
+    def _folders(self, quiet: bool = False) -> Iterator[Tuple[str, List[str]]]:
         if not self._is_folder:
-            yield Folder(os.path.dirname(self._target), [os.path.basename(self._target)])
+            yield os.path.dirname(self._target), [os.path.basename(self._target)]
             return
 
         def tell(folder: str, error: OSError) -> None:
@@ -116,8 +113,8 @@ class FolderSource(MapSource):
 
     def _has_arrays_alone(self) -> bool:
         """Return True if only numpy files are label maps: ``images`` next to them holds no labels."""
-        for folder, names, _stamps in self._folders(quiet=True):
-            if 'images' not in below(folder, self._target).replace(os.sep, '/').split('/') and any(
+        for folder, names in self._folders(quiet=True):
+            if 'images' not in os.path.relpath(folder, self._target).replace(os.sep, '/').split('/') and any(
                 map(is_image_name, names)
             ):
                 return False
@@ -132,10 +129,10 @@ class FolderSource(MapSource):
         photos = False
         if not self._is_folder:
             return None
-        for folder, names, _stamps in walk(self._target, lambda folder, error: closed.append(folder)):
+        for folder, names in walk(self._target, lambda folder, error: closed.append(folder)):
             if self._labels(names):
                 # If the labels are text files, the files in images/ are the images.
-                if 'images' not in below(folder, self._target).replace(os.sep, '/').split('/'):
+                if 'images' not in os.path.relpath(folder, self._target).replace(os.sep, '/').split('/'):
                     return None
                 photos = True
                 continue
@@ -149,13 +146,12 @@ class FolderSource(MapSource):
             yield MapItem(self._target)
             return
         visited: Set[str] = set()
-        for folder, names, stamps in self._folders():
+        for folder, names in self._folders():
             partners = None
             images = self.images
             if images is not None:
-                images = mirror_folder(folder, self._target, images)
-                beside = files_in(images)
-                partners = Partners([name for name in beside.names if is_image_name(name)])
+                images = os.path.normpath(os.path.join(images, os.path.relpath(folder, self._target)))
+                partners = Partners([name for name in names_in(images) if is_image_name(name)])
             previous = ''
             for name in self._labels(names):
                 stem = os.path.splitext(name)[0]
@@ -164,12 +160,10 @@ class FolderSource(MapSource):
                 previous = stem
                 path = os.path.join(folder, name)
                 if partners is None or images is None:
-                    yield MapItem(path, stamp=stamps.get(name))
+                    yield MapItem(path)
                     continue
-                partner = partners.find(stem)
                 # Without a partner: the name that it should have.
-                image = os.path.join(images, partner or f'{stem}.*')
-                yield MapItem(path, image, stamps.get(name), beside.stamps.get(partner))
+                yield MapItem(path, os.path.join(images, partners.find(stem) or f'{stem}.*'))
             if partners is not None and images is not None:
                 visited.add(images)
                 for name in partners.list_unlabelled():
@@ -179,12 +173,12 @@ class FolderSource(MapSource):
 
     def sample(self) -> List[str]:
         files = (
-            os.path.join(folder, name) for folder, names, _ in self._folders(quiet=True) for name in self._labels(names)
+            os.path.join(folder, name) for folder, names in self._folders(quiet=True) for name in self._labels(names)
         )
         return list(islice(files, SAMPLE))
 
     def _note_folders_without_labels(self, images: str, visited: Set[str]) -> None:
-        for folder, names, _stamps in walk(images, lambda folder, error: None):
+        for folder, names in walk(images, lambda folder, error: None):
             if folder not in visited:
                 for name in filter(is_image_name, names):
                     self.noticed.missing_labels.add(os.path.join(folder, name))
@@ -192,9 +186,7 @@ class FolderSource(MapSource):
     def count(self) -> Optional[int]:
         if not self._is_folder:
             return 1
-        if FILES.is_far(self._target):
-            return None  # a thousand names take one request
-        return sum(len(self._labels(names)) for _folder, names, _stamps in self._folders(quiet=True))
+        return sum(len(self._labels(names)) for _folder, names in self._folders(quiet=True))
 
 
 def label_files(root: str, suffix: Optional[str] = None) -> List[str]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 import warnings
 from functools import lru_cache
-from typing import Any, BinaryIO, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from mmguard.files.regular import open_regular
 from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
+from mmguard.formats.files import FILES, Stamp
 from mmguard.formats.maps import forms
-from mmguard.formats.maps.record import HEAD, Fetched, MapItem, MapRecord, Stamp, fetch
+from mmguard.formats.maps.record import MapItem, MapRecord
 from mmguard.formats.maps.settings import DEFAULT_BACKEND, MapSettings
 from mmguard.labels.space import value_counts
-from mmguard.storage.files import Content
 
 #: Up to this fraction of invalid pixels they are inspected one by one; beyond it the whole map is filtered.
 _FEW = 16
@@ -102,28 +100,24 @@ def _list_formats() -> Tuple[str, ...]:
     return tuple(name for name in _FORMATS if name in Image.OPEN)
 
 
-def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched: Optional[Fetched] = None) -> MapRecord:
+def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRecord:
     """Read a label map, and the header of its image; faults are in the record.
 
-    ``invalid`` is ``settings.invalid_values()``, bool (256,); remote files that were not fetched are fetched now.
+    ``invalid`` is ``settings.invalid_values()``, bool (256,).
     """
     from PIL import Image
 
     record = MapRecord(item.path, image=item.image, backend=settings.backend)
-    content, image_content = fetch(item, settings) if fetched is None else fetched
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # about large, odd or damaged files: the record reports them
         if item.image is not None:
-            _look_at_image(record, image_content)
-            if image_content is not None and record.image_fault and len(image_content.data) == HEAD:
-                whole = settings.files.content(item.image, image_content.stamp)  # its size is after the first bytes
-                _look_at_image(record, whole)
+            _look_at_image(record, item.image)
         head = b''
         try:
-            record.stamp, record.fault, length = _check_file(item.path, content)
+            record.stamp, record.fault, length = _check_file(item.path)
             if record.fault:
                 return record
-            with _open(item.path, content) as file:
+            with FILES.open(item.path) as file:
                 head = file.read(_HEAD)
                 file.seek(0)
                 if forms.is_array_name(os.path.basename(item.path)):
@@ -179,12 +173,11 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
     return label
 
 
-def _check_file(path: str, content: Optional[Content]) -> Tuple[Optional[Stamp], str, int]:
+def _check_file(path: str) -> Tuple[Optional[Stamp], str, int]:
     """Return the stamp of a file, its fault before it is opened, and its size in bytes."""
-    if content is not None:
-        if content.error is not None:
-            raise content.error
-        return content.stamp, '' if content.data else EMPTY, len(content.data)
+    held = FILES.held(path)
+    if held is not None:
+        return None, '' if held else EMPTY, len(held)
     status = os.stat(path)
     fault = '' if status.st_size else EMPTY
     if not stat.S_ISREG(status.st_mode):
@@ -192,20 +185,15 @@ def _check_file(path: str, content: Optional[Content]) -> Tuple[Optional[Stamp],
     return (status.st_size, status.st_mtime_ns), fault, status.st_size
 
 
-def _open(path: str, content: Optional[Content]) -> BinaryIO:
-    return open_regular(path) if content is None else io.BytesIO(content.data)
-
-
-def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
+def _look_at_image(record: MapRecord, path: str) -> None:
     from PIL import Image, UnidentifiedImageError
 
     head = b''
-    assert record.image is not None
     try:
-        record.image_stamp, record.image_fault, _ = _check_file(record.image, content)
+        record.image_stamp, record.image_fault, _ = _check_file(path)
         if record.image_fault:
             return
-        with _open(record.image, content) as file:
+        with FILES.open(path) as file:
             head = file.read(_HEAD)
             file.seek(0)
             with Image.open(file, formats=_list_formats()) as image:

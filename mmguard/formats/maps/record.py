@@ -1,4 +1,4 @@
-"""Record of one label map, its fetched content, and the journal of records on disk."""
+"""Record of one label map, and the journal of records on disk."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ import os
 from array import array
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
-from typing import IO, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import IO, Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from mmguard.files.typed_json import decode
-from mmguard.formats.maps.settings import MapSettings
-from mmguard.storage.entries import Stamp
-from mmguard.storage.files import Content
-from mmguard.storage.requests import ahead
-from mmguard.storage.urls import is_url
+from mmguard.formats.files import Stamp, stamp_of
 
 Shape = Tuple[int, int]
 
@@ -33,12 +28,10 @@ _PAIRS = {'stamp', 'image_stamp', 'shape', 'image_shape'}
 
 
 class MapItem(NamedTuple):
-    """A label map to read, and its image, if known; stamps of remote files if a listing provides them."""
+    """A label map to read, and its image, if known."""
 
     path: str
     image: Optional[str] = None
-    stamp: Optional[Stamp] = None
-    image_stamp: Optional[Stamp] = None
 
 
 @dataclass
@@ -116,65 +109,6 @@ def _parse_pair(value: Any) -> Tuple[int, int]:
     return value[0], value[1]
 
 
-#: Number of bytes that mostly include the size and the EXIF tags of an image.
-HEAD = 1 << 16
-
-
-class Fetched(NamedTuple):
-    """Fetched content of an item; ``None`` if it is on disk, or not requested."""
-
-    label: Optional[Content] = None
-    image: Optional[Content] = None
-
-
-def fetch_ahead(items: Iterable[MapItem], settings: MapSettings) -> Iterator[Tuple[MapItem, Fetched]]:
-    """Yield each item with its fetched content, prefetching the next ones."""
-    ours = list(items)
-    if any(is_far(item, settings) for item in ours):
-        yield from zip(ours, ahead(partial(fetch, item, settings) for item in ours))
-    else:
-        for item in ours:
-            yield item, _NOTHING
-
-
-def fetch(item: MapItem, settings: MapSettings) -> Fetched:
-    """Fetch one item, as :func:`fetch_ahead` does."""
-    files = settings.files
-    label = files.content(item.path, item.stamp) if files.is_far(item.path) else None
-    if item.image is None or not files.is_far(item.image):
-        return Fetched(label)
-    return Fetched(label, files.content(item.image, item.image_stamp, HEAD))
-
-
-def stamp_items(items: Iterable[MapItem], settings: MapSettings) -> Iterator[MapItem]:
-    """Yield items with their current stamps; those of remote files are prefetched unless a listing provided them."""
-    source = iter(items)
-    first = next(source, None)
-    if first is None:
-        return
-    all_items = chain([first], source)
-    if is_far(first, settings):
-        yield from ahead(partial(_stamp, item, settings) for item in all_items)
-    else:
-        for item in all_items:
-            yield _stamp(item, settings)
-
-
-def _stamp(item: MapItem, settings: MapSettings) -> MapItem:
-    image = item.image_stamp
-    if image is None and item.image is not None:
-        image = settings.files.stamp_of(item.image)
-    return item._replace(stamp=item.stamp or settings.files.stamp_of(item.path), image_stamp=image)
-
-
-def is_far(item: MapItem, settings: MapSettings) -> bool:
-    """Return True if any part of the item is fetched."""
-    return settings.files.is_far(item.path) or (item.image is not None and settings.files.is_far(item.image))
-
-
-_NOTHING = Fetched()
-
-
 #: Maximum number of bytes of a line.
 _LONGEST = 1 << 25
 
@@ -219,9 +153,7 @@ class Journal:
         self._places = np.frombuffer(places, np.int64)[order] if keys else self._places
         return not line.endswith(b'\n')
 
-    def find(
-        self, item: MapItem, stamp: Optional[Stamp], image_stamp: Optional[Stamp], invalid: Sequence[bool], backend: str
-    ) -> Optional[MapRecord]:
+    def find(self, item: MapItem, invalid: Sequence[bool], backend: str) -> Optional[MapRecord]:
         """Return the record of a file if it and its image are unchanged and the record has everything requested.
 
         A value that was valid when the file was read, but is ``invalid`` now, was not inspected further.
@@ -233,8 +165,9 @@ class Journal:
             record = MapRecord.from_line(line)
         except ValueError:
             return None
+        image_stamp = None if item.image is None else stamp_of(item.image)
         same = (record.path, record.stamp, record.image, record.image_stamp, record.backend)
-        if same != (item.path, stamp, item.image, image_stamp, backend):
+        if same != (item.path, stamp_of(item.path), item.image, image_stamp, backend):
             return None
         looked_at = 'colours' not in record.changes
         if looked_at and any(invalid[v] and v not in record.between for v in record.as_loaded):
@@ -274,7 +207,7 @@ class Journal:
 def default_journal(target: str) -> str:
     """Return the path of a target's journal: in the user's cache, because data sets are often read-only."""
     cache = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
-    where = target if is_url(target) else os.path.realpath(target)
+    where = os.path.realpath(target)
     name = ''.join(c if c.isalnum() and c.isascii() else '_' for c in os.path.basename(where))[:40] or 'scan'
     return os.path.join(cache, 'mmguard', 'scan', f'{name}-{_key(where):016x}.jsonl')
 

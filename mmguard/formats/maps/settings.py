@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import List, Tuple
 
 from mmguard.formats.options import Pairs, ScanOptions
 from mmguard.labels.space import apply_label_map
-from mmguard.storage.files import FILES, Files
 
 #: Default decoder of mmseg's LoadAnnotations.
 DEFAULT_BACKEND = 'pillow'
@@ -23,8 +22,6 @@ class MapSettings:
     label_map: Pairs = ()  #: Pairs (value, class), which the loader applies after that.
     guard_map: Pairs = ()  #: Pairs (value, class) of a guard in the pipeline, applied last.
     backend: str = DEFAULT_BACKEND  #: The decoder of the loader, ``'pillow'``, ``'cv2'`` or ``'tifffile'``.
-    #: Reader of the files and their images; it includes the reader of URLs when sent to another process.
-    files: Files = field(default=FILES, compare=False, repr=False)
 
     def table(self) -> List[int]:
         """Return the label that training sees, for each decoded value from 0 to 255."""

@@ -14,19 +14,18 @@ from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.formats.correction import NotCorrected, NotTried, Unreadable
 from mmguard.formats.faults import CRASHES
+from mmguard.formats.files import FILES, stamp_of
 from mmguard.formats.format import Scanned, Source
 from mmguard.formats.listings import spread
 from mmguard.formats.maps.counts import convert_counts, name_of_copy
 from mmguard.formats.maps.forms import describe_unread
 from mmguard.formats.maps.read import read_map
-from mmguard.formats.maps.record import Journal, MapItem, MapRecord, fetch_ahead, is_far, stamp_items
+from mmguard.formats.maps.record import Journal, MapItem, MapRecord
 from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.summary import MapSummary
 from mmguard.formats.maps.write import correct_map
 from mmguard.formats.options import FixOptions
-from mmguard.formats.tasks import FAR, Mapper, TaskSize, scan_here, split_into_chunks
-from mmguard.storage.files import FILES
-from mmguard.storage.urls import strip_secrets
+from mmguard.formats.tasks import Mapper, TaskSize, scan_here, split_into_chunks
 
 #: Maximum number of files that are read to try an edit that names other files or rewrites some.
 OTHER_FILES = 64
@@ -54,23 +53,20 @@ class MapTask:
         invalid = np.array(self.settings.invalid_values())
         summary = MapSummary(self.settings)
         lines = []
-        for item, content in fetch_ahead(items, self.settings):
-            record = read_map(item, self.settings, invalid, content)
+        for item in items:
+            record = read_map(item, self.settings, invalid)
             summary.add(record)
             lines.append(record.to_line())
         return ChunkResult(lines, summary, time.thread_time() - work, time.perf_counter() - clock)
 
     def report_crash(self, item: MapItem) -> ChunkResult:
         """Return the record of a file that crashed the process reading it."""
-        (known,) = stamp_items([item], self.settings)
+        image_stamp = None if item.image is None else stamp_of(item.image)
         backend = self.settings.backend
-        record = MapRecord(item.path, known.stamp, item.image, known.image_stamp, backend, fault=CRASHES)
+        record = MapRecord(item.path, stamp_of(item.path), item.image, image_stamp, backend, fault=CRASHES)
         summary = MapSummary(self.settings)
         summary.add(record)
         return ChunkResult([record.to_line()], summary)
-
-    def waits(self, item: MapItem) -> bool:
-        return is_far(item, self.settings)
 
 
 @dataclass
@@ -95,18 +91,12 @@ def scan_maps(
     """
     done = MapsScanned(MapSummary(settings))
     invalid = settings.invalid_values()
-    size = TaskSize(getattr(mapper, 'longer', 1))
+    size = TaskSize()
 
     def unknown() -> Iterator[MapItem]:
-        known_before = journal is not None and journal.resumed
-        for item in stamp_items(items, settings) if known_before else items:
-            known = None
-            # A remote file without a stamp may have changed.
-            if journal is not None and known_before and (item.stamp or not settings.files.is_far(item.path)):
-                known = journal.find(item, item.stamp, item.image_stamp, invalid, settings.backend)
+        for item in items:
+            known = None if journal is None else journal.find(item, invalid, settings.backend)
             if known is None:
-                if is_far(item, settings):
-                    size.longer = max(size.longer, FAR)
                 yield item
                 continue
             done.summary.add(known)
@@ -212,7 +202,7 @@ def _scan_corrected(listed: MapSource, source: MapSource, options: FixOptions) -
     contents = correct_maps([item.path for item in items], options)
     with FILES.replaced(contents):
         names = [(item, name_of_copy(item.path)) for item in items]
-        there = [MapItem(name, item.image, None, item.image_stamp) for item, name in names if name in contents]
+        there = [MapItem(name, item.image) for item, name in names if name in contents]
         made = scan_maps(there, source.settings).summary
         made.merge(listed.noticed)
         return source.facts_of(made)
@@ -227,7 +217,7 @@ def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:
     contents = {}
     for path in paths:
         try:
-            with FILES.open(strip_secrets(path)) as file:
+            with FILES.open(path) as file:
                 data = file.read()
             contents[name_of_copy(path)] = correct_map(data, os.path.splitext(path)[1], options).data
         except (OSError, Unreadable):  # another rule names the files that cannot be read

@@ -11,11 +11,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 from mmguard.files.inside import OutsideError, check_name
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.formats.faults import CRASHES, fault_of
+from mmguard.formats.files import stamp_of
 from mmguard.formats.nnunet.choose import open_volume
 from mmguard.formats.nnunet.record import CaseRecord, FileRecord, count_labels, count_not_finite, digest_of
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec
 from mmguard.formats.nnunet.volume import CannotRead
-from mmguard.storage.files import FILES
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
 #: Prefix of the files that macOS writes next to each file copied to a foreign file system (AppleDouble).
@@ -201,7 +201,7 @@ def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRec
 
 
 def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> FileRecord:
-    record = FileRecord(path, FILES.stamp_of(path))
+    record = FileRecord(path, stamp_of(path))
     itemsize = 1
     try:
         with ExitStack() as stack:
@@ -257,14 +257,11 @@ class CaseSettings:
         """Read some cases, as one task."""
         return CasesResult([read_case(item, self.reader, self.expected).to_line() for item in items])
 
-    def waits(self, item: CaseItem) -> bool:
-        return False
-
     def report_crash(self, item: CaseItem) -> CasesResult:
         """Return the record of a case that crashed the process reading it; the responsible file is unknown."""
         record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
         detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
         if item.has_label:
-            record.label = FileRecord(item.path, FILES.stamp_of(item.path), CRASHES, detail)
-        record.images = [FileRecord(path, FILES.stamp_of(path), CRASHES, detail) for path in item.images]
+            record.label = FileRecord(item.path, stamp_of(item.path), CRASHES, detail)
+        record.images = [FileRecord(path, stamp_of(path), CRASHES, detail) for path in item.images]
         return CasesResult([record.to_line()])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
@@ -15,7 +16,6 @@ from mmguard.findings.volumes import CaseFault
 from mmguard.formats.faults import printable
 from mmguard.formats.nnunet.record import FRACTIONS, INF, NAN, CaseRecord, FileRecord, is_whole
 from mmguard.formats.nnunet.spec import MSD, DatasetSpec
-from mmguard.storage.urls import absolute
 from mmguard.text import quantity
 
 _MOST_RANGES = 6
@@ -217,7 +217,7 @@ class Judge:
         return CaseFault(printable(record.case), self.name_of(file.path), detail, voxels)
 
     def name_of(self, path: str) -> str:
-        return printable(path, absolute(self.root))
+        return printable(path, os.path.abspath(self.root))
 
     def _describe_slices_of(self, file: FileRecord, values: Sequence[str]) -> Dict[str, str]:
         if not file.has_turns:

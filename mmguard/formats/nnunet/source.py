@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import CONVERSIONS, FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
+from mmguard.formats.files import stamp_of
 from mmguard.formats.format import Scanned, Source
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.nnunet.cases import CaseItem, CaseSettings, Listing, list_cases
@@ -19,7 +20,6 @@ from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, judge_count,
 from mmguard.formats.nnunet.volume import gzip_decoder
 from mmguard.formats.tasks import Mapper, scan_here, split_into_chunks
 from mmguard.language import Message
-from mmguard.storage.files import FILES
 from mmguard.text import quantity
 
 #: Kinds of faults about voxel values.
@@ -225,7 +225,7 @@ class CaseSource(Source):
             return None
         wanted = ([item.path] if item.has_label else []) + list(item.images)
         files = ([record.label] if record.label else []) + record.images
-        if [(file.path, file.stamp) for file in files] != [(path, FILES.stamp_of(path)) for path in wanted]:
+        if [(file.path, file.stamp) for file in files] != [(path, stamp_of(path)) for path in wanted]:
             return None
         # Files that failed for lack of a package or a permission may be readable now.
         if any(file.fault.startswith(('needs', 'no permission')) for file in files):

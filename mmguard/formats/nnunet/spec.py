@@ -15,7 +15,6 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
 from mmguard.formats.listings import first_entries
-from mmguard.storage.urls import is_url
 from mmguard.text import plural, quantity, shorten
 
 #: Kinds of faults of dataset.json; ``VolumeFacts.declared`` contains their texts.
@@ -253,7 +252,7 @@ def raw_datasets(target: str) -> List[str]:
     """Return the data sets of a target: a data set, its dataset.json, or nnUNet_raw, which contains several."""
     if os.path.basename(target) == 'dataset.json':
         target = os.path.dirname(target) or '.'
-    if is_url(target) or not os.path.isdir(target):
+    if not os.path.isdir(target):
         return []
     if is_raw_dataset(target):
         return [target]

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from functools import partial
 from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from mmguard.files.inside import OutsideError, find_inside, resolve_inside
-from mmguard.files.regular import read_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.disk import missing_files, other_sizes
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import FILES
 from mmguard.formats.listings import first_entries, is_folder, is_image_name
 from mmguard.formats.maps.forms import read_shown_size
 from mmguard.formats.table import EXAMPLES, LARGEST_SIDE, NO_NUMBER, WRONG_SIZE, Table, facts_of, table_of_names
-from mmguard.formats.voc.records import LARGEST, VocFile, read_voc
-from mmguard.storage.files import FILES
-from mmguard.storage.urls import join
+from mmguard.formats.voc.records import VocFile, read_voc
 
 #: Number of names of a folder to look at.
 _LOOKED_AT = 1000
@@ -66,9 +63,8 @@ def scan_voc_files(
     annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list', names_from='objects')
     annotations.counts_from_one = True
     read: List[Tuple[VocImage, VocFile]] = []
-    xml = partial(read_regular, most=LARGEST)
-    for image, text in zip(listed, FILES.readers([join(root, image.xml) for image in listed], xml)):
-        file = read_voc(text, image.xml, faults)
+    for image in listed:
+        file = read_voc(os.path.join(root, image.xml), image.xml, faults)
         if file is not None:
             read.append((image, _add_size(root, image, file, faults)))
     found = Counter(voc_object.name for _, file in read for voc_object in file.objects)
@@ -135,7 +131,8 @@ def _find_data_sets(root: str, faults: Faults) -> List[str]:
     if os.path.isdir(os.path.join(root, 'Annotations')):
         return ['']
     try:
-        below = [entry.name for entry in FILES.entries(root) if entry.is_folder]
+        with os.scandir(root) as entries:
+            below = sorted(entry.name for entry in entries if is_folder(entry))
     except (OSError, ValueError) as error:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', root)
         return []
@@ -173,7 +170,7 @@ def _list_all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
     bare = not os.path.isdir(os.path.join(root, annotations))
     xml_folder, image_folder = (folder, folder) if bare else (annotations, os.path.join(folder, 'JPEGImages'))
     try:
-        names = FILES.names_in(os.path.join(root, xml_folder) if xml_folder else root)
+        names = os.listdir(os.path.join(root, xml_folder) if xml_folder else root)
         stems = sorted(name[:-4] for name in names if name.lower().endswith('.xml'))
     except (OSError, ValueError) as error:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', xml_folder or root)
@@ -189,8 +186,7 @@ def _add_size(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocF
         from PIL import Image
 
         try:
-            path = join(root, image.name)
-            with FILES.open(path) as image_file, Image.open(image_file) as opened:
+            with FILES.open(os.path.join(root, image.name)) as image_file, Image.open(image_file) as opened:
                 height, width = read_shown_size(opened)
                 return VocFile((float(height), float(width)), file.objects)
         except Exception as error:  # decoders raise many types for a damaged file

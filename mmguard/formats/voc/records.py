@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import FILES
 from mmguard.formats.table import NO_NUMBER
 from mmguard.text import shorten
 
@@ -19,10 +20,6 @@ _PATHS = [
     for path in ('object', 'object/name', 'object/difficult', 'object/bndbox', 'size', 'size/width', 'size/height')
 ]
 _PATHS += [f'{{*}}object/{{*}}bndbox/{{*}}{side}' for side in _SIDES]
-
-
-#: Callable that returns the content of a file, or raises an OSError.
-Text = Callable[[], bytes]
 
 
 class VocObject(NamedTuple):
@@ -91,12 +88,10 @@ def _convert_name(tag: str) -> str:
     return '{' + tag if '}' in tag else tag
 
 
-def read_voc(read: Text, source: str, faults: Faults) -> Optional[VocFile]:
+def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
     """Read a file without raising, as far as mmdet reads it."""
     try:
-        text = read()
-        if len(text) > LARGEST:
-            raise XmlFault(f'is larger than {LARGEST >> 20} MiB')
+        text = FILES.read(path, LARGEST)
         if not text.strip():
             raise XmlFault('the file is empty')
         root = parse_xml(text)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 from mmguard.formats.correction import LabelFiles
 from mmguard.formats.format import CannotScan, Format, LabelSet, Sets
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.storage.files import FILES
 
 
 class Yolo(Format):
@@ -15,7 +15,7 @@ class Yolo(Format):
 
     name = 'yolo'
     endings = ('.yaml', '.yml', '.txt')
-    beside_suffix = at_urls = True
+    beside_suffix = True
 
     def detect(self, target: str) -> bool:
         from mmguard.formats.yolo.read import is_yolo
@@ -27,7 +27,7 @@ class Yolo(Format):
 
         sets = Sets([])
         for found in yolo_sets(target, options.splits, options.images):
-            absent = [place for place in found.places or () if not FILES.exists(place)]
+            absent = [place for place in found.places or () if not os.path.exists(place)]
             if absent and found.name != 'test':  # the test images of a challenge may be missing
                 sets.failed.append(f'{found.name}: {absent[0]} does not exist, which {found.declared.file} names')
             if not absent:

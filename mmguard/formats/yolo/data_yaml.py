@@ -9,10 +9,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.inside import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
+from mmguard.formats.files import FILES
 from mmguard.formats.listings import first_entries
 from mmguard.formats.options import SPLITS
-from mmguard.storage.files import FILES
-from mmguard.storage.urls import absolute, is_url, join
 from mmguard.text import shorten
 
 #: Lists of names, one per line, as written by darknet and labeling tools.
@@ -61,13 +60,11 @@ def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> s
     except OSError:
         return ''
     names = sorted(name for name in some if name.lower().endswith(('.yaml', '.yml')))
-    paths = [join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
+    paths = [os.path.join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
     return next(filter(is_one, paths[:20]), '')
 
 
 def _list_some_names(folder: str) -> List[str]:
-    if FILES.is_far(folder):
-        return sorted(FILES.names_in(folder))
     return [entry.name for entry in first_entries(folder, _LOOKED_AT)]  # label maps may be a million files
 
 
@@ -116,13 +113,11 @@ def _find_root(written: Any, path: str) -> str:
 
     Ultralytics searches the working directory and its data set folder; the folder of the data.yaml is searched too.
     """
-    beside = os.path.dirname(absolute(path))
+    beside = os.path.dirname(os.path.abspath(path))
     if not _is_path(written):
         return beside
-    places = [join(beside, written), join(beside, os.path.basename(written.rstrip('/\\')))]
-    if not is_url(path):
-        places.insert(0, written)
-    return absolute(next(filter(FILES.is_folder, places), beside))
+    places = [written, os.path.join(beside, written), os.path.join(beside, os.path.basename(written.rstrip('/\\')))]
+    return os.path.abspath(next(filter(os.path.isdir, places), beside))
 
 
 def _is_path(written: Any) -> bool:
@@ -166,10 +161,10 @@ def _read_keypoints(data: Mapping[Any, Any], said: DataYaml) -> Optional[Tuple[i
 
 def names_beside(folder: str) -> DataYaml:
     """Return the list of names, or the data.yaml, of a folder of labels, its ``labels``, or its parent."""
-    around = os.path.dirname(absolute(folder))
-    for place, known in ((folder, NAME_LISTS), (join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
+    around = os.path.dirname(os.path.abspath(folder))
+    for place, known in ((folder, NAME_LISTS), (os.path.join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
         for name in known:
-            path = join(place, name)
+            path = os.path.join(place, name)
             names = _name_list(path)
             if names:
                 return DataYaml(path, folder, names, len(names))
@@ -188,9 +183,9 @@ def find_unopened(folder: str) -> List[str]:
     A folder of labels, its ``labels`` and its parent are searched. A FIFO, a socket or a device is never opened.
     """
     found = []
-    for place in () if is_url(folder) else (folder, join(folder, 'labels'), os.path.dirname(absolute(folder))):
+    for place in (folder, os.path.join(folder, 'labels'), os.path.dirname(os.path.abspath(folder))):
         for name in (*NAME_LISTS, 'data.yaml', 'data.yml'):
-            path = join(place, name)
+            path = os.path.join(place, name)
             if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
                 found.append(path)
     return found

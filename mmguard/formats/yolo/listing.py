@@ -8,10 +8,9 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 
 from mmguard.files.inside import OUTSIDE, OutsideError, check_name
 from mmguard.formats.faults import Examples, Faults
-from mmguard.formats.listings import files_in, first_entries, is_folder, is_image_name, walk
+from mmguard.formats.files import FILES
+from mmguard.formats.listings import first_entries, is_folder, is_image_name, names_in, walk
 from mmguard.formats.yolo.data_yaml import NAME_LISTS
-from mmguard.storage.files import FILES
-from mmguard.storage.urls import absolute, is_url, join, mirror_folder
 
 #: Text files next to label files that have no labels.
 _NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
@@ -56,12 +55,12 @@ def list_images(places: Sequence[str]) -> Listing:
     """List the images and label files of folders of images and of image lists (.txt)."""
     listing = Listing()
     for place in places:
-        if FILES.is_folder(place):
-            for folder, names, _ in walk(place, lambda at, error: listing.faults.add(_unreadable(error), at)):
+        if os.path.isdir(place):
+            for folder, names in walk(place, lambda at, error: listing.faults.add(_unreadable(error), at)):
                 images = [name for name in names if is_image_name(name)]
                 texts = label_folder(folder)
                 if images or texts != folder:
-                    _match_images(listing, folder, images, texts, files_in(texts).names)
+                    _match_images(listing, folder, images, texts, names_in(texts))
         else:
             _list_file(listing, place)
     _find_elsewhere(listing)
@@ -79,16 +78,14 @@ def _find_elsewhere(listing: Listing) -> None:
         beside = os.path.join(os.path.dirname(around), 'labels', last)
         usual = [folder, os.path.join(around, 'labels'), beside, os.path.join(folder, 'labels')]
         for place in dict.fromkeys((*usual, *_find_near_folders(folder))):
-            number = len(names & set(files_in(place).names)) if place != label_folder(folder) else 0
+            number = len(names & set(names_in(place))) if place != label_folder(folder) else 0
             if number:
                 listing.elsewhere[folder] = (place, number)
                 break
 
 
 def _find_near_folders(folder: str) -> Iterator[str]:
-    """Yield the folders in and next to a local folder, and those of its name next to its parent: labelTxt/train."""
-    if is_url(folder):
-        return
+    """Yield the folders in and next to a folder, and those of its name next to its parent: labelTxt/train."""
     around, last = os.path.split(folder)
     for parent, below in ((folder, ''), (around, ''), (os.path.dirname(around), last)):
         names = sorted(entry.name for entry in first_entries(parent, _NEAR) if is_folder(entry))
@@ -102,22 +99,22 @@ def list_texts(root: str, images: Optional[str] = None) -> Listing:
         images (str, optional): Folder of the images, with the same subfolders.
     """
     listing = Listing()
-    if not FILES.is_folder(root):
+    if not os.path.isdir(root):
         listing.texts.append((root, ''))
         return listing
     visited = set()
     others = []
-    for folder, names, _ in walk(root, lambda at, error: listing.faults.add(_unreadable(error), at)):
+    for folder, names in walk(root, lambda at, error: listing.faults.add(_unreadable(error), at)):
         if _select_texts(names, set()):
             beside = folder if any(map(is_image_name, names)) else image_folder(folder)
             if images is not None:
-                beside = mirror_folder(folder, root, images)
-            found = names if beside == folder else files_in(beside).names
+                beside = os.path.normpath(os.path.join(images, os.path.relpath(folder, root)))
+            found = names if beside == folder else names_in(beside)
             known = [name for name in found if is_image_name(name)]
-            if known or (beside != folder and FILES.is_folder(beside)):
+            if known or (beside != folder and os.path.isdir(beside)):
                 _match_images(listing, beside, known, folder, names)
             else:  # the folder of the images is unknown
-                listing.texts += [(join(folder, name), '') for name in sorted(_select_texts(names, set()))]
+                listing.texts += [(os.path.join(folder, name), '') for name in sorted(_select_texts(names, set()))]
             visited.add(beside)
         elif any(map(is_image_name, names)) and label_folder(folder) != folder:
             others.append((folder, [name for name in names if is_image_name(name)]))
@@ -138,12 +135,11 @@ def image_folder(folder: str) -> str:
 
 
 def _instead(folder: str, old: str, new: str) -> str:
-    separator = '/' if is_url(folder) else os.sep
-    parts = folder.split(separator)
+    parts = folder.split(os.sep)
     if old not in parts:
         return folder
     place = len(parts) - 1 - parts[::-1].index(old)
-    return separator.join([*parts[:place], new, *parts[place + 1 :]])
+    return os.sep.join([*parts[:place], new, *parts[place + 1 :]])
 
 
 def _match_images(listing: Listing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
@@ -153,13 +149,13 @@ def _match_images(listing: Listing, folder: str, images: Sequence[str], texts: s
     for name in images:
         text = f'{name.rpartition(".")[0]}.txt'
         if text in there:
-            listing.texts.append((join(texts, text), join(folder, name)))
+            listing.texts.append((os.path.join(texts, text), os.path.join(folder, name)))
         else:
-            listing.bare.append(join(folder, name))
+            listing.bare.append(os.path.join(folder, name))
     listing.images += len(images)
     for text in sorted(name for name in there if name[:-4] not in stem_of):
-        listing.texts.append((join(texts, text), ''))
-        listing.without_image.add(join(texts, text))
+        listing.texts.append((os.path.join(texts, text), ''))
+        listing.without_image.add(os.path.join(texts, text))
 
 
 def _select_texts(names: Sequence[str], stems: set) -> set:
@@ -184,7 +180,7 @@ def _list_file(listing: Listing, path: str) -> None:
         listing.faults.add(f'the list of images cannot be read: {getattr(error, "strerror", None) or error}', path)
         return
     by_folder: Dict[str, List[str]] = {}
-    beside = os.path.dirname(absolute(path))
+    beside = os.path.dirname(os.path.abspath(path))
     for line in lines:
         image = line.strip()
         if is_image_name(os.path.basename(image)):
@@ -197,20 +193,20 @@ def _list_file(listing: Listing, path: str) -> None:
             by_folder.setdefault(folder, []).append(name)
     for folder, names in by_folder.items():
         # A relative folder belongs to the working directory, but just as often to the folder of the list.
-        places = [join(beside, folder)]
-        if not (folder.startswith('.') or is_url(path)):
+        places = [os.path.join(beside, folder)]
+        if not folder.startswith('.'):
             places.insert(0, folder)
         if folder.startswith(_OF_CVAT):
-            places.append(join(beside, folder[len(_OF_CVAT) :]))
-        at = next(filter(FILES.is_folder, places), places[-1])
-        at = at if is_url(at) else os.path.normpath(at)
-        there = set(files_in(at).names)
+            places.append(os.path.join(beside, folder[len(_OF_CVAT) :]))
+        at = next(filter(os.path.isdir, places), places[-1])
+        at = os.path.normpath(at)
+        there = set(names_in(at))
         listed = [name for name in dict.fromkeys(names) if name in there]
-        listing.missing += [join(at, name) for name in names if name not in there]
+        listing.missing += [os.path.join(at, name) for name in names if name not in there]
         texts = label_folder(at)
         stems = {name.rpartition('.')[0] for name in listed}
         # In a folder split by lists, the other label files belong to another list.
-        _match_images(listing, at, listed, texts, [name for name in files_in(texts).names if name[:-4] in stems])
+        _match_images(listing, at, listed, texts, [name for name in names_in(texts) if name[:-4] in stems])
 
 
 def _unreadable(error: OSError) -> str:

@@ -14,6 +14,7 @@ from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.views import listing as named
 from mmguard.findings.yolo import YoloFacts
 from mmguard.formats.faults import NAMED, Examples
+from mmguard.formats.files import FILES
 from mmguard.formats.listings import is_image_name, walk
 from mmguard.formats.options import SPLITS
 from mmguard.formats.other_files import looks_like_yolo
@@ -42,8 +43,6 @@ from mmguard.formats.yolo.rows import (
 )
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.language import Message
-from mmguard.storage.files import FILES
-from mmguard.storage.urls import absolute, below, is_url, join
 
 #: Number of label files per task: one takes a tenth of a millisecond.
 _PER_TASK = 512
@@ -280,8 +279,6 @@ def _find_task(widths: np.ndarray, declared: DataYaml) -> str:
 
 #: Number of folders, and of files in each, to look at before a target is rejected.
 _FOLDERS, _FILES = 50, 200
-#: The same for URLs: this many listings are cached.
-_FAR_FOLDERS = 8
 
 
 @dataclass
@@ -299,7 +296,7 @@ class YoloSet:
     def listing(self) -> Listing:
         listing = list_texts(self.root, self.images) if self.places is None else list_images(self.places)
         for path in find_unopened(self.root):
-            listing.faults.add('cannot be read: it is not a regular file', below(path, self.root))
+            listing.faults.add('cannot be read: it is not a regular file', os.path.relpath(path, self.root))
         return listing
 
     def read(
@@ -309,7 +306,7 @@ class YoloSet:
         on_files: Callable[[int], None] = lambda files: None,
     ) -> LabelFacts:
         """Read the data set; see :func:`scan_texts`."""
-        root = self.root if FILES.is_folder(self.root) else os.path.dirname(self.root)
+        root = self.root if os.path.isdir(self.root) else os.path.dirname(self.root)
         facts = scan_texts(self.listing(), self.declared, root, num_classes, mapper, on_files)
         assert facts.annotations is not None
         facts.annotations.sources = [self.target]
@@ -318,9 +315,9 @@ class YoloSet:
 
 def is_yolo(target: str) -> bool:
     """Return True if a target is a data.yaml, an image list, a label file, or a folder with the first or the last."""
-    if FILES.is_folder(target):
-        return bool(data_yaml_in(target)) or _has_texts(absolute(target))
-    root = absolute(target)
+    if os.path.isdir(target):
+        return bool(data_yaml_in(target)) or _has_texts(os.path.abspath(target))
+    root = os.path.abspath(target)
     if is_data_yaml(target) or (declares_names(target) and _has_texts(os.path.dirname(root))):
         return True
     return target.lower().endswith('.txt') and (_lists_images(root) or looks_like_yolo([root]))
@@ -328,11 +325,11 @@ def is_yolo(target: str) -> bool:
 
 def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
     """Return the data sets of a YOLO target; empty if its data.yaml has no images of these splits."""
-    is_folder = FILES.is_folder(target)
+    is_folder = os.path.isdir(target)
     file = data_yaml_in(target) if is_folder else target if is_data_yaml(target) else ''
     if file:
         return _list_declared(target, read_data_yaml(file), splits)
-    root = absolute(target)
+    root = os.path.abspath(target)
     if is_folder:
         return [_make_set_without_yaml(target, root, names_beside(root), images)]
     folder = os.path.dirname(root)
@@ -343,7 +340,7 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
 
 
 def _make_set_without_yaml(target: str, root: str, declared: DataYaml, images: Optional[str]) -> YoloSet:
-    return _add_note(YoloSet(target, target, root, declared, None, None if images is None else absolute(images)))
+    return _add_note(YoloSet(target, target, root, declared, None, None if images is None else os.path.abspath(images)))
 
 
 def _add_note(found: YoloSet) -> YoloSet:
@@ -370,23 +367,23 @@ def _list_declared(target: str, declared: DataYaml, splits: Sequence[str]) -> Li
 
 def _resolve_place(declared: DataYaml, path: str) -> str:
     """Return the path of a folder or list of images; like ultralytics, drop ``../`` if the path does not exist."""
-    roots = (declared.root, os.path.dirname(absolute(declared.file)))
+    roots = (declared.root, os.path.dirname(os.path.abspath(declared.file)))
     ways = [path, path[3:]] if path.startswith('../') else [path]
-    places = [absolute(join(root, way)) for root in roots for way in ways]
-    return next(filter(FILES.exists, places), places[0])
+    places = [os.path.abspath(os.path.join(root, way)) for root in roots for way in ways]
+    return next(filter(os.path.exists, places), places[0])
 
 
 def _has_texts(root: str) -> bool:
     """Return True if a folder contains label files with rows, and no other labels."""
     texts: List[str] = []
-    for number, (folder, names, _) in enumerate(walk(root, lambda at, error: None)):
+    for number, (folder, names) in enumerate(walk(root, lambda at, error: None)):
         beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}
         here = [name for name in names if name.endswith('.txt')]
         paired = [name for name in here if name[:-4] in beside]
-        if beside and not paired and 'images' not in below(folder, root).replace(os.sep, '/').split('/'):
+        if beside and not paired and 'images' not in os.path.relpath(folder, root).replace(os.sep, '/').split('/'):
             return False  # probably label maps
-        texts += [join(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
-        if number >= (_FAR_FOLDERS if is_url(root) else _FOLDERS) or len(texts) >= _FILES:
+        texts += [os.path.join(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
+        if number >= _FOLDERS or len(texts) >= _FILES:
             break
     return bool(texts) and looks_like_yolo(texts)
 

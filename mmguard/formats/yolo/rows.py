@@ -5,22 +5,18 @@ Also the settings and the result of one task of a scan."""
 from __future__ import annotations
 
 import importlib.util
-import io
 import os
 import warnings
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from math import isfinite
-from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import BinaryIO, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
 from mmguard.files.regular import open_regular
 from mmguard.formats.faults import CRASHES, NAMED, Examples
-from mmguard.formats.maps.record import HEAD
+from mmguard.formats.files import FILES
 from mmguard.formats.yolo.listing import TextItem
-from mmguard.storage.files import FILES, Files
-from mmguard.storage.requests import ahead
 from mmguard.text import shorten
 
 #: Rounding that ultralytics tolerates on either side of [0, 1].
@@ -155,13 +151,6 @@ _FORMATS = ('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')
 _LARGEST = 64 << 20
 
 
-def image_faults(paths: Sequence[str]) -> Iterator[str]:
-    """Yield the fault of each image; images are all remote or all local, and the next remote ones are prefetched."""
-    if paths and FILES.is_far(paths[0]):
-        return ahead(partial(_find_remote_fault, path) for path in paths)
-    return map(image_fault, paths)
-
-
 def image_fault(path: str) -> str:
     """Return the fault of an image; empty if it looks valid without decoding it.
 
@@ -193,39 +182,15 @@ def _read_side_of_jpeg(file: BinaryIO) -> Optional[int]:
     return None
 
 
-def _find_remote_fault(path: str) -> str:
-    """Return :func:`image_fault` of a remote image from its beginning and, for a JPEG, its end."""
-    content = FILES.content(path, most=HEAD)
-    try:
-        if content.error is not None:
-            raise content.error
-        size = len(content.data) if content.stamp is None else content.stamp[0]
-        side = _read_side_of_jpeg(io.BytesIO(content.data))
-        if side is not None:
-            end = content.data[-2:] if size <= len(content.data) else FILES.end_of(path, size, len(_END))
-            return TOO_SMALL if side < SMALLEST else '' if end == _END else NO_END
-        if importlib.util.find_spec('PIL') is None:
-            return ''
-        if size > len(content.data):
-            why = _find_fault_with_pillow(io.BytesIO(content.data), whole=False)
-            if why != _DAMAGED:
-                return why
-            content = FILES.content(path, content.stamp)  # the size of a TIFF may be at its end
-        return _find_fault_with_pillow(io.BytesIO(content.data))
-    except (OSError, ValueError) as error:
-        return f'cannot be opened: {getattr(error, "strerror", None) or error}'
-
-
-def _find_fault_with_pillow(file: Union[str, BinaryIO], whole: bool = True) -> str:
+def _find_fault_with_pillow(path: str) -> str:
     from PIL import Image
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            with Image.open(file, formats=_FORMATS) as image:
+            with Image.open(path, formats=_FORMATS) as image:
                 side = min(image.size)
-                if whole:
-                    image.verify()
+                image.verify()
     except Exception:  # decoders raise many types for a damaged file
         return _DAMAGED
     return TOO_SMALL if side < SMALLEST else ''
@@ -247,19 +212,16 @@ class TextSettings:
     """Settings of a task, which the engine passes to a process together with label files."""
 
     kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.
-    files: Files = field(default=FILES, compare=False, repr=False)  # passes the URL readers on to the process
 
     def scan(self, items: List[TextItem]) -> TextsRead:
         """Read some label files and check their images, as one task."""
         found = TextRows([], {}, set())
         faults: Dict[str, Examples] = {}
         faulty: Set[Tuple[int, bool]] = set()
-        texts = self.files.readers([item.path for item in items if item.path], _read)
-        images = image_faults([item.image for item in items if item.image])
         for number, path, image in items:
             for why, of_image in (
-                (self._add(next(texts), number, found) if path else '', False),
-                (next(images) if image else '', True),
+                (self._add(path, number, found) if path else '', False),
+                (image_fault(image) if image else '', True),
             ):
                 if why:
                     faults.setdefault(why, Examples(NAMED)).add((number, of_image))
@@ -272,20 +234,13 @@ class TextSettings:
         one.add((item.number, not item.path))
         return TextsRead(1, as_columns([]), {}, set(), {f'cannot be read: {CRASHES}': one}, set(one.first))
 
-    def waits(self, item: TextItem) -> bool:
-        return False
-
-    def _add(self, read: Callable[[], bytes], number: int, into: TextRows) -> str:
+    def _add(self, path: str, number: int, into: TextRows) -> str:
         try:
-            text = read()
+            with FILES.open(path) as file:
+                text = file.read(_LARGEST + 1)
         except (OSError, ValueError) as error:
             return f'cannot be read: {getattr(error, "strerror", None) or error}'
         if len(text) > _LARGEST:
             return f'is larger than {_LARGEST >> 20} MiB'
         add_rows(text, number, self.kpt_shape, into)
         return ''
-
-
-def _read(path: str) -> bytes:
-    with open_regular(path) as file:
-        return file.read(_LARGEST + 1)

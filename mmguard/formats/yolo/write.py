@@ -21,7 +21,6 @@ from mmguard.formats.yolo.data_yaml import is_data_yaml
 from mmguard.formats.yolo.read import YoloSet, yolo_sets
 from mmguard.formats.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
 from mmguard.labels.space import OTHERS
-from mmguard.storage.urls import absolute
 from mmguard.text import quantity
 
 _MARK = b'\xef\xbb\xbf'
@@ -62,14 +61,14 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
 
 def _find_root(one: YoloSet, folder: str) -> str:
     """Return the folder that ``path`` names if it is inside that of the data.yaml: copies have no ``path``."""
-    inside = one.declared.root.startswith(os.path.join(absolute(folder), ''))
+    inside = one.declared.root.startswith(os.path.join(os.path.abspath(folder), ''))
     return one.declared.root if inside else folder
 
 
 def _list_texts(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
     """Return the label files, relative to a folder."""
     texts: Set[str] = set()
-    folder = os.path.join(absolute(root), '')
+    folder = os.path.join(os.path.abspath(root), '')
     for one in sets:
         for text, _ in one.listing().texts:
             if not text.startswith(folder):

@@ -36,7 +36,7 @@ def add_to(commands: Any) -> None:
         'are in DIR, 1 some were left out (they are named), 2 could not run. With --edit, TARGET is scanned again, and '
         'the edits of label files that `mmguard scan TARGET` numbers are written instead.',
     )
-    parser.add_argument('target', type=_target, metavar='TARGET')
+    parser.add_argument('target', metavar='TARGET')
     parser.add_argument('-o', '--out', type=Path, required=True, metavar='DIR', help='a new folder, outside of TARGET')
     parser.add_argument('--num-classes', type=positive, metavar='N', help='valid labels are 0..N-1')
     parser.add_argument('--ignore-index', type=label, metavar='V', help='default: 255')
@@ -126,12 +126,6 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run, interrupted='mmguard fix: interrupted; the files in DIR are complete, run it again')
 
 
-def _target(text: str) -> str:
-    from mmguard.storage.urls import enter, is_url
-
-    return enter(text) if is_url(text) else str(Path(text))
-
-
 def _parse_colours(text: str) -> Dict[Colour, int]:
     try:
         written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
@@ -159,12 +153,14 @@ def _name_pairs(text: str) -> Dict[str, str]:
 
 
 def run(args: argparse.Namespace) -> int:
+    from mmguard.formats.files import check_local
     from mmguard.formats.options import FixOptions
-    from mmguard.tools.fix.copies import check_is_local, detect_correctable, write_copies
+    from mmguard.tools.fix.copies import detect_correctable, write_copies
     from mmguard.tools.fix.edits import check_boxes
     from mmguard.tools.spinner import Spinner
 
-    check_is_local(args.target)
+    check_local(args.target)
+    args.target = str(Path(args.target))
     if args.edit:
         return _write_edits(args)
     given = {option.name: getattr(args, option.name) for option in fields(FixOptions)}

@@ -26,7 +26,6 @@ from mmguard.formats.correction import (
 from mmguard.formats.detection import detect
 from mmguard.formats.format import CannotScan, Format
 from mmguard.formats.options import FixOptions
-from mmguard.storage.urls import is_url
 from mmguard.text import REPORT_IT, describe_error
 from mmguard.version import __version__
 
@@ -119,7 +118,6 @@ def link(file: str, path: Path, stays_link: bool) -> None:
 def write_copies(target: Union[str, Path], out: Path, options: FixOptions, found: Optional[Format] = None) -> Copies:
     """Write corrected copies of the label files of a target; ``found`` is its format, by default the detected one."""
     target = os.fspath(target)
-    check_is_local(target)
     check_places(Path(target), out)
     files = (found or detect_correctable(target, options.suffix)).files(target, options)
     final = final_digests(target, options)
@@ -152,12 +150,6 @@ def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
     if found is None:
         raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; name the folder of label maps')
     return found
-
-
-def check_is_local(target: str) -> None:
-    """Raise :class:`CannotCorrect` for a URL."""
-    if is_url(target):
-        raise CannotCorrect(f'{target}: fix reads a disk: copy the data here or mount the storage, then fix the copy')
 
 
 def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies:

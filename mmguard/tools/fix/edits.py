@@ -18,13 +18,13 @@ from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, as_one, explain_conflict, first_safe
 from mmguard.formats.correction import CannotCorrect
 from mmguard.formats.detection import format_of
+from mmguard.formats.files import FILES
 from mmguard.formats.format import Format, LabelSet
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.labels.instances import BOX_REASONS
 from mmguard.scanning.plans import Plan, plan_again, plan_format, plan_of
 from mmguard.scanning.processes import local_mapper
 from mmguard.scanning.run import offers_of, run_plan
-from mmguard.storage.files import FILES
 from mmguard.text import quantity
 from mmguard.tools.fix.copies import Copies
 

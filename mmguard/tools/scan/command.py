@@ -27,7 +27,6 @@ from mmguard.tools.selection import add_selection, selection_of
 if TYPE_CHECKING:
     from mmguard.formats.maps.record import Journal
     from mmguard.formats.options import ScanOptions
-    from mmguard.formats.tasks import Mapper
 
 _SPLITS = ('train', 'val', 'test')
 
@@ -90,14 +89,13 @@ def add_reading(group: Any) -> None:
 def options_of(args: argparse.Namespace) -> ScanOptions:
     """Build the options of a scan from a parsed command line."""
     from mmguard.formats.options import ScanOptions, as_pairs
-    from mmguard.storage.urls import enter
 
     return ScanOptions(
         num_classes=args.num_classes,
         ignore_index=args.ignore_index,
         reduce_zero_label=args.reduce_zero_label,
         label_map=as_pairs(args.label_map),
-        images=None if args.images is None else enter(args.images),
+        images=args.images,
         suffix=args.suffix,
         splits=tuple(args.split),
         labels=args.labels,
@@ -115,8 +113,7 @@ def add_to(commands: Any) -> None:
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
         'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net '
-        '(dataset.json). Label maps, a COCO JSON and YOLO can be at a URL (s3://, gs://, az://, https://, '
-        'zip://FOLDER::FILE.zip). A config in Python is a program, and is run; what an edit of it touches is built and '
+        '(dataset.json). A config in Python is a program, and is run; what an edit of it touches is built and '
         'called before and after it, in a process without network, for at most 20 s. Exit code: 0 clean, 1 findings, 2 '
         'could not run, or read nothing.',
     )
@@ -135,7 +132,6 @@ def add_to(commands: Any) -> None:
     )
     where.add_argument('--journal', metavar='FILE', help='file for the records of the scan; default: in the user cache')
     where.add_argument('--processes', type=processes, metavar='N', help='number of processes; default: one per core')
-    where.add_argument('--dask', metavar='ADDRESS', help='run on a dask.distributed cluster, tcp://host:8786')
     out = parser.add_argument_group('output')
     out.add_argument('--json', metavar='FILE', help='write everything as JSON (-: to standard output)')
     out.add_argument('--html', metavar='FILE', help='write one self-contained page with pictures of the worst files')
@@ -147,15 +143,14 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.storage.urls import enter
     from mmguard.tools.outputs import write_json, write_output
     from mmguard.tools.spinner import Spinner
 
-    args.target = enter(args.target)
     with ExitStack() as stack:
         spinner = stack.enter_context(Spinner('scan', args.target))
         from mmguard.findings.wording import apply_hint, fix_hint
         from mmguard.scanning.plans import plan_of
+        from mmguard.scanning.processes import local_mapper
         from mmguard.scanning.run import run_plan, verify_results
         from mmguard.tools.console import Console
         from mmguard.tools.machine_formats import entry_of
@@ -167,12 +162,11 @@ def run(args: argparse.Namespace) -> int:
         selection = selection_of(args)
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
         plan = plan_of(args.target, options)
-        mapper = _choose_mapper(args, stack)
         journal = None
         if any(source.resumes for source in plan.sources):
             journal = stack.enter_context(_open_journal(args))
         with ScanProgress(spinner) as progress, collect_failures() as failures:
-            results = run_plan(plan, mapper, journal, progress.start, progress.advance)
+            results = run_plan(plan, local_mapper(args.processes), journal, progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
         for result in results:
             selection.hide(result)
@@ -199,17 +193,6 @@ def run(args: argparse.Namespace) -> int:
     if plan.failed:
         return COULD_NOT_RUN
     return selection.exit_code([finding.severity for finding in findings])
-
-
-def _choose_mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
-    """Return the mapper that reads many files at a time."""
-    from mmguard.scanning.processes import DaskCluster, local_mapper
-
-    if not args.dask:
-        return local_mapper(args.processes)
-    cluster = DaskCluster(args.dask)
-    stack.callback(cluster.close)
-    return cluster
 
 
 def _open_journal(args: argparse.Namespace) -> Journal:
