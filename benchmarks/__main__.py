@@ -23,8 +23,6 @@ GROUPS = (
     'ranks',
     'imports',
     'scan',
-    'storage',
-    'scale',
     'explain',
     'dry_run',
     'yolo',

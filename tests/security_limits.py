@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import functools
-import io
 import json
 import os
 import re
 import subprocess
-import time
-import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mmguard.storage import archives, requests, systems, urls
-from mmguard.storage.files import FILES, LARGEST, LARGEST_FILE
-from security_rows import COCO, MODEL, count_unreadable, line, png, scan, scan_facts, serve, write, write_yolo
+from security_rows import COCO, MODEL, count_unreadable, line, png, scan, scan_facts, write, write_yolo
 
 from mmguard.cli import main
 from mmguard.files import plain_data
@@ -30,53 +25,6 @@ from mmguard.formats.yolo import data_yaml as declared
 from mmguard.formats.yolo import rows as settings
 from mmguard.tools.child import python_command
 from mmguard.tools.explain import troubles
-
-
-@line('a label file at a URL')
-def check_label_file(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    assert f'{LARGEST >> 20} MiB' in row
-    with serve() as server:
-        assert count_unreadable(scan_facts(f'{server.url}/{LARGEST + 1}', folder, '--num-classes', 3)) == 1
-
-
-@line('a JSON file at a URL')
-def check_json_file(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    assert f'{LARGEST_FILE >> 30} GiB' in row
-    with serve() as server, pytest.raises(requests.Refused):
-        FILES.open(urls.enter(f'{server.url}/{LARGEST_FILE + 1}/train.json'))
-
-
-@line('a listing of a server')
-def check_listing(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    assert f'{systems.LARGEST_PAGE >> 20} MiB' in row
-    with serve() as server, pytest.raises(requests.Refused):
-        systems.list_folder(urls.enter(f'{server.url}/long'))
-
-
-@line('a request')
-def check_request(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    patch = pytest.MonkeyPatch()
-    with serve() as server, patch.context() as environment:
-        environment.delenv(requests.SECONDS, raising=False)
-        assert row.startswith(f'{requests.time_limit():.0f} s')
-        assert f'`{requests.SECONDS}`' in row
-        assert f'{requests.SLOWEST >> 10} KiB' in row
-        environment.setenv(requests.SECONDS, '0.5')
-        begun = time.monotonic()
-        assert scan(f'{server.url}/hangs', '--num-classes', 3) == 2
-        assert time.monotonic() - begun < 10
-
-
-@line('a zip')
-def check_zip(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    for limit in (archives.LARGEST_DIRECTORY >> 20, archives.MOST_MEMBERS, archives._SMALL >> 20, archives._EXPANDS):
-        assert f'{limit:,}' in row
-    with zipfile.ZipFile(folder / 'bomb.zip', 'w', zipfile.ZIP_DEFLATED) as file:
-        file.writestr('labels/a.png', png() + bytes(archives._SMALL))
-        file.writestr('labels/b.png', png())
-    assert count_unreadable(scan_facts(f'zip://labels::{folder}/bomb.zip', folder, '--num-classes', 3)) == 1
-    with pytest.raises(OSError):
-        archives._Bounded(io.BytesIO(bytes(archives.LARGEST_DIRECTORY + 1))).read()  # type: ignore[arg-type]
 
 
 @line('an image')

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy as np
-from mmguard.storage import systems
 
 from mmguard.cli import main
 
@@ -52,21 +51,13 @@ class Calling:
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """A folder with one label map, as the first folder of its path says.
-
-    Args:
-        elsewhere (str): Where ``/redirects/a.png`` leads.
-
-    Attributes:
-        asked (list[str]): The path of each request.
-    """
+    """A server that remembers the path of each request in ``asked``."""
 
     daemon_threads = True
 
-    def __init__(self, elsewhere: str = '') -> None:
+    def __init__(self) -> None:
         super().__init__(('127.0.0.1', 0), Handler)
         self.asked: List[str] = []
-        self.elsewhere, self.over = elsewhere, threading.Event()
 
     @property
     def url(self) -> str:
@@ -79,42 +70,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         pass
 
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
-        kind, _, name = self.path.partition('?')[0].strip('/').partition('/')
-        length = None
-        if kind == 'hangs':
-            self.server.over.wait(20)
-        if kind == 'redirects' and name:
-            self.send_response(302)
-            self.send_header('Location', f'{self.server.elsewhere}/maps/a.png')
-            self.send_header('Content-Length', '0')
-            self.end_headers()
-            return
-        body = png() if name else b'<a href="a.png">a.png</a>'
-        if kind == 'long':
-            body = b'x' * (systems.LARGEST_PAGE + 1)
-        if kind.isdigit() and name:
-            length = int(kind)
         self.send_response(200)
-        self.send_header('Content-Type', 'image/png' if name else 'text/html')
-        self.send_header('Content-Length', str(length or len(body)))
         self.end_headers()
         if self.command == 'GET':
-            self.wfile.write(body)
+            self.wfile.write(png())
+
+    do_HEAD = do_GET
 
 
 @contextmanager
-def serve(elsewhere: str = '') -> Iterator[Server]:
-    server = Server(elsewhere)
+def serve() -> Iterator[Server]:
+    server = Server()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server
     finally:
-        server.over.set()
         server.shutdown()
         server.server_close()
 

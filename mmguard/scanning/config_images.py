@@ -9,6 +9,7 @@ from mmguard.config.classes import default_of
 from mmguard.config.parts import Part, classes_of
 from mmguard.findings.facts import LabelFacts
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import check_local_dataset
 from mmguard.formats.folders.read import Labelled, facts_of_images
 from mmguard.formats.merging import merge_facts
 from mmguard.text import describe_error, shorten
@@ -32,6 +33,7 @@ def scan_image_labels(datasets: Sequence[Part], num_classes: Optional[int] = Non
 
 
 def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
+    check_local_dataset(part.config)
     faults = Faults()
     source, images, names = part.path, [], classes_of(part)
     try:

@@ -10,10 +10,10 @@ from typing import Iterator, List, NamedTuple, Tuple
 
 import pytest
 from format_cases import CASES, FormatCase, Planted
-from mmguard.storage.files import FILES
 
 from mmguard.errors import CannotRun
 from mmguard.formats.detection import format_of
+from mmguard.formats.files import FILES
 from mmguard.formats.options import FixOptions
 from mmguard.scanning.plans import plan_of
 from mmguard.scanning.run import SetResult, correct_files, run_plan

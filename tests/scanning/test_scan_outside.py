@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, List, Tuple
 
 import pytest
-from mmguard.storage import systems
-from mmguard.storage.files import FILES, Entry
 from PIL import Image
 
 from mmguard.files.inside import OUTSIDE
@@ -206,10 +204,3 @@ def test_a_dataset_json_leads_to_another_folder(tmp_path: Path, monkeypatch: pyt
     for name in ('../b.png', f'{tmp_path}/b.png', '$RAW/b.png'):
         ((case,), faults, wrong) = cases(tmp_path / 'set', name)
         assert (case.images, faults, wrong) == ((str(tmp_path / 'b.png'),), [], [])
-
-
-def test_entries_behind_a_url_are_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server lists what it likes."""
-    names = ['a.png', '..', '.', '', '../b.png', '/etc/passwd']
-    monkeypatch.setattr(systems, 'list_folder', lambda url: [Entry(name, name == '..') for name in names])
-    assert [entry.name for entry in FILES.entries('s3://of-test-scan-outside/set')] == ['a.png']

@@ -9,11 +9,11 @@ from typing import Any, Dict
 
 import numpy as np
 import pytest
-from mmguard.storage.files import FILES
 from PIL import Image
 
 from mmguard.formats.coco import Coco
 from mmguard.formats.correction import NotTried
+from mmguard.formats.files import FILES
 from mmguard.formats.maps.counts import convert_counts
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.settings import MapSettings

@@ -21,10 +21,10 @@ from tools.matrix import STAMP
 ROOT = Path(__file__).parents[2]
 #: Stack -> the extras of mmguard that it has.
 STACKS = {
-    'openmmlab': ('scan', 'dask', 'dev', 'test'),
-    'lab': ('scan', 'dask', 'dev', 'test'),
+    'openmmlab': ('scan', 'dev', 'test'),
+    'lab': ('scan', 'dev', 'test'),
     'newest': ('scan', 'test'),
-    'onedl': ('scan', 'dask', 'dev', 'test'),
+    'onedl': ('scan', 'dev', 'test'),
     'nnunet': ('scan', 'test'),
     'torch': ('test',),
     'family': ('scan', 'test'),
@@ -70,7 +70,6 @@ def test_the_stacks_are_apart() -> None:
 def test_lab_has_an_older_torch_and_numpy_and_the_frameworks_of_openmmlab() -> None:
     lab, newest = pins('lab'), pins('openmmlab')
     assert (lab['torch'], lab['torchvision'], lab['numpy']) == ('2.1.2', '0.16.2', '1.26.4')
-    # The first stack has a server of S3 for the tests, too.
     assert {'mmcv', 'mmdet', 'mmengine', 'mmsegmentation', 'ftfy', 'regex', 'opencv-python'} <= set(newest) & set(lab)
     assert {name for name in newest if name.startswith('mm') and lab[name] != newest[name]} == set()
 

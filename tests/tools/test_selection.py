@@ -219,7 +219,6 @@ def test_an_image_of_a_json_is_reported_at_the_json():
     Path('secret.png').write_text('')  # a data set does not name files outside of it
     outside = Finding('MG101', '', '', '', 'proven', files=('../secret.png',))
     assert entry_of(outside, 'config.py', ['images']).files == ('config.py',)
-    assert entry_of(finding, 's3://bucket/maps').files == ('s3://bucket/maps',)
 
 
 def test_bars_are_written_in_ascii_where_standard_output_knows_no_other(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any, Dict, List
@@ -87,13 +86,11 @@ def test_the_page_shows_the_worst_files(five: Path, tmp_path: Path, capsys: pyte
         (['nowhere'], 'nowhere'),
         (['labels', '--images', 'nowhere'], 'nowhere'),
         (['notes.txt'], '.txt'),
-        (['labels', '--dask', 'tcp://127.0.0.1:1'], "pip install 'mmguard[dask]'"),
     ],
 )
 def test_what_cannot_run_ends_with_2(
     five: Path, words: List[str], named: str, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, 'distributed', None)
     monkeypatch.chdir(five)
     (five / 'notes.txt').write_text('no label')
     assert main(['scan', *words]) == 2
