@@ -182,11 +182,6 @@ class Journal:
         self._lines.seek(int(self._places[at]))
         return self._lines.readline(_LONGEST).decode(errors='replace')
 
-    @property
-    def resumed(self) -> bool:
-        """Return True if the journal has records of an earlier scan."""
-        return bool(self._keys.size)
-
     def append(self, lines: Iterable[str]) -> None:
         """Write lines and flush them to the system, so that a kill loses nothing."""
         self._out.write(''.join(f'{line}\n' for line in lines).encode())
