@@ -96,7 +96,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/report/test_page_html.py',
         'tools/report/test_pictures.py',
         'formats/coco/test_coco_folder.py',
-        'formats/test_cvat_exports.py',
         'formats/test_local_only.py',
         'formats/test_other_programs.py',
         'formats/test_other_sizes.py',

@@ -49,7 +49,6 @@ class MapFacts:
             ``'unreadable <what is wrong>'``.
         sources (list[str]): The folders (or the single file) that were read.
         suffix (str): End of the names of the files that were read; empty: all.
-        declared (dict[tuple, str]): (r, g, b) -> class, from a ``labelmap.txt`` next to the files.
     """
 
     raw: Dict[int, int] = field(default_factory=dict)
@@ -77,7 +76,6 @@ class MapFacts:
     counts: Dict[str, int] = field(default_factory=dict)
     sources: List[str] = field(default_factory=list)
     suffix: str = ''
-    declared: Dict[Tuple[int, int, int], str] = field(default_factory=dict)
 
 
 @dataclass

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from itertools import islice
 from random import Random
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar
+from typing import Callable, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar
 
-from mmguard.files.regular import open_regular
 from mmguard.formats.files import FILES
 
 #: Endings of files that can be label maps.
@@ -107,33 +105,6 @@ def label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
             if all(map(os.path.isdir, pair)) and not os.path.samefile(*pair):
                 return pair
     return None
-
-
-NAME = 'labelmap.txt'
-#: Maximum number of bytes of a class list.
-_LARGEST_LIST = 1 << 20
-_LINE = re.compile(r'([^:#][^:]*):(\d{1,3}),(\d{1,3}),(\d{1,3}):[^:]*:[^:]*')
-
-
-def read_labelmap(folder: str) -> Dict[Tuple[int, int, int], str]:
-    """Return (red, green, blue) -> class name, in the order of the file; empty if it is missing or damaged.
-
-    The file is in the folder of the label maps, or in the one above.
-    """
-    for place in (folder, os.path.dirname(os.path.abspath(folder))):
-        try:
-            with open_regular(os.path.join(place, NAME)) as file:
-                lines = file.read(_LARGEST_LIST).decode('utf-8-sig').splitlines()
-        except (OSError, ValueError):
-            continue
-        found = [_LINE.fullmatch(line.strip()) for line in lines if line.strip() and not line.startswith('#')]
-        colours: Dict[Tuple[int, int, int], str] = {}
-        for match in found:
-            if match is not None and all(int(match[part]) < 256 for part in (2, 3, 4)):
-                colours.setdefault((int(match[2]), int(match[3]), int(match[4])), match[1].strip())
-        if colours and len(colours) == len(found):
-            return colours
-    return {}
 
 
 def spread(items: Sequence[_Any], most: int = SAMPLE) -> List[_Any]:

@@ -61,7 +61,6 @@ KINDS: Dict[str, Dict[str, Any]] = {
     'a.png': MAPS,
     'a.tif': MAPS,
     'a.npy': MAPS,
-    'labelmap.txt': MAPS,
     'manifest.json': MAPS,
     'dataset.json': {name: content for name, content in CASE.items() if name != 'dataset.json'},
     'imagesTr/a_0000.png': CASE,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mmguard.findings.facts import ConfigFacts
 from mmguard.formats.correction import CannotCorrect, LabelFiles, ending_of
 from mmguard.formats.format import CannotScan, Format, Sets
-from mmguard.formats.listings import IMAGE_ENDINGS, label_and_image_folders, read_labelmap
+from mmguard.formats.listings import IMAGE_ENDINGS, label_and_image_folders
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.labels.space import LabelRule
 from mmguard.labels.spaces import label_map_of
@@ -54,7 +54,6 @@ class LabelMaps(Format):
             )
         _import_pillow(target)
         source.notes += notes
-        source.declared = read_labelmap(target)
         if options.num_classes is None:
             note = Message('no --num-classes: every value counts as a class; with it, invalid ones are found')
             source.notes.append(note)

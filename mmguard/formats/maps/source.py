@@ -6,7 +6,7 @@ import os
 import time
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional
 
 import numpy as np
 
@@ -131,8 +131,6 @@ class MapSource(Source):
         self.class_names = class_names or []
         #: Faults seen while files were listed: missing partners, unreadable folders.
         self.noticed = MapSummary(settings)
-        #: (r, g, b) -> class, if a file next to the label maps defines it.
-        self.declared: Dict[Tuple[int, int, int], str] = {}
         self._summary: Optional[MapSummary] = None
 
     def items(self) -> Iterator[MapItem]:
@@ -168,7 +166,7 @@ class MapSource(Source):
         """Return the facts of counts of its files."""
         facts = summary.to_facts(self.class_names, self.root)
         assert facts.maps is not None
-        facts.maps.sources, facts.maps.suffix, facts.maps.declared = [self.folder], self.suffix, self.declared
+        facts.maps.sources, facts.maps.suffix = [self.folder], self.suffix
         facts.loader = self.ask_loader()
         return facts
 

@@ -17,8 +17,6 @@ _NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'va
 _LARGEST_LIST = 1 << 28
 #: Entries of a folder among which others are looked for.
 _NEAR = 200
-#: Prefix that CVAT writes in lists for the folder of the list.
-_OF_CVAT = 'data/'
 
 
 class TextItem(NamedTuple):
@@ -196,8 +194,6 @@ def _list_file(listing: Listing, path: str) -> None:
         places = [os.path.join(beside, folder)]
         if not folder.startswith('.'):
             places.insert(0, folder)
-        if folder.startswith(_OF_CVAT):
-            places.append(os.path.join(beside, folder[len(_OF_CVAT) :]))
         at = next(filter(os.path.isdir, places), places[-1])
         at = os.path.normpath(at)
         there = set(names_in(at))

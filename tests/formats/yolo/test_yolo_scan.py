@@ -287,8 +287,6 @@ def test_splits_that_lists_name(tmp_path: Path) -> None:
     assert found['MG150'] == ['images/train/none.jpg']
     assert scanned(root / 'train.txt', tmp_path / 'scan.json', '--num-classes', '3')[''] == ['0']
     assert scanned(root / 'data.yaml', tmp_path / 'scan.json', '--split', 'train')[''] == ['0']
-    (root / 'train.txt').write_text('\n'.join(f'data/{image[2:]}' for image in images))  # as CVAT writes them
-    assert scanned(root / 'train.txt', tmp_path / 'scan.json', '--num-classes', '3')[''] == ['0']
 
 
 def test_two_processes_find_the_same_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

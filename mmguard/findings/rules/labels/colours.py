@@ -50,7 +50,7 @@ class StoredAsColours(DataRule):
         wrong='(128, 0, 0) for class 1 in an RGB file',
         right='1 in a PNG of one channel',
     )
-    limits = 'It knows the class of a colour only from a known palette, the config or a labelmap.txt.'
+    limits = 'It knows the class of a colour only from a known palette or the config.'
     advice = (
         'Look up which class each colour is, in the class list of the tool that drew the files, and save one channel '
         'as PNG, with one table for all splits: `label[(rgb == colour).all(-1)] = index`. If all channels are equal, '
@@ -117,10 +117,7 @@ class StoredAsColours(DataRule):
             )
 
     def _table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
-        """Map colours to labels by a labelmap.txt, the config, or a palette that contains all of them."""
-        declared = {} if facts.labels is None else maps_of(facts.labels).declared
-        if declared:
-            return {colour: label for label, colour in enumerate(declared)}
+        """Map colours to labels by the config, or by a palette that contains all of them."""
         for dataset in datasets(facts.config) if facts.config is not None else ():
             palette = palette_of(dataset)
             table: Dict[Colour, int] = {}
@@ -147,14 +144,7 @@ class StoredAsColours(DataRule):
         colours = maps_of(facts).colours
         ranked = sorted(colours, key=lambda colour: -colours[colour])
         seen += f'; {quantity(len(colours), "colour")}: {listing(ranked, FEW_COLOURS)}' if colours else ''
-        declared = maps_of(facts).declared
-        unknown = sorted(set(colours) - set(declared)) if declared else []
-        also = (
-            Message('; labelmap.txt declares {classes}', classes=quantity(len(declared), 'class')) if declared else ''
-        )
-        return f'{seen}{also}' + (
-            Message(', and not {unknown}', unknown=listing(unknown, FEW_COLOURS)) if unknown else ''
-        )
+        return seen
 
     def files(self, facts: LabelFacts) -> List[str]:
         of_forms = [file for form in self._forms(facts) for file in maps_of(facts).form_examples.get(form, ())]
