@@ -22,7 +22,6 @@ from mmguard.formats.labelme.records import (
     ShapeFile,
     is_of_others,
     read_labelme,
-    size_of_data,
 )
 from mmguard.formats.listings import is_gray, is_image_name, walk
 from mmguard.formats.maps.forms import read_shown_size
@@ -73,7 +72,7 @@ def facts_of_shapes(
     paths = [file.image for file in files]
     annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
     if images is not None:
-        needed = [file.image for file in files if file.image and not file.data]
+        needed = [file.image for file in files if file.image and not file.has_data]
         annotations.missing, annotations.missing_files = missing_files(images, needed, faults, within=within)
         annotations.sizes_compared, annotations.size_mismatches = other_sizes(images, paths, table.sizes, within=within)
         folder = images
@@ -290,20 +289,17 @@ def around(root: str) -> str:
 
 
 def _add_size(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> ShapeFile:
-    """Return a file with the size read from its image if missing, and without the embedded image."""
+    """Return a file with the size read from its image if missing."""
     size = file.size
     if size is None and faults is not None:
         from PIL import Image
 
         try:
-            if file.data:
-                size = size_of_data(file.data)
-            else:
-                path = resolve_inside(root, file.image, around(root))
-                if os.path.exists(path):
-                    with open_regular(path) as image, Image.open(image) as opened:
-                        height, width = read_shown_size(opened)
-                    size = float(height), float(width)
+            path = resolve_inside(root, file.image, around(root))
+            if file.has_data or os.path.exists(path):
+                with open_regular(path) as image, Image.open(image) as opened:
+                    height, width = read_shown_size(opened)
+                size = float(height), float(width)
         except Exception as error:  # decoders raise many types for a damaged file
             faults.add('cannot be read: the image, and the file has no size', f'{name}: {str(error)[:120]}')
-    return file._replace(size=size, data='yes' if file.data else '')
+    return file._replace(size=size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 import math
 import struct
@@ -49,7 +48,7 @@ class ShapeFile(NamedTuple):
     name: str  #: Name of the file in messages.
     image: str  #: Path of the image as written in the file; empty if missing.
     size: Optional[Tuple[float, float]]  #: Height and width; ``None`` if the file does not give them.
-    data: str  #: Embedded image as written in the file; empty if missing.
+    has_data: bool  #: True if the image is embedded.
     shapes: List[Shape]  #: Shapes that have a label and points.
 
 
@@ -69,24 +68,12 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
         image = ''
     found = [shape_of(one, place, source, faults) for place, one in enumerate(record['shapes'])]
     size = _size(record, source, faults)
-    return ShapeFile(source, image, size, data if isinstance(data, str) else '', [one for one in found if one])
+    return ShapeFile(source, image, size, isinstance(data, str) and bool(data), [one for one in found if one])
 
 
 def is_of_others(record: Any) -> bool:
     """Return True if a JSON is not meant to be a Labelme file: converter output, settings, a manifest."""
     return isinstance(record, dict) and bool(record) and not {'shapes', 'imagePath', 'imageData'} & set(record)
-
-
-def size_of_data(data: str) -> Tuple[float, float]:
-    """Return height and width of an embedded image.
-
-    Raises:
-        Exception: The image is damaged.
-    """
-    from PIL import Image
-
-    with Image.open(io.BytesIO(base64.b64decode(data))) as opened:
-        return float(opened.height), float(opened.width)
 
 
 def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, float]]:

@@ -62,7 +62,6 @@ READERS: Dict[str, Tuple[str, ...]] = {
     'SimpleITKIO': ('.nii.gz', '.nrrd', '.mha', '.gipl'),
     'Tiff3DIO': ('.tif', '.tiff'),
     'NibabelIO': ('.nii', '.nii.gz'),
-    'NibabelIOWithReorient': ('.nii', '.nii.gz'),
 }
 NIFTI = ('.nii', '.nii.gz')
 #: Extensions of NaturalImage2DIO that are read here.
@@ -78,9 +77,7 @@ def choose_reader(wanted: Optional[str], ending: str, example: Optional[str]) ->
         example (str, optional): First image.
     """
     notes: List[str] = []
-    if wanted == 'SimpleITKIOWithReorient':
-        notes.append(f"{wanted} turns volumes before it compares them: origins and directions here are the files' own")
-    if wanted in READERS or wanted == 'SimpleITKIOWithReorient':
+    if wanted in READERS:
         return str(wanted), notes
     fitting = [name for name, endings in READERS.items() if ending.lower() in endings]
     chosen = next((name for name in fitting if _can_read(name, example)), fitting[0] if fitting else '')

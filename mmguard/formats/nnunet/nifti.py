@@ -122,7 +122,7 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
         raise CannotRead('damaged', f'header: shape {shape}, type {dtype}, voxels from byte {begin} on')
     form = '' if dtype.kind in 'iuf' and dtype.names is None else f'voxels are {_describe_kind(dtype)}'
     refusal = None
-    seen, dimension, geometry = _as_nibabel(shape, zooms, affine, reader if nibabels else '')
+    seen, dimension, geometry = _as_nibabel(shape, zooms, affine)
     if nibabels:
         if dimension != 3:
             form = form or f'{dimension}-D: {reader} takes 3-D files only'
@@ -203,25 +203,11 @@ def _read_blocks(content: Content, begin: int, length: int, dtype: np.dtype, vox
 
 
 def _as_nibabel(
-    shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray, reader: str
+    shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray
 ) -> Tuple[Tuple[int, ...], int, Geometry]:
-    if 'Reorient' in reader and len(shape) == 3:
-        shape, zooms = _reorient(shape, zooms, affine)
-    # nnU-Net compares the affine of the file, not the reoriented one.
     geometry = Geometry(spacing=zooms[:3][::-1], affine=affine.ravel().tolist())
     return (*shape[3:], *_three(shape)[::-1]) if len(shape) > 3 else (1, *_three(shape)[::-1]), len(shape), geometry
 
 
 def _three(shape: Tuple[int, ...]) -> Tuple[int, ...]:
     return (*shape, 1, 1)[:3]
-
-
-def _reorient(shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray) -> Tuple[Tuple[int, ...], List[float]]:
-    """Return shape and zooms with axes in the order right, anterior, superior."""
-    from nibabel.orientations import io_orientation
-
-    axes = io_orientation(affine)[:, 0]
-    if np.isnan(axes).any():
-        raise CannotRead('damaged', 'header: the affine matrix has an axis without direction')
-    order = np.argsort(axes)
-    return tuple(shape[axis] for axis in order), [zooms[axis] for axis in order]

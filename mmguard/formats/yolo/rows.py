@@ -27,7 +27,6 @@ PIXELS = 2.0
 IS_BEYOND, IS_IN_PIXELS = 1, 2
 #: Number of columns of a box and of an oriented box: the class and two, or four, points.
 BOX, CORNERS = 5, 9
-_UTF16 = 'the label file is UTF-16: ultralytics reads no number there'
 #: Floats represent integers exactly up to this.
 _LARGEST_ID = 2**53
 
@@ -46,13 +45,12 @@ class TextRows(NamedTuple):
 
 def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], into: TextRows) -> None:
     """Read the rows of a label file; ``number`` is its index in the data set."""
-    readable = as_utf8(text)
-    for line, words in enumerate(map(bytes.split, readable.splitlines()), 1):
+    for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
         if not words:
             continue
         try:
             values = [*map(float, words)]
-            why = fault_of(values, kpt_shape) if readable is text else _UTF16
+            why = fault_of(values, kpt_shape)
         except ValueError:
             values, why = [], _no_number(words[0])
         if why:
@@ -61,16 +59,6 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
             into.refused_in.add(number)
             continue
         into.rows.append((number, line, *row_of(values, kpt_shape)))
-
-
-def as_utf8(text: bytes) -> bytes:
-    """Convert a UTF-16 label file, as written on Windows, to UTF-8; return any other unchanged."""
-    if text[:2] not in (b'\xff\xfe', b'\xfe\xff'):
-        return text
-    try:
-        return text.decode('utf-16').encode()
-    except UnicodeDecodeError:
-        return text
 
 
 def _no_number(first: bytes) -> str:

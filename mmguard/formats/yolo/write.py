@@ -19,14 +19,13 @@ from mmguard.formats.correction import (
 from mmguard.formats.options import FixOptions
 from mmguard.formats.yolo.data_yaml import is_data_yaml
 from mmguard.formats.yolo.read import YoloSet, yolo_sets
-from mmguard.formats.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
+from mmguard.formats.yolo.rows import BOX, SLACK, fault_of, row_of
 from mmguard.labels.space import OTHERS
 from mmguard.text import quantity
 
 _MARK = b'\xef\xbb\xbf'
 _WORDS = {
     'mark': 'byte order mark cut',
-    'utf16': 'written as UTF-8',
     'cut': 'cut after the box',
     'clipped': 'clamped',
     'mapped': 'mapped',
@@ -91,15 +90,13 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
     """
     if options.boxes:
         raise NotCorrected('--boxes does not apply to YOLO, whose rows are not converted')
-    readable = as_utf8(data)
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
     lines: List[bytes] = []
     values: Counter = Counter()
-    for line in readable[len(_MARK) if counts['mark'] else 0 :].splitlines():
+    for line in data[len(_MARK) if counts['mark'] else 0 :].splitlines():
         words = line.split()
         if not words:
             continue
-        counts['utf16'] += readable is not data
         kept, row = _correct_row(words, options, kpt_shape, counts)
         if not kept:
             values[words[0].decode('utf-8', 'replace')] += 1

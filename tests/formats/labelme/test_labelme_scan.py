@@ -128,7 +128,7 @@ def test_what_labelme_allows_is_no_fault(tmp_path: Path) -> None:
     add(root, 2, shape('cat', [[3, 20], [3, 29]], 'circle'), shape('cat', [[5, 5], [2, 2]], 'rectangle'))
     add(root, 3, {'label': 'cat', 'points': SQUARE}, {'label': 'cow', 'points': SQUARE, 'shape_type': None})
     add(root, 4, imageHeight=None, imageWidth=None)
-    add(root, 5, imageHeight=None, imageWidth=None, imagePath='gone.jpg', imageData=embedded(64, 48))
+    add(root, 5, imagePath='gone.jpg', imageData=embedded(64, 48))
     (root / 'coco.json').write_text('{"images": [], "annotations": [], "categories": []}')
     code, found, facts = scanned(root, tmp_path / 'scan.json')
     assert (code, found) == (0, {})

@@ -72,7 +72,7 @@ DOUBTFUL: Dict[str, Any] = dict(
     shape=st.lists(st.integers(1, 6), min_size=2, max_size=3).map(tuple),
     dtype=DTYPES,
     affine=AFFINES,
-    reader=st.sampled_from(['SimpleITKIO', 'NibabelIO', 'NibabelIOWithReorient']),
+    reader=st.sampled_from(['SimpleITKIO', 'NibabelIO']),
     slope=st.sampled_from([None, None, (2.0, 0.0), (0.5, 1.0)]),
     ending=st.sampled_from(['.nii.gz', '.nii']),
     seed=st.integers(0, 99),

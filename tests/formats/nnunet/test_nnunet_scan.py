@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip('nibabel')
 pytest.importorskip('SimpleITK')
 
-from nnunet_sets import CLEAN, LABELS, PLANTED, Planted, affine_of, make_set, organ, picture, plant, save, write_json
+from nnunet_sets import CLEAN, LABELS, PLANTED, Planted, make_set, organ, picture, plant, save, write_json
 
 from mmguard.cli import main
 
@@ -26,15 +26,6 @@ REGIONS = {'background': 0, 'whole': [1, 2, 3], 'core': [2, 3], 'enhancing': 3}
 def float_labels(root: Path) -> Path:
     make_set(root)
     save(root / 'labelsTr' / 'case_000.nii.gz', organ(dtype=np.float64))
-    return root
-
-
-def reoriented(root: Path) -> Path:
-    """Axes in another order and direction, which this reader turns."""
-    make_set(root, channels=1, overwrite_image_reader_writer='NibabelIOWithReorient')
-    affine = affine_of()[:, [1, 0, 2, 3]] @ np.diag([-1.0, 1, 1, 1])
-    save(root / 'imagesTr' / 'case_000_0000.nii.gz', picture(0, (10, 12, 8)), affine)
-    save(root / 'labelsTr' / 'case_000.nii.gz', organ((10, 12, 8)), affine)
     return root
 
 
@@ -83,7 +74,6 @@ KINDS: Dict[str, Callable[[Path], Path]] = {
     'ignore': partial(make_set, values=(1, 2, 3), labels={**LABELS, 'ignore': 3}),
     'float labels': float_labels,
     'nibabel': partial(make_set, overwrite_image_reader_writer='NibabelIO'),
-    'reoriented': reoriented,
     'png': png,
     'elsewhere': elsewhere,
     'one slice': one_slice,

@@ -91,20 +91,6 @@ def test_the_histogram_is_what_mmdet_trains(tmp_path: Path, seed: int) -> None:
     assert small.histogram == trained_by_mmdet(root, NAMES, bbox_min_size=30)
 
 
-def test_minus_one_makes_boxes_negative(tmp_path: Path) -> None:
-    root = write(tmp_path, {'a': xml(obj(box=(0, 0, 20, 20)), obj(box=(1, 1, 20, 20)))})
-    facts = scan_voc(root).annotations
-    assert facts.negative_boxes == 1
-    assert facts.box_examples == {'negative': ['Annotations/a.xml: -1, -1, 19, 19']}
-
-
-def test_a_box_without_height(tmp_path: Path) -> None:
-    # pytorch/vision#8376
-    facts = scan_voc(write(tmp_path, {'a': xml(obj(box=(5, 20, 40, 20)))}))
-    assert facts.reasons == {'box_no_area': 1}
-    assert facts.annotations.images_without_target == 1
-
-
 def test_names_beside_the_class_list(tmp_path: Path) -> None:
     root = write(tmp_path, {'a': xml(obj('Cat'), obj('dog')), 'b': xml()})
     facts = scan_voc(root, class_names=NAMES)

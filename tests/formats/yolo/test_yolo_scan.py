@@ -121,17 +121,6 @@ def test_boxes_are_cut_off_where_outlines_stand_among_them(tmp_path: Path) -> No
     assert set(scanned(tmp_path / 'fixed', tmp_path / 'again.json')) == {'', 'MG165'}
 
 
-def test_texts_of_windows(tmp_path: Path) -> None:
-    root = make(tmp_path / 'set')
-    before = (root / 'labels/train/03.txt').read_text()
-    (root / 'labels/train/03.txt').write_text(before.replace('\n', '\r\n'), 'utf-16')
-    found = scanned(root, tmp_path / 'scan.json')
-    assert set(found) == {'', 'MG163'}
-    assert found['MG163'][0].startswith('labels/train/03.txt: line 1: ')
-    for out in followed(root, 'MG163', tmp_path):
-        assert (out / 'labels/train/03.txt').read_text() == before
-
-
 def test_boxes_in_pixels_are_neither_clamped_nor_dropped(tmp_path: Path) -> None:
     root = make(tmp_path / 'set')
     for path in (root / 'labels/train').iterdir():
@@ -299,6 +288,3 @@ def test_two_processes_find_the_same_as_one(tmp_path: Path, monkeypatch: pytest.
     for processes in ('1', '2'):
         main(['scan', str(root), '--processes', processes, '--json', str(tmp_path / f'{processes}.json')])
     assert (tmp_path / '1.json').read_text() == (tmp_path / '2.json').read_text()
-
-
-# ---- damaged

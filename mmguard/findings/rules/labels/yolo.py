@@ -63,9 +63,7 @@ class RefusedRows(YoloRule):
         if share(self.count(labels), yolo_of(labels).rows) > MOST:
             return  # they are in another format, and not to be removed
         question = 'Can these rows be dropped, with their objects?'
-        yield from rewrite(
-            self, facts, 'Leave these rows out, cut what follows a box, and convert UTF-16 to UTF-8.', ASKS, question
-        )
+        yield from rewrite(self, facts, 'Leave these rows out, and cut what follows a box.', ASKS, question)
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'reasons': listing(yolo_of(facts).reasons, 4)}
