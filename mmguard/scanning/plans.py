@@ -14,6 +14,7 @@ from mmguard.config.old_style import add_loaders
 from mmguard.config.parts import datasets, image_labels_are_classes
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import describe_misplaced
+from mmguard.errors import CannotRun
 from mmguard.findings.facts import ConfigFacts
 from mmguard.formats.coco import Coco
 from mmguard.formats.detection import detect
@@ -164,6 +165,8 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
                 plan.sources.append(opened)
             else:
                 unlabelled.append(opened)
+        except CannotRun as error:
+            plan.failed.append(f'{split.name}: {error}')
         except Exception as error:  # raised by the data set's class if its files are missing
             plan.failed.append(f'{split.name}: the data set cannot be opened: {describe_error(error)}')
     for bare in unlabelled:

@@ -78,22 +78,6 @@ def test_a_planted_fault_is_named_with_its_file(name: str, tmp_path: Path) -> No
     )
 
 
-@pytest.mark.parametrize('shape', [(6, 32, 32), (32, 32, 3), (1, 4, 32, 32), (5,)])
-def test_a_set_of_another_form_is_not_read_and_not_blamed(shape: Tuple[int, ...], tmp_path: Path) -> None:
-    root, out = make(tmp_path / 'set', saved(np.zeros(shape, np.float32))), tmp_path / 'scan.json'
-    assert main(['scan', str(root), '--num-classes', '6', '--processes', '1', '--json', str(out)]) == 2
-    assert json.loads(out.read_text())['datasets'] == []
-
-
-def test_files_without_a_partner(tmp_path: Path) -> None:
-    root = make(tmp_path / 'set')
-    (root / 'labels/07.npy').rename(root / 'labels/lone.npy')
-    code, dataset = scanned(root, tmp_path / 'scan.json')
-    assert code == 1
-    assert [finding['code'] for finding in dataset['findings']] == ['MG129']
-    assert {Path(path).stem for path in dataset['findings'][0]['files']} == {'07', 'lone'}
-
-
 SETS: Dict[str, Tuple[bytes, str]] = {
     'int64': (saved(CLEAN), '.npy'),
     'uint8, in columns': (saved(np.asfortranarray(BLOCKS)), '.npy'),
