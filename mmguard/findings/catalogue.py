@@ -26,9 +26,9 @@ find nothing wrong, but show where an invalid label would end the run.
 
 #: Codes of deleted rules, which occur in old logs and are never reused.
 RETIRED = tuple(f'MG{number}' for number in (
-    155, 166, 170, 171, 177, 213, 217, 219, 228, 241, 242, 245, 246, 410, 412, 419, 421, 427, 430, 431, 435, 436,
-    438, 439, 440, 446, 449, 451, 455, 459, 460, 461, 462, 466, 467, 468, 470, 473, 477, 481, 482, 485, 486, 488, 489,
-    490, 493, 494, 495, 496, 497, 501, 510, 511, 513, 514,
+    126, 155, 166, 170, 171, 177, 206, 212, 213, 217, 219, 226, 228, 241, 242, 243, 245, 246, 254, 410, 412, 419,
+    421, 427, 430, 431, 435, 436, 438, 439, 440, 446, 449, 451, 455, 459, 460, 461, 462, 463, 466, 467, 468, 470,
+    471, 473, 477, 481, 482, 485, 486, 487, 488, 489, 490, 493, 494, 495, 496, 497, 498, 501, 510, 511, 513, 514,
 ))  # fmt: skip
 
 #: Meaning of placeholders in advice whose names are not self-explanatory.
@@ -38,7 +38,6 @@ _PLACEHOLDERS = {
     'last': 'num_classes - 1',
     'next': 'the first number above the declared labels',
     'pairs': 'the table from each id to its class',
-    'shifted': 'the same table with 1 subtracted from each key',
     'void': 'the ignored label',
 }
 

@@ -39,6 +39,7 @@ class StoredAsColours(DataRule):
     """Label files with more than one channel."""
 
     code = 'MG120'
+    aliases = ('MG131',)
     needs = ('maps',)
     summary = 'Label files have more than one channel: colours, not class indices.'
     title = 'Label files have more than one channel ({forms}): colours, not class indices.'

@@ -131,6 +131,7 @@ class GapsInIds(DataRule):
     """Ids with gaps whose number equals the number of classes."""
 
     code = 'MG116'
+    aliases = ('MG118',)
     kinds = ('pixels', 'instances')
     needs = ('values', 'histogram')
     summary = 'The ids have gaps: there are as many as classes, but the highest is out of range.'

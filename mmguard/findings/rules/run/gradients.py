@@ -19,7 +19,7 @@ class UnusedParametersSeen(RunRule):
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
     title_model = 'A part of the model is used on no rank, and DistributedDataParallel waited for its gradient.'
     why = (
-        'A branch that no loss reads, in every iteration or in some: a stage that no head takes (MG226), a batch '
+        'A branch that no loss reads, in every iteration or in some: a stage that no head takes, a batch '
         'without targets, a loss that is a constant where all labels are ignored (MG220).'
     )
     example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
