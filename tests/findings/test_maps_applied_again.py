@@ -7,12 +7,12 @@ from typing import Any, Dict, List
 import numpy as np
 import pytest
 from mmengine.config import Config
+from mmguard.findings.rules.config.label_map_range import _map_in_place
 from this_stack import IS_ONEDL
 
 from mmguard.config.read import from_mmengine
 from mmguard.findings import diagnose
 from mmguard.findings.catalogue import find_rule
-from mmguard.findings.rules.config.label_map_range import _map_in_place
 
 pytestmark = pytest.mark.skipif(IS_ONEDL, reason='registers a transform of mmdet and a data set of mmseg')
 

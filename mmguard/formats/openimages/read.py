@@ -62,7 +62,6 @@ def scan_openimages(
     table = table_of_names(list(place_of), [(1.0, 1.0)] * len(place_of), rows, mids, mids)
     table.categories = names
     annotations.categories = dict(enumerate(names))
-    annotations.unused = [name for mid, name in ids if mid not in rows_of]
     annotations.left_out_names = {mid: rows_of[mid] for mid in unknown}
     if images is not None:
         annotations.missing, annotations.missing_files = missing_files(images, list(place_of), faults)
