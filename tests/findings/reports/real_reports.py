@@ -160,14 +160,12 @@ SEGMENTATION: Dict[str, Situation] = {
         command=CHECK,
     ),
     'mmsegmentation#2201': report(
-        ('MG206', 'MG215'),
+        ('MG215',),
         config([0, 1], 2, seg_model(2, dict(out_channels=1))),
         dict(use_sigmoid=True),
         command=CHECK,
     ),
-    'mmsegmentation#3080': report(
-        ('MG206', 'MG215'), config([0, 1], 1, seg_model(1)), dict(num_classes=2), command=CHECK
-    ),
+    'mmsegmentation#3080': report(('MG215',), config([0, 1], 1, seg_model(1)), dict(num_classes=2), command=CHECK),
     'mmsegmentation#1609': report(
         ('MG103',), seg_config(blobs(255, 6), names(2), seg_model(2)), FOREGROUND, dict(reduce_zero_label=...)
     ),
@@ -190,7 +188,7 @@ SEGMENTATION: Dict[str, Situation] = {
         masks(in_colours(scenes([0, 2], 3), STREET), 19, files=dict(stem='x_{:06}_gtFine_color')),
         dict(colours=...),
     ),
-    'CompVis/taming-transformers#8': report(('MG120', 'MG131'), gray_alpha, never=dict(HIDES, label_map=...)),
+    'CompVis/taming-transformers#8': report(('MG120',), gray_alpha, never=dict(HIDES, label_map=...)),
     'mmsegmentation#1719': report(('MG121', 'MG125'), masks(blobs(38, 6), 2), dict(label_map={38: 1})),
     'divamgupta/image-segmentation-keras#117': report(
         ('MG121',),

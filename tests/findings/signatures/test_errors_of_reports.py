@@ -112,9 +112,9 @@ REPORTS: Dict[str, Tuple[str, str, str]] = {
     'nnUNet#1777': ('masks-foreground', 'MG103', UNEXPECTED.format('a.png', '[0, 1]', '[  0. 255.]')),
     'nnUNet#2404': ('gray', 'MG106', UNEXPECTED.format(
         'a.png', '[0, 1]', '[  0.   1.   2.   3.   4.   5.   6.   7.   8.   9.  10.  11.  12.  13.  14.]')),
-    'nnUNet#1007': ('images', 'MG131', UNEXPECTED.format('a.nii.gz', '[0, 1]', '[-1024. -1023. -1022.]')),
+    'nnUNet#1007': ('images', 'MG196', UNEXPECTED.format('a.nii.gz', '[0, 1]', '[-1024. -1023. -1022.]')),
     'nnUNet#946': ('labels-empty', 'MG181', UNEXPECTED.format('a.nii.gz', '[]', '[0. 1.]')),
-    'nnUNet#1183': ('gap', 'MG118', UNEXPECTED.format('BraTS_001.nii.gz', '[0, 1, 2, 3]', '[0. 1. 2. 4.]')),
+    'nnUNet#1183': ('gap', 'MG116', UNEXPECTED.format('BraTS_001.nii.gz', '[0, 1, 2, 3]', '[0. 1. 2. 4.]')),
     'nnUNet#274': ('gap', 'MG116', SCATTER + format_traceback(ASSERT, NNUNET_DICE)),
     'nnUNet#898': ('value-raw', 'MG107', format_traceback(
         'RuntimeError: index 655 is out of bounds for dimension 1 with size 2', NNUNET_DICE)),

@@ -64,7 +64,6 @@ RAISED_ON_DEVICES = [
      '(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[21]), but Rank 1 is running collective: ... TensorShape=[39]'),
     ('MG456', 'torch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote process exited or there was a network error'),
     ('MG457', 'torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1275, unhandled cuda error'),
-    ('MG463', 'RuntimeError: DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 5'),
     ('MG464', 'torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\ntrain.py FAILED'),
     ('MG465', 'RuntimeError: DataLoader worker (pid 1234) is killed by signal: Killed. '),
     ('MG480', 'ValueError: x_max is less than or equal to x_min for bbox [tensor(0.3), tensor(0.2), tensor(0.3), tensor(0.4)].'),
@@ -77,7 +76,6 @@ RAISED_ON_DEVICES = [
     ('MG499', "AttributeError: module 'numpy' has no attribute 'bool'."),
     ('MG499', 'ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header, got 88'),
     ('MG499', "ModuleNotFoundError: No module named 'mmcv.runner'"),
-    ('MG471', 'KeyboardInterrupt'),
 ]  # fmt: skip
 
 LINES = [

@@ -168,7 +168,7 @@ SITUATIONS: Dict[str, Situation] = {
         first=dict(no_crowds=True),
     ),
     'the folder twice': Situation(
-        'data_root and data_prefix name the same folder', ('MG150',), folder_twice, first=dict(img='')
+        'data_root and data_prefix name the same folder', ('MG150',), folder_twice, seen=('0000.jpg',)
     ),
     'the ending in another case': Situation(
         '.JPG on disk, .jpg in the JSON', ('MG150',), other_case_on_disk, seen=('0000.JPG',)

@@ -106,12 +106,6 @@ SITUATIONS: Dict[str, Situation] = {
         masks(unlabelled_zero(7), 7),
         first=dict(reduce_zero_label=True),
     ),
-    'Cityscapes labelIds under other names': Situation(
-        'raw ids in files named otherwise', ('MG101',), renamed_cityscapes
-    ),
-    'ADE20K not reduced': Situation(
-        'raw ids 0..150 without reduce_zero_label', ('MG119',), masks(ade(150), 150), first=dict(reduce_zero_label=True)
-    ),
     'a map without 11 and 19': Situation(
         'two values are missing in the label map',
         ('MG107',),
@@ -127,22 +121,6 @@ SITUATIONS: Dict[str, Situation] = {
             label_map=(*zip(CITYSCAPES_IDS, range(19)), ('*', VOID)),
         ),
     ),
-    'palettes of labelme2voc, one class short': Situation(
-        'the background was not counted',
-        ('MG102',),
-        masks(scenes(range(13), 8, keep=0.9), 12, files=dict(palette=[(20 * n, 9 * n, 7 * n) for n in range(13)])),
-        first=dict(num_classes=13),
-    ),
-    'WorldCover without wetlands and mangroves': Situation(
-        '90 and 95 are not in the map',
-        ('MG107',),
-        with_options(masks([WORLD_COVER[label] for label in scenes(range(9), 8)], 7), label_map=WORLD_MAP),
-        first=dict(label_map={**dict(WORLD_MAP), 90: VOID, 95: VOID}),
-        never=dict(num_classes=[9, 96]),
-    ),
-    'COCO-Stuff raw': Situation(
-        'raw stuff ids up to 181 in 171 classes', ('MG117',), masks(scenes(COCO_STUFF, 5), 171)
-    ),
     'LiheYoung/FreeMask#4': Situation(
         'raw COCO-Stuff ids, nobody said how many classes there are',
         ('MG117',),
@@ -155,9 +133,6 @@ SITUATIONS: Dict[str, Situation] = {
         never=dict(num_classes=[182]),
     ),
     'ADE20K full for 847 classes': Situation('847 classes need more than 8 bits', ('MG122',), wide_ids(847, 847)),
-    'BraTS 2021': Situation(
-        '1, 2 and 4, no 3', ('MG118',), masks(scenes([0, 1, 2, 4], 8, keep=0.7), 4), first=dict(label_map={4: 3})
-    ),
     'a subset of ids, not renumbered': Situation(
         'three classes of a larger set were kept with their old ids 0, 7, 15',
         ('MG116', 'MG107'),
@@ -170,12 +145,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG125',),
         masks(scenes([0, 127, 255], 6), 3),
         first=dict(label_map={127: 1, 255: 2}),
-    ),
-    'gray levels of five classes': Situation(
-        '0, 64, 128, 192, 255 (the five gray levels of a tutorial)',
-        ('MG125',),
-        masks(scenes([0, 64, 128, 192, 255], 6), 5),
-        first=dict(label_map={64: 1, 128: 2, 192: 3, 255: 4}),
     ),
     'void minus one': Situation(
         'a copied "label -= 1" made 254 of void',
@@ -195,12 +164,6 @@ SITUATIONS: Dict[str, Situation] = {
         with_options(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=0),
         first=dict(ignore_index=255),
     ),
-    'pytorch-semseg, void is 255': Situation(
-        'ignore_index=250 of the code, 255 in the files',
-        ('MG104',),
-        with_options(masks(scenes([*range(19), VOID], 5), 19), ignore_index=250),
-        first=dict(ignore_index=255),
-    ),
     'half of the files are void': Situation(
         'tiles at the rim of the orthophoto hold 255 alone',
         ('MG128',),
@@ -212,26 +175,9 @@ SITUATIONS: Dict[str, Situation] = {
         masks(scenes([0, 1, 2, 3, 254, VOID], 8, keep=0.8), 4),
         first=dict(label_map={254: 255}),
     ),
-    'label_map in the wrong order': Situation(
-        'the map names raw values 1, 2, 7, but reduce_zero_label subtracts first',
-        ('MG126',),
-        with_options(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
-        first=dict(label_map={0: 0, 1: 1, 6: 2}),
-    ),
-    'label_map to 3 of three classes': Situation(
-        'the map itself leads out of the classes',
-        ('MG212',),
-        with_options(masks(scenes([0, 7, 8, 11], 6), 3), label_map=((7, 1), (8, 2), (11, 3))),
-        first=dict(label_map={7: 1, 8: 2, 11: 255}),
-    ),
     'kornia/kornia#839': Situation(
         'VOC with 255 borders is right; the dice loss makes one-hot vectors of 255',
         ('MG100',),
         masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21),
-    ),
-    'Lightning-AI/torchmetrics#2849': Situation(
-        'six classes and 255: right; the metric does not know the ignored value',
-        ('MG100',),
-        masks(scenes([*range(6), VOID], 6), 6),
     ),
 }

@@ -177,24 +177,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG100',),
         of_ade(['sky', 'tree', 'person', 'car']),
     ),
-    'DiceLoss beside cross entropy, void': Situation(
-        'DiceLoss trains on ignored pixels',
-        ('MG243',),
-        seg_config(IGNORED, FIVE, with_losses(CE, DICE)),
-        first=dict(type='TverskyLoss'),
-        never=dict(type=['GuardedLoss']),
-    ),
-    'DiceLoss alone, ignore_index written': Situation(
-        'the same; its ignore_index does nothing',
-        ('MG243',),
-        seg_config(IGNORED, FIVE, with_losses({**DICE, 'ignore_index': 255})),
-        first=dict(type='TverskyLoss'),
-    ),
-    'HuasdorffDisstanceLoss, void': Situation(
-        'it trains ignored pixels as class 0',
-        ('MG243',),
-        seg_config(IGNORED, FIVE, with_losses(CE, dict(type='HuasdorffDisstanceLoss', loss_name='loss_hd'))),
-    ),
     'fills: a rotation, CamVid': Situation(
         'RandomRotate fills with 255, ignored is 11',
         ('MG208',),

@@ -144,7 +144,7 @@ def test_an_unknown_type_is_no_exception(tmp_path):
 
 def test_codes_may_be_beginnings():
     chosen = {rule.code for rule in chosen_rules(['MG21'], ['MG215'])}
-    assert chosen == {'MG210', 'MG211', 'MG212', 'MG214', 'MG220'}, 'MG218 is part of MG220'
+    assert chosen == {'MG210', 'MG211', 'MG214', 'MG220'}, 'MG218 is part of MG220'
     assert chosen_rules(everything=True) != chosen_rules()
 
 
