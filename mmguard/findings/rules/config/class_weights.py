@@ -39,7 +39,7 @@ class ClassWeightLength(ConfigRule):
         'for "no object" (the background); it comes last. DETRHead takes no list.'
     )
     example = Example(wrong='num_classes=3, class_weight=[1, 2]', right='num_classes=3, class_weight=[1, 2, 1.5]')
-    limits = 'It compares numbers: weights in the order of another class list are not detected, nor are files opened.'
+    limits = 'It compares numbers: weights in the order of another class list are not detected.'
     advice = (
         'Write one weight per class in the order of the class list, plus one for "no object" at the end where the head '
         'has it.'
