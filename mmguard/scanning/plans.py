@@ -149,7 +149,7 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
         raise CannotScan(f'{read.file} cannot be checked: {describe_error(error)}') from error
     today = add_loaders(read)
     enter_all(today.data)
-    in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
+    in_data = [one for one in today.misplaced if re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
         raise CannotScan(f'{read.file}: {describe_misplaced(in_data)}')
     if read.framework == 'mmdet':

@@ -66,7 +66,6 @@ MEANS: Dict[str, Means] = {
     'mask_values: three annotators, one with another void': first(3, VOID, 99),
     'mask_values: counts from 1, no 0': from_one(6),
     'mask_values: counts from 1, 0 is no data': from_one(7, 0),
-    'mask_values: a map without 11 and 19': Means((0, 3, 5, 8)),
     'mask_values: a subset of ids, not renumbered': Means((0, 7, 15)),
     'mask_values: gray levels of three classes': Means((0, 127, 255)),
     'mask_values: void minus one': first(4, 254),

@@ -7,9 +7,7 @@ from typing import Dict
 WITHOUT: Dict[str, str] = {
     'detection_configs: pictures were resized afterwards': 'MG130: boxes were drawn on other pictures',
     'detection_configs: pictures are turned': 'MG130: boxes were drawn on other pictures',
-    'mask_values: ADE20K full for 847 classes': 'MG122: no loader of mmseg keeps so many classes',
     'mask_values: half of the files are void': 'MG128: files of void alone are right: the loss must bear them',
-    'mask_values: the map of Cityscapes, applied twice': 'MG128: which map is right is not known',
     'mask_files: milesial/Pytorch-UNet#311': 'MG136: blended labels are to be exported anew',
     'mask_files: other size': 'MG130: files are to be drawn again in the size of their photographs',
     'mask_files: EXIF': 'MG130: files are to be drawn again in the size of their photographs',

@@ -106,21 +106,6 @@ SITUATIONS: Dict[str, Situation] = {
         masks(unlabelled_zero(7), 7),
         first=dict(reduce_zero_label=True),
     ),
-    'a map without 11 and 19': Situation(
-        'two values are missing in the label map',
-        ('MG107',),
-        with_options(masks(scenes([0, 3, 5, 8, 11, 19], 9, keep=0.9), 4), label_map=((0, 0), (3, 1), (5, 2), (8, 3))),
-        first=dict(label_map={0: 0, 3: 1, 5: 2, 8: 3, 11: VOID, 19: VOID}),
-        never=dict(num_classes=[20]),
-    ),
-    'the map of Cityscapes, applied twice': Situation(
-        'the files hold train ids already: a map from label ids sends most of them to 255',
-        ('MG128',),
-        with_options(
-            masks([scene([*range(n % 3, 19, 2), 0, 1], n) for n in range(10)], 19),
-            label_map=(*zip(CITYSCAPES_IDS, range(19)), ('*', VOID)),
-        ),
-    ),
     'LiheYoung/FreeMask#4': Situation(
         'raw COCO-Stuff ids, nobody said how many classes there are',
         ('MG117',),
@@ -132,7 +117,6 @@ SITUATIONS: Dict[str, Situation] = {
         masks(of_ids(COCO_STUFF_IDS, 20, 9), 150),
         never=dict(num_classes=[182]),
     ),
-    'ADE20K full for 847 classes': Situation('847 classes need more than 8 bits', ('MG122',), wide_ids(847, 847)),
     'a subset of ids, not renumbered': Situation(
         'three classes of a larger set were kept with their old ids 0, 7, 15',
         ('MG116', 'MG107'),

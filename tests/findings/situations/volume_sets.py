@@ -161,12 +161,6 @@ SITUATIONS: Dict[str, Situation] = {
     'normalised MRI in labelsTr': Situation(
         'float intensities: no labels that were interpolated', ('MG196',), volumes(LIVER, mri)
     ),
-    'not images: a parcellation': Situation(
-        'ids of FreeSurfer, where 0..82 are declared',
-        ('MG185',),
-        volumes({'background': 0, **{f'region {i}': i for i in range(1, 83)}}, parcels),
-        first=dict(label_map={id_: label for label, id_ in enumerate(PARCELS, 1)}),
-    ),
     'not images: numbered cells': Situation(
         'instances, where classes are wanted',
         ('MG185',),

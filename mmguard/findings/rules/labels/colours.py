@@ -28,8 +28,6 @@ from mmguard.findings.views import (
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Channels of a colour.
-CHANNEL_NAMES = ('red', 'green', 'blue')
 #: Colours that the evidence lists.
 FEW_COLOURS = 6
 BLACK = (0, 0, 0)
@@ -84,13 +82,6 @@ class StoredAsColours(DataRule):
             notes = note if set(known) <= set(CITYSCAPES) else ()
             for edit in convert_files(facts, title, SAFE if clear else ASKS, question, colours={**known, **others}):
                 yield replace(edit, notes=(*edit.notes, *notes))
-        elif self._find_channel(labels) is not None:
-            place = self._find_channel(labels) or 0
-            table = {colour: colour[place] for colour in sorted(colours)}
-            question = Message(
-                'Is the {channel} channel the number of the class?', channel=Message(CHANNEL_NAMES[place])
-            )
-            yield from convert_files(facts, 'Keep only this channel.', ASKS, question, colours=table)
         elif len(colours) == 2 and BLACK in colours and (not has_num_classes(labels) or labels.num_classes == 2):
             # With any other number of colours, the classes are ambiguous.
             table = {colour: int(colour != BLACK) for colour in sorted(colours)}
@@ -174,15 +165,6 @@ class StoredAsColours(DataRule):
             has_num_classes(facts) and values and values[-1] >= facts.num_classes and len(values) <= facts.num_classes
         )
         return values if high and values[0] == 0 and min(b - a for a, b in zip(values, values[1:])) >= 8 else []
-
-    def _find_channel(self, facts: LabelFacts) -> Optional[int]:
-        """Return the only nonzero channel if its values can be class indices."""
-        colours = maps_of(facts).colours
-        used = [place for place in range(3) if any(colour[place] for colour in colours)]
-        if len(used) != 1 or not has_num_classes(facts):
-            return None
-        values = {colour[used[0]] for colour in colours} - {0, VOID}
-        return used[0] if values and max(values) < facts.num_classes else None
 
     def _is_alpha(self, facts: LabelFacts) -> bool:
         """True if all files are gray with an alpha channel: the labels are in the first channel."""

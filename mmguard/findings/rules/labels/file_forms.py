@@ -8,11 +8,9 @@ from typing import Dict, Iterable, Iterator, List, Optional, Sequence
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN
-from mmguard.findings.known_sets import set_of_numbers
 from mmguard.findings.map_edits import convert_files, list_stored_values
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
-    VOID,
     as_map,
     count_stored,
     count_trained,
@@ -105,8 +103,6 @@ class NotEightBits(DataRule):
         wide = {value: value % 256 for value in sorted(maps.raw) if value > 255}
         if wide:
             texts.append(f'as stored, and as loaded: {as_map(wide, 6)}')
-            known, number = set_of_numbers(set(maps.raw) - {VOID, WHITE})
-            texts += [f'as many numbers as {known} has, {number}'] * bool(known)
         elif maps.raw:
             texts.append(f'values as stored: {listing(sorted(maps.raw))}')
         return '; '.join(texts) or f'{maps.loaded_otherwise.get("wrapped", 0):,} files are loaded modulo 256'

@@ -91,7 +91,6 @@ class ImagesAsLabels(VolumeCause):
     code = 'MG196'
     shown_by = (INTENSITIES,)
     summary = 'Label files hold intensities: they are images, not segmentations.'
-    title_gray = 'Label files hold gray levels, not class numbers: an image, or a mask that was drawn in gray.'
     why = 'Every gray level becomes a class that the network does not have: a device-side assert on a GPU.'
     example = Example(
         wrong='labelsTr/case_003.nii.gz is a copy of imagesTr/case_003_0000.nii.gz',
@@ -104,19 +103,6 @@ class ImagesAsLabels(VolumeCause):
         'labels. If it is a mask of two classes drawn in gray, threshold it, `seg = (seg > 127).astype(np.uint8)`, and '
         'save one channel without loss.'
     )
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_gray if self._may_be_masks(facts) else self.summary
-
-    def _may_be_masks(self, facts: LabelFacts) -> bool:
-        """True if two classes are declared, and the values are dark and bright 8-bit levels."""
-        levels = [float(value) for fault in self.faults(facts) for value in fault.values]
-        return (
-            volumes_of(facts).expected == [0, 1]
-            and bool(levels)
-            and 0 <= min(levels) <= 32
-            and 223 <= max(levels) <= 255
-        )
 
 
 class NothingLabelled(VolumeCause):
