@@ -137,9 +137,3 @@ def grays(palette: Iterable[Tuple[Colour, int]]) -> Dict[int, int]:
 
 CITYSCAPES: Dict[Colour, int] = {colour: label for label, colour in enumerate(_CITYSCAPES_COLOURS)}
 CITYSCAPES.update(dict.fromkeys(_CITYSCAPES_VOID, 255))
-
-#: Palettes that were converted to gray: name -> gray -> label.
-GRAYS_OF: Dict[str, Dict[int, int]] = {
-    'VOC (labelme)': grays((voc_colour(label), label) for label in range(1, 21)),
-    'Cityscapes': grays((colour, label) for label, colour in enumerate(_CITYSCAPES_COLOURS)),
-}

@@ -116,7 +116,6 @@ ORDER: Tuple[str, ...] = (
     'MG306',
     # The installation: duplicate or missing packages before incompatible ones.
     'MG502',
-    'MG503',
     'MG505',
     'MG507',
     'MG508',
@@ -173,7 +172,6 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG303': ('MG454', 'MG456'),
     'MG305': ('MG450',),
     'MG306': ('MG452',),
-    'MG502': ('MG503',),
 }
 
 _PLACES = {code: place for place, code in enumerate(ORDER)}

@@ -81,15 +81,6 @@ def small_boxes() -> List[List[Any]]:
     return drawn
 
 
-def two_points(data: Dict[str, Any]) -> None:
-    """labelme lets a polygon end after two clicks."""
-    data['annotations'][20]['segmentation'] = [[31, 40, 77, 52]]
-
-
-def one_outline(data: Dict[str, Any]) -> None:
-    data['annotations'][7]['segmentation'] = [[20, 20, 90, 22, 88, 70, 25, 64]]
-
-
 def two_without(data: Dict[str, Any]) -> None:
     for number in (5, 11):
         data['annotations'][number]['segmentation'] = []
@@ -209,26 +200,6 @@ SITUATIONS: Dict[str, Situation] = {
         json_alone({0: 'cat'}, 1, [[(0, [330, 40, 20, 20])], *some_boxes([0], 40)]),
         seen=('0000.jpg: 330, 40, 20, 20',),
     ),
-    'masks: boxes of CVAT for Mask R-CNN': Situation(
-        'no object has a polygon: they were drawn as boxes',
-        ('MG179',),
-        with_options(
-            json_alone(numbered('pipe', 'valve'), 2, annotation=dict(segmentation=[])),
-            framework='detectron2',
-            masks=True,
-        ),
-        first=dict(masks=False),
-        seen=('0000.jpg: annotation 1',),
-    ),
-    'masks: one outline among boxes': Situation(
-        'an object was drawn as a polygon to try it, 35 others are boxes',
-        ('MG179',),
-        with_options(
-            json_alone(numbered('bolt', 'nut', 'washer'), 3, annotation=dict(segmentation=None), change=one_outline),
-            masks=True,
-        ),
-        first=dict(masks=False),
-    ),
     'masks: few are missing': Situation(
         'two objects of 36 have no mask: they are slips',
         ('MG179',),
@@ -243,20 +214,5 @@ SITUATIONS: Dict[str, Situation] = {
         ),
         never=dict(masks=...),
         seen=('0001.jpg: annotation 6',),
-    ),
-    'masks: a polygon of two points': Situation(
-        'one object of 36 has no mask',
-        ('MG179',),
-        with_options(
-            json_alone(
-                numbered('scratch', 'dent'),
-                2,
-                annotation=dict(segmentation=[[20, 20, 90, 22, 88, 70, 25, 64]]),
-                change=two_points,
-            ),
-            masks=True,
-        ),
-        never=dict(num_classes=...),
-        seen=('0006.jpg: annotation 21',),
     ),
 }

@@ -23,8 +23,6 @@ from situation import (
     voc_config,
 )
 
-from mmguard.config.changes import REMOVED
-
 PETS = numbered('cat', 'dog', 'cow')
 NAMES = ('cat', 'dog', 'cow')
 
@@ -245,14 +243,7 @@ SITUATIONS: Dict[str, Situation] = {
         'no mask anywhere',
         ('MG179',),
         with_masks(faster(3)),
-        first=dict(with_mask=False),
         seen=('0000.jpg: annotation 1',),
-    ),
-    'Mask R-CNN, empty segmentations': Situation(
-        'its mask head has nothing to learn',
-        ('MG179',),
-        with_masks(mask_rcnn(3, 3), segmentation=[]),
-        first=dict(with_mask=False, mask_head=REMOVED),
     ),
     'ranks: crowds alone in five images of twenty': Situation(
         'loss_grid is missing for a batch of such images: crowds are no targets',

@@ -33,9 +33,7 @@ class IgnoredLabelsAgree(ConfigRule):
     title_fill_class = 'Pixels are filled with {value}, a class: the head ignores {first} ({place}).'
     why = (
         'A label that one part fills in for ignored pixels is a class for another part, or is beyond the classes: an '
-        'index error or CUDA assert ends the run. A metric that ignores another label counts unlabelled pixels. In '
-        'MMDetection this concerns the semantic head of panoptic models, whose default does not ignore the 255 of the'
-        ' loader.'
+        'index error or CUDA assert ends the run. A metric that ignores another label counts unlabelled pixels.'
     )
     example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
     limits = 'Fill values of transforms of your own are not known.'
@@ -47,7 +45,7 @@ class IgnoredLabelsAgree(ConfigRule):
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         places = find_ignored_labels(config)
         first = find_leading(config, places)
-        if first is None:  # ignore_index=None, for masked binary cross entropy; a detector without a semantic head
+        if first is None:  # ignore_index=None, for masked binary cross entropy; a detector
             return
         classes = classes_in(first.part)
         for place in places:
@@ -80,8 +78,6 @@ def _unify_labels(config: ReadConfig, place: Ignored, first: Ignored, is_class: 
     there = set_ignore_index(Facts(config=config), place.value, ASKS, Message(asked, value=place.value))
     if first.value < 0:  # no label is
         there = replace(there, applicability=SAFE, question='')
-    if place.path == place.part.path:  # some allow only one value
-        return [there]
     classes = classes_in(first.part) or 0
     both = [here] if is_class or filled or place.value < 0 else [here, there]
     return [there] if first.value < classes and not is_class and place.value >= 0 else both

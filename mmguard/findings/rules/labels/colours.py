@@ -9,7 +9,7 @@ from mmguard.config.parts import datasets, palette_of, transforms
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING
-from mmguard.findings.known_sets import CITYSCAPES, GRAYS_OF, VOC, Colour, voc_colour
+from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour, grays, voc_colour
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
@@ -187,11 +187,10 @@ _COLOURS = [voc_colour(label) for label in range(1, 64)]
 CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
 #: One channel of the first 64 colours, without 0.
 FEW = frozenset({64, 128, 192})
-GRAYS: FrozenSet[int] = frozenset(GRAYS_OF[VOC_GRAYS])
+#: Gray -> label.
+GRAYS = grays((voc_colour(label), label) for label in range(1, 21))
 #: Grays of the first six labels, which make VOC's palette unmistakable.
 FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
-#: Number of grays that make another palette unmistakable.
-UNMISTAKABLE = 4
 
 
 class PaletteReadAsColours(DataRule):
@@ -236,11 +235,11 @@ class PaletteReadAsColours(DataRule):
         invalid = set(facts.values) - {VOID}
         if not invalid or not seen:
             return None
-        coloured = seen <= CHANNELS or (bool(_name_palette(seen)) and len(seen) >= 2)
+        coloured = seen <= CHANNELS or _are_grays(seen)
         # The files show other indices.
         if palette and coloured and not invalid <= set(count_stored(facts)):
             return PROVEN
-        if _name_palette(seen):
+        if _are_grays(seen):
             return PROVEN
         # One class has one gray; 38 is an unlikely choice by hand.
         if is_whole(facts) and seen == {38} and facts.num_classes == 2:
@@ -264,16 +263,13 @@ class PaletteReadAsColours(DataRule):
             if places:
                 yield Edit('Read them with Pillow, in the pipelines of all splits.', SAFE, config=places)
             yield from convert_files(facts, 'Rewrite the files as plain index images.', SAFE)
-        elif ids - {0} and (ids - {0} <= GRAYS or _name_palette(ids - {0})):
-            name = _name_palette(ids - {0}) or VOC_GRAYS
-            table = {value: GRAYS_OF[name][value] for value in sorted(ids - {0})}
-            if 0 in ids and name != VOC_GRAYS:
-                table[0] = VOID
+        elif ids - {0} and ids - {0} <= set(GRAYS):
+            table = {value: GRAYS[value] for value in sorted(ids - {0})}
             yield from renumber(
                 facts,
                 table,
                 ASKS,
-                Message('Were they drawn in the palette of {name} and converted to gray?', name=name),
+                Message('Were they drawn in the palette of {name} and converted to gray?', name=VOC_GRAYS),
             )
 
     def choose_title(self, facts: LabelFacts) -> str:
@@ -287,7 +283,7 @@ class PaletteReadAsColours(DataRule):
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         levels = ids_of(count_trained(facts))
-        return {'levels': listing(sorted(levels)), 'name': _name_palette(levels - {0}) or VOC_GRAYS}
+        return {'levels': listing(sorted(levels)), 'name': VOC_GRAYS}
 
     def severity_of(self, facts: LabelFacts) -> str:
         if self._is_black(facts):
@@ -310,7 +306,7 @@ class PaletteReadAsColours(DataRule):
     def _is_gray(self, facts: LabelFacts) -> bool:
         maps = maps_of(facts)
         seen = ids_of(count_stored(facts)) - {0}
-        is_known = bool(seen) and seen <= set(GRAYS_OF[_name_palette(seen) or VOC_GRAYS])
+        is_known = bool(seen) and seen <= set(GRAYS)
         return bool(maps.forms) and not maps.forms.get('palette8') and is_known
 
     def evidence(self, facts: LabelFacts) -> str:
@@ -332,9 +328,6 @@ class PaletteReadAsColours(DataRule):
         return join('; ', texts)
 
 
-def _name_palette(seen: AbstractSet[int]) -> str:
-    """Return the palette whose grays these values unmistakably are, or nothing."""
-    if seen <= GRAYS and len(seen & FIRST_GRAYS) >= 2:
-        return VOC_GRAYS
-    others = [name for name, table in GRAYS_OF.items() if seen <= set(table) and len(seen) >= UNMISTAKABLE]
-    return others[0] if others else ''
+def _are_grays(seen: AbstractSet[int]) -> bool:
+    """Return True if these values unmistakably are grays of VOC's palette."""
+    return seen <= set(GRAYS) and len(seen & FIRST_GRAYS) >= 2
