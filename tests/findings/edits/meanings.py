@@ -90,7 +90,6 @@ MEANS: Dict[str, Means] = {
     'segmentation_configs: ignore_index is a class': from_one(4),
     'segmentation_configs: padding is a class': first(5),
     'segmentation_configs: ADE20K, reduce_zero_label forgotten': ADE,
-    'segmentation_configs: ADE20K, a few files, not reduced': ADE,
     'segmentation_configs: training fine, validation counts from 1': from_one(5),
     'segmentation_configs: names in another order for the validation': first(5),
     'segmentation_configs: wrong seg_map_suffix': first(5),
@@ -135,8 +134,6 @@ COCO = [[(x, y, x + w, y + h) for _, (x, y, w, h) in image] for image in some_bo
 
 #: Of each picture its objects, left, top, right, bottom.
 TRUE_BOXES: Dict[str, Boxes] = {
-    'annotation_files: boxes are corners': COCO,
-    'annotation_files: boxes are normalised': COCO,
     'annotation_files: boxes of texts': COCO,
     'annotation_files: VOC: corners count from 0': of_voc([(0, 0, 80, 90)]),
     'annotation_files: VOC: normalised corners': [[(32, 48, 160, 168), (96, 24, 288, 192)]] * 6,

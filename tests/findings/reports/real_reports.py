@@ -151,7 +151,6 @@ OHEM = dict(loss_decode=dict(type='OhemCrossEntropy', thres=0.9, min_kept=131072
 
 SEGMENTATION: Dict[str, Situation] = {
     'mmsegmentation#3864': report(('MG214',), config([0, 1], 2, weighted(2, 2)), GUARDED, HIDES, command=CHECK),
-    'mmsegmentation#3831': report(('MG214',), config(range(6), 6, weighted(6, 6)), GUARDED, HIDES, command=CHECK),
     'mmsegmentation#3574': report(('MG214',), config([*range(8), VOID], 8, weighted(8, 8)), GUARDED, HIDES),
     'mmsegmentation#3811': report(
         ('MG207',),
@@ -342,7 +341,6 @@ DETECTION: Dict[str, Situation] = {
         coco_config(numbered(*THREE), THREE, retina(3), some_boxes([1, 2, 3], 10) + [[]] * 5, settings=KEEPS_EMPTY),
     ),
     'lyuwenyu/RT-DETR#672': report(('MG146',), detr(range(3), 3, 10)),
-    'lightly-ai/lightly-train#446': report(('MG146',), detr(range(1), 1, 2)),
     'lyuwenyu/RT-DETR#70': report(('MG138',), detr(range(1, 7), 6), FROM_ZERO),
     'roboflow/rf-detr#413': report(('MG138', 'MG116'), detr((1, 2, 4, 7), 4), FROM_ZERO),
     'facebookresearch/detr#190': report(('MG138', 'MG115'), detr(range(1, 4), 2), dict(num_classes=4)),

@@ -108,28 +108,10 @@ SITUATIONS: Dict[str, Situation] = {
     'category_id is text': Situation(
         '"1" is not 1: no annotation has a category', ('MG176', 'MG149'), rewritten(with_key('category_id', str))
     ),
-    'boxes are corners': Situation(
-        'bbox holds x1, y1, x2, y2 instead of x, y, width, height',
-        ('MG172',),
-        json_alone(NAMES, 3, corners(GOOD)),
-        first=dict(boxes='corners'),
-    ),
-    'boxes are normalised': Situation(
-        'bbox is divided by the size of the image',
-        ('MG172',),
-        json_alone(NAMES, 3, normalised(GOOD)),
-        first=dict(boxes='fractions'),
-    ),
     'boxes of texts': Situation(
         'bbox holds texts: ["10", "20", ...]',
         ('MG176', 'MG153'),
         rewritten(with_key('bbox', lambda box: [*map(str, box)])),
-    ),
-    'every annotation is a crowd': Situation(
-        'a converter wrote iscrowd=1 for every RLE mask: nothing is trained on',
-        ('MG174',),
-        rewritten(with_key('iscrowd', 1)),
-        first=dict(no_crowds=True),
     ),
     'area and iscrowd are missing': Situation(
         'a JSON written by hand', ('MG153',), json_alone(NAMES, 3, GOOD, without=('area', 'iscrowd'))
@@ -172,18 +154,6 @@ SITUATIONS: Dict[str, Situation] = {
         ids_of(json_alone(numbered(*'fghij', start=5), 10), 'detectron2'),
         never=dict(num_classes=...),
     ),
-    'a few of a list, YOLOX': Situation(
-        'ids 2, 7 and 12 of 15',
-        ('MG141',),
-        ids_of(json_alone({2: 'nut', 7: 'pin', 12: 'rod'}, 15), 'yolox'),
-        never=dict(num_classes=...),
-    ),
-    'the end of a list that counts from 1, mmdet': Situation(
-        'ids 21..30 of 30',
-        ('MG141',),
-        ids_of(json_alone(numbered(*'klmnopqrst', start=21), 30), 'mmdet'),
-        never=dict(num_classes=...),
-    ),
     '1 of 20': Situation('num_classes of VOC', ('MG161',), json_alone({1: 'ship'}, 20), first=dict(num_classes=1)),
     'COCO: below 0': Situation(
         'a slip',
@@ -193,12 +163,6 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'corners, a third visible': Situation(
         'x1, y1, x2, y2', ('MG172',), json_alone(FOUR, 5, small_boxes()), first=dict(boxes='corners')
-    ),
-    'near: two of many': Situation(
-        'slips',
-        ('MG109',),
-        json_alone({0: 'cat'}, 1, [[(0, [330, 40, 20, 20])], *some_boxes([0], 40)]),
-        seen=('0000.jpg: 330, 40, 20, 20',),
     ),
     'masks: few are missing': Situation(
         'two objects of 36 have no mask: they are slips',

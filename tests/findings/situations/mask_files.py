@@ -42,22 +42,6 @@ def turned_photographs(root: Path) -> Any:
     return root / 'masks', dict(num_classes=5, images=str(root / 'photos'))
 
 
-def swapped(root: Path) -> Any:
-    pairs(root, FIVE, 5, ending='.png')
-    return root / 'photos', dict(num_classes=5, images=str(root / 'masks'))
-
-
-def photographs_as_labels(root: Path) -> Any:
-    """The label folder is the image folder."""
-    save_photos(root / 'photos', 6)
-    return root / 'photos', dict(num_classes=5, images=str(root / 'photos'))
-
-
-def photographs_alone(root: Path) -> Any:
-    save_photos(root / 'labels', 6)
-    return root / 'labels', dict(num_classes=5)
-
-
 def pointers(root: Path) -> Any:
     """A clone without git lfs."""
     (root / 'masks').mkdir()
@@ -165,11 +149,6 @@ SITUATIONS: Dict[str, Situation] = {
         'right as indices; nobody said what reads them',
         ('MG121',),
         masks(scenes(range(4), 8), 4, files=dict(palette=[(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)])),
-    ),
-    'near: GIF of black and white': Situation(
-        'right as indices; nobody said what reads them',
-        ('MG121',),
-        masks(blobs(1, 6), 2, files=dict(ending='.gif', palette=[(0, 0, 0), (255, 255, 255)])),
     ),
     'two peaks: PNG after a poor JPEG, in a config': Situation(
         'compressed once, 0 and 255',

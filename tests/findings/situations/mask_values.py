@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Dict, List, Sequence
 
 import numpy as np
-from drawn_scenes import VOID, blob, save, scene, scenes
-from situation import Build, Situation, masks, seg_config, seg_model, with_options
+from drawn_scenes import VOID, blob, scene, scenes
+from situation import Situation, masks, seg_config, seg_model, with_options
 
 from mmguard.findings.known_sets import COCO_STUFF_CLASSES
 
 CITYSCAPES_IDS = [7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33]
 COCO_STUFF = [0, 1, 2, 7, 16, 43, 60, 91, 100, 118, 123, 140, 156, 168, 181]
 COCO_STUFF_IDS = sorted(COCO_STUFF_CLASSES)
-#: ESA WorldCover 2021: tens, and 95 for the mangroves.
-WORLD_COVER = np.array([10, 20, 30, 40, 50, 60, 80, 90, 95], np.uint8)
-WORLD_MAP = tuple((value, label) for label, value in enumerate(WORLD_COVER[:7].tolist()))
 FIVE = ['background', 'road', 'house', 'tree', 'sky']
 
 
@@ -40,13 +36,6 @@ def unlabelled_zero(classes: int, files: int = 8) -> List[np.ndarray]:
     return drawn
 
 
-def renamed_cityscapes(root: Path) -> Any:
-    """The files copied under names of one's own, a city in a folder."""
-    for city in ('ulm', 'jena'):
-        save(root / 'masks' / city, scenes([*CITYSCAPES_IDS, 0, 1, 4], 3))
-    return root / 'masks', dict(num_classes=19)
-
-
 def ade(last: int, files: int = 12) -> List[np.ndarray]:
     """0..last, many in each file."""
     return [scene([0, *range(1 + k, last + 1, 12), last], k) for k in range(files)]
@@ -56,15 +45,6 @@ def of_ids(ids: Sequence[int], files: int = 12, each_has: int = 9, shift: int = 
     """Each file holds a few of the ids, all files together most of them."""
     random = np.random.default_rng(len(ids))
     return [scene([int(v) + shift for v in random.permutation(ids)[:each_has]], number) for number in range(files)]
-
-
-def wide_ids(number: int, classes: int) -> Build:
-    """Files of 16 bits that hold ``number`` ids, and all bits where there is none."""
-    random = np.random.default_rng(0)
-    drawn = [np.kron(random.integers(0, number, (12, 16)), np.ones((6, 6))).astype(np.uint16) for _ in range(14)]
-    for label in drawn:
-        label[:2] = 65535
-    return masks(drawn, classes)
 
 
 def subtracted(labels: Sequence[np.ndarray]) -> List[np.ndarray]:
