@@ -105,8 +105,6 @@ ORDER: Tuple[str, ...] = (
     'MG152',
     'MG107',
     'MG169',
-    # On request: weaknesses that only an invalid label would reveal.
-    'MG220',
     # A run and its ranks: the rank that ended before those that waited for it.
     'MG301',
     'MG302',

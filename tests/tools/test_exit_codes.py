@@ -31,7 +31,10 @@ MAPS = {
 CHECKED = {
     'error': (HEADS.format(12), []),
     'warning': ('val_evaluator = dict(ignore_index=19)', []),
-    'info': ('', ['--all', '--select', 'MG220']),
+    'info': (
+        "train_dataloader = dict(dataset=dict(type='ADE20KDataset', metainfo=dict(classes=('sky', 'wall'))))",
+        ['--select', 'MG232'],
+    ),
     NONE: ('', []),
 }
 #: `dry-run` has no warnings.
