@@ -75,7 +75,7 @@ class OutOfRange(DataRule):
             beyond = sorted({value for split in splits_of(facts) for value in split.values} - {VOID})
             named = len(labels.class_names) == labels.num_classes
             first = Message('0 to {last}', last=labels.num_classes - 1)
-            question = Message('Do you want {first} only, and no others?', first=first)
+            question: str = Message('Do you want {first} only, and no others?', first=first)
             if named:
                 wanted = listing(labels.class_names)
                 question = Message(
