@@ -75,7 +75,7 @@ class NamesNotInFile(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None:
             return
-        _, names = self._find_missing(labels)
+        names = self._find_missing(labels)[1]
         if self._find_letters(labels):
             yield learn(facts, [''.join(self._find_letters(labels))], SAFE)
         else:
