@@ -11,6 +11,7 @@ WITHOUT: Dict[str, str] = {
     'mask_files: other size': 'MG130: files are to be drawn again in the size of their photographs',
     'mask_files: EXIF': 'MG130: files are to be drawn again in the size of their photographs',
     'detection_configs: the folder twice': 'MG150: where the images are is not known',
+    'detection_configs: the ending in another case': 'MG150: where the images are is not known',
     'mask_files: git lfs': 'MG132: files are to be copied again',
     'mask_files: cut off': 'MG132: files are to be copied again',
     'mask_files: some labels are missing': 'MG129: files are to be moved, renamed or drawn',
