@@ -50,7 +50,7 @@ def shipped_configs() -> List[Tuple[str, Path]]:
     return found
 
 
-def check(where: Tuple[str, Path], everything: bool = False) -> Checked:
+def check(where: Tuple[str, Path]) -> Checked:
     """Reads and checks one config."""
     from mmguard.config.read import read_config
     from mmguard.findings import chosen_rules, diagnose
@@ -63,7 +63,7 @@ def check(where: Tuple[str, Path], everything: bool = False) -> Checked:
     except Exception as error:  # mmengine's own
         return Checked(name, time.perf_counter() - started, [], None, f'{type(error).__name__}: {error}', [])
     try:
-        findings = diagnose(config=config, rules=chosen_rules(everything=everything))
+        findings = diagnose(config=config, rules=chosen_rules())
         texts = [str(finding) for finding in findings]
         assert all(texts)
         found = [(f.code, f.severity, f.places[0], f.title) for f in findings]
@@ -72,18 +72,13 @@ def check(where: Tuple[str, Path], everything: bool = False) -> Checked:
         return Checked(name, time.perf_counter() - started, [], traceback.format_exc(), None, [])
 
 
-def check_all(where: Tuple[str, Path]) -> Checked:
-    return check(where, everything=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--all', action='store_true', help='also the rules that are looked for on request alone')
     parser.add_argument('--list', action='store_true', help='name every finding')
     parser.add_argument('--workers', type=int, default=os.cpu_count())
     args = parser.parse_args()
     with ProcessPoolExecutor(args.workers) as pool:
-        results = list(pool.map(check_all if args.all else check, shipped_configs(), chunksize=32))
+        results = list(pool.map(check, shipped_configs(), chunksize=32))
     by_code = defaultdict(list)
     for result in results:
         for code in sorted({finding[0] for finding in result.findings}):

@@ -130,7 +130,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG115': lambda: pixels(even(1, 2, 3, 4, 5, 6), 6),
     'MG116': lambda: pixels(even(0, 1, 2, 3, 5), 5),
     'MG117': lambda: pixels(even(*[i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)]), 80),
-    'MG118': lambda: pixels(even(0, 1, 2, 4), 4),
     'MG119': lambda: pixels(even(*range(151)), 150),
     'MG120': lambda: pixels(even(0, 128), 2, maps={'forms': {'rgb': FILES}, 'colours': {(0, 0, 0): 9, (128, 0, 0): 2}}),
     'MG121': lambda: pixels(
@@ -145,19 +144,10 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG123': lambda: pixels(even(0), 3, maps={'forms': {'float': FILES}, 'fractions': {1 / 255: 5000, 2 / 255: 5000}}),
     'MG124': lambda: pixels(even(*range(7)), 7, reduce_zero_label=True),
     'MG125': lambda: pixels(even(0, 128, 254), 3),
-    'MG126': lambda: pixels(
-        {0: 1, 1: 1},
-        3,
-        trained=even(0, 1, 4),
-        config=ConfigFacts('mmseg', label_map={1: 0, 2: 1, 5: 2}, reduce_zero_label={'reduce_zero_label': True}),
-    ),
     'MG127': lambda: pixels({0: 90_000, 1: 90_000, 77: 9}, 2, offending_files=1),
     'MG128': lambda: pixels(even(0, 1, 255), 2, maps={'all_void': ['a.png', 'b.png']}),
     'MG129': lambda: pixels(_THREE, 3, maps={'missing_labels': ['0007', '0008']}),
     'MG130': lambda: pixels(_THREE, 3, maps={'size_mismatches': [('a.png', (512, 512), (1024, 1024))]}),
-    'MG131': lambda: pixels(
-        even(*range(256)), 3, maps={'forms': {'rgb': 200}, 'lossy': 200, 'image_forms': {'gray8': 200}}
-    ),
     'MG132': lambda: pixels(_THREE, 3, maps={'unreadable': {'truncated': ['a.png']}}),
     'MG133': lambda: pixels(even(0, 1, 2, 254), 4),
     'MG135': lambda: pixels(even(0), 3),

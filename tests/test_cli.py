@@ -39,7 +39,7 @@ def test_misuse(words, capsys):
         (['fix', 'DIR', '--out', 'NEW', '--ignore', '11'], ['--ignore', '--ignore-index']),
         (['fix', 'DIR', '--out', 'NEW', '--num=11'], ['--num', '--num-classes']),
         (['scan', 'DIR', '--num-clases', '11'], ['--num-clases', '--num-classes']),
-        (['check', 'CONFIG', '--xyz', '--al'], ['--xyz', '--al', '--all']),
+        (['check', 'CONFIG', '--xyz', '--selec'], ['--xyz', '--selec', '--select']),
         (['dry-run', 'CONFIG', 'extra'], []),
         (['--vers'], ['--vers', '--version']),
     ],

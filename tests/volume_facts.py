@@ -78,12 +78,6 @@ VOLUME_EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
             ),
         ),
     ),
-    'MG186': lambda: _one(
-        kinds.FRACTIONS,
-        '1,203 voxels are not integers: 0.9998 (1,203); slices 12-30 (most in 20: 99)',
-        voxels=1203,
-        values={'0.9998': 1203},
-    ),
     'MG187': lambda: _one(
         kinds.NOT_FINITE, 'NaN: 57 voxels, slice 12', 'imagesTr/case_003_0000.nii.gz', voxels=57, values={'nan': 57}
     ),
@@ -102,6 +96,7 @@ OTHER_VOLUMES = [
     ('MG132', _one(kinds.UNREADABLE, 'truncated: the gzip stream ends too early')),
     ('MG180', _declared('count', 'numTraining is 21, 20 cases were found')),
     ('MG129', _one(kinds.CHANNELS, 'this channel is missing', 'imagesTr/case_003_0001.nii.gz')),
+    ('MG187', _one(kinds.FRACTIONS, '1,203 voxels are not integers', voxels=1203, values={'0.9998': 1203})),
     ('MG188', _one(kinds.SPACING, 'spacing (1, 1, 1), its image (3, 0.7, 0.7) (z, y, x)', voxels=2_293_760)),
     ('MG188', _one(kinds.ORIENTATION, 'origin (0, 0, 0), its image (-90, 126, -72)', voxels=2_293_760)),
     ('MG132', _one(kinds.FORM, 'the label is 4-D, 2x112x160x128: nnU-Net takes 3-D files only', voxels=4_587_520)),

@@ -75,7 +75,7 @@ def extract() -> Texts:
             _find_texts(
                 tree,
                 {**constants, **_collect(_find_assignments(tree))},
-                path.name in _WITH_CAUSES or 'findings' in path.parts,
+                path.name in _WITH_CAUSES or 'findings' in path.relative_to(ROOT).parts,
             )
         )
     return texts

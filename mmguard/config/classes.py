@@ -174,11 +174,6 @@ def default_of(cls: Optional[type], argument: str) -> Any:
     return MISSING if isinstance(found, bool) else found.default
 
 
-def takes(cls: type, argument: str) -> bool:
-    """Return True if a class accepts an argument, or its ``__init__`` cannot be inspected."""
-    return bool(_find_parameter(cls, argument))
-
-
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Suppress warnings, logs and prints of frameworks, models and data sets."""

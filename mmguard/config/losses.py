@@ -1,68 +1,19 @@
-"""Class weights of a config, given as a list or, in mmseg, a file; and the number that a head needs."""
+"""Class weights of a config, and the number that a head needs."""
 
 from __future__ import annotations
 
-import math
-import os
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 from mmguard.config.head_classes import THINGS, classes_in
 from mmguard.config.parts import Part, losses, stock_loss
 from mmguard.config.read import ReadConfig
-from mmguard.files.plain_data import LARGEST_WEIGHTS, parse_weights
-from mmguard.files.regular import read_regular
 from mmguard.language import Message
-from mmguard.text import describe_error, quantity, shorten
+from mmguard.text import quantity
 
 #: Heads whose loss_cls has an extra weight for "no object".
 QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
 #: Default weight of "no object" in them.
 NO_OBJECT = 0.1
-
-
-class ClassWeights(NamedTuple):
-    """Class weights of a loss, their number (``None`` if unknown), and the reason if their file cannot be read."""
-
-    values: List[float]
-    length: Optional[int] = None
-    problem: str = ''
-
-
-def class_weights(loss: Part) -> ClassWeights:
-    """Return the class weights of a loss, without running code; a file is relative to the working directory."""
-    given = loss.config.get('class_weight')
-    if isinstance(given, str) and loss.scope == 'mmseg' and not given.lower().endswith(('.pkl', '.pickle')):
-        try:
-            values = _numbers(_load(given))
-            return ClassWeights(values, len(values))
-        except OSError as error:
-            return ClassWeights([], problem=f'{given}: {error.strerror or error}')
-        except Exception as error:  # a damaged file may raise anything
-            return ClassWeights([], problem=f'{given}: {describe_error(error, 200)}')
-    if not isinstance(given, (list, tuple)):
-        return ClassWeights([])
-    return ClassWeights([float(w) for w in given if isinstance(w, (int, float))], len(given))
-
-
-def _load(path: str) -> Any:
-    """Load a file by its extension as mmseg's ``get_class_weight`` does, but refuse pickles."""
-    ending = os.path.splitext(path)[1].lower()
-    if not os.path.exists(path):
-        raise FileNotFoundError(2, 'no such file in the working directory')
-    if ending not in ('.npy', '.json', '.yml', '.yaml'):
-        raise ValueError('mmseg loads class weights from .npy, .json, .yaml and .pkl')
-    return parse_weights(read_regular(path, LARGEST_WEIGHTS), ending)
-
-
-def _numbers(values: Any) -> List[float]:
-    if not isinstance(values, (list, tuple)):
-        raise ValueError(f'expected a list, got {shorten(values)}')
-    if not all(isinstance(value, (int, float, str)) for value in values):
-        raise ValueError(f'expected a list of numbers, got {shorten(values)}')
-    numbers = [float(value) for value in values]
-    if any(math.isnan(number) for number in numbers):
-        raise ValueError('it holds NaN')
-    return numbers
 
 
 def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:

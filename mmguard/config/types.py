@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import numbers
-import re
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.config.classes import is_lazy, name_of
@@ -24,15 +22,11 @@ class Misplaced(NamedTuple):
         path (str): Its path, ``model.decode_head.num_classes``.
         value: The value; a description if it cannot be shown.
         wanted (str): Description of the expected type.
-        instead: The value converted to the right type; ``None`` if that is impossible.
-        fatal (bool): True if training fails with it.
     """
 
     path: str
     value: Any
     wanted: str
-    instead: Any = None
-    fatal: bool = True
 
     def __str__(self) -> str:
         return f'{self.path} = {shorten(self.value)}: expected {self.wanted}, got {kind_of(self.value)}'
@@ -169,14 +163,14 @@ def _copy(node: Any, way: Tuple[Any, ...], found: List[Misplaced], text_prefix: 
             wanted['data_prefix'] = _PREFIX
         copy = {}
         for key, value in node.items():
-            value = _normalize_number(value, (*way, key), found)
+            value = _normalize_number(value)
             if _fits(value, wanted.get(key), (*way, key), found):
                 copy[key] = _copy(value, (*way, key), found, text_prefix)
         return copy
     if type(node) in (list, tuple):
         copies = []
         for number, value in enumerate(node):
-            value = _normalize_number(value, (*way, number), found)
+            value = _normalize_number(value)
             here = (*way, number)
             copies.append(_copy(value, here, found, text_prefix) if _fits(value, None, here, found) else None)
         return type(node)(copies)
@@ -191,7 +185,7 @@ def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: Lis
         return False
     if wanted is None or (value is None and wanted.none) or wanted.fits(value):
         return True
-    found.append(Misplaced(_path(way), _make_showable(value), wanted.words, _suggest_value(value, wanted)))
+    found.append(Misplaced(_path(way), _make_showable(value), wanted.words))
     return False
 
 
@@ -203,38 +197,16 @@ def _make_showable(value: Any) -> Any:
     return value
 
 
-def _suggest_value(value: Any, wanted: Wanted) -> Any:
-    """Return the intended value: ``19`` for ``'19'`` and ``19.0``."""
-    if isinstance(value, str):
-        meant = int(value) if re.fullmatch(r'-?[0-9]{1,18}', value.strip()) else None
-    else:
-        meant = int(value) if isinstance(value, float) and value.is_integer() else None
-    return meant if meant is not None and wanted.fits(meant) else None
-
-
-def _normalize_number(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
+def _normalize_number(value: Any) -> Any:
     """Convert a NumPy number to Python's, and an array or tensor to a list."""
     if value is None or isinstance(value, (bool, int, float, str, dict, list, tuple)) or inspect.isclass(value):
         return value
     if not callable(getattr(value, 'tolist', None)) or is_lazy(value):
         return value
     try:
-        plain = value.tolist()
+        return value.tolist()
     except Exception:  # on an unavailable device, or of a type without lists
-        plain = None
-    if not isinstance(value, numbers.Number):
-        found.append(Misplaced(_path(way), _Described(value), 'plain numbers or a list of them', plain, fatal=False))
-    return plain
-
-
-class _Described:
-    """Placeholder text for an object that cannot be compared, for messages."""
-
-    def __init__(self, value: Any) -> None:
-        self.words = f'{kind_of(value)} of shape {tuple(getattr(value, "shape", ()))}'
-
-    def __repr__(self) -> str:
-        return self.words
+        return None
 
 
 def _find_wanted(node: Dict[str, Any], way: Tuple[Any, ...]) -> Dict[str, Wanted]:

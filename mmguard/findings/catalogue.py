@@ -18,17 +18,17 @@ INTRODUCTION = """# What mmguard can find
 Every finding has a stable code, its evidence, and what to write. What labels show has codes MG1xx, what a config shows
 MG2xx, what a run and its ranks left MG3xx, what is installed MG5xx. What an error says (MG4xx) has
 [a page of its own](errors.md). `mmguard explain CODE` prints one of them; words in capitals are filled in from your
-files and your config. Rules marked *on request* are looked for with `mmguard check --all` or `--select` only: they
-find nothing wrong, but show where an invalid label would end the run.
+files and your config.
 
 (Written by `python -m mmguard.findings.catalogue > docs/findings.md`; a test keeps it current.)
 """
 
 #: Codes of deleted rules, which occur in old logs and are never reused.
 RETIRED = tuple(f'MG{number}' for number in (
-    155, 166, 170, 171, 177, 213, 217, 219, 228, 241, 242, 245, 246, 410, 412, 419, 421, 427, 430, 431, 435, 436,
-    438, 439, 440, 446, 449, 451, 455, 459, 460, 461, 462, 466, 467, 468, 470, 473, 477, 481, 482, 485, 486, 488, 489,
-    490, 493, 494, 495, 496, 497, 501, 510, 511, 513, 514,
+    126, 155, 166, 170, 171, 177, 206, 212, 213, 217, 218, 219, 220, 226, 228, 241, 242, 243, 245, 246, 254, 410,
+    412, 419, 421, 427, 430, 431, 435, 436, 438, 439, 440, 446, 449, 451, 455, 459, 460, 461, 462, 463, 466, 467,
+    468, 470, 471, 473, 477, 481, 482, 485, 486, 487, 488, 489, 490, 493, 494, 495, 496, 497, 498, 501, 503, 510,
+    511, 513, 514,
 ))  # fmt: skip
 
 #: Meaning of placeholders in advice whose names are not self-explanatory.
@@ -38,7 +38,6 @@ _PLACEHOLDERS = {
     'last': 'num_classes - 1',
     'next': 'the first number above the declared labels',
     'pairs': 'the table from each id to its class',
-    'shifted': 'the same table with 1 subtracted from each key',
     'void': 'the ignored label',
 }
 
@@ -96,9 +95,8 @@ def page() -> str:
     rules = sorted(RULES, key=lambda rule: rule.code)
     lines = [INTRODUCTION, '| code | severity | what is wrong |', '| --- | --- | --- |']
     for rule in rules:
-        severity = f'{rule.severity}, on request' if rule.on_request else rule.severity
         summary = rule.summary.replace('|', '\\|')
-        lines.append(f'| [{rule.code}](#{rule.code.lower()}) | {severity} | {summary} |')
+        lines.append(f'| [{rule.code}](#{rule.code.lower()}) | {rule.severity} | {summary} |')
     for rule in rules:
         lines += ['', f'## {rule.code}', '', f'**{rule.summary}**', '', rule.why, '']
         lines += ['```text', f'wrong:  {rule.example.wrong}', f'right:  {rule.example.right}', '```', '']

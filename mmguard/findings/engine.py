@@ -103,13 +103,12 @@ def _add_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> F
     return _offer(finding, kept)
 
 
-def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everything: bool = False) -> List[Type[Rule]]:
+def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> List[Type[Rule]]:
     """Return the selected rules.
 
     Args:
-        select (list[str]): Codes, or beginnings of codes (``MG21``); empty: all that are not on request.
+        select (list[str]): Codes, or beginnings of codes (``MG21``); empty: all.
         ignore (list[str]): Codes, or beginnings of codes, to leave out.
-        everything (bool): Include the rules that are only looked for on request.
 
     Raises:
         ValueError: No rule has a code.
@@ -118,12 +117,7 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everyth
     unknown = [code for code in (*select, *ignore) if not any(_has(rule, [code]) for rule in known)]
     if unknown:
         raise ValueError(f'no rule has the code {", ".join(unknown)}; there are {", ".join(r.code for r in known)}')
-    chosen = []
-    for rule in known:
-        wanted = _has(rule, select) if select else everything or not rule.on_request
-        if wanted and not _has(rule, ignore):
-            chosen.append(rule)
-    return chosen
+    return [rule for rule in known if (not select or _has(rule, select)) and not _has(rule, ignore)]
 
 
 def _has(rule: Type[Rule], codes: Sequence[str]) -> bool:
@@ -329,9 +323,7 @@ def diagnose_for(framework: str, facts: LabelFacts, roots: Sequence[str] = ()) -
 
 def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
     """Return the findings that have an advice for plain PyTorch, with it."""
-    return diagnose(
-        facts, rules=[rule for rule in chosen_rules(everything=True) if rule.pytorch], options={'framework': PYTORCH}
-    )
+    return diagnose(facts, rules=[rule for rule in chosen_rules() if rule.pytorch], options={'framework': PYTORCH})
 
 
 def advise_nnunet(raw_folder: str) -> Sequence[str]:

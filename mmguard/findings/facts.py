@@ -40,7 +40,6 @@ class MapFacts:
         fractions (dict[float, int]): Of float files: values that are not integers -> pixels; the first few.
         void_files (int): Number of files in ``all_void``, which may be cut.
         image_forms (dict[str, int]): As ``forms``, of the images.
-        image_lossy (int): As ``lossy``, of the images.
         files_with_class (dict[int, int]): Label as trained -> files that contain it.
         colours (dict[tuple, int]): (r, g, b) -> pixels, of colour files with few colours.
         black_palettes (int): Palette files whose palette shows all of their values as black.
@@ -67,7 +66,6 @@ class MapFacts:
     fractions: Dict[float, int] = field(default_factory=dict)
     void_files: int = 0
     image_forms: Dict[str, int] = field(default_factory=dict)
-    image_lossy: int = 0
     files_with_class: Dict[int, int] = field(default_factory=dict)
     colours: Dict[Tuple[int, int, int], int] = field(default_factory=dict)
     gray_in_colour: int = 0
@@ -94,7 +92,6 @@ class AnnotationFacts:
         duplicate_image_ids, duplicate_annotation_ids (list[int]): Ids used twice; the first few.
         unnamed (dict[int, int]): Category id without a name -> annotations.
         unnamed_examples (list[str]): Image and id of some of these annotations.
-        unused (list[str]): Names without an annotation.
         missing_files (list[str]): Listed images that are not on disk.
         box_examples (dict[str, list[str]]): Reason (``LabelFacts.reasons``, and ``'negative'``, ``'over_edge'`` as
             counted below) -> ``'file: x, y, w, h'``; ``'file: x1, y1, x2, y2'`` where the format stores corners.
@@ -108,7 +105,6 @@ class AnnotationFacts:
         framework (str): That of the option ``--framework``; empty: it was not given.
         ungrouped (int): Categories whose supercategory is ``"none"``.
         min_label (int): The first class; torchvision trains a label below it, 0, as background.
-        images_of (dict[str, int]): Category, as in ``instances_of`` -> images that hold it.
         files_with_class (dict[int, int]): Label as trained -> images (VOC: files) that hold it.
         usable (dict[int, int]): Label -> annotations that teach it: it is valid, and so is the box.
         sources (list[str]): The annotation files (VOC: folders) that were read.
@@ -123,7 +119,6 @@ class AnnotationFacts:
             class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,
             ``'area is 0'``, ``'no box'``, ``'its image is not listed'``.
         left_out_names (dict[str, int]): Category that the class list lacks -> its annotations.
-        not_in_file (list[str]): Names of the class list that the annotation files lack.
         renamed (list[tuple[int, str, str]]): Label, its name in the file, its name in the class list, where they
             differ: mmdet trains the first and shows the second.
         duplicate_category_ids (list[int]), duplicate_names (list[str]): Used twice in the list of categories.
@@ -162,7 +157,6 @@ class AnnotationFacts:
     duplicate_annotation_ids: List[int] = field(default_factory=list)
     unnamed: Dict[int, int] = field(default_factory=dict)
     unnamed_examples: List[str] = field(default_factory=list)
-    unused: List[str] = field(default_factory=list)
     missing_files: List[str] = field(default_factory=list)
     box_examples: Dict[str, List[str]] = field(default_factory=dict)
     unreadable: Dict[str, List[str]] = field(default_factory=dict)
@@ -171,7 +165,6 @@ class AnnotationFacts:
     ungrouped: int = 0
     classes_counted: bool = False
     min_label: int = 0
-    images_of: Dict[str, int] = field(default_factory=dict)
     files_with_class: Dict[int, int] = field(default_factory=dict)
     usable: Dict[int, int] = field(default_factory=dict)
     sources: List[str] = field(default_factory=list)
@@ -184,7 +177,6 @@ class AnnotationFacts:
     over_edge: int = 0
     left_out: Dict[str, int] = field(default_factory=dict)
     left_out_names: Dict[str, int] = field(default_factory=dict)
-    not_in_file: List[str] = field(default_factory=list)
     renamed: List[Tuple[int, str, str]] = field(default_factory=list)
     duplicate_category_ids: List[int] = field(default_factory=list)
     duplicate_names: List[str] = field(default_factory=list)

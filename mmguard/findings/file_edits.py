@@ -105,8 +105,6 @@ NEARLY_ALL = 0.98
 #: Minimum share of boxes for a convention rather than slips, and minimum number of boxes.
 MANY, ENOUGH = 0.2, 10
 
-#: Formats of boxes as x, y, width, height.
-JSON = ('coco', 'lvis')
 #: Formats that no edit converts, as the evidence names them.
 _OTHER_FORMATS = {
     'rows': 'nearly all boxes fit their images when read as y1, x1, y2, x2 (TensorFlow)',

@@ -27,33 +27,12 @@ COUNTED_WITHOUT_ZERO = (59,)
 #: Numbers of classes of CamVid, Cityscapes and Mapillary (1.2, 2.0), whose void has the next number.
 VOID_BEHIND = (11, 19, 65, 123)
 
-#: Length of the numbering of well-known label maps.
-NUMBERED = {66: 'Mapillary Vistas 1.2', 124: 'Mapillary Vistas 2.0', 847: 'ADE20K full'}
-#: Share of the numbering that a scan of many files finds.
-MOST_OF_THEM = 0.9
-
 #: First classes of data sets whose files keep 0 for "no class": ADE20K, LoveDA, Potsdam, Vaihingen.
 _FROM_ONE = (
     ('wall', 'building', 'sky'),
     ('background', 'building', 'road', 'water', 'barren'),
     ('impervious_surface', 'building', 'low_vegetation'),
 )
-
-
-def set_of_numbers(ids: Collection[int]) -> Tuple[str, int]:
-    """Find a well-known data set whose class numbers match these ids, from 0 or shifted to 1, and their number.
-
-    Example:
-        >>> set_of_numbers(range(1, 67)), set_of_numbers(range(19))
-        (('Mapillary Vistas 1.2', 66), ('', 0))
-    """
-    first, last = min(ids, default=0), max(ids, default=0)
-    for start in (0, 1):
-        number = last + 1 - start
-        # The lowest may be missing in the files that were read.
-        if start <= first < start + 4 and number in NUMBERED and len(ids) > MOST_OF_THEM * number:
-            return NUMBERED[number], number
-    return '', 0
 
 
 def keeps_zero_free(names: Sequence[str]) -> bool:
@@ -64,19 +43,6 @@ def keeps_zero_free(names: Sequence[str]) -> bool:
         (True, False)
     """
     return any(tuple(names[: len(first)]) == first for first in _FROM_ONE)
-
-
-#: FreeSurfer: part of the brain, its value in the left and in the right half.
-_PAIRS = (
-    ('white|wm', 2, 41), ('cortex|gr[ae]y', 3, 42), ('lateral.*ventric', 4, 43), ('thalamus', 10, 49),
-    ('caudate', 11, 50), ('putamen', 12, 51), ('pallidum', 13, 52), ('hippocamp', 17, 53), ('amygdala', 18, 54),
-    ('accumbens', 26, 58),
-)  # fmt: skip
-
-
-def _build_side_pattern(side: str, part: str) -> str:
-    """Return the pattern for a name that states the side at its start or end."""
-    return rf'\b{side[0]}(?:{side[1:]}|h)?\b.*(?:{part})|(?:{part}).*\b{side[0]}(?:{side[1:]}|h)?\b'
 
 
 #: Data set of volumes -> value in its files -> pattern of names declared for it, in lower case.
@@ -96,13 +62,6 @@ VOLUME_SETS: Dict[str, Dict[int, str]] = {
         2: r'edema|\bed\b',
         4: r'(?<!non.)(?<!non)enhanc|\bet\b',
     },
-    'CHAOS': {63: r'liver', 126: r'right.*kidney|kidney.*right', 189: r'left.*kidney|kidney.*left', 252: r'spleen'},
-    'FreeSurfer': {
-        value: _build_side_pattern(side, part)
-        for part, *values in _PAIRS
-        for side, value in zip(('left', 'right'), values)
-    },
-    'iSeg': {10: r'\bcsf\b|cerebrospinal|fluid', 150: r'\bgm\b|gr[ae]y', 250: r'\bwm\b|white'},
 }
 
 
@@ -178,9 +137,3 @@ def grays(palette: Iterable[Tuple[Colour, int]]) -> Dict[int, int]:
 
 CITYSCAPES: Dict[Colour, int] = {colour: label for label, colour in enumerate(_CITYSCAPES_COLOURS)}
 CITYSCAPES.update(dict.fromkeys(_CITYSCAPES_VOID, 255))
-
-#: Palettes that were converted to gray: name -> gray -> label.
-GRAYS_OF: Dict[str, Dict[int, int]] = {
-    'VOC (labelme)': grays((voc_colour(label), label) for label in range(1, 21)),
-    'Cityscapes': grays((colour, label) for label, colour in enumerate(_CITYSCAPES_COLOURS)),
-}

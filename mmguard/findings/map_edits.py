@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from mmguard.config.changes import Changes
 from mmguard.config.parts import Part, datasets
@@ -229,93 +229,39 @@ def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str
 
 #: Default of mmseg's data sets.
 SUFFIX = '.png'
-#: Maximum number of names in a folder, and of neighbouring folders, to look at.
-_NAMES, _FOLDERS = 100_000, 50
+#: Maximum number of names in a folder to look at.
+_NAMES = 100_000
 #: Endings of files that can store classes.
 _EXACT = ('.png', '.bmp', '.tif', '.tiff', '.gif', '.pgm')
 
 
-class Place(NamedTuple):
-    """Folder and suffix of label files, as set in an mmseg data set."""
-
-    seg_map_path: str
-    seg_map_suffix: str
-
-
-def set_places(
-    rule: Rule, facts: Facts, files_of: Callable[[LabelFacts], Sequence[str]], elsewhere: bool
-) -> Iterator[Edit]:
-    """Set ``seg_map_path`` and ``seg_map_suffix`` in the data sets of all splits in which a rule finds something.
-
-    Args:
-        files_of (callable): Returns a few of a data set's label files.
-        elsewhere (bool): True to search other folders instead of the configured one.
-    """
-    if facts.config is None:
-        return
+def set_suffix(rule: Rule, facts: Facts) -> Iterator[Edit]:
+    """Set ``seg_map_suffix`` in the data sets of all splits in which a rule finds missing label files."""
     found = [
-        (dataset, list(_places(dataset, files_of(split.labels), elsewhere)))
+        (dataset, _find_suffixes(dataset, split.labels.maps.missing_labels))
         for split in (facts, *facts.others)
-        if split.labels is not None and any(True for _ in rule.find(split))
-        for dataset in datasets(facts.config)
+        if split.labels is not None and split.labels.maps is not None and any(True for _ in rule.find(split))
+        for dataset in (datasets(facts.config) if facts.config is not None else ())
         if dataset.split in split.labels.split.split(', ')
     ]
-    for first in found[0][1] if found else ():
-        chosen = [(dataset, _find_corresponding(first, places)) for dataset, places in found]
-        changes: Changes = tuple(
-            change for dataset, place in chosen if place is not None for change in _list_changes(dataset, place)
-        )
-        if any(place is None for _, place in chosen):
-            continue
-        question = Message(
-            'Are the label maps the files {pattern}?',
-            pattern=os.path.join(first.seg_map_path, '*' + first.seg_map_suffix),
-        )
-        yield Edit('Set the folder and the suffix of the label maps.', ASKS, question, changes)
+    for ending in sorted(set.intersection(*(endings for _, endings in found))) if found else ():
+        pattern = os.path.join(found[0][0].config['data_prefix']['seg_map_path'], f'*{ending}')
+        question = Message('Are the label maps the files {pattern}?', pattern=pattern)
+        changes = tuple((dataset.place('seg_map_suffix'), ending) for dataset, _ in found)
+        yield Edit('Set the suffix of the label maps.', ASKS, question, changes)
 
 
-def _find_corresponding(first: Place, places: Sequence[Place]) -> Optional[Place]:
-    """Find the corresponding place of another split: masks/val for masks/train."""
-    names = set(first.seg_map_path.split(os.sep))
-    same = [place for place in places if place.seg_map_suffix == first.seg_map_suffix]
-    return max(same, key=lambda place: len(names & set(place.seg_map_path.split(os.sep))), default=None)
-
-
-def _list_changes(dataset: Part, place: Place) -> Iterator[tuple]:
-    prefix = dataset.config['data_prefix']
-    if place.seg_map_path != prefix.get('seg_map_path'):
-        yield dataset.place('data_prefix.seg_map_path'), place.seg_map_path
-    if place.seg_map_suffix != dataset.config.get('seg_map_suffix', SUFFIX):
-        yield dataset.place('seg_map_suffix'), place.seg_map_suffix
-
-
-def _places(dataset: Part, files: Sequence[str], elsewhere: bool) -> Iterator[Place]:
+def _find_suffixes(dataset: Part, files: Sequence[str]) -> Set[str]:
+    """Return the suffixes that all of these label files can have in the folder of a data set."""
     root, suffix = str(dataset.config.get('data_root') or ''), dataset.config.get('seg_map_suffix', SUFFIX)
     prefix = dataset.config.get('data_prefix')
-    known = prefix if isinstance(prefix, dict) else {}
-    folder = known.get('seg_map_path')
+    folder = prefix.get('seg_map_path') if isinstance(prefix, dict) else None
     if not isinstance(folder, str) or not isinstance(suffix, str):
-        return
+        return set()
     paths = [os.path.relpath(os.path.join(root, file), os.path.join(root, folder)) for file in files]
     if not paths or any(not path.endswith(suffix) for path in paths):
-        return
-    stems = [path[: len(path) - len(suffix)] for path in paths]
-    named = {os.path.normpath(str(path)) for path in known.values()}
-    for place in [one for one in _list_siblings(root, folder) if one not in named] if elsewhere else [folder]:
-        yield from (Place(place, ending) for ending in sorted(_find_common_endings(os.path.join(root, place), stems)))
-
-
-def _list_siblings(root: str, folder: str) -> Iterator[str]:
-    """List folders whose path differs in one name: masks/train for images/train."""
-    parts = folder.strip(os.sep).split(os.sep) if not os.path.isabs(folder) else []
-    for number in range(len(parts)):
-        above, below = parts[:number], parts[number + 1 :]
-        try:
-            with os.scandir(os.path.join(root or '.', *above)) as entries:
-                names = sorted(entry.name for entry in islice(entries, _NAMES) if entry.is_dir())[:_FOLDERS]
-        except OSError:
-            continue
-        yield from (os.path.join(*above, name, *below) for name in names)
+        return set()
+    return _find_common_endings(os.path.join(root, folder), [path[: len(path) - len(suffix)] for path in paths])
 
 
 def _find_common_endings(folder: str, stems: Sequence[str]) -> Set[str]:

@@ -13,7 +13,6 @@ VERDICTS = ('MG195', 'MG100')
 #: comes first here is shown first.
 ORDER: Tuple[str, ...] = (
     # The files are not label maps of the kind that the loader expects: nothing that it reads is a label.
-    'MG131',  # images where labels should be
     'MG123',  # fractions, truncated to 0
     'MG122',  # bit depths other than 8
     'MG120',  # colours
@@ -22,8 +21,6 @@ ORDER: Tuple[str, ...] = (
     'MG137',  # instance ids
     # Labels are changed on loading: the values in the files are right.
     'MG124',  # reduce_zero_label takes a class away
-    'MG212',  # label_map maps outside the classes
-    'MG126',  # label_map names values before the shift
     # Class lists and annotations do not match: labels, heads and names follow.
     'MG203',  # the list does not reach the data set
     'MG162',  # looked up by the ids of COCO
@@ -36,7 +33,6 @@ ORDER: Tuple[str, ...] = (
     'MG168',  # data.yaml
     'MG176',  # records that readers misinterpret
     # Numberings of well-known data sets before those that are only inferred from counts.
-    'MG118',
     'MG101',
     'MG136',  # compression or interpolation created values; another gray level means nothing
     'MG133',  # void that was shifted, before void that is not ignored
@@ -63,9 +59,7 @@ ORDER: Tuple[str, ...] = (
     # The config contradicts itself, in the order in which a training reads it.
     'MG231',
     'MG250',
-    'MG254',
     'MG205',
-    'MG206',
     'MG201',
     'MG154',  # a name that the list lacks, before a head that counts it
     'MG202',
@@ -85,18 +79,15 @@ ORDER: Tuple[str, ...] = (
     'MG252',
     'MG253',
     'MG225',
-    'MG226',
     'MG229',
     'MG233',
     'MG230',
-    'MG243',
     # Volumes.
     'MG180',  # without a dataset.json nothing is known
     'MG181',
     'MG182',
     'MG196',
     'MG132',
-    'MG186',
     'MG185',
     'MG188',
     'MG187',
@@ -114,8 +105,6 @@ ORDER: Tuple[str, ...] = (
     'MG152',
     'MG107',
     'MG169',
-    # On request: weaknesses that only an invalid label would reveal.
-    'MG220',
     # A run and its ranks: the rank that ended before those that waited for it.
     'MG301',
     'MG302',
@@ -125,7 +114,6 @@ ORDER: Tuple[str, ...] = (
     'MG306',
     # The installation: duplicate or missing packages before incompatible ones.
     'MG502',
-    'MG503',
     'MG505',
     'MG507',
     'MG508',
@@ -136,16 +124,13 @@ ORDER: Tuple[str, ...] = (
 #: Code -> codes of its consequences, which are not shown after it: two corrections of one fault contradict
 #: each other. MG4xx are errors that a log shows. Where the facts decide, ``DataRule.find_superseded`` is shorter.
 SUPERSEDES: Dict[str, Tuple[str, ...]] = {
-    'MG131': ('MG102', 'MG106', 'MG107', 'MG116', 'MG120', 'MG121', 'MG122', 'MG125', 'MG130', 'MG135', 'MG136'),
     'MG123': ('MG107', 'MG122', 'MG135'),
     'MG120': ('MG101', 'MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136'),
-    'MG103': ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135', 'MG243'),
+    'MG103': ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135'),
     'MG121': ('MG106', 'MG107', 'MG116', 'MG125'),
     'MG122': ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG137'),
     'MG137': ('MG106', 'MG107', 'MG138'),
-    'MG124': ('MG128', 'MG135', 'MG243'),
-    'MG212': ('MG102', 'MG107'),
-    'MG126': ('MG102', 'MG107'),
+    'MG124': ('MG128', 'MG135'),
     'MG203': ('MG102', 'MG107', 'MG108', 'MG140', 'MG154', 'MG201', 'MG202', 'MG204'),
     'MG162': ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174'),
     'MG140': ('MG146', 'MG154', 'MG160', 'MG174', 'MG201', 'MG202', 'MG204'),
@@ -154,7 +139,6 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG172': ('MG109', 'MG130', 'MG146', 'MG152', 'MG174'),
     'MG149': ('MG102', 'MG107', 'MG115', 'MG116', 'MG127'),
     'MG176': ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161'),
-    'MG118': ('MG102', 'MG107', 'MG116'),
     'MG101': ('MG102', 'MG106', 'MG107', 'MG116', 'MG125'),
     'MG136': ('MG102', 'MG106', 'MG107', 'MG116', 'MG125'),
     'MG106': ('MG107',),
@@ -172,7 +156,6 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG174': ('MG146',),
     'MG209': ('MG208',),
     'MG250': ('MG252',),
-    'MG254': ('MG222',),
     'MG240': ('MG102', 'MG107', 'MG215'),
     'MG215': ('MG102', 'MG107'),
     'MG251': ('MG223',),
@@ -187,7 +170,6 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG303': ('MG454', 'MG456'),
     'MG305': ('MG450',),
     'MG306': ('MG452',),
-    'MG502': ('MG503',),
 }
 
 _PLACES = {code: place for place, code in enumerate(ORDER)}

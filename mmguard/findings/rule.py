@@ -78,8 +78,7 @@ class Rule:
     ``title`` and ``advice`` are templates: ``{num_classes}`` is filled in with the words of a finding, so a brace is
     doubled. They are whole sentences, which can be translated.
 
-    A rule reports only what is certain enough. One that matters only with invalid labels is ``on_request``: official
-    configs must pass without a false alarm.
+    A rule reports only what is certain enough: official configs must pass without a false alarm.
     """
 
     #: Stable code; it is never given to another rule.
@@ -104,8 +103,6 @@ class Rule:
     looks_at: ClassVar[Tuple[str, ...]] = ()
     #: Package that brings it, with its version; empty: mmguard.
     package: ClassVar[str] = ''
-    #: True if it is looked for only with ``--all`` or ``--select``.
-    on_request: ClassVar[bool] = False
     #: True if it means that labels are wrong, which excludes the verdict 'your labels are fine'.
     blames_labels: ClassVar[bool] = True
 

@@ -88,7 +88,7 @@ def set_ignore_index(facts: Facts, value: int, applicability: str = ASKS, questi
         places = tuple(
             change
             for place in find_ignored_labels(facts.config)
-            if place.value != value and place.path != place.part.path  # some allow only one value
+            if place.value != value
             for change in _write_value(place, value)
         )
     title = 'Set the same ignore_index in the head, the losses and the metric.'

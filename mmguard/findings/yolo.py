@@ -36,7 +36,6 @@ class YoloFacts:
     Args:
         task (str): Kind of most rows: ``'boxes'``, ``'outlines'``, ``'oriented boxes'`` or ``'keypoints'``.
         rows (int): Rows that are not blank, readable or not.
-        kpt_shape (tuple, optional): Number of keypoints, and of values per keypoint, from data.yaml.
         faults (dict[str, list[str]]): Kind, as above -> ``'labels/a.txt: line 3: what'`` of the first.
         counts (dict[str, int]): Kind -> number.
         reasons (dict[str, int]): Why rows cannot be read -> number.
@@ -52,7 +51,6 @@ class YoloFacts:
 
     task: str = BOXES
     rows: int = 0
-    kpt_shape: Optional[Tuple[int, int]] = None
     faults: Dict[str, List[str]] = field(default_factory=dict)
     counts: Dict[str, int] = field(default_factory=dict)
     reasons: Dict[str, int] = field(default_factory=dict)

@@ -13,12 +13,10 @@ _SETTINGS = (
     'num_classes', 'ignore_index', 'kind', 'class_names', 'format', 'labelled_by', 'min_label', 'min_size', 'maps',
     'config',
 )  # fmt: skip
-#: Names that a data set lacks: only those that all of them lack are kept.
-_LACKING = ('unused', 'not_in_file')
 
 
 def merge_facts(parts: Sequence[LabelFacts]) -> LabelFacts:
-    """Merge facts: counts are summed, lists joined; names are unused only if all parts leave them unused.
+    """Merge facts: counts are summed, lists joined.
 
     Raises:
         ValueError: ``parts`` is empty.
@@ -49,8 +47,6 @@ def _merge(name: str, values: List[Any]) -> Any:
     first = values[0]
     if name in _SETTINGS:
         return first
-    if name in _LACKING:
-        return [value for value in first if all(value in other for other in values[1:])]
     if isinstance(first, dict):
         return _merge_dicts(values)
     if isinstance(first, list):

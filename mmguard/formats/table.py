@@ -219,12 +219,9 @@ def counts_of(values: np.ndarray) -> Dict[int, int]:
 def _count_categories(table: Table, annotations: AnnotationFacts) -> None:
     known = table.category >= 0
     counts = np.bincount(table.category[known], minlength=len(table.categories)).tolist()
-    known &= table.image >= 0
-    images = _images_with(table.category[known], table.image[known], len(table.categories))
-    for name, instances, holders in zip(table.categories, counts, images):
+    for name, instances in zip(table.categories, counts):
         # Two categories with one name (or id) are reported as duplicates and counted together.
         annotations.instances_of[name] = annotations.instances_of.get(name, 0) + instances
-        annotations.images_of[name] = annotations.images_of.get(name, 0) + holders
 
 
 def _images_with(codes: np.ndarray, images: np.ndarray, number: int) -> List[int]:

@@ -145,7 +145,7 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
     except Exception as error:  # a config may hold anything
         raise CannotScan(f'{read.file} cannot be checked: {describe_error(error)}') from error
     today = add_loaders(read)
-    in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
+    in_data = [one for one in today.misplaced if re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
         raise CannotScan(f'{read.file}: {describe_misplaced(in_data)}')
     if read.framework == 'mmdet':

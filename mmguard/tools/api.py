@@ -125,12 +125,11 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
     )
 
 
-def check(config: str, *, everything: bool = False, run_code: bool = False, verify: bool = True) -> Diagnosis:
+def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagnosis:
     """Check a config before training, as ``mmguard check`` does.
 
     Args:
         config (str): A file, or a shipped one as ``mmseg::pidnet/NAME.py``. In Python it is a program, and is run.
-        everything (bool): ``--all``: include rules that matter only if labels are invalid.
         run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
         verify (bool): Build and call the parts that an edit affects before it is offered.
 
@@ -140,7 +139,7 @@ def check(config: str, *, everything: bool = False, run_code: bool = False, veri
     from mmguard.tools.check.command import as_json, as_text, check_config, rules_of_configs
     from mmguard.tools.selection import Selection
 
-    rules = rules_of_configs(Selection(), everything)
+    rules = rules_of_configs(Selection())
     with collect_failures() as failures:
         read, findings = check_config(os.fspath(config), rules, run_code, verify)
     failed = tuple(failures.values())

@@ -29,7 +29,7 @@ def load_config(path: str, run_code: bool = False) -> Any:
     config = load_file(path, run_code=run_code)
     check_may_build(path, run_code)
     import_scope(config)
-    misplaced = [one for one in ReadConfig(config.to_dict()).misplaced if one.fatal]
+    misplaced = ReadConfig(config.to_dict()).misplaced
     if misplaced:
         raise CannotRun(f'{path}: {describe_misplaced(misplaced)}')
     return config

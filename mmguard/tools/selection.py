@@ -41,12 +41,12 @@ class Selection(NamedTuple):
         """True if standard output is for people; else their text goes to standard error."""
         return self.format == 'text'
 
-    def rules(self, everything: bool = True) -> List[Type[Rule]]:
-        """Return the chosen rules; ``everything``: including those that are only looked for on request."""
+    def rules(self) -> List[Type[Rule]]:
+        """Return the chosen rules."""
         from mmguard.findings.engine import chosen_rules
 
         try:
-            return chosen_rules(self.select, self.ignore, everything)
+            return chosen_rules(self.select, self.ignore)
         except ValueError as error:
             raise CannotRun(str(error)) from error
 

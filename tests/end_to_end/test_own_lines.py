@@ -21,7 +21,7 @@ from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.finding import Finding
 from mmguard.tools.apply.guarded import guard_tree, tree_of
 
-OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253', 'MG254')
+OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253')
 SHIPPED = sorted(Path(__file__).parents[2].glob('configs/*/*_guarded.py'))
 IMPORT = "custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)\n"
 HOOK = "custom_hooks = [dict(type='LabelGuardHook')]\n"
@@ -139,14 +139,6 @@ MISTAKES = {
     ),
     'the hook alone': mine('seg', BOTH, 'custom_hooks[0]', 'guard: nothing to report', code='MG252'),
     'hooks of the base replaced': mine('ema', BOTH + DET, 'custom_hooks', 'MG253', code='MG253'),
-    'a pipeline of a wrapper': mine(
-        'det',
-        BOTH + "train_dataloader = dict(dataset=dict(_delete_=True, type='RepeatDataset', times=1, "
-        'dataset=_base_.train_dataloader.dataset, pipeline=[*_base_.train_pipeline, '
-        "dict(type='GuardInstanceLabels', num_classes=80, on_invalid='drop')]))\n",
-        *(PIPELINE, 'pipeline', TypeError),
-        code='MG254',
-    ),
     'a guard of pixels in detection': mine('det', last('num_classes=80'), f'{PIPELINE}[4].type', 'MG251', code='MG251'),
     'a misspelt guard': mine(
         'det', last('num_classes=80', 'GuardInstanceLabel'), *(f'{PIPELINE}[4].type', 'GuardInstanceLabel', KeyError)

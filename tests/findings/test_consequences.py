@@ -72,7 +72,7 @@ def test_the_order_holds_every_code_once_and_causes_first() -> None:
 
 
 def test_the_surest_comes_first_and_what_is_only_said_last() -> None:
-    assert found_of(('MG107', PROVEN), ('MG131', LIKELY)) == ['MG107', 'MG131']
+    assert found_of(('MG107', PROVEN), ('MG123', LIKELY)) == ['MG107', 'MG123']
     findings = [
         Finding('MG100', '', '', '', PROVEN, severity=INFO),
         Finding('MG138', '', '', '', PROVEN, severity=INFO),

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, NamedTuple
 import numpy as np
 import pytest
 from drawn_scenes import VOID, blob, coloured, each, scenes, soft
-from mask_files import OWN_COLOURS, VOC_COLOURS, channels
+from mask_files import OWN_COLOURS, VOC_COLOURS
 from mask_values import COCO_STUFF_IDS, blobs, of_ids
 from segmentation_configs import FIVE, LOVEDA
 from situation import Build, findings_of, masks, seg_config, seg_model, with_options
@@ -108,12 +108,6 @@ RIGHT: Dict[str, Case] = {
         ),
         writes('safe', reduce_zero_label=True),
     ),
-    'white foreground, reduced': Case(
-        'MG103', with_options(masks(BLOBS, 2), reduce_zero_label=True), writes('safe', reduce_zero_label=False)
-    ),
-    'classes that were not counted': Case('MG107', masks(scenes(range(8), 6, keep=0.8), 2), writes(num_classes=8)),
-    'from one, in a config': Case('MG115', five(scenes(range(1, 6), 6)), writes('safe', reduce_zero_label=True)),
-    'gaps': Case('MG116', masks(scenes([0, 1, 2, 5, 9], 7), 5), writes(label_map={5: 3, 9: 4})),
     'gaps, one id in the validation alone': Case(
         'MG116', five(scenes([0, 1, 2, 5, 9], 7), scenes([0, 2, 9], 4)), writes(label_map={5: 3, 9: 4})
     ),
@@ -121,14 +115,6 @@ RIGHT: Dict[str, Case] = {
         'MG120',
         five(drawn(scenes(range(5), 5), PALETTE), metainfo=dict(classes=FIVE, palette=PALETTE)),
         converts('safe', colours={colour: label for label, colour in enumerate(PALETTE)}),
-    ),
-    'black and red': Case(
-        'MG120',
-        masks(drawn(blobs(1, 6), [(0, 0, 0), (255, 0, 0)]), 2),
-        converts(colours={(0, 0, 0): 0, (255, 0, 0): 1}),
-    ),
-    'three equal channels': Case(
-        'MG120', masks(each(scenes(range(5), 4), lambda x: channels(x, 0, 0)[..., [0, 0, 0]]), 5), converts('safe')
     ),
     'reduced, and the background is in no list': Case(
         'MG124',
@@ -140,7 +126,6 @@ RIGHT: Dict[str, Case] = {
         five(scenes([0, 60, 180], 6), scenes([0, 60, 120, 240], 4)),
         writes(label_map={60: 1, 120: 2, 180: 3, 240: 4}),
     ),
-    'soft edges of two classes': Case('MG136', masks(each(BLOBS, soft), 2), converts(threshold=127)),
 }
 
 HARM: Dict[str, Case] = {
@@ -195,24 +180,6 @@ HARM: Dict[str, Case] = {
 def find(case: Case, root: Path) -> Finding:
     """Find what the case is about."""
     return next(finding for finding in findings_of(case.build, root) if finding.code == case.code)
-
-
-@pytest.mark.parametrize(
-    ('build', 'most', 'is_class'),
-    [
-        (masks(scenes(range(1, 5), 6), 3), 4, True),
-        (masks(scenes(range(1, 10), 5), 8), 9, True),
-        (five(scenes(range(1, 7), 6)), 6, True),
-        (masks(scenes([1, 2, 3, 5], 6), 4), 5, False),
-    ],
-)
-def test_one_class_more_that_count_from_one(build: Build, most: int, is_class: bool, tmp_path: Path) -> None:
-    edits = find(Case('MG115', build, is_any), tmp_path).edits
-    asked = [edit.question for edit in edits]
-    assert len(set(asked)) == len(asked) == 1 + is_class
-    assert f'({most}, {VOID})' in repr(edits[0].options)
-    wanted = dict(num_classes=most, label_map={value: value - 1 for value in range(1, most + 1)})
-    assert [find_unwritten(edit, wanted) == {} for edit in edits] == [False, True][: 1 + is_class]
 
 
 @pytest.mark.parametrize('name', list(RIGHT))

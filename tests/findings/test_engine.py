@@ -188,9 +188,7 @@ def test_a_finding_names_files_by_what_they_hold() -> None:
 
 
 def test_rules_are_chosen_by_code_or_its_beginning() -> None:
-    usual = chosen_rules()
-    assert [rule for rule in RULES if not rule.on_request] == usual
-    assert chosen_rules(everything=True) == RULES
+    assert chosen_rules() == RULES
     assert [rule.code for rule in chosen_rules(['MG107'])] == ['MG107']
     begins = chosen_rules(['MG10', 'MG201'])
     assert {rule.code[:4] for rule in begins} == {'MG10', 'MG20'}

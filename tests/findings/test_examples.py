@@ -104,7 +104,7 @@ def test_a_missing_label_file_is_not_called_unreadable() -> None:
     [
         # ids
         (instances(even(1, 2, 3), 3), 'MG115'),
-        (pixels(even(0, 1, 2, 4), 3), 'MG118'),
+        (pixels(even(0, 1, 2, 4), 4), 'MG116'),
         (pixels(even(7, 11, 23), 3, maps={'examples': {23: ['a/x_gtFine_labelIds.png']}}), 'MG101'),
         (pixels(even(0, 24000, 26003), 19, maps={'examples': {24000: ['x_gtFine_instanceIds.png']}}), 'MG137'),
         (pixels({0: 10**6, 1: 10**6, 2: 5}, 2, offending_files=1), 'MG127'),

@@ -62,20 +62,6 @@ def test_files_that_hold_no_classes_are_not_offered(masks: Path) -> None:
     assert [edit.config[0][1] for edit in finding.edits] == ['_mask.png']
 
 
-def test_the_folder_of_the_images_is_left_for_that_of_the_labels(masks: Path) -> None:
-    same = dict(img_path='images/train', seg_map_path='images/train')
-    (finding,) = found_in(config_of(masks, 'train', data_prefix=same, seg_map_suffix='.jpg'))
-    assert finding.code == 'MG131'
-    (edit,) = finding.edits
-    assert edit.config == (
-        ('train_dataloader.dataset.data_prefix.seg_map_path', 'masks/train'),
-        ('train_dataloader.dataset.seg_map_suffix', '_mask.png'),
-    )
-    shutil.rmtree(masks / 'masks')
-    (alone,) = found_in(config_of(masks, 'train', data_prefix=same, seg_map_suffix='.jpg'))
-    assert (alone.code, alone.edits) == ('MG131', ())
-
-
 def test_few_of_the_other_files_are_read(masks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, 'OTHER_FILES', 5)
     read: List[int] = []
@@ -91,21 +77,3 @@ def test_few_of_the_other_files_are_read(masks: Path, monkeypatch: pytest.Monkey
     assert finding.edits
     assert read[0] == 12
     assert set(read[1:]) == {5}
-
-
-def test_each_split_gets_its_own_folder(masks: Path) -> None:
-    """Both splits name their photographs; the label files have the same names in both."""
-    shutil.copytree(masks / 'masks', masks / 'a_copy')
-    parts = {}
-    for split in ('train', 'val'):
-        same = dict(img_path=f'images/{split}', seg_map_path=f'images/{split}')
-        parts[f'{split}_dataloader'] = dict(dataset=seg_data(masks, FIVE, data_prefix=same, seg_map_suffix='.jpg'))
-    config = write_config(masks, default_scope='mmseg', model=seg_model(5), **parts)
-    first, _ = found_in(config, 'train', 'val')
-    assert first.code == 'MG131'
-    named = [[value for path, value in edit.config if path.endswith('seg_map_path')] for edit in first.edits]
-    assert named == [['a_copy/train', 'a_copy/val'], ['masks/train', 'masks/val']]
-    for folder in ('masks', 'a_copy'):
-        shutil.rmtree(masks / folder / 'val')
-    first, _ = found_in(config, 'train', 'val')
-    assert first.edits == (), 'never those of another split'

@@ -84,15 +84,6 @@ def test_which_task_is_trained_only_the_user_knows(
     assert finding.advice == RowsOfAnotherTask.advice.format()
 
 
-def test_check_reads_the_switch_of_detr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    included, path = tmp_path / 'own.yml', tmp_path / 'rtdetr.yml'
-    path.write_text("__include__: ['own.yml']\n", encoding='utf-8')
-    for number, remaps, code in ((5, True, 1), (5, False, 0), (80, True, 0)):
-        included.write_text(f'num_classes: {number}\nremap_mscoco_category: {remaps}\n', encoding='utf-8')
-        assert main(['check', str(path)]) == code
-        assert ('MG162' in capsys.readouterr().out) == bool(code)
-
-
 def test_check_and_scan_agree_on_the_switch_of_detr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Ids that COCO has as well give the labels that are meant, as long as none of its gaps is among them."""
     path = tmp_path / 'own.yml'

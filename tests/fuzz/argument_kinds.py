@@ -101,7 +101,7 @@ KINDS = (
             'fix': _FIX,
             'report': ('--num-classes 19', '--html {out}/p.html', '--json {out}/r'),
             'explain': ('MG102',),
-            'check': ('--select MG101', '--ignore MG101', '--all', '--json {out}/c.json'),
+            'check': ('--select MG101', '--ignore MG101', '--json {out}/c.json'),
             'apply': ('--edit 1', '--edit safe', '--scan --edit 1', '--force', '--quiet'),
             'replay': ('--last 1', '--sample a', '--seeds 2', '--no-forward', '--weights w.pth', '--json {out}/r.json'),
             'trace': ('--sample 0', '--value 3', '--split val', '--seed 1', '--num-classes 3', '--json {out}/t.json'),

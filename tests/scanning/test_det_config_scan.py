@@ -158,7 +158,6 @@ def test_facts_add_up(tmp_path: Path) -> None:
     assert twice.histogram == {label: 2 * count for label, count in once.histogram.items()}
     assert (twice.total, twice.files, twice.num_classes) == (6, 6, 2)
     assert twice.reasons == {'box_no_area': 2}
-    assert twice.annotations.not_in_file == ['fish']
     assert twice.annotations.categories == once.annotations.categories
     assert twice.annotations.duplicate_annotation_ids == [0]
     assert twice.annotations.left_out_names == {'dog': 2, 'bird': 0}

@@ -198,32 +198,3 @@ def test_a_split_may_have_several_loaders() -> None:
     assert [(one.name, one.config['type']) for one in found] == [
         ('train', 'C'), ('val 1 of 3, val 3 of 3', 'A'), ('val 2 of 3', 'B'),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ('value', 'rows', 'split', 'loss', 'found'),
-    [
-        (44, 11, 'train', dict(type='CrossEntropyLoss'), True),
-        (255, 10, 'train', dict(type='GuardedCrossEntropyLoss'), True),
-        (255, 30, 'train', dict(type='CrossEntropyLoss', use_sigmoid=True), True),
-        (255, 30, 'train', dict(type='CrossEntropyLoss', avg_non_ignore=True), False),
-        (255, 30, 'train', dict(type='GuardedCrossEntropyLoss', class_weight=[1.0] * NUM_CLASSES), False),
-        (255, 30, 'train', dict(type='TverskyLoss'), False),
-        (255, 30, 'val', dict(type='CrossEntropyLoss'), False),
-        (255, 9, 'train', dict(type='CrossEntropyLoss'), False),  # 18 %
-    ],
-)
-def test_an_average_that_counts_many_ignored_pixels(
-    value: int, rows: int, split: str, loss: Dict[str, Any], found: bool, tmp_path: Path
-) -> None:
-    label = np.zeros((50, 40), np.uint8)
-    label[:rows], label[31:] = value, 18
-    write(tmp_path / 'ann' / 'a.png', label)
-    write(tmp_path / 'img' / 'a.jpg', np.zeros((50, 40, 3), np.uint8))
-    dataset = custom(tmp_path)
-    model = dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=NUM_CLASSES, loss_decode=loss))
-    config = write_config(tmp_path, model=model, **{f'{split}_dataloader': loader(dataset)})
-    (result,) = scan_config(config)
-    place = 'model.decode_head.loss_decode.avg_non_ignore'
-    written = [dict(edit.config) for one in result.findings if one.code == 'MG243' for edit in one.edits]
-    assert written == ([{place: True}] if found else [])

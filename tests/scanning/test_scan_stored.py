@@ -86,5 +86,5 @@ def test_colour_files_are_named(tmp_path: Path) -> None:
     command = ['scan', str(tmp_path / 'labels'), '--num-classes', '5', '--journal', str(tmp_path / 'j')]
     assert main([*command, '--json', str(written)]) == 1
     (data,) = json.loads(written.read_text())['datasets']
-    (finding,) = [finding for finding in data['findings'] if finding['code'] == 'MG131']
+    (finding,) = [finding for finding in data['findings'] if finding['code'] == 'MG120']
     assert finding['files'] == ['0.png', '1.png', '2.png']

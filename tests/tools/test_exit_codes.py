@@ -18,6 +18,7 @@ pytest.importorskip('mmseg')
 CLI = 'import sys\nfrom mmguard.cli import main\nsys.exit(main(sys.argv[1:]))\n'
 FCN = base_line('mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py')
 HEADS = 'model = dict(decode_head=dict(num_classes={0}), auxiliary_head=dict(num_classes={0}))'
+ADE = "dict(type='ADE20KDataset', metainfo=dict(classes=('sky', 'wall')))"
 NONE = 'none'
 
 #: Severity of the worst finding -> values of eight label maps, for three classes; what is left out.
@@ -31,7 +32,7 @@ MAPS = {
 CHECKED = {
     'error': (HEADS.format(12), []),
     'warning': ('val_evaluator = dict(ignore_index=19)', []),
-    'info': ('', ['--all', '--select', 'MG220']),
+    'info': (f'train_dataloader = dict(dataset={ADE})', ['--select', 'MG232']),
     NONE: ('', []),
 }
 #: `dry-run` has no warnings.

@@ -248,8 +248,6 @@ def _describe_categories(
                 f'{source}: {shorten(name)}' if code == ABSENT else f'{source}: {shorten(number)}, {shorten(name)}',
             )
     names = [name for _, name in coco.categories]
-    counts = np.bincount(table.category[table.category >= 0], minlength=len(names)).tolist()
-    annotations.unused = [name for name, count in zip(names, counts) if not count]
     annotations.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
     annotations.duplicate_category_ids = [
         coco.ids.original(code) for code, count in Counter(code for code, _ in coco.categories).items() if count > 1
@@ -264,13 +262,12 @@ def _describe_categories(
             faults.add('category_id names no category', f'{source}: {shorten(number)}, {quantity(count, "annotation")}')
     if class_names is None:
         return
-    in_file = set(names)
-    annotations.not_in_file = [name for name in class_names if name not in in_file]
     by_label = {label: name for label, name in zip(numbering.labels, names) if label >= 0}
     annotations.renamed = [
         (label, by_label[label], name) for label, name in enumerate(class_names) if by_label.get(label, name) != name
     ]
     if numbering.labels:
+        counts = np.bincount(table.category[table.category >= 0], minlength=len(names)).tolist()
         annotations.left_out_names = {
             name: counts[place] for place, name in enumerate(names) if numbering.labels[place] < 0
         }

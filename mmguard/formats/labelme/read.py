@@ -66,7 +66,6 @@ def facts_of_shapes(
     annotations.classes_counted = num_classes is None and counted
     table = _table(read, names, sorted(set(found) | set(names)), annotations)
     annotations.categories = dict(enumerate(names))
-    annotations.unused = [name for name in names if name not in found]
     listed = {*names, *NO_CLASS}
     annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in listed}
     paths = [file.image for file in files]

@@ -198,7 +198,6 @@ def _look_at_image(record: MapRecord, path: str) -> None:
             file.seek(0)
             with Image.open(file, formats=_list_formats()) as image:
                 record.image_form = forms.form_of(image)
-                record.image_lossy = forms.is_lossy(image, head)
                 record.image_shape = forms.read_shown_size(image)
     except UnidentifiedImageError as error:
         if head.startswith(_TIFF):

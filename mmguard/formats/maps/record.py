@@ -47,7 +47,6 @@ class MapRecord:
     shape: Optional[Shape] = None  #: (height, width).
     image_form: str = ''  #: Form of the image.
     image_shape: Optional[Shape] = None  #: (height, width) of the image as it is shown, turned if its EXIF tag says so.
-    image_lossy: bool = False  #: The image was compressed with loss.
     #: Value as stored -> pixels, the most frequent ones; of colour files only if they hold gray values.
     raw: Dict[int, int] = field(default_factory=dict)
     #: Value as loaded (uint8, before any shift or map) -> elements; ``None``: as ``raw``.

@@ -40,7 +40,6 @@ class MapSummary:
         #: File with invalid labels -> their number.
         self.offending: Dict[str, int] = {}
         self.lossy = 0
-        self.image_lossy = 0
         self.gray_in_colour = 0
         self.black_palettes = 0
         #: Number of files with too many colours to count.
@@ -77,7 +76,6 @@ class MapSummary:
             self._add_image_fault(record)
         elif record.image_form:
             _count(self.image_forms, record.image_form)
-            self.image_lossy += record.image_lossy
         if record.fault:
             self.add_fault(record.fault, record.path)
             if record.fault == MISSING:
@@ -212,7 +210,6 @@ class MapSummary:
             examples={value: names(files) for value, files in sorted(self.examples.items())},
             fractions={float(value): n for value, n in sorted(self.fractions.items(), key=lambda pair: float(pair[0]))},
             void_files=self.all_void.count,
-            image_lossy=self.image_lossy,
             files_with_class=_sort(self.files_with_class),
             image_forms=_sort_by_count(self.image_forms),
             colours={as_colour(colour): count for colour, count in _sort_by_count(self.colours).items()},

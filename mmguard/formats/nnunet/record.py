@@ -288,12 +288,11 @@ def _note(record: FileRecord, value: str, where: np.ndarray, begin: int, lines: 
             counts[row // lines] = counts.get(row // lines, 0) + count
 
 
-def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = (), rounded: bool = False) -> CaseRecord:
+def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = ()) -> CaseRecord:
     """Return a case with remapped labels.
 
     Args:
         label_map (Sequence[tuple[int, int]]): (value, label) pairs.
-        rounded (bool): Round values to the nearest integers first.
     """
     label = record.label
     if label is None or not label.is_read or label.left_out:
@@ -302,17 +301,16 @@ def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = (), round
     values: Counter = Counter()
     slices: Dict[str, Counter] = {}
     for value, count in label.values.items():
-        number = round(float(value)) if rounded or is_whole(value) else None
+        number = round(float(value)) if is_whole(value) else None
         new = value if number is None else str(table.get(number, number))
         values[new] += count
         slices.setdefault(new, Counter()).update(label.slices.get(value, {}))
-    if not rounded and FRACTIONS in label.slices:
+    if FRACTIONS in label.slices:
         slices[FRACTIONS] = Counter(label.slices[FRACTIONS])
     written = replace(
         label,
         values=dict(values),
         slices={value: dict(places) for value, places in slices.items() if places},
-        fractions=0 if rounded else label.fractions,
         # Remapping must not turn labels into a picture.
         unlike=label.unlike if label.is_picture else 0,
     )

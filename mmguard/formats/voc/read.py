@@ -72,11 +72,8 @@ def scan_voc_files(
     table = _table(read, names, sorted(found), bbox_min_size)
     label_of = {name: label for label, name in enumerate(names)}
     annotations.categories = dict(enumerate(names))
-    annotations.unused = [name for name in names if name not in found]
     annotations.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
     annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in label_of}
-    if class_names is not None:
-        annotations.not_in_file = list(annotations.unused)
     twice = [name for name, count in Counter(image.name for image in listed).items() if count > 1]
     annotations.duplicate_files = twice[:EXAMPLES]
     boxless = int((~table.boxed).sum())
@@ -89,7 +86,6 @@ def scan_voc_files(
         annotations.sizes_compared, annotations.size_mismatches = other_sizes(root, names_read, table.sizes, within)
     for name in names:
         annotations.instances_of.setdefault(name, 0)
-        annotations.images_of.setdefault(name, 0)
     table.path_of = lambda place: find_inside(root, read[place][0].name, within)
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
     annotations.unreadable = faults.to_dict()

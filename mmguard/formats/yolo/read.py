@@ -219,7 +219,7 @@ def _describe_rows(found: _Found, columns: np.ndarray, declared: DataYaml, facts
     widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
     boxes = widths == BOX
     refused = sum(one.count for one in found.refused.values())
-    about = YoloFacts(_find_task(widths, declared), len(columns) + refused, declared.kpt_shape)
+    about = YoloFacts(_find_task(widths, declared), len(columns) + refused)
     about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
     left, top, right, bottom = columns[:, 3:7].T
     about.turned = int((((flags & IS_BEYOND) > 0) & ((right < left) | (bottom < top))).sum())

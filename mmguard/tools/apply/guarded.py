@@ -44,9 +44,8 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     tree = copy.deepcopy(tree)
     changed: List[str] = []
     read = ReadConfig(name_types(tree))
-    fatal = [one for one in read.misplaced if one.fatal]
-    if fatal:
-        raise TypeError(describe_misplaced(fatal))
+    if read.misplaced:
+        raise TypeError(describe_misplaced(read.misplaced))
     spaces = from_config(read)
     left = [*read.unknown_framework(), *_describe_disagreements(spaces)]
     in_losses = guard_losses(tree)

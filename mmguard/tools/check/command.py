@@ -41,12 +41,6 @@ def add_to(commands: Any) -> None:
     )
     add_selection(parser)
     parser.add_argument(
-        '--all',
-        action='store_true',
-        dest='everything',
-        help='also what matters only where labels are invalid: unguarded losses, heads and samplers',
-    )
-    parser.add_argument(
         '--json', metavar='FILE', help='write the findings as JSON (-: to standard output); for one CONFIG only'
     )
     add_run_code(parser)
@@ -71,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
         from mmguard.tools.machine_formats import entry_of
 
-        rules = rules_of_configs(selection, args.everything)
+        rules = rules_of_configs(selection)
         for file in args.configs:
             spinner.text = file
             try:
@@ -94,9 +88,9 @@ def run(args: argparse.Namespace) -> int:
     return COULD_NOT_RUN if failed else selection.exit_code([entry.severity for entry in entries])
 
 
-def rules_of_configs(selection: Selection, everything: bool) -> List[Type[Rule]]:
+def rules_of_configs(selection: Selection) -> List[Type[Rule]]:
     """Return the chosen rules that look at configs."""
-    return [rule for rule in selection.rules(everything) if 'config' in rule.looks_at]
+    return [rule for rule in selection.rules() if 'config' in rule.looks_at]
 
 
 def check_config(

@@ -124,7 +124,7 @@ def run_findings(report: RunReport) -> List[Finding]:
     ranks = tuple(
         RankFacts(rank.flight.rank, rank.ending, rank.said, rank.error, rank.flight.iter) for rank in report.crash.ranks
     )
-    rules = [rule for rule in chosen_rules(everything=True) if issubclass(rule, RunRule)]
+    rules = [rule for rule in chosen_rules() if issubclass(rule, RunRule)]
     return diagnose(config=_read_settings(report), rules=rules, run=_run_facts(report), ranks=ranks)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from annotation_files import VOC_GOOD
 from drawn_scenes import VOID
 from mask_files import STREET, VOC_COLOURS
-from mask_values import CITYSCAPES_IDS, COCO_STUFF
+from mask_values import CITYSCAPES_IDS
 from real_reports import COLOURS
 from situation import some_boxes
 
@@ -66,27 +66,17 @@ MEANS: Dict[str, Means] = {
     'mask_values: three annotators, one with another void': first(3, VOID, 99),
     'mask_values: counts from 1, no 0': from_one(6),
     'mask_values: counts from 1, 0 is no data': from_one(7, 0),
-    'mask_values: Cityscapes labelIds under other names': of_cityscapes([*CITYSCAPES_IDS, 0, 1, 4]),
-    'mask_values: ADE20K not reduced': ADE,
-    'mask_values: a map without 11 and 19': Means((0, 3, 5, 8)),
-    'mask_values: palettes of labelme2voc, one class short': first(13),
-    'mask_values: WorldCover without wetlands and mangroves': Means((10, 20, 30, 40, 50, 60, 80)),
-    'mask_values: COCO-Stuff raw': Means(tuple(COCO_STUFF)),
-    'mask_values: BraTS 2021': Means((0, 1, 2, 4)),
     'mask_values: a subset of ids, not renumbered': Means((0, 7, 15)),
     'mask_values: gray levels of three classes': Means((0, 127, 255)),
-    'mask_values: gray levels of five classes': Means((0, 64, 128, 192, 255)),
     'mask_values: void minus one': first(4, 254),
     'mask_values: VOC borders under ignore_index=0': Means((5, 12, 15, 20), (VOID,)),
     'mask_values: half of the files are void': first(3, VOID),
     'mask_values: two voids': first(4, 254, VOID),
     'mask_files: milesial/Pytorch-UNet#311': Means((0, 5, 12, 20), tuple(range(21, 256))),
     'mask_files: 16 bits, 0 and 65535': Means((0, 65535)),
-    'mask_files: 16 bits, Cityscapes instanceIds': Means(tuple(1000 * id_ for id_ in range(24, 29))),
     'mask_files: 4-bit files': Means(tuple(17 * value for value in range(5))),
     'mask_files: other size': first(5),
     'mask_files: EXIF': first(5),
-    'mask_files: transposed': first(5),
     'mask_files: cut off': first(5),
     'mask_files: some labels are missing': first(5),
     'mask_files: case of names': first(5),
@@ -100,13 +90,9 @@ MEANS: Dict[str, Means] = {
     'segmentation_configs: ignore_index is a class': from_one(4),
     'segmentation_configs: padding is a class': first(5),
     'segmentation_configs: ADE20K, reduce_zero_label forgotten': ADE,
-    'segmentation_configs: ADE20K, a few files, not reduced': ADE,
     'segmentation_configs: training fine, validation counts from 1': from_one(5),
     'segmentation_configs: names in another order for the validation': first(5),
     'segmentation_configs: wrong seg_map_suffix': first(5),
-    'mask_values: pytorch-semseg, void is 255': first(19, VOID),
-    'mask_values: label_map in the wrong order': Means((1, 2, 7), (0,)),
-    'mask_values: label_map to 3 of three classes': Means((7, 8, 11)),
     'segmentation_configs: auxiliary head of another ignore_index': first(5, VOID),
     'reports: mmsegmentation#3574': first(8, VOID),
     'reports: mmsegmentation#1609': BINARY,
@@ -148,8 +134,6 @@ COCO = [[(x, y, x + w, y + h) for _, (x, y, w, h) in image] for image in some_bo
 
 #: Of each picture its objects, left, top, right, bottom.
 TRUE_BOXES: Dict[str, Boxes] = {
-    'annotation_files: boxes are corners': COCO,
-    'annotation_files: boxes are normalised': COCO,
     'annotation_files: boxes of texts': COCO,
     'annotation_files: VOC: corners count from 0': of_voc([(0, 0, 80, 90)]),
     'annotation_files: VOC: normalised corners': [[(32, 48, 160, 168), (96, 24, 288, 192)]] * 6,

@@ -151,7 +151,6 @@ OHEM = dict(loss_decode=dict(type='OhemCrossEntropy', thres=0.9, min_kept=131072
 
 SEGMENTATION: Dict[str, Situation] = {
     'mmsegmentation#3864': report(('MG214',), config([0, 1], 2, weighted(2, 2)), GUARDED, HIDES, command=CHECK),
-    'mmsegmentation#3831': report(('MG214',), config(range(6), 6, weighted(6, 6)), GUARDED, HIDES, command=CHECK),
     'mmsegmentation#3574': report(('MG214',), config([*range(8), VOID], 8, weighted(8, 8)), GUARDED, HIDES),
     'mmsegmentation#3811': report(
         ('MG207',),
@@ -160,14 +159,12 @@ SEGMENTATION: Dict[str, Situation] = {
         command=CHECK,
     ),
     'mmsegmentation#2201': report(
-        ('MG206', 'MG215'),
+        ('MG215',),
         config([0, 1], 2, seg_model(2, dict(out_channels=1))),
         dict(use_sigmoid=True),
         command=CHECK,
     ),
-    'mmsegmentation#3080': report(
-        ('MG206', 'MG215'), config([0, 1], 1, seg_model(1)), dict(num_classes=2), command=CHECK
-    ),
+    'mmsegmentation#3080': report(('MG215',), config([0, 1], 1, seg_model(1)), dict(num_classes=2), command=CHECK),
     'mmsegmentation#1609': report(
         ('MG103',), seg_config(blobs(255, 6), names(2), seg_model(2)), FOREGROUND, dict(reduce_zero_label=...)
     ),
@@ -190,7 +187,7 @@ SEGMENTATION: Dict[str, Situation] = {
         masks(in_colours(scenes([0, 2], 3), STREET), 19, files=dict(stem='x_{:06}_gtFine_color')),
         dict(colours=...),
     ),
-    'CompVis/taming-transformers#8': report(('MG120', 'MG131'), gray_alpha, never=dict(HIDES, label_map=...)),
+    'CompVis/taming-transformers#8': report(('MG120',), gray_alpha, never=dict(HIDES, label_map=...)),
     'mmsegmentation#1719': report(('MG121', 'MG125'), masks(blobs(38, 6), 2), dict(label_map={38: 1})),
     'divamgupta/image-segmentation-keras#117': report(
         ('MG121',),
@@ -344,7 +341,6 @@ DETECTION: Dict[str, Situation] = {
         coco_config(numbered(*THREE), THREE, retina(3), some_boxes([1, 2, 3], 10) + [[]] * 5, settings=KEEPS_EMPTY),
     ),
     'lyuwenyu/RT-DETR#672': report(('MG146',), detr(range(3), 3, 10)),
-    'lightly-ai/lightly-train#446': report(('MG146',), detr(range(1), 1, 2)),
     'lyuwenyu/RT-DETR#70': report(('MG138',), detr(range(1, 7), 6), FROM_ZERO),
     'roboflow/rf-detr#413': report(('MG138', 'MG116'), detr((1, 2, 4, 7), 4), FROM_ZERO),
     'facebookresearch/detr#190': report(('MG138', 'MG115'), detr(range(1, 4), 2), dict(num_classes=4)),

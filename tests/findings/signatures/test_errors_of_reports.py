@@ -27,14 +27,12 @@ NAN = '2026/01/01 12:00:00 - mmdet - INFO - Epoch [1][50/7330]\tlr: 1.978e-03, l
 UNEXPECTED = 'Error: Unexpected labels found in file {}.\nExpected: {}\nFound: {}\n'
 OF_SEG = '/opt/lib/python3.8/site-packages/mmseg'
 OF_DET = '/opt/lib/python3.8/site-packages/mmdet'
-NNUNET_DICE = ('/opt/nnunet/training/loss_functions/dice_loss.py', 'y_onehot.scatter_(1, gt, 1)')
 SEG_LOSS = (
     f'{OF_SEG}/models/losses/cross_entropy_loss.py',
     'avg_factor = label.numel() - (label == ignore_index).sum().item()',
 )
 MATCHER = ('/home/me/models/matcher.py', 'cost_class = -out_prob[:, tgt_ids]')
 GIOU = ('/home/me/util/box_ops.py', 'assert (boxes1[:, 2:] >= boxes1[:, :2]).all()')
-RESIZE = (f'{OF_SEG}/ops/wrappers.py', 'return F.interpolate(input, size, scale_factor, mode, align_corners)')
 FILTERED = (f'{OF_DET}/datasets/samplers/group_sampler.py', 'indices = np.concatenate(indices)')
 ONE_HOT = ('/home/me/utils.py', 'return y[labels]  # one_hot_embedding')
 NO_NAMES = format_traceback('ValueError: need at least one array to concatenate', FILTERED)
@@ -46,38 +44,17 @@ OUT_OF_CLASSES = NLL + format_traceback(ASSERT)
 #: Key of the first cause, a code that confirms it (empty: none does), and the log.
 REPORTS: Dict[str, Tuple[str, str, str]] = {
     'mmsegmentation#3864': ('class-weight-void', 'MG214', INDEX + format_traceback(ASSERT, SEG_LOSS, ('a.py', 'class_weight=class_weight'))),
-    'mmsegmentation#3574': ('class-weight-void', 'MG214', INDEX + format_traceback(
-        ASSERT, (f'{OF_SEG}/models/losses/accuracy.py', 'correct = correct[:, target != ignore_index]'))),
-    'mmsegmentation#3492': ('class-weight-void', 'MG214', format_traceback(
-        'IndexError: index 255 is out of bounds for dimension 0 with size 19',
-        (f'{OF_SEG}/models/losses/cross_entropy_loss.py', 'label_weights = torch.stack([class_weight[cls] for cls in label])'))),
     'mmsegmentation#3811': ('class-weight-short', 'MG207', INDEX + format_traceback(
         ASSERT, (f'{OF_DET}/models/dense_heads/mask2former_head.py', 'class_weight = cls_scores.new_tensor(self.class_weight)'))),
     'mmsegmentation#2607': ('one-channel', 'MG215', SCATTER + format_traceback(
         ASSERT, (f'{OF_SEG}/core/seg/sampler/ohem_pixel_sampler.py', 'tmp_seg_label = seg_label.clone().unsqueeze(1)'))),
     'mmsegmentation#3609': ('value-raw', 'MG106', format_traceback('IndexError: Target 7 is out of bounds.', SEG_LOSS)),
-    'mmsegmentation#1719': ('three-channels', 'MG120', format_traceback(
-        'ValueError: Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of '
-        '[64, 64] and output size of torch.Size([512, 512, 3]). Input is 2D, size is 3', RESIZE)),
-    'mmsegmentation#1048': ('three-channels', 'MG120', format_traceback(
-        'AssertionError: Input and output must have the same number of spatial dimensions', RESIZE)),
-    'mmsegmentation#970': ('three-channels', 'MG120', format_traceback(
-        'ValueError: too many values to unpack (expected 2)',
-        (f'{OF_SEG}/ops/wrappers.py', 'output_h, output_w = tuple(int(x) for x in size)'))),
     'mmsegmentation#1338': ('raw-values', 'MG136', NOT_ALLOWED),
     'mmsegmentation#42-a': ('raw-values', '', format_traceback(
         ILLEGAL, ('/opt/mmcv/runner/hooks/optimizer.py', "runner.outputs['loss'].backward()"))),
-    'mmsegmentation#578': ('all-ignored', 'MG128', format_traceback(
-        'ZeroDivisionError: division by zero', (f'{OF_SEG}/models/losses/utils.py', 'loss = loss.sum() / avg_factor'))),
     'mmdetection#4828': ('default-classes', 'MG203', format_traceback(NUM.format(3, 'Shared2FCBBoxHead', 80, 'CocoDataset'))),
-    'mmdetection#8734': ('head-classes', 'MG201', format_traceback(NUM.format(80, 'Shared2FCBBoxHead', 1, 'CocoDataset'))),
-    'mmdetection#9606': ('default-classes', 'MG203', format_traceback(NUM.format(1, 'SSDHead', 80, 'RepeatDataset'))),
     'mmdetection#6218': ('head-classes', 'MG201', MASK_HEAD),
     'mmdetection#9610': ('class-names', 'MG140', NO_NAMES),
-    'mmdetection#3068': ('names-too-few', 'MG202', format_traceback(
-        'IndexError: list index out of range', (f'{OF_DET}/core/visualization/image.py', 'label_text = class_names[label]'))),
-    'LiWentomng/BoxInstSeg#9': ('weights-not-changed', 'MG207', format_traceback(
-        'RuntimeError: weight tensor should be defined either for all 2 classes or no classes but got weight tensor of shape: [81]')),
     'mmdetection#3397': ('boxes', 'MG109', NAN.format('loss_bbox: nan') * 5),
     'mmdetection#7116': ('rank-without-targets', 'MG146', format_traceback(
         'AssertionError: loss log variables are different across GPUs!\nrank 0 len(log_vars): 4 keys: loss_cls,loss_bbox,loss')),
@@ -91,7 +68,6 @@ REPORTS: Dict[str, Tuple[str, str, str]] = {
         'SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[21]), but Rank 1 is running collective: CollectiveFingerPrint('
         'OpType=ALLREDUCE, TensorShape=[39])')),
     'lyuwenyu/RT-DETR#70': ('category-ids', 'MG138', INDEX + format_traceback(ASSERT, GIOU)),
-    'lyuwenyu/RT-DETR#99': ('category-ids', 'MG138', INDEX + format_traceback(ASSERT, MATCHER)),
     'roboflow/rf-detr#413': ('gap', 'MG138', SCATTER + format_traceback(ASSERT, MATCHER)),
     'facebookresearch/detr#28': ('category-ids', 'MG138', INDEX + format_traceback('AssertionError', GIOU)),
     'facebookresearch/detr#190': ('ids-as-labels', 'MG138', format_traceback(
@@ -100,47 +76,30 @@ REPORTS: Dict[str, Tuple[str, str, str]] = {
     'ArgoHA/D-FINE-seg#4, its last lines': ('nan-predictions', '', format_traceback('AssertionError', GIOU)),
     'kuangliu/pytorch-retinanet#24': ('ids-as-labels', 'MG117', format_traceback(
         'IndexError: index 81 is out of bounds for dimension 0 with size 80', ONE_HOT)),
-    'kuangliu/pytorch-retinanet#24, torch 0.2': ('ids-as-labels', 'MG117', format_traceback(
-        'RuntimeError: index 85 is out of range for dimension 0 (out of range at /pytorch/aten/src/TH/THGeneral.c:277)', ONE_HOT)),
-    'zylo117/Yet-Another-EfficientDet-Pytorch#373': ('ids-as-labels', 'MG102', format_traceback(
-        'IndexError: index 2 is out of bounds for dimension 1 with size 2',
-        ('/home/me/efficientdet/loss.py', 'targets[positive_indices, assigned_annotations[positive_indices, 4].long()] = 1'))),
     'facebookresearch/detectron2#546': ('names-too-few', 'MG201', format_traceback(
         'IndexError: list index out of range', ('/opt/detectron2/utils/visualizer.py', 'labels = [class_names[i] for i in classes]'))),
     'nnUNet#2500': ('label-range', 'MG185', 'Unexpected labels in nnunet\nfree(): invalid pointer\n'),
     'nnUNet#2500, its values': ('gap', 'MG116', UNEXPECTED.format('a.nii.gz', '[0, 1, 2, 3, 4]', '[0 2 3 4 5]')),
     'nnUNet#1777': ('masks-foreground', 'MG103', UNEXPECTED.format('a.png', '[0, 1]', '[  0. 255.]')),
-    'nnUNet#2404': ('gray', 'MG106', UNEXPECTED.format(
-        'a.png', '[0, 1]', '[  0.   1.   2.   3.   4.   5.   6.   7.   8.   9.  10.  11.  12.  13.  14.]')),
-    'nnUNet#1007': ('images', 'MG131', UNEXPECTED.format('a.nii.gz', '[0, 1]', '[-1024. -1023. -1022.]')),
+    'nnUNet#1007': ('images', 'MG196', UNEXPECTED.format('a.nii.gz', '[0, 1]', '[-1024. -1023. -1022.]')),
     'nnUNet#946': ('labels-empty', 'MG181', UNEXPECTED.format('a.nii.gz', '[]', '[0. 1.]')),
-    'nnUNet#1183': ('gap', 'MG118', UNEXPECTED.format('BraTS_001.nii.gz', '[0, 1, 2, 3]', '[0. 1. 2. 4.]')),
-    'nnUNet#274': ('gap', 'MG116', SCATTER + format_traceback(ASSERT, NNUNET_DICE)),
-    'nnUNet#898': ('value-raw', 'MG107', format_traceback(
-        'RuntimeError: index 655 is out of bounds for dimension 1 with size 2', NNUNET_DICE)),
+    'nnUNet#1183': ('gap', 'MG116', UNEXPECTED.format('BraTS_001.nii.gz', '[0, 1, 2, 3]', '[0. 1. 2. 4.]')),
     'hszhao/semseg#29': ('raw-values', 'MG106', OUT_OF_CLASSES),
-    'chenxi116/DeepLabv3.pytorch#17': ('raw-values', 'MG101', format_traceback(ILLEGAL)),
     'XuJiacong/PIDNet#65': ('no-pixel-qualifies', 'MG128', format_traceback(
         'IndexError: index -1 is out of bounds for dimension 0 with size 0',
         ('/home/me/utils/criterion.py', 'min_value = pred[min(self.min_kept, pred.numel() - 1)]'))),
     'PaddlePaddle/PaddleSeg#2270': ('void-one-hot', 'MG104', format_traceback(
         'OSError: (External) CUDA error(719), unspecified launch failure.',
         ('/opt/paddleseg/models/losses/dice_loss.py', 'labels_one_hot = F.one_hot(labels, num_classes=num_class)'))),
-    'pytorch/vision#8376': ('boxes-area', 'MG109', format_traceback(
-        'AssertionError: All bounding boxes should have positive height and width. Found invalid box '
-        '[500.0, 728.0, 508.0, 728.0] for target at index 0.')),
     'sovit-123/fasterrcnn#44': ('boxes-area', 'MG109', format_traceback(
         'ValueError: x_max is less than or equal to x_min for bbox (0.25, 0.1, 0.25, 0.2, 1).')),
     'CompVis/taming-transformers#8': ('image-mode', 'MG120', format_traceback(
         'IndexError: index 183 is out of bounds for axis 0 with size 182',
         ('/home/me/taming/data/base.py', 'onehot = np.eye(self.n_labels)[segmentation]'))),
-    'endernewton/tf-faster-rcnn#107': ('boxes', 'MG109', 'iter: 20 / 70000, total loss: nan\n >>> rpn_loss_cls: 0.69\n >>> loss_box: nan\n'),
     'mmcv, an operation': ('custom-op', '', format_traceback(
         ILLEGAL, ('/opt/mmcv/ops/modulated_deform_conv.py', 'ext_module.modulated_deform_conv_forward('))),
     'divamgupta/image-segmentation-keras#117': ('palette-colours', 'MG120', format_traceback(
         'AssertionError: The pixel values of seg image are out of range: 128 found while n_classes is 12')),
-    'keras, the background not counted': ('value-one-more', 'MG102', format_traceback(
-        'AssertionError: The pixel values of seg image are out of range: 12 found while n_classes is 12')),
     'open-edge-platform/geti#3264': ('metric-void', 'MG104', format_traceback(
         'ValueError: The highest label in `target` should be smaller than `num_classes`.')),
 }  # fmt: skip

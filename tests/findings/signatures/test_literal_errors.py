@@ -12,33 +12,15 @@ CRITERION = ('/home/me/train.py', 'loss = criterion(output, target)')
 
 KERNELS = [
     ('MG402', f'{LOSS}:250: nll_loss_forward_reduce_cuda_kernel_2d: {THREAD} Assertion `t >= 0 && t < n_classes` failed.'),
-    ('MG402', f'{LOSS}:242: nll_loss_forward_reduce_cuda_kernel_2d_internal: {THREAD} Assertion `t >= 0 && t < n_classes` failed.'),
-    ('MG402', '../aten/src/ATen/native/cuda/NLLLoss2d.cu:103: nll_loss2d_forward_kernel: '
-     f'{THREAD} Assertion `t >= 0 && t < n_classes` failed.'),
-    ('MG402', '/opt/conda/conda-bld/pytorch_1549636813070/work/aten/src/THCUNN/ClassNLLCriterion.cu:105: void '
-     'cunn_ClassNLLCriterion_updateOutput_kernel(Dtype *, Dtype *, Dtype *, long *, Dtype *, int, int, int, int, long) '
-     f'[with Dtype = float, Acctype = float]: {THREAD} Assertion `t >= 0 && t < n_classes` failed.'),
-    ('MG402', '/pytorch/aten/src/THCUNN/SpatialClassNLLCriterion.cu:106: void cunn_SpatialClassNLLCriterion_updateOutput_kernel'
-     f'(T *, T *, T *, long *, T *, int, int, int, int, int, long) [with T = float, AccumT = float]: {THREAD} '
-     'Assertion `t >= 0 && t < n_classes` failed.'),
     ('MG402', f'{LOSS}:118: operator(): {THREAD} Assertion `cur_target >= 0 && cur_target < n_classes` failed.'),
     ('MG403', '/pytorch/aten/src/ATen/native/cuda/IndexKernel.cu:92: operator(): block: [1,0,0], thread: [32,0,0] Assertion '
      '`-sizes[i] <= index && index < sizes[i] && "index out of bounds"` failed.'),
-    ('MG403', '../aten/src/ATen/native/cuda/IndexKernel.cu:91: operator(): block: [0,0,0], thread: [0,0,0] Assertion '
-     '`index >= -sizes[i] && index < sizes[i] && "index out of bounds"` failed.'),
     ('MG404', '/pytorch/aten/src/ATen/native/cuda/ScatterGatherKernel.cu:145: operator(): block: [22,0,0], thread: [64,0,0] '
      'Assertion `idx_dim >= 0 && idx_dim < index_size && "index out of bounds"` failed.'),
-    ('MG404', '../aten/src/ATen/native/cuda/ScatterGatherKernel.cu:365: operator(): block: [0,0,0], thread: [5,0,0] '
-     'Assertion `idx_dim >= 0 && idx_dim < index_size && "index out of bounds"` failed.'),
-    ('MG404', '/pytorch/aten/src/THC/THCTensorScatterGather.cu:188: void THCudaTensor_scatterFillKernel(TensorInfo<Real, '
-     'IndexType>, TensorInfo<long, IndexType>, Real, int, IndexType) [with IndexType = unsigned int, Real = float, Dims = -1]: '
-     'block: [1,0,0], thread: [64,0,0] Assertion `indexValue >= 0 && indexValue < tensor.sizes[dim]` failed.'),
     ('MG405', f'{LOSS}:94: operator(): {THREAD} Assertion `input_val >= zero && input_val <= one` failed.'),
     ('MG405', f'{LOSS}:95: operator(): {THREAD} Assertion `target_val >= zero && target_val <= one` failed.'),
     ('MG406', '/pytorch/aten/src/ATen/native/cuda/Indexing.cu:1290: indexSelectLargeIndex: block: [54,0,0], thread: [0,0,0] '
      'Assertion `srcIndex < srcSelectDimSize` failed.'),
-    ('MG406', '/pytorch/aten/src/THC/THCTensorIndex.cu:361: void indexSelectLargeIndex(...) [with T = float]: block: [0,0,0], '
-     'thread: [0,0,0] Assertion `srcIndex < srcSelectDimSize` failed.'),
     ('MG409', '/pytorch/aten/src/ATen/native/cuda/TensorCompare.cu:112: _assert_async_cuda_kernel: block: [0,0,0], thread: '
      '[0,0,0] Assertion `probability tensor contains either `inf`, `nan` or element < 0` failed.'),
 ]  # fmt: skip
@@ -64,7 +46,6 @@ RAISED_ON_DEVICES = [
      '(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[21]), but Rank 1 is running collective: ... TensorShape=[39]'),
     ('MG456', 'torch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote process exited or there was a network error'),
     ('MG457', 'torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1275, unhandled cuda error'),
-    ('MG463', 'RuntimeError: DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 5'),
     ('MG464', 'torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\ntrain.py FAILED'),
     ('MG465', 'RuntimeError: DataLoader worker (pid 1234) is killed by signal: Killed. '),
     ('MG480', 'ValueError: x_max is less than or equal to x_min for bbox [tensor(0.3), tensor(0.2), tensor(0.3), tensor(0.4)].'),
@@ -77,7 +58,6 @@ RAISED_ON_DEVICES = [
     ('MG499', "AttributeError: module 'numpy' has no attribute 'bool'."),
     ('MG499', 'ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header, got 88'),
     ('MG499', "ModuleNotFoundError: No module named 'mmcv.runner'"),
-    ('MG471', 'KeyboardInterrupt'),
 ]  # fmt: skip
 
 LINES = [

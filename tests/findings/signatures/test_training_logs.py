@@ -79,13 +79,6 @@ LOGS: Dict[str, LogKind] = {
         'rank-without-targets',
         ranks=('rank 1',),
     ),
-    'a rank broadcasts its buffers while others reduce': LogKind(
-        'rank 0 called another collective',
-        'MG454',
-        watchdog(0, 55, 'BROADCAST') + watchdog(1, 55) + watchdog(2, 55),
-        'rank-without-targets',
-        ranks=('rank 0', 'BROADCAST'),
-    ),
     'a rank is a collective behind': LogKind(
         'rank 3 skipped one collective in validation',
         'MG454',
@@ -94,17 +87,6 @@ LOGS: Dict[str, LogKind] = {
         + enqueued(3, 4020, 4020),
         'rank-without-targets',
         ranks=('rank 3',),
-    ),
-    'gloo: a barrier names who is missing': LogKind(
-        'rank 2 never came to the barrier',
-        'MG454',
-        format_traceback(
-            'RuntimeError: [../torch/csrc/distributed/c10d/ProcessGroupGloo.cpp:2721] Rank 2 failed to pass '
-            'monitoredBarrier in 30000 ms',
-            ('train.py', 'dist.monitored_barrier()'),
-        ),
-        'slow-rank',
-        ranks=('rank 2',),
     ),
     'unused on all ranks (rf-detr#1093)': LogKind(
         'parameters of the backbone that no loss reads, on every rank',
@@ -145,16 +127,6 @@ LOGS: Dict[str, LogKind] = {
         'Loss is nan, stopping training\n',
         'diverged',
     ),
-    'Dice of segmentation_models_pytorch makes one-hot of 255': LogKind(
-        'the ignored label goes through one_hot',
-        'MG407',
-        format_traceback(
-            'RuntimeError: Class values must be smaller than num_classes.',
-            ('train.py', 'loss = criterion(out, mask)'),
-            (f'{PACKAGES}/segmentation_models_pytorch/losses/dice.py', 'y_true = F.one_hot(y_true, num_classes)'),
-        ),
-        'void-one-hot',
-    ),
     'MONAI makes one-hot of 255': LogKind(
         'the ignored label goes through one_hot; the labels are right',
         'MG416',
@@ -176,19 +148,6 @@ LOGS: Dict[str, LogKind] = {
             ('tools/analysis_tools/confusion_matrix.py', 'confusion_matrix[gt_label, det_label] += 1'),
         ),
         'script-classes',
-    ),
-    'GIoU of NaN in transformers': LogKind(
-        'training diverged at a rate of 0.001',
-        'MG445',
-        "{'loss': 2.91, 'grad_norm': 340.2, 'learning_rate': 0.001, 'epoch': 1.9}\n"
-        "{'loss': nan, 'grad_norm': nan, 'learning_rate': 0.00099, 'epoch': 2.0}\n"
-        + format_traceback(
-            'ValueError: boxes1 must be in [x0, y0, x1, y1] (corner) format, but got tensor([[nan, nan, nan, nan],\n'
-            "        [nan, nan, nan, nan]], device='cuda:0', grad_fn=<ViewBackward0>)",
-            (f'{PACKAGES}/transformers/loss/loss_for_object_detection.py', 'raise ValueError(f"{boxes1}")'),
-        ),
-        'nan-predictions',
-        6,
     ),
     'background workers of nnU-Net': LogKind(
         'the memory of the machine ran out; batchgenerators says it last',

@@ -81,15 +81,6 @@ def small_boxes() -> List[List[Any]]:
     return drawn
 
 
-def two_points(data: Dict[str, Any]) -> None:
-    """labelme lets a polygon end after two clicks."""
-    data['annotations'][20]['segmentation'] = [[31, 40, 77, 52]]
-
-
-def one_outline(data: Dict[str, Any]) -> None:
-    data['annotations'][7]['segmentation'] = [[20, 20, 90, 22, 88, 70, 25, 64]]
-
-
 def two_without(data: Dict[str, Any]) -> None:
     for number in (5, 11):
         data['annotations'][number]['segmentation'] = []
@@ -117,28 +108,10 @@ SITUATIONS: Dict[str, Situation] = {
     'category_id is text': Situation(
         '"1" is not 1: no annotation has a category', ('MG176', 'MG149'), rewritten(with_key('category_id', str))
     ),
-    'boxes are corners': Situation(
-        'bbox holds x1, y1, x2, y2 instead of x, y, width, height',
-        ('MG172',),
-        json_alone(NAMES, 3, corners(GOOD)),
-        first=dict(boxes='corners'),
-    ),
-    'boxes are normalised': Situation(
-        'bbox is divided by the size of the image',
-        ('MG172',),
-        json_alone(NAMES, 3, normalised(GOOD)),
-        first=dict(boxes='fractions'),
-    ),
     'boxes of texts': Situation(
         'bbox holds texts: ["10", "20", ...]',
         ('MG176', 'MG153'),
         rewritten(with_key('bbox', lambda box: [*map(str, box)])),
-    ),
-    'every annotation is a crowd': Situation(
-        'a converter wrote iscrowd=1 for every RLE mask: nothing is trained on',
-        ('MG174',),
-        rewritten(with_key('iscrowd', 1)),
-        first=dict(no_crowds=True),
     ),
     'area and iscrowd are missing': Situation(
         'a JSON written by hand', ('MG153',), json_alone(NAMES, 3, GOOD, without=('area', 'iscrowd'))
@@ -181,18 +154,6 @@ SITUATIONS: Dict[str, Situation] = {
         ids_of(json_alone(numbered(*'fghij', start=5), 10), 'detectron2'),
         never=dict(num_classes=...),
     ),
-    'a few of a list, YOLOX': Situation(
-        'ids 2, 7 and 12 of 15',
-        ('MG141',),
-        ids_of(json_alone({2: 'nut', 7: 'pin', 12: 'rod'}, 15), 'yolox'),
-        never=dict(num_classes=...),
-    ),
-    'the end of a list that counts from 1, mmdet': Situation(
-        'ids 21..30 of 30',
-        ('MG141',),
-        ids_of(json_alone(numbered(*'klmnopqrst', start=21), 30), 'mmdet'),
-        never=dict(num_classes=...),
-    ),
     '1 of 20': Situation('num_classes of VOC', ('MG161',), json_alone({1: 'ship'}, 20), first=dict(num_classes=1)),
     'COCO: below 0': Situation(
         'a slip',
@@ -202,32 +163,6 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'corners, a third visible': Situation(
         'x1, y1, x2, y2', ('MG172',), json_alone(FOUR, 5, small_boxes()), first=dict(boxes='corners')
-    ),
-    'near: two of many': Situation(
-        'slips',
-        ('MG109',),
-        json_alone({0: 'cat'}, 1, [[(0, [330, 40, 20, 20])], *some_boxes([0], 40)]),
-        seen=('0000.jpg: 330, 40, 20, 20',),
-    ),
-    'masks: boxes of CVAT for Mask R-CNN': Situation(
-        'no object has a polygon: they were drawn as boxes',
-        ('MG179',),
-        with_options(
-            json_alone(numbered('pipe', 'valve'), 2, annotation=dict(segmentation=[])),
-            framework='detectron2',
-            masks=True,
-        ),
-        first=dict(masks=False),
-        seen=('0000.jpg: annotation 1',),
-    ),
-    'masks: one outline among boxes': Situation(
-        'an object was drawn as a polygon to try it, 35 others are boxes',
-        ('MG179',),
-        with_options(
-            json_alone(numbered('bolt', 'nut', 'washer'), 3, annotation=dict(segmentation=None), change=one_outline),
-            masks=True,
-        ),
-        first=dict(masks=False),
     ),
     'masks: few are missing': Situation(
         'two objects of 36 have no mask: they are slips',
@@ -243,20 +178,5 @@ SITUATIONS: Dict[str, Situation] = {
         ),
         never=dict(masks=...),
         seen=('0001.jpg: annotation 6',),
-    ),
-    'masks: a polygon of two points': Situation(
-        'one object of 36 has no mask',
-        ('MG179',),
-        with_options(
-            json_alone(
-                numbered('scratch', 'dent'),
-                2,
-                annotation=dict(segmentation=[[20, 20, 90, 22, 88, 70, 25, 64]]),
-                change=two_points,
-            ),
-            masks=True,
-        ),
-        never=dict(num_classes=...),
-        seen=('0006.jpg: annotation 21',),
     ),
 }

@@ -7,12 +7,11 @@ from typing import Any, Dict
 
 import numpy as np
 from annotation_files import VOC_GOOD, ids_of
-from detection_configs import NAMES, PETS, cascade, crowds, detr, dino, mask_rcnn, with_masks
+from detection_configs import NAMES, PETS, crowds, detr, dino, mask_rcnn, with_masks
 from detr_configs import FIFTEEN, rt_detr
 from drawn_scenes import VOID, each, save, save_photos, scene, scenes
-from mask_files import VOC_COLOURS
 from mask_values import CITYSCAPES_IDS, COCO_STUFF_IDS, blobs, mostly_zero, of_ids
-from segmentation_configs import DICE, FIVE, IGNORED, LOVEDA, ade, with_losses
+from segmentation_configs import FIVE, ade
 from situation import (
     CE,
     Build,
@@ -25,7 +24,6 @@ from situation import (
     numbered,
     retina,
     seg_config,
-    seg_data,
     seg_model,
     some_boxes,
     train_config,
@@ -75,51 +73,10 @@ def mapped_by_guard() -> Build:
     return seg_config(blobs(255, 5), GROUND, seg_model(2), pipeline=steps)
 
 
-def some_crowds(data: Dict[str, Any]) -> None:
-    for one in data['annotations'][::9]:
-        one.update(iscrowd=1, segmentation=dict(counts=[1, 2], size=[240, 320]))
-
-
 def sigmoid(weights: Any, **loss: Any) -> Dict[str, Any]:
     """A binary head of one output."""
     config = dict(type='CrossEntropyLoss', use_sigmoid=True, class_weight=weights, **loss)
     return seg_model(2, dict(num_classes=2, out_channels=1, threshold=0.3, loss_decode=config))
-
-
-def weighted_boxes() -> Any:
-    """A softmax box head has an output for the background: four weights for three classes."""
-    model = faster(3)
-    model['roi_head']['bbox_head']['loss_cls'] = {**CE, 'class_weight': [1.0, 2.0, 2.0, 0.5]}
-    return model
-
-
-def ignores_250() -> Any:
-    head = dict(ignore_index=250, loss_decode={**CE, 'avg_non_ignore': True})
-    return seg_model(5, head, data_preprocessor=dict(type='SegDataPreProcessor', seg_pad_val=250))
-
-
-def class_balanced(root: Path) -> Any:
-    """metainfo where it belongs: in the inner data set."""
-    coco_json(root / 'train/ann.json', PETS, some_boxes([1, 2, 3]))
-    outer = dict(type='ClassBalancedDataset', oversample_thr=0.1, dataset=coco_data(root, NAMES))
-    return train_config(root, retina(3), outer, 'mmdet')
-
-
-def joined_maps(root: Path) -> Any:
-    """A second data set, whose files hold void, too."""
-    leaves = []
-    for name, values in (('a', range(5)), ('b', [0, 1, 2, 3, 4, VOID])):
-        save(root / name / 'masks/train', scenes(values, 4))
-        save_photos(root / name / 'images/train', 4)
-        leaves.append(seg_data(root / name, FIVE))
-    return train_config(root, seg_model(5), dict(type='ConcatDataset', datasets=leaves))
-
-
-def difficult_in_some(root: Path) -> Any:
-    path, options = voc_config(VOC_GOOD, ('cat', 'dog'), faster(2))(root)
-    file = root / 'VOC2007/Annotations/000003.xml'
-    file.write_text(file.read_text().replace('<difficult>0', '<difficult>1', 1))
-    return path, options
 
 
 def two_stages() -> Dict[str, Any]:
@@ -141,16 +98,12 @@ CLEAN: Dict[str, Build] = {
     'binary': masks(BLOBS, 2),
     'binary, most masks empty': masks(BLOBS + [np.zeros((60, 80), np.uint8)] * 14, 2),
     'binary, borders in some files': masks([scene([0, 1], s, border=VOID if s % 2 else None) for s in range(12)], 2),
-    'binary, with photographs': masks(BLOBS, 2, with_photos=True),
     'a rare class': masks(patched(scenes(range(4), 120, keep=0.8), slice(3, 5), np.s_[20:30, 20:40], 4), 5),
-    'ten classes, the later the rarer': masks([scene(range(2 + s % 9), s) for s in range(27)], 10),
     'void is 11, reported': with_options(masks(scenes(range(12), 6), 11), ignore_index=11),
     'void is 0, reported': with_options(masks(scenes(range(8), 6), 7), reduce_zero_label=True),
     'raw ids, mapped': with_options(masks(scenes([7, 8, 11], 6), 3), label_map=((7, 0), (8, 1), (11, 2))),
     '19 classes, five seen': masks(scenes([0, 2, 8, 10, 13], 5), 19),
     '151 classes': masks([scene([0, *range(1 + k, 151, 12)], k) for k in range(12)], 151),
-    'bmp': masks(scenes(range(5), 4), 5, files=dict(ending='.bmp')),
-    'tiff, 8 bits': masks(scenes(range(5), 4), 5, files=dict(ending='.tif')),
     'tiff, floats that are whole': masks(
         each(scenes(range(5), 4), lambda label: label.astype(np.float32)), 5, files=dict(ending='.tif')
     ),
@@ -158,7 +111,6 @@ CLEAN: Dict[str, Build] = {
     'no number of classes': lambda root: (save(root / 'labels', scenes(range(7), 5)), {}),
     'config': seg_config(scenes([0, 1, 2, 3, 4, VOID], 5), FIVE, seg_model(5)),
     'config, validation': seg_config(scenes(range(5), 4), FIVE, seg_model(5), val=scenes(range(5), 3), look_at='val'),
-    'config, palette': seg_config(scenes(range(5), 5), FIVE, seg_model(5), files=dict(palette=VOC_COLOURS)),
     'config, auxiliary head': seg_config(
         scenes(range(5), 5), FIVE, seg_model(5, auxiliary_head=dict(type='FCNHead', num_classes=5, loss_decode=CE))
     ),
@@ -177,66 +129,44 @@ CLEAN: Dict[str, Build] = {
         reduce_zero_label=False,
     ),
     'LoveDA': seg_config(scenes(range(8), 6), None, seg_model(7), type='LoveDADataset', img_suffix='.jpg'),
-    'two classes of LoveDA': seg_config(
-        scenes(range(8), 6), LOVEDA[:2], seg_model(2), type='LoveDADataset', reduce_zero_label=True, img_suffix='.jpg'
-    ),
     'JSON': ids_of(json_alone({0: 'cat', 1: 'dog'}, 2), 'detectron2'),
     'JSON, as torchvision counts': ids_of(json_alone(numbered('cat', 'dog'), 3), 'torchvision'),
     'JSON of COCO ids, renumbered': with_options(json_alone({1: 'a', 18: 'b', 90: 'c'}, None), framework='mmdet'),
-    'JSON with crowds': ids_of(json_alone({0: 'cat', 1: 'dog'}, 2, change=some_crowds), 'yolox'),
     'JSON, boxes at the upper left, which could be corners': ids_of(
         json_alone({0: 'a', 1: 'b'}, 2, [[(0, [2, 3, 40 + k, 50 + k]), (1, [5, 1, 60, 44 + k])] for k in range(8)]),
-        'detectron2',
-    ),
-    'JSON, fractions of pixels, some over the edge': ids_of(
-        json_alone({0: 'a', 1: 'b'}, 2, [[(0, [10.25, 20.5, 300.1, 200.0]), (1, [290.6, 100.2, 29.9, 139.9])]] * 8),
         'detectron2',
     ),
     'JSON, one image without object in 60': ids_of(json_alone({0: 'a'}, 1, [*some_boxes([0], 60), []]), 'yolox'),
     'detection config': coco_config(PETS, NAMES, retina(3)),
     'detection config, validation': coco_config(PETS, NAMES, retina(3), val=PETS, look_at='val'),
-    'detection config, ids with gaps': coco_config({3: 'cat', 9: 'dog', 70: 'cow'}, NAMES, faster(3)),
     'detection config, joined and repeated': repeat_and_concat,
     'VOC folder': lambda root: (voc_xml(root / 'VOC', VOC_GOOD), {}),
     'VOC config': voc_config(VOC_GOOD, ('cat', 'dog'), faster(2)),
     'sigmoid of one channel, weighted, void': seg_config(
         BLOBS[:4] + scenes([0, 1, VOID], 4), GROUND, sigmoid(None, avg_non_ignore=True)
     ),
-    'sigmoid of five channels': seg_config(
-        scenes(range(5), 6), FIVE, seg_model(5, dict(loss_decode=dict(type='CrossEntropyLoss', use_sigmoid=True)))
-    ),
     'two stages': seg_config(scenes([0, 1, 2, 3, 4, VOID], 5), FIVE, two_stages()),
-    'void is 250 everywhere': seg_config(scenes([0, 1, 2, 3, 4, 250], 5), FIVE, ignores_250()),
-    'maps joined': joined_maps,
     'OHEM, void in some': seg_config(
         scenes([0, 1, 2, 3, 4, VOID], 6), FIVE, seg_model(5, dict(loss_decode=dict(type='OhemCrossEntropy')))
     ),
     'Pascal Context 60': seg_config(
         scenes(range(60), 6), None, seg_model(60), type='PascalContextDataset', ann_file=''
     ),
-    'box head with weights': coco_config(PETS, NAMES, weighted_boxes()),
     'DETR, one weight for all': coco_config(PETS, NAMES, detr(3, 1.0)),
     'DINO': coco_config(PETS, NAMES, dino(3)),
-    'three equal stages': coco_config(PETS, NAMES, cascade(3, 3, 3)),
     'one mask for all classes': coco_config(PETS, NAMES, agnostic_masks(), annotation=POLYGON),
-    'class balanced': class_balanced,
     'some images without object, filtered': coco_config(PETS, NAMES, retina(3), [*some_boxes([1, 2, 3], 20), [], []]),
-    'VOC, difficult in some': difficult_in_some,
     'void and a class that is rare': masks([scene(range(5), n, border=VOID) for n in range(8)], 6),
     'much void, all classes there': masks(
         [np.where(label == 0, VOID, label - 1).astype(np.uint8) for label in mostly_zero(6)], 5
     ),
-    '171 train ids of COCO-Stuff': masks(of_ids(range(171), 24, 12), 171),
     'all others are ignored': with_options(
         masks(scenes([7, 8, 11, 12], 8), 2), label_map=((7, 0), (8, 1), ('*', VOID))
     ),
     'COCO-Stuff with an output for each id': masks(of_ids(COCO_STUFF_IDS, 24, 12, 1), 183),
-    'DiceLoss, nothing is ignored': seg_config(scenes(range(5), 6), FIVE, with_losses(CE, DICE)),
-    'TverskyLoss, void': seg_config(IGNORED, FIVE, with_losses(CE, dict(type='TverskyLoss', loss_name='loss_tversky'))),
     'category 0 for torchvision': ids_of(
         json_alone({0: 'background', 1: 'cat', 2: 'dog'}, 3, some_boxes([1, 2])), 'torchvision'
     ),
-    'names that begin like background': coco_config({1: 'backpack', 2: 'bg_car'}, ('backpack', 'bg_car'), faster(2)),
     'ids 1..5 in the table of COCO': rt_detr(numbered(*'abcde'), 5, True),
     **{
         f'JSON of ids from 1, {name}': ids_of(json_alone(FIFTEEN, 15), name)
@@ -248,9 +178,6 @@ CLEAN: Dict[str, Build] = {
     ),
     'ids with gaps, positions are trained': with_options(
         json_alone({3: 'a', 7: 'b', 8: 'c', 12: 'd'}, 4), labels='positions'
-    ),
-    'one box over the edge': ids_of(
-        json_alone({0: 'cat'}, 1, [[(0, [300, 40, 23, 20])], *some_boxes([0], 60)]), 'mmdet'
     ),
     'polygons for masks': with_masks(faster(3), **POLYGON),
     'crowds beside objects': crowds(0, 6),

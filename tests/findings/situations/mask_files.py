@@ -42,22 +42,6 @@ def turned_photographs(root: Path) -> Any:
     return root / 'masks', dict(num_classes=5, images=str(root / 'photos'))
 
 
-def swapped(root: Path) -> Any:
-    pairs(root, FIVE, 5, ending='.png')
-    return root / 'photos', dict(num_classes=5, images=str(root / 'masks'))
-
-
-def photographs_as_labels(root: Path) -> Any:
-    """The label folder is the image folder."""
-    save_photos(root / 'photos', 6)
-    return root / 'photos', dict(num_classes=5, images=str(root / 'photos'))
-
-
-def photographs_alone(root: Path) -> Any:
-    save_photos(root / 'labels', 6)
-    return root / 'labels', dict(num_classes=5)
-
-
 def pointers(root: Path) -> Any:
     """A clone without git lfs."""
     (root / 'masks').mkdir()
@@ -128,12 +112,6 @@ SITUATIONS: Dict[str, Situation] = {
         masks(each(WHITE, lambda label: label.astype(np.uint16) * 257), 2),
         first=dict(label_map={65535: 1}),
     ),
-    '16 bits, Cityscapes instanceIds': Situation(
-        'instance files: class * 1000 + number',
-        ('MG122', 'MG137'),
-        masks(each(FIVE, lambda x: (x + 24).astype(np.uint16) * 1000), 19, files=dict(stem='u_{}_gtFine_instanceIds')),
-        first=dict(label_map={1000 * id_: id_ - 13 for id_ in range(24, 29)}),
-    ),
     'probabilities': Situation(
         'float maps in [0, 1] out of a network',
         ('MG123',),
@@ -147,16 +125,6 @@ SITUATIONS: Dict[str, Situation] = {
         lambda root: pairs(root, FIVE, 5, height=120, width=160),
     ),
     'EXIF': Situation('photographs turned by EXIF', ('MG130',), turned_photographs),
-    'transposed': Situation(
-        'the label was written as x, y', ('MG130',), lambda root: pairs(root, each(FIVE, np.transpose), 5)
-    ),
-    'folders swapped': Situation('images and masks confused', ('MG131',), swapped),
-    'the label folder is the image folder': Situation(
-        'both prefixes name the photographs', ('MG131',), photographs_as_labels
-    ),
-    'photographs in the label folder': Situation(
-        'a folder of photographs is scanned as labels', ('MG131',), photographs_alone
-    ),
     'git lfs': Situation('LFS pointers instead of files', ('MG132',), pointers, seen=('0.png',)),
     'cut off': Situation('truncated and empty files', ('MG132',), cut_off, seen=('009.png', '007.png')),
     'some labels are missing': Situation(
@@ -181,20 +149,6 @@ SITUATIONS: Dict[str, Situation] = {
         'right as indices; nobody said what reads them',
         ('MG121',),
         masks(scenes(range(4), 8), 4, files=dict(palette=[(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)])),
-    ),
-    'near: a palette of VOC, with borders': Situation(
-        'right as indices; nobody said what reads them',
-        ('MG121',),
-        masks(
-            scenes(range(5), 6, border=VOID),
-            21,
-            files=dict(palette=VOC_COLOURS + [(0, 0, 0)] * 250 + [(224, 224, 192)]),
-        ),
-    ),
-    'near: GIF of black and white': Situation(
-        'right as indices; nobody said what reads them',
-        ('MG121',),
-        masks(blobs(1, 6), 2, files=dict(ending='.gif', palette=[(0, 0, 0), (255, 255, 255)])),
     ),
     'two peaks: PNG after a poor JPEG, in a config': Situation(
         'compressed once, 0 and 255',

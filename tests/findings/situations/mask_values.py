@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Dict, List, Sequence
 
 import numpy as np
-from drawn_scenes import VOID, blob, save, scene, scenes
-from situation import Build, Situation, masks, seg_config, seg_model, with_options
+from drawn_scenes import VOID, blob, scene, scenes
+from situation import Situation, masks, seg_config, seg_model, with_options
 
 from mmguard.findings.known_sets import COCO_STUFF_CLASSES
 
 CITYSCAPES_IDS = [7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33]
 COCO_STUFF = [0, 1, 2, 7, 16, 43, 60, 91, 100, 118, 123, 140, 156, 168, 181]
 COCO_STUFF_IDS = sorted(COCO_STUFF_CLASSES)
-#: ESA WorldCover 2021: tens, and 95 for the mangroves.
-WORLD_COVER = np.array([10, 20, 30, 40, 50, 60, 80, 90, 95], np.uint8)
-WORLD_MAP = tuple((value, label) for label, value in enumerate(WORLD_COVER[:7].tolist()))
 FIVE = ['background', 'road', 'house', 'tree', 'sky']
 
 
@@ -40,13 +36,6 @@ def unlabelled_zero(classes: int, files: int = 8) -> List[np.ndarray]:
     return drawn
 
 
-def renamed_cityscapes(root: Path) -> Any:
-    """The files copied under names of one's own, a city in a folder."""
-    for city in ('ulm', 'jena'):
-        save(root / 'masks' / city, scenes([*CITYSCAPES_IDS, 0, 1, 4], 3))
-    return root / 'masks', dict(num_classes=19)
-
-
 def ade(last: int, files: int = 12) -> List[np.ndarray]:
     """0..last, many in each file."""
     return [scene([0, *range(1 + k, last + 1, 12), last], k) for k in range(files)]
@@ -56,15 +45,6 @@ def of_ids(ids: Sequence[int], files: int = 12, each_has: int = 9, shift: int = 
     """Each file holds a few of the ids, all files together most of them."""
     random = np.random.default_rng(len(ids))
     return [scene([int(v) + shift for v in random.permutation(ids)[:each_has]], number) for number in range(files)]
-
-
-def wide_ids(number: int, classes: int) -> Build:
-    """Files of 16 bits that hold ``number`` ids, and all bits where there is none."""
-    random = np.random.default_rng(0)
-    drawn = [np.kron(random.integers(0, number, (12, 16)), np.ones((6, 6))).astype(np.uint16) for _ in range(14)]
-    for label in drawn:
-        label[:2] = 65535
-    return masks(drawn, classes)
 
 
 def subtracted(labels: Sequence[np.ndarray]) -> List[np.ndarray]:
@@ -106,43 +86,6 @@ SITUATIONS: Dict[str, Situation] = {
         masks(unlabelled_zero(7), 7),
         first=dict(reduce_zero_label=True),
     ),
-    'Cityscapes labelIds under other names': Situation(
-        'raw ids in files named otherwise', ('MG101',), renamed_cityscapes
-    ),
-    'ADE20K not reduced': Situation(
-        'raw ids 0..150 without reduce_zero_label', ('MG119',), masks(ade(150), 150), first=dict(reduce_zero_label=True)
-    ),
-    'a map without 11 and 19': Situation(
-        'two values are missing in the label map',
-        ('MG107',),
-        with_options(masks(scenes([0, 3, 5, 8, 11, 19], 9, keep=0.9), 4), label_map=((0, 0), (3, 1), (5, 2), (8, 3))),
-        first=dict(label_map={0: 0, 3: 1, 5: 2, 8: 3, 11: VOID, 19: VOID}),
-        never=dict(num_classes=[20]),
-    ),
-    'the map of Cityscapes, applied twice': Situation(
-        'the files hold train ids already: a map from label ids sends most of them to 255',
-        ('MG128',),
-        with_options(
-            masks([scene([*range(n % 3, 19, 2), 0, 1], n) for n in range(10)], 19),
-            label_map=(*zip(CITYSCAPES_IDS, range(19)), ('*', VOID)),
-        ),
-    ),
-    'palettes of labelme2voc, one class short': Situation(
-        'the background was not counted',
-        ('MG102',),
-        masks(scenes(range(13), 8, keep=0.9), 12, files=dict(palette=[(20 * n, 9 * n, 7 * n) for n in range(13)])),
-        first=dict(num_classes=13),
-    ),
-    'WorldCover without wetlands and mangroves': Situation(
-        '90 and 95 are not in the map',
-        ('MG107',),
-        with_options(masks([WORLD_COVER[label] for label in scenes(range(9), 8)], 7), label_map=WORLD_MAP),
-        first=dict(label_map={**dict(WORLD_MAP), 90: VOID, 95: VOID}),
-        never=dict(num_classes=[9, 96]),
-    ),
-    'COCO-Stuff raw': Situation(
-        'raw stuff ids up to 181 in 171 classes', ('MG117',), masks(scenes(COCO_STUFF, 5), 171)
-    ),
     'LiheYoung/FreeMask#4': Situation(
         'raw COCO-Stuff ids, nobody said how many classes there are',
         ('MG117',),
@@ -153,10 +96,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG117',),
         masks(of_ids(COCO_STUFF_IDS, 20, 9), 150),
         never=dict(num_classes=[182]),
-    ),
-    'ADE20K full for 847 classes': Situation('847 classes need more than 8 bits', ('MG122',), wide_ids(847, 847)),
-    'BraTS 2021': Situation(
-        '1, 2 and 4, no 3', ('MG118',), masks(scenes([0, 1, 2, 4], 8, keep=0.7), 4), first=dict(label_map={4: 3})
     ),
     'a subset of ids, not renumbered': Situation(
         'three classes of a larger set were kept with their old ids 0, 7, 15',
@@ -170,12 +109,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG125',),
         masks(scenes([0, 127, 255], 6), 3),
         first=dict(label_map={127: 1, 255: 2}),
-    ),
-    'gray levels of five classes': Situation(
-        '0, 64, 128, 192, 255 (the five gray levels of a tutorial)',
-        ('MG125',),
-        masks(scenes([0, 64, 128, 192, 255], 6), 5),
-        first=dict(label_map={64: 1, 128: 2, 192: 3, 255: 4}),
     ),
     'void minus one': Situation(
         'a copied "label -= 1" made 254 of void',
@@ -195,12 +128,6 @@ SITUATIONS: Dict[str, Situation] = {
         with_options(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=0),
         first=dict(ignore_index=255),
     ),
-    'pytorch-semseg, void is 255': Situation(
-        'ignore_index=250 of the code, 255 in the files',
-        ('MG104',),
-        with_options(masks(scenes([*range(19), VOID], 5), 19), ignore_index=250),
-        first=dict(ignore_index=255),
-    ),
     'half of the files are void': Situation(
         'tiles at the rim of the orthophoto hold 255 alone',
         ('MG128',),
@@ -212,26 +139,9 @@ SITUATIONS: Dict[str, Situation] = {
         masks(scenes([0, 1, 2, 3, 254, VOID], 8, keep=0.8), 4),
         first=dict(label_map={254: 255}),
     ),
-    'label_map in the wrong order': Situation(
-        'the map names raw values 1, 2, 7, but reduce_zero_label subtracts first',
-        ('MG126',),
-        with_options(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
-        first=dict(label_map={0: 0, 1: 1, 6: 2}),
-    ),
-    'label_map to 3 of three classes': Situation(
-        'the map itself leads out of the classes',
-        ('MG212',),
-        with_options(masks(scenes([0, 7, 8, 11], 6), 3), label_map=((7, 1), (8, 2), (11, 3))),
-        first=dict(label_map={7: 1, 8: 2, 11: 255}),
-    ),
     'kornia/kornia#839': Situation(
         'VOC with 255 borders is right; the dice loss makes one-hot vectors of 255',
         ('MG100',),
         masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21),
-    ),
-    'Lightning-AI/torchmetrics#2849': Situation(
-        'six classes and 255: right; the metric does not know the ignored value',
-        ('MG100',),
-        masks(scenes([*range(6), VOID], 6), 6),
     ),
 }

@@ -14,8 +14,6 @@ FIVE = ['road', 'house', 'tree', 'car', 'sky']
 LOVEDA = ['background', 'building', 'road', 'water', 'barren', 'forest', 'agricultural']
 OHEM = dict(type='OhemCrossEntropy', thres=0.9, min_kept=1000)
 SAMPLER = dict(type='OHEMPixelSampler', thresh=0.7, min_kept=10000)
-DICE = dict(type='DiceLoss', loss_name='loss_dice')
-IGNORED = scenes([0, 1, 2, 3, 4, VOID], 6)
 SIGMOID = {**CE, 'use_sigmoid': True}
 
 
@@ -48,10 +46,6 @@ def of_ade(names: Sequence[str], **settings: Any) -> Build:
 
 def of_voc(files: int) -> List[np.ndarray]:
     return [scene([0, 15, *range(1 + n % 4, 21, 4)], n, border=VOID) for n in range(files)]
-
-
-def with_losses(*losses: Dict[str, Any]) -> Dict[str, Any]:
-    return seg_model(5, dict(loss_decode=list(losses)))
 
 
 def augmented(classes: Sequence[str], model: Any, step: Dict[str, Any]) -> Build:
@@ -123,12 +117,6 @@ SITUATIONS: Dict[str, Situation] = {
         seg_config(ade(150), [f'class {i}' for i in range(150)], seg_model(150)),
         first=dict(reduce_zero_label=True),
     ),
-    'ADE20K, a few files, not reduced': Situation(
-        'ADE20KDataset with reduce_zero_label=False; 150 does not occur in these files',
-        ('MG119',),
-        seg_config(ade(137), None, seg_model(150), type='ADE20KDataset', reduce_zero_label=False),
-        first=dict(reduce_zero_label=True),
-    ),
     'training fine, validation counts from 1': Situation(
         'the validation was exported by another script: 1..5',
         ('MG115',),
@@ -177,24 +165,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG100',),
         of_ade(['sky', 'tree', 'person', 'car']),
     ),
-    'DiceLoss beside cross entropy, void': Situation(
-        'DiceLoss trains on ignored pixels',
-        ('MG243',),
-        seg_config(IGNORED, FIVE, with_losses(CE, DICE)),
-        first=dict(type='TverskyLoss'),
-        never=dict(type=['GuardedLoss']),
-    ),
-    'DiceLoss alone, ignore_index written': Situation(
-        'the same; its ignore_index does nothing',
-        ('MG243',),
-        seg_config(IGNORED, FIVE, with_losses({**DICE, 'ignore_index': 255})),
-        first=dict(type='TverskyLoss'),
-    ),
-    'HuasdorffDisstanceLoss, void': Situation(
-        'it trains ignored pixels as class 0',
-        ('MG243',),
-        seg_config(IGNORED, FIVE, with_losses(CE, dict(type='HuasdorffDisstanceLoss', loss_name='loss_hd'))),
-    ),
     'fills: a rotation, CamVid': Situation(
         'RandomRotate fills with 255, ignored is 11',
         ('MG208',),
@@ -216,13 +186,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG240',),
         one_channel(dict(sampler=SAMPLER)),
         first=dict(sampler=REMOVED, use_sigmoid=True),
-        seen=('sampler.thresh',),
-        command=CHECK,
-    ),
-    'sampler, one channel, cracks': Situation(
-        'the same beside a Dice loss',
-        ('MG240',),
-        one_channel(dict(sampler=SAMPLER, loss_decode=[SIGMOID, dict(type='DiceLoss', use_sigmoid=True)])),
         seen=('sampler.thresh',),
         command=CHECK,
     ),

@@ -44,17 +44,9 @@ SITUATIONS: Dict[str, Situation] = {
     'pixels, 7 classes': Situation(
         '9 pixels of one map', ('MG127',), pixels(7, 40, 3), dict(label_map={7: 255}), dict(num_classes=[8])
     ),
-    'pixels, 3 classes': Situation(
-        'a tenth of one map of 12', ('MG127',), pixels(3, 12, 20), dict(label_map={3: 255}), dict(num_classes=[4])
-    ),
     'rows, 5 classes': Situation('1 row of 96', ('MG127',), rows(5, 24), dict(), dict(num_classes=[6])),
-    'rows, 24 classes': Situation('1 row of 480', ('MG127',), rows(24, 120), dict(), dict(num_classes=[25])),
-    'rows, 3 classes': Situation('2 rows of 400', ('MG127',), rows(3, 100, (9, 70)), dict(), dict(num_classes=[4])),
     'rows, 1 class': Situation('1 row of 80', ('MG127',), rows(1, 20), dict(), dict(num_classes=[2])),
     'ids of DETR': Situation('1 annotation of 120', ('MG149',), ids(6, 30, 'detr'), dict(), dict(num_classes=[7])),
-    'ids of torchvision': Situation(
-        '1 annotation of 160', ('MG149',), ids(9, 40, 'torchvision', 1), dict(), dict(num_classes=[11])
-    ),
     'rows, a class that the list lacks': Situation('a fifth of the rows', ('MG102',), rows(4, 30, range(0, 30, 2))),
     'pixels, a class that the list lacks': Situation(
         'in half of the maps', ('MG102',), masks(scenes(range(6), 20, keep=0.5), 5), dict(num_classes=6)

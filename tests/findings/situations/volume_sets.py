@@ -15,7 +15,6 @@ Draw = Callable[[np.random.Generator, int], np.ndarray]
 LIVER = {'background': 0, 'liver': 1, 'tumor': 2}
 HEART = {'background': 0, 'LV': 1, 'RV': 2, 'LA': 3, 'RA': 4, 'Myo': 5, 'AO': 6, 'PA': 7}
 HEART_IDS = (500, 600, 420, 550, 205, 820, 850)
-PARCELS = (10, 11, 12, 13, 17, 18, 49, 50, 51, 52, 53, 54, *range(1001, 1036), *range(2001, 2036))
 HEART_RAW = {'background': 0, **dict(zip(list(HEART)[1:], HEART_IDS))}
 BRATS = {'background': 0, 'non-enhancing tumor core': 1, 'edema': 2, 'enhancing tumor': 3}
 
@@ -46,21 +45,6 @@ def ct(rng: np.random.Generator, case: int) -> np.ndarray:
     values = np.select([body == 1, body == 2], [60, 110], -700) + rng.normal(0, 25, SHAPE)
     values[:4] = -1024
     return np.clip(values, -1024, 3071).astype(np.int16)
-
-
-def mri(rng: np.random.Generator, case: int) -> np.ndarray:
-    """Intensities with mean 0 and deviation 1."""
-    values = rng.normal(0, 30, SHAPE) + 100.0 * organs(1, 2, 3)(rng, case)
-    return ((values - values.mean()) / values.std()).astype(np.float32)
-
-
-def parcels(rng: np.random.Generator, case: int) -> np.ndarray:
-    """A parcellation of a brain: many sparse ids, each in one piece."""
-    ids = np.array([0, *PARCELS])
-    coarse = ids[rng.integers(0, len(ids), [length // 4 for length in SHAPE])].astype(np.int16)
-    for axis in range(3):
-        coarse = coarse.repeat(4, axis)
-    return coarse
 
 
 def flat_photo(rng: np.random.Generator, case: int) -> np.ndarray:
@@ -158,15 +142,6 @@ SITUATIONS: Dict[str, Situation] = {
     'CT in labelsTr': Situation(
         'all label files hold Hounsfield units', ('MG196',), volumes(LIVER, ct), seen=('labelsTr/case_000.nii.gz',)
     ),
-    'normalised MRI in labelsTr': Situation(
-        'float intensities: no labels that were interpolated', ('MG196',), volumes(LIVER, mri)
-    ),
-    'not images: a parcellation': Situation(
-        'ids of FreeSurfer, where 0..82 are declared',
-        ('MG185',),
-        volumes({'background': 0, **{f'region {i}': i for i in range(1, 83)}}, parcels),
-        first=dict(label_map={id_: label for label, id_ in enumerate(PARCELS, 1)}),
-    ),
     'not images: numbered cells': Situation(
         'instances, where classes are wanted',
         ('MG185',),
@@ -177,12 +152,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG181',),
         volumes(HEART_RAW, organs(*HEART_IDS, dtype=np.uint16)),
         first=dict(LV=3, label_map=dict(zip(sorted(HEART_IDS), range(1, 8)))),
-    ),
-    'raw ids declared, a stray 421': Situation(
-        'dataset.json declares the raw ids; in one scan a few voxels of 420 are 421',
-        ('MG181',),
-        volumes(HEART_RAW, organs(*HEART_IDS, dtype=np.uint16, rare={4: (420, 421)})),
-        first=dict(LV=3, label_map={**dict(zip(sorted(HEART_IDS), range(1, 8))), 421: 2}),
     ),
     'not to be renumbered: BraTS as declared': Situation(
         'renumbered already', ('MG195',), volumes(BRATS, organs(1, 2, 3))
@@ -204,10 +173,5 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'not v1: a key is missing': Situation(
         'v2 without file_ending', ('MG180',), volumes(LIVER, organs(1, 2), file_ending=None)
-    ),
-    'not v1: half converted': Situation(
-        'labels and file_ending as in v2, modality as in v1',
-        ('MG180',),
-        volumes(LIVER, organs(1, 2), channel_names=None, modality={'0': 'CT'}),
     ),
 }

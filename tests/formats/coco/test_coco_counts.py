@@ -106,7 +106,7 @@ def test_clean_data_has_nothing_to_tell(tmp_path: Path) -> None:
     assert (facts.values, facts.reasons, facts.offending_files) == ({}, {}, 0)
     assert facts.histogram == {0: 3, 1: 3, 2: 3}
     settings = ('format', 'names_from', 'labelled_by', 'min_size')
-    listed = ('categories', 'instances_of', 'images_of', 'sources')
+    listed = ('categories', 'instances_of', 'sources')
     reported = {name: value for name, value in vars(about).items() if value and name not in (*settings, *listed)}
     assert reported == {
         'images': 3,
@@ -114,14 +114,13 @@ def test_clean_data_has_nothing_to_tell(tmp_path: Path) -> None:
         'files_with_class': {0: 1, 1: 1, 2: 1},
         'usable': {0: 3, 1: 3, 2: 3},
     }
-    assert about.instances_of == about.images_of.__class__({'1': 3, '2': 3, '3': 3})
+    assert about.instances_of == {'1': 3, '2': 3, '3': 3}
 
 
 def test_classes_in_images(tmp_path: Path) -> None:
     about = scan(tmp_path, coco([ann(0), ann(1), ann(2, image=1), ann(3, category=2)]))
     assert about.instances_of == {'1': 3, '2': 1, '3': 0}
-    assert about.images_of == {'1': 2, '2': 1, '3': 0}
-    assert (about.images_without_target, about.unused) == (1, ['bird'])
+    assert about.images_without_target == 1
 
 
 def test_duplicates_orphans_and_unnamed(tmp_path: Path) -> None:
@@ -142,7 +141,6 @@ def test_names_in_another_order_and_names_that_are_missing(tmp_path: Path) -> No
     record = coco([ann(0, category=1), ann(1, category=2), ann(2, category=3)])
     about = scan(tmp_path, record, class_names=['dog', 'cat', 'fish'])
     assert about.renamed == [(0, 'cat', 'dog'), (1, 'dog', 'cat')]
-    assert about.not_in_file == ['fish']
     assert list(about.left_out.values()) == [1]
     assert about.left_out_names == {'bird': 1}
 

@@ -97,7 +97,6 @@ def test_names_beside_the_class_list(tmp_path: Path) -> None:
     assert facts.histogram == {1: 1}
     assert list(facts.annotations.left_out.values()) == [1]
     assert facts.annotations.left_out_names == {'Cat': 1}
-    assert facts.annotations.not_in_file == ['cat', 'bird']
     assert facts.annotations.images_without_target == 1
     assert scan_voc(root).class_names == ['Cat', 'dog']
 

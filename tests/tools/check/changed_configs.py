@@ -60,8 +60,8 @@ def _copied(value: Any) -> Any:
     return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
-def found(config: ReadConfig, everything: bool = False) -> List[Finding]:
-    return diagnose(config=config, rules=chosen_rules(everything=everything))
+def found(config: ReadConfig) -> List[Finding]:
+    return diagnose(config=config, rules=chosen_rules())
 
 
 TRAIN = 'train_dataloader.dataset'

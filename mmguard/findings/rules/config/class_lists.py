@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import counts, has_open_vocabulary, has_stuff_among_things, names_more
 from mmguard.config.parts import Part, classes_of, classes_path, datasets, metainfo_of, says_classes
 from mmguard.config.read import ReadConfig
-from mmguard.findings.class_edits import move_class_list, name_classes, use_base_dataset
+from mmguard.findings.class_edits import move_class_list, name_classes
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
@@ -25,26 +25,24 @@ class ClassList(ConfigRule):
 
     code = 'MG205'
     blames_labels = True
-    summary = 'The class list is a string, holds a name twice, is not read, has stuff among things, or another palette.'
+    summary = 'The class list is a string, holds a name twice, is not read, or has stuff among things.'
     title_argument = '{kind} takes no classes since MMDetection 3 and MMSegmentation 1: building it fails.'
-    title_palette = '{colours} for {classes}: {kind} cannot be built.'
-    title_capitals = '{key} is not read: {kind} keeps its own {small}.'
+    title_capitals = 'CLASSES is not read: {kind} keeps its own classes.'
     title_string = 'classes is a string, not a tuple: its {letters} letters become classes.'
     title_stuff = (
         'Stuff is listed among the things: label {label} is {name}, but heads take labels below {things} for things.'
     )
     title_twice = 'The class list holds {names} more than once: their labels are ambiguous.'
     why = (
-        "classes=('person') is a string, not a tuple: each letter becomes a class. CLASSES and PALETTE were the names "
-        'in MMDetection 2.x; now they are not read and the data set keeps its own classes. MMSegmentation refuses a '
-        'palette of another length.'
+        "classes=('person') is a string, not a tuple: each letter becomes a class. CLASSES was the name in MMDetection "
+        '2.x; now it is not read and the data set keeps its own classes.'
     )
     example = Example(wrong="metainfo=dict(classes=('person'))", right="metainfo=dict(classes=('person',))")
     limits = 'Names that are merely misspelt are not detected here, but by `mmguard scan CONFIG`.'
     advice = (
         "Write metainfo=dict(classes=('person',)) in lower case: the comma makes the tuple. Name every class once."
-        ' A palette has one colour per class, or is left out. In a panoptic set list the things first, then the '
-        'stuff, also in "categories" of the files; only then count them in the heads.'
+        ' In a panoptic set list the things first, then the stuff, also in "categories" of the files; only then count '
+        'them in the heads.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -54,22 +52,13 @@ class ClassList(ConfigRule):
             if given is not None and dataset.cls is not None and not dataset.is_old:
                 ways = _write_list(config, 'Move the classes to metainfo.', f'{at}.classes', given, place)
                 yield self.report_at(place, given, dict(kind=dataset.name), self.title_argument, edits=ways)
-            colours = _palette_of(dataset)
-            if colours is not None:
-                number = len(classes_of(dataset) or [])
-                words = dict(colours=quantity(colours, 'colour'), classes=quantity(number, 'class'), kind=dataset.name)
-                ways = [_drop_palette(config, dataset, number)]
-                yield self.report_at(f'{at}.palette', colours, words, self.title_palette, edits=ways)
             if not isinstance(metainfo, dict):
                 continue
-            for key in ('CLASSES', 'PALETTE'):
-                small = key.lower()
-                own = list(metainfo_of(dataset).get(small) or ())
-                if key in metainfo and small not in metainfo and list(metainfo[key] or ()) != own:
-                    title = Message('Write {small} in lower case.', small=small)
-                    ways = _write_list(config, title, f'{at}.{small}', metainfo[key], f'{at}.{key}')
-                    words = dict(key=key, kind=dataset.name, small=small)
-                    yield self.report_at(f'{at}.{key}', metainfo[key], words, self.title_capitals, edits=ways)
+            capitals, own = metainfo.get('CLASSES'), list(metainfo_of(dataset).get('classes') or ())
+            if capitals and 'classes' not in metainfo and list(capitals) != own:
+                ways = _write_list(config, 'Write classes in lower case.', f'{at}.classes', capitals, f'{at}.CLASSES')
+                words = dict(kind=dataset.name)
+                yield self.report_at(f'{at}.CLASSES', capitals, words, self.title_capitals, edits=ways)
             classes, place = metainfo.get('classes'), f'{at}.classes'
             if isinstance(classes, str) and classes_of(dataset) is None and not _is_file_name(classes):
                 ways = _write_list(config, 'Write a tuple, with a comma after the name.', place, classes)
@@ -87,81 +76,13 @@ class ClassList(ConfigRule):
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
     """Write the intended list; a second edit also changes the heads with another number."""
-    is_list = place.endswith('classes')
-    if isinstance(classes, str) and is_list and not _is_file_name(classes):
+    if isinstance(classes, str) and not _is_file_name(classes):
         classes = (classes,)
-    move = propose(title, *((gone, REMOVED) for gone in removed), (place, classes))
-    return move_class_list(config, move, classes if is_list else None)
-
-
-def _drop_palette(config: ReadConfig, dataset: Part, names: int) -> Edit:
-    metainfo = dataset.config.get('metainfo')
-    own = isinstance(metainfo, dict) and metainfo.get('palette') is not None
-    certain = all(count.value == names for count in counts(config))
-    return propose(
-        'Drop the palette: colours are then made up.',
-        (dataset.place('metainfo.palette'), REMOVED if own else []),
-        question='' if certain else Message('Does the list name every class, {names}?', names=names),
-        if_not='' if certain else 'Complete the list.',
-    )
-
-
-def _palette_of(dataset: Part) -> Optional[int]:
-    # Length of a palette that BaseSegDataset refuses.
-    metainfo = dataset.config.get('metainfo')
-    palette = metainfo.get('palette') if isinstance(metainfo, dict) else None
-    palette = metainfo_of(dataset).get('palette') if palette is None else palette
-    names = classes_of(dataset)
-    if not hasattr(dataset.cls, 'get_label_map') or not isinstance(palette, (list, tuple)) or not names:
-        return None
-    own = metainfo_of(dataset).get('classes')
-    chosen = own is not None and list(own) != names
-    if len(palette) in (0, len(names)) or (chosen and len(palette) > len(names)):
-        return None
-    return len(palette)
+    return move_class_list(config, propose(title, *((gone, REMOVED) for gone in removed), (place, classes)), classes)
 
 
 def _is_file_name(text: str) -> bool:
     return '/' in text or text.endswith(('.txt', '.csv', '.json'))
-
-
-class ForeignClasses(ConfigRule):
-    """Custom classes with one of mmseg's data set classes, which has others."""
-
-    code = 'MG206'
-    summary = 'metainfo.classes names classes that the data set class of MMSegmentation does not have.'
-    title = '{kind} does not have the classes {names}: it cannot be built.'
-    why = (
-        'A data set class with a class list of its own (CityscapesDataset, ADE20KDataset, ...) accepts names of that '
-        'list only, and maps the classes that are not named to 255. Any other name ends the run: "new classes are not'
-        ' a subset".'
-    )
-    example = Example(
-        wrong="dict(type='CityscapesDataset', metainfo=dict(classes=('field', 'forest')))",
-        right="dict(type='BaseSegDataset', img_suffix='.jpg', metainfo=dict(classes=('field', 'forest')))",
-    )
-    limits = 'A name that means something else in your files is not reported.'
-    advice = (
-        "If the data are your own, write type='BaseSegDataset' with its img_suffix, seg_map_suffix and, where 0 is "
-        'unlabelled, reduce_zero_label. If it is the data set of this class, use names of its list.'
-    )
-
-    def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for dataset in datasets(config):
-            if not says_classes(dataset) or not hasattr(dataset.cls, 'get_label_map'):
-                continue
-            own = metainfo_of(dataset).get('classes')
-            names = classes_of(dataset) or []
-            foreign = [name for name in names if own is not None and name not in own]
-            if foreign:
-                edit = propose(
-                    'Use BaseSegDataset, with the file names and the shift of this class.',
-                    *use_base_dataset(dataset),
-                    question=f'Is this data of your own, with files named as those of {dataset.name}?',
-                    if_not=f'Use names of the list of {dataset.name}, or set the file names by hand.',
-                )
-                words = dict(kind=dataset.name, names=listing(foreign, 5))
-                yield self.report_at(dataset.place('metainfo.classes'), names, words, edits=[edit])
 
 
 class SplitClasses(ConfigRule):

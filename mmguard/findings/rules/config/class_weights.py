@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence
 
 from mmguard.compat.stack import weighs_ignored_labels
 from mmguard.config.ignored import find_ignored_labels
 from mmguard.config.losses import (
-    class_weights,
     count_expected_weights,
     find_ignore_index,
     find_weighted_cross_entropies,
@@ -19,7 +18,7 @@ from mmguard.config.parts import Part, losses
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit, config_lines
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, WARNING, Finding
+from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import guard_losses, propose, set_ignore_index
 from mmguard.findings.views import count_trained, is_whole
@@ -34,7 +33,6 @@ class ClassWeightLength(ConfigRule):
     summary = 'class_weight does not have one entry per class.'
     title = 'class_weight has {length}, but {head} needs {expected}{extra}.'
     title_list = 'class_weight is a list, but DETRHead takes a number, and bg_cls_weight for "no object".'
-    title_unreadable = 'The file of the class weights cannot be read: {problem}.'
     why = (
         'The weights are looked up by label: with too few the run ends with an index error, and with any other number '
         'than the channels cross entropy refuses. MaskFormer-like heads and softmax bbox heads have one entry more, '
@@ -44,18 +42,15 @@ class ClassWeightLength(ConfigRule):
     limits = 'It compares numbers: weights in the order of another class list are not detected.'
     advice = (
         'Write one weight per class in the order of the class list, plus one for "no object" at the end where the head '
-        'has it. A file (.npy, .json, .yaml or .pkl) holds them as a list; its path starts where training starts.'
+        'has it.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for loss in losses(config):
-            path, given, weights = loss.place('class_weight'), loss.config.get('class_weight'), class_weights(loss)
-            if weights.problem:
-                words = dict(problem=weights.problem)
-                yield self.report_at(path, given, words, self.title_unreadable, WARNING)
-            expected, extra = count_expected_weights(loss)
-            if weights.length is None:
+            path, given = loss.place('class_weight'), loss.config.get('class_weight')
+            if not isinstance(given, (list, tuple)):
                 continue
+            expected, extra = count_expected_weights(loss)
             head = loss.owner
             if head is not None and head.name == 'DETRHead' and loss.key == 'loss_cls':
                 edit = propose(
@@ -65,11 +60,11 @@ class ClassWeightLength(ConfigRule):
                     if_not='Take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',
                 )
                 yield self.report_at(path, given, title=self.title_list, edits=[edit])
-            elif expected is not None and weights.length != expected:
-                yield self._other_length(loss, given, weights.length, expected, extra)
+            elif expected is not None and len(given) != expected:
+                yield self._other_length(loss, given, expected, extra)
 
-    def _other_length(self, loss: Part, given: Any, length: int, expected: int, extra: str) -> Finding:
-        new, follows = fit_weights(() if isinstance(given, str) else given, expected, extra)
+    def _other_length(self, loss: Part, given: Sequence[Any], expected: int, extra: str) -> Finding:
+        new, follows = fit_weights(given, expected, extra)
         edit = propose(
             'Write as many weights as the head needs.',
             (loss.place('class_weight'), new),
@@ -78,7 +73,7 @@ class ClassWeightLength(ConfigRule):
             if_not='' if follows else 'Write the weight of each class.',
         )
         head = loss.owner.name if loss.owner else 'the head'
-        words = dict(length=quantity(length, 'entry'), head=head, expected=expected, extra=extra)
+        words = dict(length=quantity(len(given), 'entry'), head=head, expected=expected, extra=extra)
         return self.report_at(loss.place('class_weight'), given, words, edits=[edit])
 
 
@@ -126,7 +121,8 @@ class WeightedIgnored(ConfigRule):
         for loss in find_weighted_cross_entropies(config):
             place, weights = loss.place('class_weight'), loss.config['class_weight']
             ways = [guard_losses(config, [loss.path])]
-            ignored, length = find_ignore_index(loss), class_weights(loss).length
+            ignored = find_ignore_index(loss)
+            length = len(weights) if isinstance(weights, (list, tuple)) else None
             if not weighs_ignored_labels():
                 if loss.get('avg_non_ignore', False):
                     yield self.report_at(place, weights, title=self.title_onedl, edits=ways)

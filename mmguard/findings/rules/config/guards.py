@@ -1,4 +1,4 @@
-"""Guards that see no labels, disagree with the head, or are not reported; unguarded losses and evaluations."""
+"""Guards that see no labels, disagree with the head, or are not reported; unguarded evaluations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from mmguard.config.guards import (
     add_reporting,
     find_unguarded_evaluation,
     guards_in,
-    is_guarded,
     is_guarded_type,
     misfits,
 )
@@ -18,9 +17,9 @@ from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import Part, assigners, hooks, losses, pipelines, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
-from mmguard.findings.finding import INFO, WARNING, Finding
+from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import as_code, guard_losses, guard_pipelines, propose
+from mmguard.findings.usual_edits import as_code, guard_pipelines, propose
 from mmguard.text import plural
 
 PIXELS, INSTANCES, IMAGES = TRANSFORMS
@@ -246,49 +245,3 @@ class UnguardedEvaluation(ConfigRule):
             place, names = found.dataset.place('pipeline'), [transform.name for transform in found.pipeline]
             ways = [guard_pipelines(config, [found.pipeline], found.guard)]
             yield self.report_at(place, names, dict(metric=found.metric.name), edits=ways)
-
-
-#: Classification losses that an invalid label crashes or silently spoils.
-BY_LABEL = {
-    'mmseg': ('CrossEntropyLoss', 'OhemCrossEntropy', 'FocalLoss', 'DiceLoss', 'LovaszLoss', 'TverskyLoss'),
-    'mmdet': (
-        'CrossEntropyLoss',
-        'CrossEntropyCustomLoss',
-        'FocalLoss',
-        'FocalCustomLoss',
-        'QualityFocalLoss',
-        'SeesawLoss',
-        'EQLV2Loss',
-        'GHMC',
-    ),
-}
-
-
-class UnguardedLosses(ConfigRule):
-    """An unguarded loss of class labels (F5 to F8)."""
-
-    code = 'MG220'
-    aliases = ('MG218',)
-    summary = 'A classification loss without a guard.'
-    title = '{loss} has no guard: one label outside the classes ends the run, or is trained as background.'
-    title_ohem = '{loss} returns a loss without a graph where all pixels of a batch are ignored.'
-    why = (
-        'A single label outside the classes ends the run (index error, CUDA assert), or is silently trained as '
-        'background, depending on the loss. Where all pixels of one rank are ignored, OhemCrossEntropy returns a '
-        'constant: DistributedDataParallel ends with "Expected to have finished reduction in the prior iteration".'
-    )
-    example = Example(wrong="dict(type='CrossEntropyLoss')", right="dict(type='GuardedCrossEntropyLoss')")
-    limits = 'It finds nothing wrong: valid labels need no guard. Losses of your own are not listed.'
-    advice = "Write type='GuardedX' for type='X', with the same arguments; the guard does not change valid labels."
-    severity = INFO
-    on_request = True
-
-    def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for loss in losses(config):
-            # Masks and objectness are binary: nothing can be out of range.
-            is_binary = loss.key in ('loss_mask', 'loss_objectness', 'loss_dice')
-            if loss.name not in BY_LABEL.get(loss.scope, ()) or is_guarded(loss) or is_binary:
-                continue
-            title = self.title_ohem if loss.name == 'OhemCrossEntropy' else ''
-            ways = [guard_losses(config, [loss.path])]
-            yield self.report_at(loss.place('type'), loss.config['type'], dict(loss=loss.name), title, edits=ways)

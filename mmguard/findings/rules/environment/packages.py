@@ -1,4 +1,4 @@
-"""Packages that share a folder, are missing, or cannot be imported."""
+"""Packages that are mixed, missing, or cannot be imported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mmguard.compat.stack import STACKS, find_stacks, install_command
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, line_of
 from mmguard.findings.finding import ERROR, WARNING, Finding
-from mmguard.findings.installing import NEWEST, find_command, find_installer
+from mmguard.findings.installing import NEWEST, find_command
 from mmguard.findings.rule import EnvironmentRule, Example
 
 
@@ -58,42 +58,6 @@ def _use_one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
         environment=(*((name, None) for name in installed), *becomes),
         commands=(f'pip uninstall -y {" ".join(installed)}', *install),
     )
-
-
-class SeveralDistributions(EnvironmentRule):
-    """Packages that write to the same folder."""
-
-    code = 'MG503'
-    summary = 'Several packages provide the same module.'
-    title = '{names} write the same folder: the last installed wins.'
-    why = 'They write the same folder: the one installed last overwrites the other, and uninstalling one breaks all.'
-    example = Example(wrong='opencv-python 4.9 and opencv-python-headless 4.8', right='only one of them')
-    limits = 'It cannot tell which of them wrote the files that are there.'
-    advice = (
-        'Uninstall all of them, then install one. If others need both, make a new environment with versions that '
-        'docs/stacks.md lists.'
-    )
-
-    def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
-        for module in DISTRIBUTIONS:
-            installed = environment.find_installed(module)
-            if module == 'cv2' and len(set(installed.values())) == 1:  # the same files as in onedl-mmdetection
-                continue
-            if len(installed) < 2:
-                continue
-            remove = f'pip uninstall -y {" ".join(installed)}'
-            ways = [
-                Edit(
-                    f'Keep only {name}.',
-                    SAFE,
-                    environment=(*((one, None) for one in installed), (name, version)),
-                    commands=(remove, f'{find_installer(name)} {name}=={version}'),
-                )
-                for name, version in installed.items()
-            ]
-            evidence = ', '.join(f'{name} {version}' for name, version in installed.items())
-            words, severity = dict(names=' and '.join(installed)), WARNING if module == 'cv2' else ERROR
-            yield self.report(evidence, words, severity=severity, edits=ways, places=(line_of(module),))
 
 
 class PackageMissing(EnvironmentRule):

@@ -1,4 +1,4 @@
-"""Incompatible versions, and an unsuitable mmcv."""
+"""Versions that are too old, and an unsuitable mmcv."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.installing import describe_limits, reinstall_mmcv
 from mmguard.findings.rule import EnvironmentRule, Example
 
-#: Modules compiled against NumPy 1: version limit, consequence, and source.
-COMPILED = {
-    'torch': ('2.3', 'cannot convert arrays', 'https://github.com/pytorch/pytorch/issues/107302'),
-    'cv2': ('4.10.0.83', 'cannot be imported', 'https://github.com/opencv/opencv/issues/25772'),
-}
 #: First mmcv version that uses mmengine.
 _FIRST = '2.0.0dev0'
 #: Line of the ops in the table.
@@ -22,39 +17,28 @@ LINE = "mmcv's compiled ops"
 
 
 class UnfitVersions(EnvironmentRule):
-    """Versions known to be incompatible, or not supported by mmguard."""
+    """Versions that mmguard does not support."""
 
     code = 'MG507'
     aliases = ('MG512',)
-    summary = 'Packages are installed in versions that do not go together, or that mmguard does not support.'
-    title = '{one} and {other} do not go together: the latter was compiled against NumPy 1, and {why}.'
-    title_old = '{name} {version} is too old: mmguard needs {oldest} or newer.'
-    why = (
-        'Binaries that were compiled against NumPy 1 fail with NumPy 2: torch below 2.3 cannot convert arrays, OpenCV '
-        'up to 4.10.0.82 cannot be imported. mmguard is not tested with torch or numpy below its minimum versions.'
-    )
-    example = Example(wrong='numpy 2.1 with torch 2.1', right='pip install "numpy<2"')
-    limits = 'It knows these two pairs, and no versions that are too new; others show when they are imported (MG506).'
+    summary = 'Packages are installed in versions that mmguard does not support.'
+    title = '{name} {version} is too old: mmguard needs {oldest} or newer.'
+    why = 'mmguard is not tested with torch or numpy below its minimum versions.'
+    example = Example(wrong='torch 1.10', right='pip install "torch>=1.13"')
+    limits = 'It knows no versions that are too new, nor pairs that do not go together: the import shows them (MG506).'
     advice = (
-        'Install `numpy<2`, or a newer version of the other package. If that does not fit the rest, make a new '
-        'environment with versions that docs/stacks.md lists.'
+        'Install a newer version. If that does not fit the rest, make a new environment with versions that '
+        'docs/stacks.md lists.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
-        for module, (below, why, source) in COMPILED.items():
-            if environment.is_from('numpy', '2') and environment.is_from(module, '', below):
-                one, other = (f'{name} {environment.version(name)}' for name in ('numpy', module))
-                change = (('numpy', '1.26.4'),)
-                edit = Edit('Install NumPy 1.', SAFE, environment=change, commands=('pip install "numpy<2"',))
-                words, places = dict(one=one, other=other, why=why), (line_of('numpy'),)
-                yield self.report(f'{one} next to {other} ({source})', words, edits=[edit], places=places)
         for name, versions in environment.tried.items():
             version = environment.version(name)
             if version and versions and is_within(version, '', versions[0]):
                 command, becomes = f'pip install "{name}>={versions[0]}"', (name, versions[-1])
                 edit = Edit(f'Install a newer {name}.', SAFE, environment=(becomes,), commands=(command,))
                 words, places = dict(name=name, version=version, oldest=versions[0]), (f'mmguard with {name}',)
-                yield self.report(f'{name} {version}', words, self.title_old, edits=[edit], places=places)
+                yield self.report(f'{name} {version}', words, edits=[edit], places=places)
 
 
 class UnfitMmcv(EnvironmentRule):

@@ -42,9 +42,6 @@ class IdsAsLabels(DataRule):
     title = 'Category ids are used as labels: they are {ids}, but num_classes={num_classes} means {first}..{last}.'
     title_no_class = 'num_classes={num_classes} leaves no class for an object: the background counts as class 0 here.'
     title_needed = 'Labels are the category ids, {ids}: the outputs must reach to {highest}; the file has {number}.'
-    title_ungrouped = (
-        'RF-DETR up to 1.4 has no output for categories of the supercategory "none": {ungrouped} of {number}.'
-    )
     title_background = 'Category id 0 is trained as background: torchvision keeps label 0 for it.'
     title_unknown = (
         'Category ids may be used as labels: with num_classes={num_classes}, {beyond} would be out of range. They '
@@ -68,8 +65,7 @@ class IdsAsLabels(DataRule):
         'without gaps. Torchvision trains id 0 as background (RetinaNet and FCOS do not): number from 1, and count the '
         'background.'
     )
-    advice_ungrouped = 'For RF-DETR, upgrade it, or write another supercategory than "none" in the JSONs of all splits.'
-    advice += f' {advice_ids} {advice_ungrouped}'
+    advice += f' {advice_ids}'
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
@@ -91,13 +87,7 @@ class IdsAsLabels(DataRule):
 
     def choose_advice(self, facts: Facts) -> str:
         found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
-        if not found.framework:
-            return self.advice
-        return self.advice_ungrouped if self._are_left_out(found) else self.advice_ids
-
-    def _are_left_out(self, found: AnnotationFacts) -> bool:
-        """Return True if RF-DETR leaves out categories; one without a group is the root in Roboflow's exports."""
-        return found.framework == 'rf-detr' and found.classes_counted and found.ungrouped > 1
+        return self.advice_ids if found.framework else self.advice
 
     def severity_of(self, facts: LabelFacts) -> str:
         """Return a severity below error if the outcome depends on the unknown framework."""
@@ -108,8 +98,6 @@ class IdsAsLabels(DataRule):
             return self.title_unknown
         if self._is_background(facts):
             return self.title_background
-        if self._are_left_out(annotations_of(facts)):
-            return self.title_ungrouped
         if facts.values and facts.num_classes <= annotations_of(facts).min_label:
             return self.title_no_class
         return self.title if facts.values else self.title_needed
@@ -154,7 +142,6 @@ class IdsAsLabels(DataRule):
             'beyond': listing(self._count_beyond(facts)),
             'number': quantity(len(ids), 'category'),
             'first': annotations_of(facts).min_label,
-            'ungrouped': annotations_of(facts).ungrouped,
             'highest': ids[-1],
             'enough': ids[-1] + 1,
         }

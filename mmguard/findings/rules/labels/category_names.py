@@ -20,7 +20,6 @@ from mmguard.findings.views import (
     class_lists,
     config_of,
     has_config,
-    is_trained_on,
     listing,
     nearest,
     normalize_name,
@@ -76,24 +75,9 @@ class NamesNotInFile(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None:
             return
-        missing, names = self._find_missing(labels)
+        names = self._find_missing(labels)[1]
         if self._find_letters(labels):
             yield learn(facts, [''.join(self._find_letters(labels))], SAFE)
-        elif self._lacks(labels) and not self._comes_with_type(labels):
-            elsewhere = [split.labels for split in facts.others if split.labels is not None]
-            sure = any(set(missing) <= set(annotations_of(other).categories.values()) for other in elsewhere)
-            question = (
-                ''
-                if sure
-                else Message('Does this file have no object of {missing}?', missing=listing(map(repr, missing)))
-            )
-            title = Message('Add {missing} to "categories", each at its place.', missing=listing(map(repr, missing)))
-            yield from rewrite(self, facts, title, SAFE if sure else ASKS, question, classes=names)
-            if is_trained_on(labels):  # what else is to be learnt, no other file says
-                question = Message(
-                    'Are {names} all classes to be learnt?', names=listing(map(repr, self._names_in_file(labels)))
-                )
-                yield learn(facts, self._names_in_file(labels), ASKS, question)
         else:
             meant, known = self._match_names(labels), self._names_in_file(labels)
             written = [meant.get(name) or name for name in names]
@@ -173,18 +157,6 @@ class NamesNotInFile(AnnotationRule):
         meant = {name: alike.get(normalize_name(name), found) for name, found in close.items()}
         # In an unrelated list, similar names are a coincidence.
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
-
-    def _lacks(self, facts: LabelFacts) -> bool:
-        """True if all names in the file are listed, and some listed names are not in the file."""
-        missing, names = self._find_missing(facts)
-        known = self._names_in_file(facts)
-        counted = any(normalize_name(name) in map(normalize_name, BACKGROUND) for name in missing)
-        return (
-            bool(known)
-            and set(known) <= set(names)
-            and annotations_of(facts).names_from == 'categories'
-            and not counted
-        )
 
     def _is_of_the_type(self, facts: LabelFacts) -> bool:
         """True if the names are the defaults of the data set's type, because the config sets none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.findings.class_edits import set_classes
@@ -81,8 +80,6 @@ class OrderDiffers(AnnotationRule):
             for i, (a, b) in enumerate(zip(names, ordered))
         ]
         texts = '; the file lists its ids as texts are sorted: 1, 10, 2' if _is_sorted_as_texts(facts) else ''
-        if ordered == sorted(ordered) and _are_in_number_order(names):
-            texts = '; the file lists its names as texts are sorted, the config by the numbers in them'
         return listing([text for text, a, b in zip(wrong, names, ordered) if a != b], 3) + texts
 
     def _find_displaced(self, facts: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
@@ -124,13 +121,6 @@ def is_part_of_a_list(facts: LabelFacts) -> bool:
         return False
     is_own_list = any(ids == list(range(first, first + len(ids))) for first in (0, 1))
     return not is_own_list and len(ids) < facts.num_classes and 0 < max(ids, default=0) <= facts.num_classes
-
-
-def _are_in_number_order(names: List[str]) -> bool:
-    """True if names that differ only in a number are in the order of the numbers."""
-    parts = [re.fullmatch(r'(.*?)(\d+)(.*)', name) for name in names]
-    keys = [(part[1], int(part[2]), part[3]) for part in parts if part]
-    return len(keys) == len(names) and keys == sorted(keys)
 
 
 def _is_sorted_as_texts(facts: LabelFacts) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from typing import Dict, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
@@ -20,7 +20,7 @@ from mmguard.findings.views import (
     listing,
     maps_of,
 )
-from mmguard.labels.numbering import IDS, POSITIONS, framework_titles
+from mmguard.labels.numbering import POSITIONS, framework_titles
 from mmguard.language import Message
 from mmguard.text import quantity
 
@@ -51,7 +51,12 @@ class MoreClassesThanHead(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         listed = len(labels.class_names)
         if labels.annotations is not None and labels.annotations.labelled_by == 'unknown':
-            yield from _count_by_numbering(facts, labels.annotations.categories, listed)
+            question: str = Message(
+                'Does your training code renumber the categories ({frameworks})?',
+                frameworks=framework_titles(POSITIONS),
+            )
+            edit = set_num_classes(facts, listed, ASKS, question)
+            yield replace(edit, options=(*edit.options, ('labels', POSITIONS)))
             return
         sure = labels.kind == 'instances' or max(labels.values) == listed - 1
         question = '' if sure else 'Are the files numbered by this list?'
@@ -65,35 +70,6 @@ class MoreClassesThanHead(DataRule):
             return PROVEN
         # A list of names does not prove that the files use its numbering.
         return PROVEN if max(facts.values) == listed - 1 else LIKELY
-
-
-def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int) -> Iterator[Edit]:
-    """Yield an edit for programs that renumber the categories, and one for those that use their ids as labels."""
-    enough = max(categories, default=0) + 1
-    ways = [
-        (
-            listed,
-            POSITIONS,
-            Message(
-                'Does your training code renumber the categories ({frameworks})?',
-                frameworks=framework_titles(POSITIONS),
-            ),
-        )
-    ]
-    if enough != listed and enough < 1000:
-        ways.append(
-            (
-                enough,
-                IDS,
-                Message(
-                    'Does your training code use category_id as the label ({frameworks})?',
-                    frameworks=framework_titles(IDS),
-                ),
-            )
-        )
-    for number, numbering, question in ways:
-        options = (('num_classes', number), ('labels', numbering))
-        yield replace(set_num_classes(facts, number, ASKS, question), options=options)
 
 
 #: A single file may contain only one class.

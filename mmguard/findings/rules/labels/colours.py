@@ -9,7 +9,7 @@ from mmguard.config.parts import datasets, palette_of, transforms
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING
-from mmguard.findings.known_sets import CITYSCAPES, GRAYS_OF, VOC, Colour, voc_colour
+from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour, grays, voc_colour
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
@@ -28,8 +28,6 @@ from mmguard.findings.views import (
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Channels of a colour.
-CHANNEL_NAMES = ('red', 'green', 'blue')
 #: Colours that the evidence lists.
 FEW_COLOURS = 6
 BLACK = (0, 0, 0)
@@ -39,6 +37,7 @@ class StoredAsColours(DataRule):
     """Label files with more than one channel."""
 
     code = 'MG120'
+    aliases = ('MG131',)
     needs = ('maps',)
     summary = 'Label files have more than one channel: colours, not class indices.'
     title = 'Label files have more than one channel ({forms}): colours, not class indices.'
@@ -83,13 +82,6 @@ class StoredAsColours(DataRule):
             notes = note if set(known) <= set(CITYSCAPES) else ()
             for edit in convert_files(facts, title, SAFE if clear else ASKS, question, colours={**known, **others}):
                 yield replace(edit, notes=(*edit.notes, *notes))
-        elif self._find_channel(labels) is not None:
-            place = self._find_channel(labels) or 0
-            table = {colour: colour[place] for colour in sorted(colours)}
-            question = Message(
-                'Is the {channel} channel the number of the class?', channel=Message(CHANNEL_NAMES[place])
-            )
-            yield from convert_files(facts, 'Keep only this channel.', ASKS, question, colours=table)
         elif len(colours) == 2 and BLACK in colours and (not has_num_classes(labels) or labels.num_classes == 2):
             # With any other number of colours, the classes are ambiguous.
             table = {colour: int(colour != BLACK) for colour in sorted(colours)}
@@ -164,15 +156,6 @@ class StoredAsColours(DataRule):
         )
         return values if high and values[0] == 0 and min(b - a for a, b in zip(values, values[1:])) >= 8 else []
 
-    def _find_channel(self, facts: LabelFacts) -> Optional[int]:
-        """Return the only nonzero channel if its values can be class indices."""
-        colours = maps_of(facts).colours
-        used = [place for place in range(3) if any(colour[place] for colour in colours)]
-        if len(used) != 1 or not has_num_classes(facts):
-            return None
-        values = {colour[used[0]] for colour in colours} - {0, VOID}
-        return used[0] if values and max(values) < facts.num_classes else None
-
     def _is_alpha(self, facts: LabelFacts) -> bool:
         """True if all files are gray with an alpha channel: the labels are in the first channel."""
         return set(maps_of(facts).forms) == {'gray_alpha'} and bool(maps_of(facts).raw)
@@ -194,11 +177,10 @@ _COLOURS = [voc_colour(label) for label in range(1, 64)]
 CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
 #: One channel of the first 64 colours, without 0.
 FEW = frozenset({64, 128, 192})
-GRAYS: FrozenSet[int] = frozenset(GRAYS_OF[VOC_GRAYS])
+#: Gray -> label.
+GRAYS = grays((voc_colour(label), label) for label in range(1, 21))
 #: Grays of the first six labels, which make VOC's palette unmistakable.
 FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
-#: Number of grays that make another palette unmistakable.
-UNMISTAKABLE = 4
 
 
 class PaletteReadAsColours(DataRule):
@@ -243,11 +225,11 @@ class PaletteReadAsColours(DataRule):
         invalid = set(facts.values) - {VOID}
         if not invalid or not seen:
             return None
-        coloured = seen <= CHANNELS or (bool(_name_palette(seen)) and len(seen) >= 2)
+        coloured = seen <= CHANNELS or _are_grays(seen)
         # The files show other indices.
         if palette and coloured and not invalid <= set(count_stored(facts)):
             return PROVEN
-        if _name_palette(seen):
+        if _are_grays(seen):
             return PROVEN
         # One class has one gray; 38 is an unlikely choice by hand.
         if is_whole(facts) and seen == {38} and facts.num_classes == 2:
@@ -271,16 +253,13 @@ class PaletteReadAsColours(DataRule):
             if places:
                 yield Edit('Read them with Pillow, in the pipelines of all splits.', SAFE, config=places)
             yield from convert_files(facts, 'Rewrite the files as plain index images.', SAFE)
-        elif ids - {0} and (ids - {0} <= GRAYS or _name_palette(ids - {0})):
-            name = _name_palette(ids - {0}) or VOC_GRAYS
-            table = {value: GRAYS_OF[name][value] for value in sorted(ids - {0})}
-            if 0 in ids and name != VOC_GRAYS:
-                table[0] = VOID
+        elif ids - {0} and ids - {0} <= set(GRAYS):
+            table = {value: GRAYS[value] for value in sorted(ids - {0})}
             yield from renumber(
                 facts,
                 table,
                 ASKS,
-                Message('Were they drawn in the palette of {name} and converted to gray?', name=name),
+                Message('Were they drawn in the palette of {name} and converted to gray?', name=VOC_GRAYS),
             )
 
     def choose_title(self, facts: LabelFacts) -> str:
@@ -294,7 +273,7 @@ class PaletteReadAsColours(DataRule):
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         levels = ids_of(count_trained(facts))
-        return {'levels': listing(sorted(levels)), 'name': _name_palette(levels - {0}) or VOC_GRAYS}
+        return {'levels': listing(sorted(levels)), 'name': VOC_GRAYS}
 
     def severity_of(self, facts: LabelFacts) -> str:
         if self._is_black(facts):
@@ -317,7 +296,7 @@ class PaletteReadAsColours(DataRule):
     def _is_gray(self, facts: LabelFacts) -> bool:
         maps = maps_of(facts)
         seen = ids_of(count_stored(facts)) - {0}
-        is_known = bool(seen) and seen <= set(GRAYS_OF[_name_palette(seen) or VOC_GRAYS])
+        is_known = bool(seen) and seen <= set(GRAYS)
         return bool(maps.forms) and not maps.forms.get('palette8') and is_known
 
     def evidence(self, facts: LabelFacts) -> str:
@@ -339,9 +318,6 @@ class PaletteReadAsColours(DataRule):
         return join('; ', texts)
 
 
-def _name_palette(seen: AbstractSet[int]) -> str:
-    """Return the palette whose grays these values unmistakably are, or nothing."""
-    if seen <= GRAYS and len(seen & FIRST_GRAYS) >= 2:
-        return VOC_GRAYS
-    others = [name for name, table in GRAYS_OF.items() if seen <= set(table) and len(seen) >= UNMISTAKABLE]
-    return others[0] if others else ''
+def _are_grays(seen: AbstractSet[int]) -> bool:
+    """Return True if these values unmistakably are grays of VOC's palette."""
+    return seen <= set(GRAYS) and len(seen & FIRST_GRAYS) >= 2

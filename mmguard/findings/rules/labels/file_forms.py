@@ -1,4 +1,4 @@
-"""Files that are not 8-bit label maps: photographs, other bit depths, fractions."""
+"""Files that are not 8-bit label maps: other bit depths, fractions."""
 
 from __future__ import annotations
 
@@ -8,108 +8,16 @@ from typing import Dict, Iterable, Iterator, List, Optional, Sequence
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN
-from mmguard.findings.known_sets import CITYSCAPES_TRAIN_IDS, set_of_numbers
-from mmguard.findings.map_edits import convert_files, list_stored_values, set_places
+from mmguard.findings.map_edits import convert_files, list_stored_values
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
-    VOID,
     as_map,
     count_stored,
     count_trained,
-    find_files_named,
     has_config,
     listing,
     maps_of,
-    share,
 )
-
-PHOTO = ('rgb', 'rgba')
-PLAIN, DEEP = ('gray8', 'palette8', 'bool'), ('gray16', 'gray32', 'float')
-#: Number of values beyond 8 bits; ids of a few classes or instances have fewer.
-MANY_VALUES = 200
-INDEX = ('gray8', 'palette8', 'gray16', 'bool')
-#: Of all channel values the 32 most frequent: of drawn colours they are nearly all, even after JPEG; of photographs
-#: a part.
-FREQUENT, DRAWN = 32, 0.7
-
-
-class FoldersSwapped(DataRule):
-    """Photographs instead of label maps, or among them."""
-
-    code = 'MG131'
-    shows_values = False
-    needs = ('maps',)
-    summary = 'The label files are photographs.'
-    title_swapped = 'The label files are photographs; image and label folders seem to be swapped.'
-    title_mixed = 'There are images among the label files.'
-    why = 'Training takes the brightness of a photograph for its classes.'
-    example = Example(wrong="seg_map_path='images'", right="seg_map_path='labels'")
-    limits = 'Gray photographs of 8 bits among label maps are not detected.'
-    advice = (
-        'Name the folder of the label maps, not that of the images: '
-        "`data_prefix=dict(img_path='images', seg_map_path='labels')`, or `mmguard scan labels --images images`. If "
-        'images are in the folder of the labels, move them out (names, ending or size show which), or read only the '
-        'labels: `seg_map_suffix` of the data set, `--suffix` of a scan.'
-    )
-
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        maps = maps_of(facts)
-        photos = share(sum(maps.forms.get(form, 0) for form in PHOTO), sum(maps.forms.values()))
-        if photos < 0.9:
-            return PROVEN if self._list_image_forms(facts) else None
-        return PROVEN if self._is_swapped(facts) or self._is_photographed(facts) else None
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        if self._list_image_forms(facts):
-            return self.title_mixed
-        return self.title_swapped if self._is_swapped(facts) else self.summary
-
-    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if self._list_image_forms(labels):
-            return
-        yield from set_places(self, facts, _files, elsewhere=True)
-
-    def _list_image_forms(self, facts: LabelFacts) -> List[str]:
-        """List the forms of files among label maps that are images: photographs, or intensities beyond 8 bits."""
-        maps = maps_of(facts)
-        plain = sum(maps.forms.get(form, 0) for form in PLAIN)
-        photos = [form for form in PHOTO if maps.forms.get(form)]
-        if not plain or (photos and (maps.colours or maps.gray_in_colour)):
-            return []
-        wide = [form for form in DEEP if maps.forms.get(form)]
-        many = sum(1 for value in maps.raw if not 0 <= value <= VOID) >= MANY_VALUES
-        return photos + (wide if many else [])
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        strangers = self._list_image_forms(facts)
-        if not strangers:
-            return super().files(facts)
-        return [file for form in strangers for file in maps_of(facts).form_examples.get(form, [])]
-
-    def _is_swapped(self, facts: LabelFacts) -> bool:
-        maps = maps_of(facts)
-        indices = share(sum(maps.image_forms.get(form, 0) for form in INDEX), sum(maps.image_forms.values()))
-        return indices >= 0.9 and not maps.image_lossy
-
-    def _is_photographed(self, facts: LabelFacts) -> bool:
-        """Return True if every file has many colours, with values distributed as in photographs."""
-        counts = sorted((n for value, n in facts.histogram.items() if value != VOID), reverse=True)
-        spread = share(sum(counts[:FREQUENT]), sum(counts)) < DRAWN
-        return bool(counts) and spread and not maps_of(facts).colours and not maps_of(facts).gray_in_colour
-
-    def evidence(self, facts: LabelFacts) -> str:
-        maps = maps_of(facts)
-
-        def count(forms: dict) -> str:
-            return ', '.join(f'{number:,} {form}' for form, number in sorted(forms.items()))
-
-        images = f'; images: {count(maps.image_forms)}' if maps.image_forms else ''
-        return f'label files: {count(maps.forms)} ({maps.lossy:,} JPEG){images}'
-
-
-def _files(facts: LabelFacts) -> List[str]:
-    return [file for files in maps_of(facts).form_examples.values() for file in files]
-
 
 #: All bits of 16.
 WHITE = 65535
@@ -171,41 +79,17 @@ class NotEightBits(DataRule):
         values = sorted(list_stored_values(facts))
         if not values:
             return
-        void = 255 if labels.ignore_index is None else labels.ignore_index
-        negative = [value for value in values if value < 0]
         title = 'Rewrite the files with 8 bits.'
         if self._is_stretched(labels):
             yield from convert_files(facts, title, SAFE)
         elif values == [0, WHITE]:
             yield from convert_files(facts, title, ASKS, 'Is white the object?', label_map={WHITE: 1})
-        elif negative and values[-1] <= 255:
-            question = f'Is {listing(negative)} your void ("no data") value?'
-            yield from convert_files(facts, title, ASKS, question, label_map=dict.fromkeys(negative, void))
-        elif values[-1] <= 255:
+        elif values[0] >= 0 and values[-1] <= 255:
             yield from convert_files(facts, title, SAFE)
-        elif self._factor(labels) and labels.num_classes == len(set(CITYSCAPES_TRAIN_IDS.values()) - {255}):
-            table = {
-                value: CITYSCAPES_TRAIN_IDS.get(_decode_class(value, self._factor(labels)), 255) for value in values
-            }
-            question = 'Are these instance files of Cityscapes or KITTI, for the 19 classes of Cityscapes?'
-            note = 'Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.'
-            for edit in convert_files(facts, title, ASKS, question, label_map=table):
-                yield replace(edit, notes=(*edit.notes, note))
-        elif len(values) == labels.num_classes and not self._factor(labels):
+        elif len(values) == labels.num_classes:
             question = f'Are the classes, in the order of your list, {listing(values)}?'
             table = {value: label for label, value in enumerate(values)}
             yield from convert_files(facts, title, ASKS, question, label_map=table)
-
-    def _factor(self, facts: LabelFacts) -> int:
-        """Return the factor of the class in a value: 1000 in Cityscapes, 256 in KITTI; 0: unknown."""
-        wide = [value for value in maps_of(facts).raw if value > 255]
-        if not wide or max(wide) > 65535:
-            return 0
-        if find_files_named(facts, '_instanceids') or (min(wide) >= 24_000 and max(wide) < 34_000):
-            return 1000
-        # Object numbers are small, so the low byte is not informative.
-        low = max(value % 256 for value in wide)
-        return 256 if low < 64 and len({value // 256 for value in wide}) > 1 else 0
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {value: count for value, count in maps_of(facts).raw.items() if value > 255} or facts.values
@@ -219,16 +103,9 @@ class NotEightBits(DataRule):
         wide = {value: value % 256 for value in sorted(maps.raw) if value > 255}
         if wide:
             texts.append(f'as stored, and as loaded: {as_map(wide, 6)}')
-            known, number = set_of_numbers(set(maps.raw) - {VOID, WHITE})
-            texts += [f'as many numbers as {known} has, {number}'] * bool(known)
         elif maps.raw:
             texts.append(f'values as stored: {listing(sorted(maps.raw))}')
         return '; '.join(texts) or f'{maps.loaded_otherwise.get("wrapped", 0):,} files are loaded modulo 256'
-
-
-def _decode_class(value: int, factor: int) -> int:
-    """Return the class encoded in a value of an instance file; a pixel without an object stores only the class."""
-    return value // factor if value >= factor else value
 
 
 TOLERANCE = 1e-4

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.parts import datasets
 from mmguard.files.inside import OUTSIDE
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN
-from mmguard.findings.map_edits import set_places
+from mmguard.findings.map_edits import set_suffix
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.rules.labels.records import NO_FOLDER, is_about_records
 from mmguard.findings.views import annotations_of, has_config, listing, maps_of, number_of
@@ -68,7 +65,7 @@ class UnpairedFiles(DataRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if self._has_no_pair(labels):
-            yield from set_places(self, facts, lambda labels: maps_of(labels).missing_labels, elsewhere=False)
+            yield from set_suffix(self, facts)
 
     def severity_of(self, facts: LabelFacts) -> str:
         # An image without a label file ends a training; an extra label file does not.
@@ -277,23 +274,6 @@ class MissingImages(AnnotationRule):
         everything = 0 < found.images <= _number(found)
         return PROVEN if everything else LIKELY if found.missing_files or found.missing else None
 
-    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        found = annotations_of(labels)
-        folders = [facts.options.get('images')] if facts.config is None else []
-        for dataset in datasets(facts.config) if facts.config is not None else ():
-            root, prefix = str(dataset.config.get('data_root') or ''), dataset.config.get('data_prefix')
-            if not isinstance(prefix, dict) or dataset.split not in labels.split or not found.missing_files:
-                continue
-            key = 'img_path' if 'img_path' in prefix else 'img'
-            folders.append(os.path.join(root, str(prefix.get(key) or '')))
-            for folder in _find_folders(found.missing_files[0], root):
-                changes = ((dataset.place('data_prefix'), {**prefix, key: folder}),)
-                yield Edit('Set the folder of the images.', SAFE, config=changes)
-        if found.names_from == 'categories' and len(folders) == 1 and isinstance(folders[0], str):
-            what = 'Write the names of the images there into file_name, and leave out the entries without an image.'
-            question = f'Are all images that you have in {folders[0]}?'
-            yield from rewrite(self, facts, what, ASKS, question, images=folders[0])
-
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         folders = found.unreadable.get(NO_FOLDER, [])
@@ -306,13 +286,3 @@ class MissingImages(AnnotationRule):
 
 def _number(found: AnnotationFacts) -> int:
     return max(found.missing, len(found.missing_files))
-
-
-def _find_folders(name: str, root: str) -> Iterator[str]:
-    """Yield the folders in the data root that contain an image of this name."""
-    try:
-        with os.scandir(root or '.') as entries:
-            folders = ['', *sorted(entry.name + '/' for entry, _ in zip(entries, range(1000)) if entry.is_dir())]
-    except OSError:
-        return
-    yield from (folder for folder in folders if os.path.isfile(os.path.join(root, folder, name)))

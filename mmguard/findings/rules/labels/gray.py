@@ -8,7 +8,6 @@ from typing import Dict, Iterator, List, Optional, Sequence
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN
-from mmguard.findings.known_sets import set_of_numbers
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import both, reduce_zero_label
@@ -156,8 +155,6 @@ class GrayLevels(DataRule):
     def _are_ids(self, facts: LabelFacts) -> bool:
         """Return True if the values are 0..N without gaps, and void: more classes than the last one."""
         ids = ids_of(count_trained(facts))
-        if is_whole(facts) and set_of_numbers(ids)[0]:
-            return True
         return is_whole(facts) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(facts.values) <= ids
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:

@@ -34,8 +34,6 @@ MANY_IDS = 15
 RARE = 0.05
 #: Share of the invalid values; some gray levels are ids, too.
 MOSTLY = 0.5
-#: The highest id.
-LAST = 33
 
 
 class RawCityscapesIds(DataRule):
@@ -88,18 +86,6 @@ class RawCityscapesIds(DataRule):
         rare = sum(counts.get(value, 0) for value in CITYSCAPES_RARE)
         return LIKELY if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else None
 
-    def _shift(self, facts: LabelFacts) -> int:
-        """Return the shift of the ids for which the hardly ever drawn ones have next to no pixels."""
-        counts = {value: count for value, count in count_stored(facts).items() if value in ids_of(count_stored(facts))}
-
-        def unlikely(shift: int) -> float:
-            never = {id + shift for id in CITYSCAPES_RARE}
-            wrong = sum(n for value, n in counts.items() if value in never or value > LAST + shift)
-            return share(wrong, sum(counts.values()))
-
-        others = [shift for shift in (-1, 1) if is_whole(facts) and unlikely(shift) < RARE / 2]
-        return others[0] if len(others) == 1 and unlikely(0) > 2 * RARE else 0
-
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values or {
             value: count for value, count in count_stored(facts).items() if value > 18 and value != VOID
@@ -118,15 +104,8 @@ class RawCityscapesIds(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         named = bool(find_files_named(labels, '_labelids'))
         question = '' if named else "Are these Cityscapes' ids, as its *_labelIds.png hold them?"
-        void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == 255]
-        shift = self._shift(labels)
-        if shift:
-            question = Message("Are these Cityscapes' ids {shift:+}?", shift=shift)
-        table = {value + shift: label for value, label in CITYSCAPES_TRAIN_IDS.items() if value + shift >= 0}
-        if shift > 0:
-            table[0] = VOID  # values without an id
-        void = [value + shift for value in void if value + shift >= 0]
-        for edit in renumber(facts, table, SAFE if named and not shift else ASKS, question, void):
+        void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == VOID]
+        for edit in renumber(facts, CITYSCAPES_TRAIN_IDS, SAFE if named else ASKS, question, void):
             note = 'Files named *_gtFine_labelTrainIds.png, if they were made, need no map.'
             yield replace(edit, notes=(*edit.notes, note))
 
@@ -258,34 +237,6 @@ class RawCocoIds(DataRule):
         if shift is not None:
             return {'span': f'{shift}..{181 + shift}', 'contiguous': len(COCO_STUFF_CLASSES)}
         return {'span': '0..181' if facts.num_classes == 171 else '1..90', 'contiguous': facts.num_classes}
-
-
-class RawBratsIds(DataRule):
-    """Raw BraTS labels 1, 2 and 4 instead of 0..3."""
-
-    code = 'MG118'
-    needs = ('values', 'histogram')
-    summary = 'The labels look like raw BraTS labels: 0, 1, 2 and 4, without 3.'
-    why = 'Enhancing tumour, 4, is out of range for the four classes; where it is ignored it is never learnt.'
-    example = Example(
-        wrong='num_classes=4, labels 0, 1, 2, 4',
-        right='label_map={4: 3}',
-    )
-    limits = 'Three classes of your own numbered 1, 2 and 4 look the same.'
-    advice = (
-        'BraTS numbers the parts of a tumour 1, 2 and 4. If these are your classes, map enhancing '
-        'tumour: `label_map={{4: 3}}` in GuardSegLabels, or save the files with 0..3. If you train other regions, '
-        'write the table from these numbers to yours.'
-    )
-    pytorch = 'Renumber: target = target.masked_fill(target == 4, 3).'
-
-    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        yield from renumber(facts, {4: 3}, SAFE)
-
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        ids = ids_of(count_trained(facts))
-        fits = {1, 2, 4} <= ids <= {0, 1, 2, 4} and facts.num_classes in (3, 4)
-        return PROVEN if is_whole(facts) and fits else None
 
 
 #: First names of its class list.

@@ -11,11 +11,9 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite, subtract_one
 from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.known_sets import VOID_BEHIND
-from mmguard.findings.map_edits import list_stored_values, more_classes, renumber, shift_down, splits_of
+from mmguard.findings.map_edits import list_stored_values, renumber, shift_down, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import both
 from mmguard.findings.views import (
-    VOID,
     annotations_of,
     as_map,
     certainty_of_share,
@@ -74,23 +72,7 @@ class CountsFromOne(DataRule):
                 'Are 1 to {num_classes} the classes, in the order of your list?', num_classes=labels.num_classes
             )
         )
-        if most > labels.num_classes:  # values above the last class have none
-            void = VOID if labels.ignore_index is None else labels.ignore_index
-            ids = ids_of(count_trained(labels)) | ids_of(dict.fromkeys(list_stored_values(facts), 1))
-            table = {value: value - 1 if value <= labels.num_classes else void for value in ids if value}
-            question = Message(
-                'Are only 1 to {num_classes} classes, and all values above them void?', num_classes=labels.num_classes
-            )
-            every = {value: value - 1 for value in range(1, most + 1)}
-            more: str = Message('Subtract 1 and write num_classes={most} if all of 1 to {most} are classes.', most=most)
-            more = more if every.keys() <= ids else ''
-            yield from (replace(edit, if_not=more) for edit in renumber(facts, table, ASKS, question))
-            counted = facts._replace(labels=replace(labels, num_classes=most))
-            question = Message('Are all of 1 to {most} classes, {most} in all?', most=most)
-            for edit in renumber(counted, every, ASKS, question) if more else ():
-                title = Message('Subtract 1 from every label, and set num_classes={most}.', most=most)
-                yield both(edit, more_classes(facts, most, question), title)
-        elif facts.config is None:
+        if facts.config is None:
             ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 for value in ids if 0 < value <= most}
             for edit in renumber(facts, table, SAFE if clear else ASKS, question):
@@ -131,6 +113,7 @@ class GapsInIds(DataRule):
     """Ids with gaps whose number equals the number of classes."""
 
     code = 'MG116'
+    aliases = ('MG118',)
     kinds = ('pixels', 'instances')
     needs = ('values', 'histogram')
     summary = 'The ids have gaps: there are as many as classes, but the highest is out of range.'

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Iterator, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import drop_rows
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
-from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free, set_of_numbers
+from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free
 from mmguard.findings.map_edits import convert_files, list_stored_values, more_classes, renumber, shift_down, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
@@ -17,7 +16,6 @@ from mmguard.findings.views import (
     VOID,
     annotations_of,
     certainty_of_share,
-    config_of,
     count_trained,
     ids_of,
     is_rare,
@@ -40,9 +38,6 @@ class OutOfRange(DataRule):
     kinds = ('pixels', 'instances')
     summary = 'Labels outside the class range.'
     title = 'Labels outside 0..{last}: {values}.'
-    title_known = (
-        'Labels outside 0..{last}: the files hold the {known_number} numbers of {known}, not those of your classes.'
-    )
     why = (
         'Losses index by label: an invalid one ends the run with a device-side assert, or, in focal losses without a '
         'range check, trains something wrong.'
@@ -64,31 +59,14 @@ class OutOfRange(DataRule):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self._find_known_set(facts)[0] else POSSIBLE
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_known if self._find_known_set(facts)[0] else self.title
-
-    def describe(self, facts: LabelFacts) -> Dict[str, object]:
-        known, number = self._find_known_set(facts)
-        return {'known': known, 'known_number': number}
+        return POSSIBLE
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.kind != 'pixels':
             yield from drop_rows(self, facts)
             return
-        if self._find_known_set(labels)[0]:
-            return  # only the table of both lists maps numbers to classes
         seen = sorted(labels.values)
         void = VOID if labels.ignore_index is None else labels.ignore_index
-        lacking = _find_unmapped(labels)
-        if lacking:
-            question: str = Message(
-                'label_map does not name {lacking}: do they mean no class?', lacking=listing(lacking)
-            )
-            for edit in renumber(facts, dict.fromkeys(seen, void), ASKS, question):
-                at_once = Message("'*': {void} in a label_map maps all others at once.", void=void)
-                yield replace(edit, notes=(*edit.notes, at_once))
         if self._continues(labels):
             number = max(list_stored_values(facts) - {VOID}, default=0) + 1
             counted = more_classes(
@@ -97,7 +75,7 @@ class OutOfRange(DataRule):
             beyond = sorted({value for split in splits_of(facts) for value in split.values} - {VOID})
             named = len(labels.class_names) == labels.num_classes
             first = Message('0 to {last}', last=labels.num_classes - 1)
-            question = Message('Do you want {first} only, and no others?', first=first)
+            question: str = Message('Do you want {first} only, and no others?', first=first)
             if named:
                 wanted = listing(labels.class_names)
                 question = Message(
@@ -118,36 +96,15 @@ class OutOfRange(DataRule):
                 yield from convert_files(
                     facts, 'Rewrite the files, every value above 0 as 1.', ASKS, question, threshold=0
                 )
-        if not lacking and share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH:
+        if share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH:
             question = Message('Does {seen} mean no class (void, or slips of an annotator)?', seen=listing(seen))
             yield from renumber(facts, dict.fromkeys(seen, void), ASKS, question)
-
-    def evidence(self, facts: LabelFacts) -> str:
-        lacking = _find_unmapped(facts)
-        return (
-            Message('{evidence}; label_map does not name {lacking}', evidence=facts.evidence, lacking=listing(lacking))
-            if lacking
-            else facts.evidence
-        )
 
     def _continues(self, facts: LabelFacts) -> bool:
         """True if the labels continue after num_classes in many files: classes, not slips."""
         ids = ids_of(count_trained(facts))
         whole = is_whole(facts) and ids == set(range(len(ids)))
         return whole and len(facts.values) > 1 and not is_rare(facts) and set(facts.values) <= ids
-
-    def _find_known_set(self, facts: LabelFacts) -> Tuple[str, int]:
-        """Return a well-known data set whose numbers the files contain, and their number."""
-        title, number = (
-            set_of_numbers(ids_of(count_trained(facts))) if is_whole(facts) and facts.kind == 'pixels' else ('', 0)
-        )
-        return (title, number) if len(facts.values) > 2 else ('', 0)
-
-
-def _find_unmapped(facts: LabelFacts) -> List[int]:
-    """Return the invalid values that a label map of several entries lacks."""
-    label_map = config_of(facts).label_map
-    return sorted(set(facts.values) - set(label_map)) if len(label_map) > 1 and facts.kind == 'pixels' else []
 
 
 class NegativeLabels(DataRule):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
@@ -37,19 +36,7 @@ class DuplicateIds(AnnotationRule):
         return LIKELY if self._parts(facts) else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        found = annotations_of(labels)
-        if found.duplicate_names and not found.duplicate_category_ids:
-            first: Dict[str, int] = {}
-            merged = {number: first.setdefault(name, number) for number, name in found.categories.items()}
-            twice = {number: kept for number, kept in merged.items() if number != kept}
-            question = f'Do all categories named {listing(map(repr, found.duplicate_names), 3)} mean the same?'
-            names = labels.class_names
-            known = set(names)
-            ids = [number for number, name in found.categories.items() if name in known]
-            place_of = {number: place for place, number in enumerate(ids)}
-            for edit in rewrite(self, facts, 'Give them one id for each name.', ASKS, question, label_map=twice):
-                yield replace(edit, unlabelled=tuple(place_of[number] for number in twice if number in place_of))
-        else:
+        if not annotations_of(labels).duplicate_names:
             yield from rewrite(self, facts, 'Renumber the annotations.', SAFE)
 
     def choose_title(self, facts: LabelFacts) -> str:

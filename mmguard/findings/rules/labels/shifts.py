@@ -12,10 +12,7 @@ from mmguard.findings.map_edits import list_stored_values, more_classes
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import both, reduce_zero_label
 from mmguard.findings.views import (
-    MOST,
     VOID,
-    as_map,
-    certainty_of_share,
     config_of,
     count_trained,
     ids_of,
@@ -140,46 +137,3 @@ class ReduceZeroHidesClass(DataRule):
         counts = count_trained(facts)
         ignored = 255 if facts.ignore_index is None else facts.ignore_index
         return share(counts.get(ignored, 0), sum(counts.values()))
-
-
-class LabelMapBeforeShift(DataRule):
-    """A label_map of raw values, which mmseg applies after subtracting 1."""
-
-    code = 'MG126'
-    needs = ('config',)
-    summary = 'label_map names raw values, but reduce_zero_label subtracts 1 before the map is applied.'
-    why = 'The map is applied to shifted values: an entry written for 7 is then applied to the pixels that were 8.'
-    example = Example(
-        wrong='reduce_zero_label=True, label_map={7: 0}', right='label_map={6: 0}  # reduce_zero_label made 6 of 7'
-    )
-    limits = 'A map whose keys also fit the shifted values is not detected.'
-    advice = (
-        'Subtract 1 from the keys of the map, `label_map={shifted}`, or write `reduce_zero_label=False` and map 0 to '
-        'the ignored label as well. If the config has no map, the data set class makes one from its class list: leave'
-        ' out that list, or the shift.'
-    )
-
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        keys = set(config_of(facts).label_map)
-        if not keys or not subtracts_one(facts):
-            return None
-        displaced = sum(count for value, count in facts.values.items() if value + 1 in keys and value not in keys)
-        part = share(displaced, sum(facts.values.values()))
-        raw = ids_of(maps_of(facts).raw)
-        unreached = {key for key in keys if key in raw and key + 1 not in raw and key != 0}
-        return certainty_of_share(part) if part > MOST or not unreached or not keys <= raw else LIKELY
-
-    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if facts.config is not None:
-            return  # the map is made by the data set's class
-        label_map = config_of(labels).label_map
-        shifted = tuple(sorted((key - 1, label) for key, label in label_map.items() if key > 0))
-        lines = (f'label_map={as_map(dict(shifted))}',)
-        yield Edit('Write the map for the shifted values.', SAFE, options=(('label_map', shifted),), lines=lines)
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        label_map = config_of(facts).label_map
-        return {'shifted': as_map({key - 1: label for key, label in label_map.items() if key > 0}, 8)}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return f'label_map={as_map(config_of(facts).label_map, 8)}, ' + (facts.evidence or 'reduce_zero_label=True')

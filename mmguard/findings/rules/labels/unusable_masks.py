@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional
 
-from mmguard.config.changes import REMOVED, join_path, key_of, walk
-from mmguard.config.parts import metrics, transforms
-from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
@@ -13,10 +10,6 @@ from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing
 from mmguard.text import quantity
 
-#: Faults in COCO.
-MISSING = 'the mask is missing'
-#: Share of annotations without a mask above which the data set has boxes, not slips.
-_BOXES_ONLY = 0.9
 #: Faults in COCO panoptic.
 AREA = 'the area of a segment is not the number of its pixels'
 #: Faults in Labelme.
@@ -58,13 +51,6 @@ class UnusableMasks(AnnotationRule):
         if not found.names_from and THIN not in found.mask_faults:
             question = 'Can these shapes be dropped, with their objects?'
             yield from rewrite(self, facts, 'Leave these masks out.', ASKS, question)
-        if found.mask_faults.get(MISSING, 0) < _BOXES_ONLY * max(found.annotations, 1):
-            return
-        changes = () if facts.config is None else tuple(_leave_masks_out(facts.config))
-        options, lines = ((('masks', False),), ('with_mask=False, no mask_head',)) if facts.config is None else ((), ())
-        title, question = 'Train a detector of boxes: Faster R-CNN instead of Mask R-CNN.', 'Do you want only boxes?'
-        other = 'Draw or export the masks of all objects, as polygons or RLE.'
-        yield Edit(title, ASKS, question, changes, options, lines=lines, if_not=other)
 
     def severity_of(self, facts: LabelFacts) -> str:
         return WARNING if set(annotations_of(facts).mask_faults) <= {SHORT, THIN, AREA, NO_PIXEL} else ERROR
@@ -83,18 +69,3 @@ class UnusableMasks(AnnotationRule):
 
     def files(self, facts: LabelFacts) -> List[str]:
         return [one for examples in annotations_of(facts).mask_examples.values() for one in examples]
-
-
-def _leave_masks_out(config: ReadConfig) -> Iterator[Tuple[str, Any]]:
-    """Yield the changes that turn Mask R-CNN and similar models into box detectors."""
-    for step in transforms(config):
-        if step.config.get('with_mask') is True:
-            yield step.place('with_mask'), False
-    for path, part in walk(config.part('model'), ('model',)):
-        if key_of(path).endswith('roi_head'):
-            yield from (
-                (f'{join_path(path)}.{key}', REMOVED) for key in ('mask_head', 'mask_roi_extractor') if key in part
-            )
-    for metric in metrics(config):
-        if 'segm' in (metric.config.get('metric') or ()):
-            yield metric.place('metric'), 'bbox'

@@ -204,7 +204,6 @@ class NothingToTrainOn(DataRule):
     summary = 'Label files without a pixel to train on.'
     title = 'Label files without a pixel to train on: {number} of {files}.'
     title_all = 'Every pixel of every file is ignored.'
-    title_nearly = '{share:.3g} % of the pixels are ignored, and {missing} of {num_classes} classes never occur.'
     why = (
         'A batch of them has no valid pixel: OHEM indexes an empty tensor, losses that divide by the number of valid '
         'pixels (avg_non_ignore, nn.CrossEntropyLoss) give nan, and under DDP a rank without a graph hangs the others.'
@@ -213,9 +212,7 @@ class NothingToTrainOn(DataRule):
         wrong='reduce_zero_label=True, files of 0 only',
         right='reduce_zero_label=False, num_classes=1 more',
     )
-    limits = (
-        'Scribbles may leave most pixels unlabelled on purpose: they are reported only if most classes never occur.'
-    )
+    limits = 'It cannot tell a file that was not labelled from one in which nothing is to be seen.'
     advice = (
         'Compare the values as stored with what the loader makes of them, `mmguard trace CONFIG`: reduce_zero_label '
         'on files of 0, a label_map to the ignored label, files of another class list. If the files really hold no '
@@ -226,8 +223,6 @@ class NothingToTrainOn(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if self._is_empty(facts):
             return PROVEN
-        if self._is_nearly_empty(facts):
-            return LIKELY
         number = self._number(facts)
         known = config_of(facts).losses
         # What a GuardedLoss wraps is at `.loss`.
@@ -237,8 +232,6 @@ class NothingToTrainOn(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None or self._is_empty(labels):
             return
-        if self._is_nearly_empty(labels):
-            return  # guarded losses would hide it
         bare = [loss for loss in losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:
             title = 'Guard the losses until these files are labelled or left out.'
@@ -249,42 +242,20 @@ class NothingToTrainOn(DataRule):
         return 'error' if self._is_empty(facts) else 'warning'
 
     def choose_title(self, facts: LabelFacts) -> str:
-        if self._is_empty(facts):
-            return self.title_all
-        return self.title_nearly if self._is_nearly_empty(facts) else self.title
+        return self.title_all if self._is_empty(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> Dict[str, Any]:
-        part = 100 * share(self._void(facts), sum(count_trained(facts).values()))
-        missing = len(self._missing(facts))
-        return {
-            'number': self._number(facts),
-            'files': quantity(facts.files, 'file'),
-            'share': part,
-            'missing': missing,
-        }
+        return {'number': self._number(facts), 'files': quantity(facts.files, 'file')}
 
     def evidence(self, facts: LabelFacts) -> str:
-        if self._is_empty(facts) or not self._is_nearly_empty(facts):
-            void = self._void(facts)
-            return f'{void:,} {facts.kind} are ignored; values as stored: {listing(sorted(count_stored(facts)))}'
-        return f'never seen: {listing(self._missing(facts), 20)}'
+        void = self._void(facts)
+        return f'{void:,} {facts.kind} are ignored; values as stored: {listing(sorted(count_stored(facts)))}'
 
     def files(self, facts: LabelFacts) -> List[str]:
         return maps_of(facts).all_void
 
     def _number(self, facts: LabelFacts) -> int:
         return max(number_of(maps_of(facts), 'all_void'), maps_of(facts).void_files)
-
-    def _is_nearly_empty(self, facts: LabelFacts) -> bool:
-        """True if few pixels and few classes are left; scribbles leave few pixels but all classes."""
-        counts, classes = count_trained(facts), facts.num_classes
-        if not facts.histogram or facts.values or classes < MANY or not has_num_classes(facts):
-            return False
-        ignored = share(self._void(facts), sum(counts.values()))
-        return ignored >= NEARLY_ALL and len(self._missing(facts)) > classes / 2 and facts.files >= SEVERAL_FILES
-
-    def _missing(self, facts: LabelFacts) -> List[int]:
-        return sorted(set(range(facts.num_classes)) - set(count_trained(facts)))
 
     def _void(self, facts: LabelFacts) -> int:
         return count_trained(facts).get(VOID if facts.ignore_index is None else facts.ignore_index, 0)

@@ -19,8 +19,8 @@ class UnusedParametersSeen(RunRule):
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
     title_model = 'A part of the model is used on no rank, and DistributedDataParallel waited for its gradient.'
     why = (
-        'A branch that no loss reads, in every iteration or in some: a stage that no head takes (MG226), a batch '
-        'without targets, a loss that is a constant where all labels are ignored (MG220).'
+        'A branch that no loss reads, in every iteration or in some: a stage that no head takes, a batch '
+        'without targets, a loss that is a constant where all labels are ignored.'
     )
     example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
     limits = 'Names of parameters are known where torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook gave them.'

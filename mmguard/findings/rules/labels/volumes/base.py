@@ -65,7 +65,7 @@ def rewrite_volumes(
 
     Args:
         dataset_json (dict): Key -> value.
-        changes: Changes of the label files: ``label_map``, ``rounded``.
+        changes: Changes of the label files: ``label_map``.
     """
     written = {'dataset_json': tuple((dataset_json or {}).items()), **changes}
     files = ((volumes_of(facts).root, tuple(written.items())),)

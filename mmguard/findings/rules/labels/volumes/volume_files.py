@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, Optional
+from typing import Dict, Optional
 
-from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING
-from mmguard.findings.rule import Example, Facts, Verdict
-from mmguard.findings.rules.labels.volumes.base import VolumeCause, rewrite_volumes, volumes_of
+from mmguard.findings.rule import Example, Verdict
+from mmguard.findings.rules.labels.volumes.base import VolumeCause, volumes_of
 from mmguard.findings.views import listing
 from mmguard.findings.volumes import (
     BACKGROUND_ONLY,
@@ -62,61 +61,27 @@ class GridsDiffer(VolumeCause):
         return not volumes_of(facts).find_faults(SHAPE, SPACING)
 
 
-#: Maximum distance from an integer of a value that was one before scaling or casting.
-NEAR = 0.01
+class NotIntegers(VolumeCause):
+    """Voxels that are NaN or infinite, or label files whose values are not integers."""
 
-
-class FractionalValues(VolumeCause):
-    """Label files whose values are not integers."""
-
-    code = 'MG186'
-    shown_by = (FRACTIONS,)
-    summary = 'Label files hold values that are not integers.'
-    why = 'nnU-Net casts them down: 0.9998 becomes 0, and the class shrinks or is gone without a message.'
+    code = 'MG187'
+    aliases = ('MG186',)
+    shown_by = (NOT_FINITE, FRACTIONS)
+    summary = 'Voxels are NaN or infinite, or labels are not integers.'
+    why = (
+        'One NaN makes mean and standard deviation of its case NaN, with them all its voxels, then the loss. Labels '
+        'are cast down: 0.9998 becomes 0, and the class shrinks or is gone without a message.'
+    )
     example = Example(
         wrong='sitk.Resample(label, image, sitk.Transform(), sitk.sitkLinear)',
         right='sitk.Resample(label, image, sitk.Transform(), sitk.sitkNearestNeighbor)',
     )
-    limits = 'It does not know what the labels were before they were resampled.'
-    advice = (
-        'If the header scales what is stored (scl_slope, scl_inter), save the stored values: '
-        '`image.dataobj.get_unscaled()`. If all values are within 0.01 of integers, round them, `np.rint(seg)`. If '
-        'not, the labels were interpolated: resample the originals again with `sitk.sitkNearestNeighbor`; rounding '
-        'would draw other classes along borders.'
-    )
-
-    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        faults = self.faults(labels)
-        values = [value for fault in faults for value in fault.values]
-        is_scaled = all('the header scales' in fault.detail for fault in faults)
-        if values and not is_scaled and all(map(_is_near, values)):
-            title, lines = 'Round the labels, and save label files as integers.', ('np.rint(seg).astype(np.uint8)',)
-            yield rewrite_volumes(labels, title, lines=lines, rounded=True)
-
-
-def _is_near(value: str) -> bool:
-    try:
-        number = float(value)
-        return abs(number - round(number)) <= NEAR
-    except (ValueError, OverflowError):  # a log that somebody wrote to; inf
-        return False
-
-
-class NotFinite(VolumeCause):
-    """NaN or infinite voxels."""
-
-    code = 'MG187'
-    shown_by = (NOT_FINITE,)
-    summary = 'Voxels are NaN or infinite.'
-    why = 'One of them makes mean and standard deviation of its case NaN, with them all its voxels, then the loss.'
-    example = Example(
-        wrong='image / image.max() of an empty volume',
-        right='np.nan_to_num(image, nan=0, posinf=0, neginf=0)',
-    )
     limits = 'It names the voxels, not what made them.'
     advice = (
-        'Replace them with the value of nothing in your images (air in CT, 0 in MR): `np.nan_to_num(image, nan=0, '
-        'posinf=0, neginf=0)`. In a label file find out what made them; they are not a class.'
+        'Replace NaN in images with the value of nothing (air in CT, 0 in MR): `np.nan_to_num(image, nan=0, posinf=0, '
+        'neginf=0)`. If the header of a label file scales what is stored (scl_slope, scl_inter), save the stored '
+        'values, `image.dataobj.get_unscaled()`. If its values are within 0.01 of integers, round them, '
+        '`np.rint(seg)`; if not, resample the original labels again with `sitk.sitkNearestNeighbor`.'
     )
 
 
@@ -126,7 +91,6 @@ class ImagesAsLabels(VolumeCause):
     code = 'MG196'
     shown_by = (INTENSITIES,)
     summary = 'Label files hold intensities: they are images, not segmentations.'
-    title_gray = 'Label files hold gray levels, not class numbers: an image, or a mask that was drawn in gray.'
     why = 'Every gray level becomes a class that the network does not have: a device-side assert on a GPU.'
     example = Example(
         wrong='labelsTr/case_003.nii.gz is a copy of imagesTr/case_003_0000.nii.gz',
@@ -139,19 +103,6 @@ class ImagesAsLabels(VolumeCause):
         'labels. If it is a mask of two classes drawn in gray, threshold it, `seg = (seg > 127).astype(np.uint8)`, and '
         'save one channel without loss.'
     )
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_gray if self._may_be_masks(facts) else self.summary
-
-    def _may_be_masks(self, facts: LabelFacts) -> bool:
-        """True if two classes are declared, and the values are dark and bright 8-bit levels."""
-        levels = [float(value) for fault in self.faults(facts) for value in fault.values]
-        return (
-            volumes_of(facts).expected == [0, 1]
-            and bool(levels)
-            and 0 <= min(levels) <= 32
-            and 223 <= max(levels) <= 255
-        )
 
 
 class NothingLabelled(VolumeCause):
