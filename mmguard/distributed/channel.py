@@ -49,13 +49,12 @@ class Channel:
         self._group: Any = None
         self._group = self._try(lambda: self._connect(timeout))
 
-    def compare(self, digest: int, flag: bool) -> Tuple[bool, bool]:
-        """Return True if all ranks gave the same digest, and True if any raised its flag."""
+    def is_same(self, digest: int) -> bool:
+        """Return True if all ranks gave the same digest."""
         # The largest digest and the (negated) smallest are equal if all are.
-        vector = torch.tensor([digest, -digest, int(flag)], dtype=torch.int64)
+        vector = torch.tensor([digest, -digest], dtype=torch.int64)
         self._call(lambda group: group.allreduce([vector], dist.ReduceOp.MAX), vector)
-        largest, smallest, any_flag = vector.tolist()
-        return largest == -smallest, bool(any_flag)
+        return bool(vector.sum() == 0)
 
     def gather(self, item: Any) -> List[Any]:
         """Return the item of every rank, in the order of ``ranks``."""
