@@ -11,35 +11,25 @@ from mmguard.labels.tally import LABEL_GUARD, LABEL_MAP, Tally, tallies_of
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
 
-#: mmdet3d's name for the labels of points, packed or not.
-POINTS = 'pts_semantic_mask'
-#: Container of label maps -> names of the map in it: mmseg's, mmdet's, mmdet3d's.
-_PLACES = {'gt_sem_seg': ('data', 'sem_seg'), 'gt_pts_seg': (POINTS,)}
-#: Container of instances -> name of their labels.
-_INSTANCES = {'gt_instances': 'labels', 'gt_instances_3d': 'labels_3d'}
+#: Names of the label map in ``gt_sem_seg``: mmseg's, mmdet's.
+_MAPS = ('data', 'sem_seg')
 
 
 def find_map(sample: Any) -> Optional[Tuple[Any, str]]:
     """Return the container of the label map and its field name; ``None`` if a sample has no map."""
-    for place, fields in _PLACES.items():
-        holder = sample.get(place)
-        for field in fields:
-            if holder is not None and field in holder:
-                return holder, field
-    return None
+    holder = sample.get('gt_sem_seg')
+    field = None if holder is None else next((name for name in _MAPS if name in holder), None)
+    return None if field is None else (holder, field)
 
 
-def find_instances(sample: Any) -> Optional[Tuple[Any, str]]:
-    """Return the container of the instances and the name of their labels; ``None`` without annotations."""
-    for place, field in _INSTANCES.items():
-        holder = sample.get(place)
-        if holder is not None and holder.keys():  # without annotations it has no fields
-            return holder, field
-    return None
+def find_instances(sample: Any) -> Optional[Any]:
+    """Return the instances of a sample; ``None`` without annotations, when they have no fields."""
+    instances = sample.get('gt_instances')
+    return instances if instances is not None and instances.keys() else None
 
 
-#: Keys of the path: of the label file, else of the points or the image.
-_KEYS = ('seg_map_path', 'pts_semantic_mask_path', 'lidar_path', 'img_path')
+#: Keys of the path: of the label file, else of the image.
+_KEYS = ('seg_map_path', 'img_path')
 
 
 def file_of(sample: Any) -> Optional[str]:
