@@ -56,7 +56,7 @@ class CaseLog:
 
     def rename_earlier(self) -> None:
         """Rename the files of an earlier training in this folder to ``label_guard.jsonl.old``."""
-        for path in self._log.paths:
+        for path in (self._log.lines, self._log.record):
             try:
                 if os.path.exists(path):
                     os.replace(path, f'{path}.old')
@@ -73,7 +73,7 @@ class CaseLog:
             stats (Stats): The statistics of the iteration.
             cases (sequence of str): The cases of the batch.
         """
-        if mode not in self._log.loops:
+        if mode not in self._log.modes:
             self._log.begin(mode, self._valid())
         counted = _choose_tally(stats)
         kinds = {**Stats().kinds, 'pixels': Tally(counted.total, counted.skipped, counted.remapped)}
@@ -103,7 +103,7 @@ class CaseLog:
 
     def close(self) -> None:
         """Report the sums of the training and its worst cases."""
-        for mode, loop in self._log.loops.items():
+        for mode, loop in self._log.modes.items():
             self._log.end(mode)
             sums = loop.sums
             if not sums.offending_iterations:
@@ -122,8 +122,8 @@ class CaseLog:
                 f'{quantity(sums.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
                 + '\n'.join(rows)
             )
-        if any(loop.sums.offending_iterations for loop in self._log.loops.values()):
-            self._tell(f'guard: every iteration: {self._log.path} (mmguard report reads it)')
+        if any(loop.sums.offending_iterations for loop in self._log.modes.values()):
+            self._tell(f'guard: every iteration: {self._log.lines} (mmguard report reads it)')
         self._log.close()
 
     def _valid(self) -> Dict[str, Any]:

@@ -125,9 +125,9 @@ def test_tables_and_the_page_name_files_that_can_be_opened(
     log.begin('train', {'data_roots': ['data']}, ['data'])
     found = Tally(9, 4, 0, {11: 4}, 'data/labels/a.png')
     log.see('train', {'iter': 1}, make_stats(1, 1, 1, 1, Tally(9, 4), offending=group_tallies(pixels=[found])))
-    ledger = log.end('train')
+    log.end('train')
     assert '"source": "labels/a.png"' in Path('run/label_guard.jsonl').read_text()
-    assert '  data/labels/a.png (11: 4)' in summarize_loop('train', ledger, 5, None)
+    assert '  data/labels/a.png (11: 4)' in summarize_loop('train', log.modes['train'], 5, log.lines)
     pytest.importorskip('rich')
     pytest.importorskip('jinja2')
     from mmguard.cli import main

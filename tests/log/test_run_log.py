@@ -19,6 +19,7 @@ from mmguard.cli import main
 from mmguard.detection import guard_batch
 from mmguard.distributed import RankLosses
 from mmguard.labels.tally import Tally
+from mmguard.log import run_log
 from mmguard.log.run_log import JsonLines, RunLog
 from mmguard.log.statistics import Stats, group_tallies
 from mmguard.log.tally_log import TallyLog
@@ -39,7 +40,7 @@ def report(folder: Path, code: int = 0) -> Any:
 
 
 def lines_of(log: RunLog) -> List[Any]:
-    return [json.loads(line) for line in Path(log.path or '').read_text().splitlines()]
+    return [json.loads(line) for line in Path(log.lines).read_text().splitlines()]
 
 
 def test_what_ranks_lacked_is_in_lines_sums_and_report(tmp_path: Path) -> None:
@@ -77,14 +78,15 @@ def test_values_that_are_not_said_again_are_counted_all_the_same(tmp_path: Path)
     ]
 
 
-def test_a_log_that_reached_its_limit_is_read_to_the_end(tmp_path: Path) -> None:
-    log = RunLog(str(tmp_path), max_mb=0.002)
+def test_a_log_that_reached_its_limit_is_read_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_log, 'MAX_MB', 0.002)
+    log = RunLog(str(tmp_path))
     log.begin('train')
     for iteration in range(1, 100):
         log.see('train', {'iter': iteration}, offence({iteration: 1}))
     log.end('train')
     (problem,) = log.take_problems()
-    assert str(log.path) in problem
+    assert log.lines in problem
     assert log.take_problems() == []
     pixels = report(tmp_path, code=1)['modes']['train']['pixels']
     assert (pixels['skipped'], pixels['total']) == (99, 9_900)
@@ -154,9 +156,10 @@ def test_a_disk_that_fills_up_within_a_line_leaves_the_lines_before(tmp_path: Pa
     ]
 
 
-def test_it_stops_growing_at_its_limit_and_says_so_once(tmp_path: Path) -> None:
+def test_it_stops_growing_at_its_limit_and_says_so_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_log, 'MAX_MB', 1000 / 2**20)
     path = tmp_path / 'log.jsonl'
-    lines = JsonLines(str(path), max_mb=1000 / 2**20)
+    lines = JsonLines(str(path))
     written = [lines.write({'number': number}) for number in range(200)]
     assert path.stat().st_size < 1000 + 100
     *counted, note = read(path)
@@ -166,7 +169,7 @@ def test_it_stops_growing_at_its_limit_and_says_so_once(tmp_path: Path) -> None:
     assert lines.is_full
     lines.close()
     # What stands there already counts, too.
-    other = JsonLines(str(path), max_mb=1000 / 2**20)
+    other = JsonLines(str(path))
     assert not other.write({'number': 1})
 
 
@@ -219,10 +222,10 @@ def test_report_knows_that_the_loop_is_one_of_pytorch(tmp_path: Path, kind: str)
     assert (finding['code'], finding['values'], finding['edits']) == ('MG102', {'264': 9}, [])
 
 
-def test_pixels_ranks_and_modes(tmp_path: Path) -> None:
-    log = TallyLog(str(tmp_path), rank=2)
+def test_pixels_and_modes(tmp_path: Path) -> None:
+    log = TallyLog(str(tmp_path))
     log.write(7, [Tally(16, 3, 1, {11: 4}, 'a.png'), Tally(16)], kind='pixels', mode='val')
-    (line,) = map(json.loads, (tmp_path / 'label_guard.rank2.jsonl').read_text().splitlines())
+    (line,) = map(json.loads, (tmp_path / 'label_guard.jsonl').read_text().splitlines())
     assert (line['mode'], line['iter'], line['total']) == ('val', 7, 32)
     assert (line['skipped_pixels'], line['remapped_pixels']) == (3, 1)
     assert 'total_instances' not in line
