@@ -22,19 +22,12 @@ from mmguard.distributed.loss_structure import (
     union,
 )
 from mmguard.distributed.unused_parameters import find_unreached, list_trainable, zero_of
-from mmguard.labels.tally import LabelGuardError
-from mmguard.log.messages import RateLimiter, describe_filled, describe_mismatch, describe_unreached
+from mmguard.log.messages import RateLimiter, describe_filled, describe_unreached
 
-ON_MISMATCH = ('fill', 'raise')
 TIMEOUT = 1800.0
 
 #: The loss that carries the zeros if a rank has no loss at all, and none is known.
 FILLED = 'loss_filled'
-
-
-def check_on_mismatch(on_mismatch: str) -> None:
-    if on_mismatch not in ON_MISMATCH:
-        raise ValueError(f'on_mismatch must be one of {", ".join(map(repr, ON_MISMATCH))}, got {on_mismatch!r}')
 
 
 class RankLosses(NamedTuple):
@@ -80,27 +73,18 @@ class LossAgreement:
 
     Args:
         module (nn.Module): The model (or its DistributedDataParallel).
-        group (ProcessGroup, optional): The participating ranks. ``None``: all.
-        on_mismatch (str): ``'fill'`` as above; ``'raise'``: every rank raises the same ``LabelGuardError``.
         timeout (float): Seconds after which an absent rank is named, by ``AbsentRankError``.
         warn (Callable): Receives a line for the log, on the first rank. Default: that of the logger ``mmguard``.
-
-    Raises:
-        ValueError: An unknown ``on_mismatch``.
     """
 
     def __init__(
         self,
         module: nn.Module,
-        group: Optional[Any] = None,
-        on_mismatch: str = 'fill',
         timeout: float = TIMEOUT,
         warn: Callable[[str], None] = logging.getLogger('mmguard').warning,
     ) -> None:
-        check_on_mismatch(on_mismatch)
         self._module = weakref.ref(module)
-        self.on_mismatch = on_mismatch
-        self._channel = channel_of(group, timeout)
+        self._channel = channel_of(timeout)
         self._known: Layout = {}
         self._warn = warn
         self._limiter = RateLimiter()
@@ -117,7 +101,6 @@ class LossAgreement:
             samples (Sequence[str]): The files of this rank's batch, for messages.
 
         Raises:
-            LabelGuardError: See ``on_mismatch``.
             AbsentRankError: A rank did not come within ``timeout``.
             TypeError: A loss that is neither a tensor nor a list of tensors.
         """
@@ -134,7 +117,7 @@ class LossAgreement:
 
     def report(self, line: str) -> None:
         """Log a line on the first rank, unless there were many recently."""
-        is_first = self._channel is None or self._channel.rank == self._channel.ranks[0]
+        is_first = self._channel is None or self._channel.rank == 0
         if is_first and self._limiter.allow():
             self._warn(line + self._limiter.describe_held_back())
 
@@ -151,24 +134,15 @@ class LossAgreement:
         whole = self._merge_layouts([layout])
         if not same or find_missing(layout, whole):
             layouts, files = zip(*channel.gather((layout, list(samples))))
-            if self.on_mismatch == 'raise':
-                lacks = self._list_missing(channel, layouts, union(layouts), files)
-                if any(one.losses for one in lacks):
-                    raise LabelGuardError(describe_mismatch(lacks, layouts))
             whole = self._merge_layouts(layouts)
-            filled = [one for one in self._list_missing(channel, layouts, whole, files) if one.losses]
+            lacks = (find_missing(one, whole) for one in layouts)
+            filled = [RankLosses(*one) for one in zip(channel.ranks, lacks, files) if one[1]]
         if torch.is_grad_enabled():
             self._known = {key: entry for key, entry in whole.items() if key != FILLED}
             self._look(channel, losses, mine)
         full = self._fill(losses, layout, whole, self._unreached.get(mine, []))
         self._settled = (list(layout.items()), mine) if same and full is losses and not filled else (None, 0)
         return full, filled
-
-    @staticmethod
-    def _list_missing(
-        channel: Channel, layouts: Sequence[Layout], whole: Layout, files: Sequence[List[str]]
-    ) -> List[RankLosses]:
-        return [RankLosses(*one) for one in zip(channel.ranks, (find_missing(one, whole) for one in layouts), files)]
 
     def _merge_layouts(self, layouts: Sequence[Layout]) -> Layout:
         """Return the common layout of all ranks; without gradients (validation), only currently present losses."""
@@ -197,7 +171,7 @@ class LossAgreement:
         names, module = find_missing(layout, whole), self._module()
         if names:
             zero = zero_of(module)
-        elif out_of_reach and self.on_mismatch == 'fill':
+        elif out_of_reach:
             names = [key for key, entry in layout.items() if entry.graph]
             zero = zero_of(module, [one for name, one in list_trainable(module) if name in out_of_reach])
         else:
@@ -215,14 +189,7 @@ class LossAgreement:
 _AGREEMENTS: WeakKeyDictionary[nn.Module, Dict[Any, LossAgreement]] = WeakKeyDictionary()
 
 
-def align_losses(
-    losses: Losses,
-    module: nn.Module,
-    group: Optional[Any] = None,
-    on_mismatch: str = 'fill',
-    samples: Sequence[str] = (),
-    timeout: float = TIMEOUT,
-) -> Losses:
+def align_losses(losses: Losses, module: nn.Module, samples: Sequence[str] = (), timeout: float = TIMEOUT) -> Losses:
     """Apply :class:`LossAgreement` in your own loop: call it on every rank, just before the losses are summed.
 
     The first rank logs what was filled in, with the logger ``mmguard``.
@@ -230,8 +197,8 @@ def align_losses(
     Args:
         losses (dict): Name -> tensor, or list of tensors.
         module (nn.Module): The model (or its DistributedDataParallel).
-        group, on_mismatch, timeout: See :class:`LossAgreement`.
         samples (Sequence[str]): The files of this rank's batch, for messages.
+        timeout (float): See :class:`LossAgreement`.
 
     Returns:
         dict: The losses, with the same keys in the same order on every rank; the same dictionary if nothing had to
@@ -243,9 +210,9 @@ def align_losses(
         True
     """
     made = _AGREEMENTS.setdefault(module, {})
-    key = (current_world(), group, on_mismatch, timeout)
+    key = (current_world(), timeout)
     if key not in made:
-        made[key] = LossAgreement(module, group, on_mismatch, timeout)
+        made[key] = LossAgreement(module, timeout)
     agreed = made[key](losses, samples)
     if agreed.filled:
         made[key].report(f'guard: {describe_filled(agreed.filled)}')

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 from mmengine import dist
 
 from mmguard.compat.torch_names import exclude_from_compile
-from mmguard.distributed.agreement import TIMEOUT, LossAgreement, RankLosses, check_on_mismatch
+from mmguard.distributed.agreement import TIMEOUT, LossAgreement, RankLosses
 from mmguard.distributed.unused_parameters import explain_error
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrap
 from mmguard.hooks.runs import HookAroundTraining, run_log_of, train_place, warn_of_problems
@@ -26,22 +26,17 @@ class RankGuardHook(HookAroundTraining):
     others, which then do not wait for it. On one GPU nothing happens.
 
     Args:
-        on_mismatch (str): ``'fill'`` (default) as above, or ``'raise'``: every rank raises the same ``LabelGuardError``
-            that says which rank lacks which loss and which samples it had.
         timeout (float): Seconds after which an absent rank is named, by ``AbsentRankError``.
 
     Raises:
-        ValueError, TypeError: An argument out of range.
-        LabelGuardError: While training, see above.
+        ValueError: ``timeout`` is not positive.
     """
 
     priority = 'VERY_LOW'
 
-    def __init__(self, on_mismatch: str = 'fill', timeout: float = TIMEOUT) -> None:
-        check_on_mismatch(on_mismatch)
+    def __init__(self, timeout: float = TIMEOUT) -> None:
         if not timeout > 0:
             raise ValueError(f'timeout must be more than 0 seconds, got {timeout}')
-        self.on_mismatch = on_mismatch
         self.timeout = timeout
         self._agreement: Optional[LossAgreement] = None
         self._samples: List[str] = []
@@ -65,7 +60,7 @@ class RankGuardHook(HookAroundTraining):
 
     def before_train(self, runner: Any) -> None:
         self._roots = naming_roots_of(dataset_of(runner, 'train'))
-        self._agreement = LossAgreement(runner.model, None, self.on_mismatch, self.timeout, warn=runner.logger.warning)
+        self._agreement = LossAgreement(runner.model, self.timeout, runner.logger.warning)
         model: Any = unwrap(runner.model)
         parse_losses, train_step = model.parse_losses, runner.model.train_step
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Container, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 from weakref import WeakSet
 
 from mmguard.labels.instances import describe_boxes, describe_reasons
@@ -249,22 +249,6 @@ def describe_filled(filled: Sequence[OneRank]) -> str:
     """Return ``rank 1 had no loss_bbox (samples: a.jpg); filled with zeros, ...``."""
     lacks = [f'rank {rank} had no {", ".join(losses)} (samples: {list_names(files)})' for rank, losses, files in filled]
     return f'{list_names(lacks, "; ")}; filled with zeros to keep the ranks in step. Most often a batch has no targets'
-
-
-def describe_mismatch(lacks: Sequence[OneRank], has: Sequence[Container[str]]) -> str:
-    """Describe which rank lacks which loss, and its samples."""
-    lines = []
-    for (rank, losses, files), present in zip(lacks, has):
-        missing = [loss for loss in losses if loss not in present]
-        constant = [loss for loss in losses if loss in present]
-        parts = [f'lacks {", ".join(missing)}'] if missing else []
-        parts += [f'has no gradient for {", ".join(constant)}'] if constant else []
-        if parts:
-            lines.append(f'rank {rank} {"; ".join(parts)} (samples: {list_names(files)})')
-    return (
-        f'ranks differ in their losses: {". ".join(lines)}. A head that skips a branch, most often because a batch has '
-        f"no targets: DistributedDataParallel would wait forever. on_mismatch='fill' trains on with zeros"
-    )
 
 
 def describe_unreached(names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from mmguard.distributed import LossAgreement, align_losses
+from mmguard.distributed import align_losses
 from mmguard.distributed.loss_structure import Entry, digest, find_missing, layout_of, union
 from mmguard.distributed.unused_parameters import _find_reached, add_names, zero_of
 from mmguard.findings.run import find_unused
@@ -24,11 +24,6 @@ def test_nothing_is_exchanged_where_nothing_is_distributed() -> None:
 def test_what_is_no_loss_is_reported(value: Any) -> None:
     with pytest.raises(TypeError, match='loss_x'):
         align_losses({'loss_x': value}, nn.Linear(1, 1))
-
-
-def test_wrong_arguments_are_reported() -> None:
-    with pytest.raises(ValueError, match='on_mismatch'):
-        LossAgreement(nn.Linear(1, 1), on_mismatch='pad')
 
 
 def test_the_zero_reaches_every_trainable_parameter_whatever_it_holds() -> None:

@@ -7,12 +7,11 @@ from typing import Any, Optional, Tuple, Union
 
 import pytest
 import torch
-import torch.nn.functional as F
 from batches import STABLE, Batch, batches
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from loss_checks import factor_left
-from this_stack import skip_where_torch_fails, skip_without_half_precision
+from this_stack import skip_without_half_precision
 from torch import Tensor
 
 from mmguard.functional import (
@@ -26,31 +25,6 @@ from mmguard.functional import (
 )
 from mmguard.functional.reduction import EPS
 from mmguard.labels.tally import LabelGuardError, Tally
-
-
-def test_a_traced_graph_leaves_out_what_was_valid_when_it_was_traced() -> None:
-    logits = torch.randn(4, 3)
-    make_fx = pytest.importorskip('torch.fx.experimental.proxy_tensor').make_fx
-    traced = make_fx(lambda target: cross_entropy(logits, target))(torch.tensor([0, 1, 2, 0]))
-    torch.testing.assert_close(
-        traced(torch.tensor([0, 7, 2, 0])), F.cross_entropy(logits[[0, 2, 3]], torch.tensor([0, 2, 0]))
-    )
-
-
-@pytest.mark.filterwarnings('ignore')
-@pytest.mark.parametrize('strict', [True, False])
-def test_an_exported_graph_leaves_invalid_labels_out(strict: bool) -> None:
-    class Model(torch.nn.Module):
-        def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-            return cross_entropy(logits, target)
-
-    logits, target = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
-    stock = torch.nn.CrossEntropyLoss()
-    skip_where_torch_fails(lambda: torch.export.export(stock, (logits, target), strict=strict))
-    exported = torch.export.export(Model(), (logits, target), strict=strict).module()
-    expected = F.cross_entropy(logits[[0, 2, 3]], torch.tensor([0, 2, 0]))
-    torch.testing.assert_close(exported(logits, torch.tensor([0, 7, 2, 0])), expected)
-
 
 HALF = (torch.float16, torch.bfloat16)
 

@@ -11,7 +11,6 @@ from mmguard.labels.tally import Tally
 from mmguard.log.messages import (
     RateLimiter,
     describe_filled,
-    describe_mismatch,
     describe_offence,
     describe_skipped_ratio,
     describe_totals,
@@ -81,7 +80,6 @@ BRACKETS = make_stats(
 )
 LOSS_ONLY = make_stats(samples=2, losses={'head.loss': Tally(50, 0, 5)})
 WORST = [Tally(source='a.png'), Tally(source='b.png')]
-LACKS = [(0, [], ['a.jpg']), (1, ['loss_a', 'loss_b'], ['b.jpg'])]
 TEXTS: Dict[str, Any] = {
     'iteration with pixels': lambda: describe_offence('guard: iter 37', camvid_span()),
     'several iterations': lambda: describe_offence('guard: iters 11-50', several()),
@@ -99,7 +97,6 @@ TEXTS: Dict[str, Any] = {
     'too many skipped': lambda: describe_skipped_ratio(0.25, 0.1, WORST),
     'filled losses': lambda: describe_filled([(1, ['loss_a'], [f'{number}.jpg' for number in range(1210)])]),
     'file name with control characters': lambda: describe_filled([(1, ['loss_a'], ['\x1b[2J\n\u202ea.jpg'])]),
-    'ranks differ': lambda: describe_mismatch(LACKS, [{'loss_a', 'loss_b'}, {'loss_b'}]),
     'unreached parameter': lambda: describe_unreached(['a.weight']),
 }
 
