@@ -222,10 +222,9 @@ def _read_capacity(file: BinaryIO, path: str) -> int:
 def _add(flight: Flight, entry: _Entry) -> None:
     if entry.samples is not None:
         flight.batches.append(FlightBatch(entry.samples, entry.iter, entry.losses))
-    elif entry.losses is not None:
-        # The last batch has losses already if the line of their batch is damaged.
-        if flight.batches and flight.batches[-1].losses is None:
-            flight.batches[-1].losses = entry.losses
+    # The last batch has losses already if the line of their batch is damaged.
+    elif entry.losses is not None and flight.batches and flight.batches[-1].losses is None:
+        flight.batches[-1].losses = entry.losses
     for name in ('rank', 'iter', 'epoch', 'time', 'reason', 'exception'):
         value = getattr(entry, name)
         if value is not None:
