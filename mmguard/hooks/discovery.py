@@ -13,10 +13,9 @@ from mmengine.structures import BaseDataElement, InstanceData
 from torch import Tensor, nn
 
 from mmguard.labels.heads import from_loss
-from mmguard.labels.samples import find_instances, find_map, source_of
 from mmguard.labels.space import ImageLabelRule, LabelSpace
 from mmguard.labels.spaces import Space
-from mmguard.labels.tally import LABEL_GUARD
+from mmguard.labels.tally import LABEL_GUARD, find_instances, find_map, source_of
 from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.nn.counting import CountsLabels
 

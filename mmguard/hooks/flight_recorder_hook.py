@@ -13,9 +13,8 @@ from mmengine import dist
 from mmguard.distributed.unused_parameters import add_names
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of
 from mmguard.hooks.runs import HookAroundTraining
-from mmguard.labels.samples import relative_to, source_of
 from mmguard.labels.space import check_int
-from mmguard.labels.tally import tallies_of
+from mmguard.labels.tally import relative_to, source_of, tallies_of
 from mmguard.log.flight_record import NAME, FlightRecord
 from mmguard.log.run_log import name_for_rank
 from mmguard.text import visible

@@ -32,8 +32,7 @@ from mmguard.hooks.runs import (
 )
 from mmguard.hooks.warnings import check_reports_arrive, start_warnings, warnings_of
 from mmguard.labels.heads import from_loss
-from mmguard.labels.samples import source_of
-from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.labels.tally import LabelGuardError, Tally, source_of
 from mmguard.language import as_message, join, translate
 from mmguard.log.messages import add_reporter, describe_offence, describe_place, describe_skipped_ratio, summarize_loop
 from mmguard.log.run_log import RunLog

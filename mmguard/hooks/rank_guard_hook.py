@@ -12,7 +12,7 @@ from mmguard.distributed.agreement import TIMEOUT, LossAgreement, RankLosses
 from mmguard.distributed.unused_parameters import explain_error
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrap
 from mmguard.hooks.runs import HookAroundTraining, run_log_of, train_place, warn_of_problems
-from mmguard.labels.samples import relative_to, source_of
+from mmguard.labels.tally import relative_to, source_of
 from mmguard.log.messages import describe_filled
 
 

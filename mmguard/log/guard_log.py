@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, List, Tuple, Union
 
-from mmguard.labels.samples import path_of
+from mmguard.labels.tally import path_of
 from mmguard.log.lines import Line, ModeTotals, Unread, read_logs, sum_lines
 from mmguard.log.run_files import LoggedMode, LoggedRun, RunFiles, find_run, read_run
 from mmguard.log.statistics import KINDS, SCALARS, Stats

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set
 
 from mmguard.files.regular import write_whole
-from mmguard.labels.samples import UNKNOWN, path_of, relative_to
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import UNKNOWN, Tally, path_of, relative_to
 from mmguard.language import translate
 from mmguard.log.statistics import KINDS, ByKind, PerFileStats, Stats
 from mmguard.version import __version__

@@ -10,8 +10,7 @@ import numpy as np
 
 from mmguard.files.typed_json import decode
 from mmguard.labels.instances import LABEL_REASON
-from mmguard.labels.samples import find_instances
-from mmguard.labels.tally import Tally, add_counts, tallies_of
+from mmguard.labels.tally import Tally, add_counts, find_instances, tallies_of
 
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement

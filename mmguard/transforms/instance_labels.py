@@ -10,9 +10,16 @@ import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
-from mmguard.labels.samples import file_of, find_instances, leave_in_results, leave_in_sample, rule_for
 from mmguard.labels.space import LabelMap
-from mmguard.labels.tally import LABEL_GUARD, Tally
+from mmguard.labels.tally import (
+    LABEL_GUARD,
+    Tally,
+    file_of,
+    find_instances,
+    leave_in_results,
+    leave_in_sample,
+    rule_for,
+)
 from mmguard.log.messages import warn_unreported
 from mmguard.transforms.instance_fields import (
     append_instances,

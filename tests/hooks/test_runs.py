@@ -90,11 +90,6 @@ def test_wrong_arguments_are_named(name: str, value: Any, error: type) -> None:
         LabelGuardHook(**{name: value})
 
 
-@pytest.mark.parametrize('ratio', [0, 0.0, 1, 1.0, None])
-def test_limits_of_the_ratio(ratio: Any) -> None:
-    assert LabelGuardHook(max_skipped_ratio=ratio).max_skipped_ratio == ratio
-
-
 def test_stands_between_runtime_info_and_the_logger() -> None:
     from mmengine.hooks import LoggerHook, RuntimeInfoHook
     from mmengine.runner.priority import get_priority

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from window_stats import make_stats
 
-from mmguard.labels.samples import path_of, relative_to
-from mmguard.labels.tally import SEVERAL, VALUES, Tally
+from mmguard.labels.tally import SEVERAL, VALUES, Tally, path_of, relative_to
 from mmguard.log.messages import summarize_loop
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import group_tallies

@@ -196,12 +196,6 @@ def test_of_many_damaged_lines_the_first_are_named(tmp_path: Path) -> None:
     assert '4,990' in unread.messages()[-1]
 
 
-@pytest.mark.parametrize('end', [b'', b'\n'])
-def test_what_is_wrong_is_not_called_cut_off(tmp_path: Path, end: bytes) -> None:
-    _, unread = read(tmp_path, b'{"mode": 1}' + end)
-    assert (unread.records, unread.cut_off) == (1, [])
-
-
 @given(st.lists(st.tuples(st.sampled_from(['a', 'b', 'c']), st.integers(1, 5), COUNTS), max_size=12), st.data())
 def test_ranks_add_up_in_any_order(found: List[Any], data: Any) -> None:
     """Lines of several files, dealt and ordered anyhow, give the same totals."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import signal
 import warnings
@@ -124,15 +123,6 @@ def test_a_half_written_last_line_is_ended_first(tmp_path: Path) -> None:
     assert path.read_text() == '{"number": 0}\n{"num\n{"number": 1}\n'
 
 
-def test_file_names_of_any_bytes_can_be_logged(tmp_path: Path) -> None:
-    path = tmp_path / 'log.jsonl'
-    name = os.fsdecode(b'stra\xdfe.png')  # Latin-1, so no UTF-8
-    assert JsonLines(str(path)).write({'source': name, 'other': 'straße.png'})
-    (line,) = read(path)
-    assert line == {'source': name, 'other': 'straße.png'}
-    assert 'straße' in path.read_text(encoding='utf-8')  # readable where it can be
-
-
 def test_a_disk_that_fills_up_within_a_line_leaves_the_lines_before(tmp_path: Path) -> None:
     path = tmp_path / 'log.jsonl'
     lines = JsonLines(str(path))
@@ -222,15 +212,6 @@ def test_report_knows_that_the_loop_is_one_of_pytorch(tmp_path: Path, kind: str)
     assert (finding['code'], finding['values'], finding['edits']) == ('MG102', {'264': 9}, [])
 
 
-def test_pixels_and_modes(tmp_path: Path) -> None:
-    log = TallyLog(str(tmp_path))
-    log.write(7, [Tally(16, 3, 1, {11: 4}, 'a.png'), Tally(16)], kind='pixels', mode='val')
-    (line,) = map(json.loads, (tmp_path / 'label_guard.jsonl').read_text().splitlines())
-    assert (line['mode'], line['iter'], line['total']) == ('val', 7, 32)
-    assert (line['skipped_pixels'], line['remapped_pixels']) == (3, 1)
-    assert 'total_instances' not in line
-
-
 def test_what_cannot_be_written_is_reported_once_and_hurts_nobody(tmp_path: Path) -> None:
     (tmp_path / 'run').write_text('a file where the folder should be')
     log = TallyLog(str(tmp_path / 'run'))
@@ -248,17 +229,6 @@ def test_wrong_arguments_are_reported(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match='iteration'):
         log.write('1', [])  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
-
-
-def test_a_clean_run_is_reported_to_be_clean(tmp_path: Path) -> None:
-    with TallyLog(str(tmp_path), num_classes=264) as log:
-        for iteration in (1, 2, 3):
-            _, _, tallies = guard_batch(*batch([1, 2], [3], first=2 * iteration), 264, return_tally=True)
-            log.write(iteration, tallies)
-    assert not Path(log.path).exists()
-    said = report(tmp_path)
-    assert said['modes']['train']['instances']['total'] == 9
-    assert said['modes']['train']['ended']
 
 
 def test_sums_over_all_iterations(tmp_path: Path) -> None:

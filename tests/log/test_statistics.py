@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import tracemalloc
 from collections import Counter
-from pathlib import PurePosixPath
 from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
@@ -72,17 +70,6 @@ def test_a_span_adds_up_what_the_samples_carry() -> None:
     assert [t.source for t in span.offending['instances']] == ['d.png']
 
 
-def test_a_clean_span_is_false_and_no_offending_iteration() -> None:
-    span = Stats.from_samples([sample('b.png', tally('b.png')), sample('c.png')])
-    assert not span
-    assert span.offending_iterations == span.offending_samples == 0
-    span.add_losses({'loss': Tally(total=10)}, group_tallies())
-    assert not span
-    span.add_losses({'loss': Tally(total=10, remapped=1)}, group_tallies())
-    assert span
-    assert span.offending_iterations == 1
-
-
 def test_spans_add_up() -> None:
     both = batch()
     later = batch()
@@ -145,13 +132,6 @@ def test_to_json_has_the_documented_fields() -> None:
     }
 
 
-def test_to_json_bears_paths_that_are_no_strings_or_missing() -> None:
-    tallies = [tally(PurePosixPath('r/a.png'), skipped=1), Tally(4, 1, 0, {7: 1})]  # type: ignore[arg-type]
-    span = make_stats(pixels=Tally(104, 2), offending=group_tallies(pixels=tallies))
-    record = json.loads(json.dumps(line_of(span, 'r')))
-    assert [sample['source'] for sample in record['samples']] == ['a.png', None]
-
-
 def instances_sample(path: str, left: int, *tallies: Tally) -> BaseDataElement:
     element = sample(path, *([None, *tallies]))
     element.gt_instances = InstanceData(labels=torch.zeros(left))
@@ -202,17 +182,6 @@ def test_files_of_pixels_and_of_instances_are_not_added_up() -> None:
     loop = loop_of(Stats.from_samples([sample('a.png', tally('a.png', skipped=9), tally('a.png', skipped=2))]))
     assert [tally.skipped for kind in KINDS for tally in loop.worst(kind, 5)] == [9, 2]
     assert loop.files.offending == 1
-
-
-def test_what_a_label_map_did_is_summed_and_is_no_offence() -> None:
-    span = Stats.from_samples([sample('a.png', Tally(100, mapped=40, source='a.png'))])
-    assert not span
-    assert span.offending_iterations == span.offending_samples == 0
-    assert span.totals().vector()[SCALARS.index('mapped_pixels')] == 40
-    totals = loop_of(span).totals()
-    assert not totals
-    assert (totals.kinds['pixels'].mapped, totals.offending_files) == (40, 0)
-    assert find_skipped_ratio(span.vector()) == 0
 
 
 FOUND = st.lists(
