@@ -59,9 +59,8 @@ class LabelGuardHook(Hook):
     and over the iterations since a LoggerHook showed them last. Also a line for the reader: for each of the first three
     offending iterations, then one per interval of the LoggerHook; and one JSON line per offending iteration in
     ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on): ``mmguard.read_log``
-    reads them.
-    Next to it, ``label_guard.json`` says which labels were valid and holds the sums over all iterations. At the first
-    offence the hook names the likely cause; after training it prints a table. In val and test loops, too.
+    reads them. Next to it, ``label_guard.json`` says which labels were valid and holds the sums over all iterations. At
+    the first offence the hook names the likely cause; after training it prints a table. In val and test loops, too.
 
     Args:
         max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once the share of
