@@ -50,8 +50,9 @@ class Channel:
 
     def is_same(self, digest: int) -> bool:
         """Return True if all ranks gave the same digest."""
-        # The largest digest and the (negated) smallest are equal if all are.
-        vector = torch.tensor([digest, -digest], dtype=torch.int64)
+        # The largest digest and the (negated) smallest are equal if all are. With two numbers, a rank of three notices
+        # one that was killed only after the other has come.
+        vector = torch.tensor([digest, -digest, 0], dtype=torch.int64)
         self._call(lambda group: group.allreduce([vector], dist.ReduceOp.MAX), vector)
         return bool(vector.sum() == 0)
 

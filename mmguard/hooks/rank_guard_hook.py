@@ -19,7 +19,7 @@ from mmguard.log.messages import describe_filled
 class RankGuardHook(HookAroundTraining):
     """Keep ranks in step where only some of them have a loss.
 
-    Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 16 bytes of each rank,
+    Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 24 bytes of each rank,
     from host to host; no GPU waits). What a rank lacks becomes a zero that depends on all trainable parameters, so that
     DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters everywhere. Rank 0 reports
     which rank lacked what, on the console and in ``label_guard.jsonl``. A rank that ends by an error notifies the
