@@ -17,7 +17,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'config/test_config_load.py',
         'hooks',
         'log/test_flight_record.py',
-        'log/test_loop_stats.py',
+        'log/test_statistics.py',
         'losses',
         'properties/batches.py',
         'properties/evaluation.py',

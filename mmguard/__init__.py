@@ -38,7 +38,6 @@ _OF_FRAMEWORKS = {
     'GuardClsLabels': 'mmguard.transforms',
     'GuardInstanceLabels': 'mmguard.transforms',
     'GuardSegLabels': 'mmguard.transforms',
-    'GuardedPointSegClassMapping': 'mmguard.transforms',
     'guard_config': 'mmguard.tools.apply.guarded',
 }
 

@@ -16,7 +16,7 @@ lab)
     there='import mmseg.models, mmdet.models, torchvision, nnunetv2.training.nnUNetTrainer.nnUNetTrainer, mmguard.losses' ;;
 family)
     # mmyolo refuses mmcv 2.1 by its number alone; tests/family answers for that, so it is not imported here.
-    compiled=mmcv there='import mmpretrain.models, mmrotate.models, mmdet3d.models, mmguard.losses' ;;
+    compiled=mmcv there='import mmpretrain.models, mmrotate.models, mmguard.losses' ;;
 onedl)
     compiled=onedl-mmcv there='import mmseg.models, mmdet.models, mmguard.losses' ;;
 nnunet)

@@ -24,7 +24,7 @@ except ImportError:
 
 
 try:
-    # No public name distinguishes a tensor with only shape and dtype (export, shape propagation) from a real one.
+    # No public name distinguishes a tensor with only shape and dtype (shape propagation) from a real one.
     from torch._subclasses.fake_tensor import FakeTensor
 except ImportError:
     FakeTensor = ()  # type: ignore[assignment,misc]

@@ -9,25 +9,20 @@ from mmguard.config.classes import full_name, name_of
 from mmguard.config.ignored import classifier_arguments, on_invalid, uses_no_ignored
 from mmguard.config.parts import Part, image_labels_are_classes
 from mmguard.config.read import ReadConfig
-from mmguard.labels.samples import POINTS
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
 
 PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'
 #: Transforms that derive further targets from the label map, which must be sanitized before.
 _DRAW_FROM_LABELS = ('GenerateEdge',)
-_OBJECT_PACK = 'Pack3DDetInputs'
-_INSTANCE_PACKS = ('PackDetInputs', _OBJECT_PACK)
-#: Keys that mmdet3d's Pack transform takes, by kind of label.
-_PACKED_KEYS = {'instances': ('gt_labels_3d', 'gt_bboxes_labels'), 'pixels': (POINTS,)}
-_POINT_CLASSES = 'PointSegClassMapping'
-_IMAGE_PACK = 'PackInputs'
-_PACKS = ('PackSegInputs', _IMAGE_PACK, *_INSTANCE_PACKS)
+_INSTANCE_PACK, _IMAGE_PACK = 'PackDetInputs', 'PackInputs'
+_PACKS = ('PackSegInputs', _IMAGE_PACK, _INSTANCE_PACK)
 _OTHER_PACKS = {
     'PackMultiTaskInputs': 'each of its tasks has labels of its own: put GuardClsLabels into the pipelines of its '
     'task_handlers, by hand',
     'PackReIDInputs': 'its labels are identities, which mmguard does not guard',
     'PackTrackInputs': 'mmguard does not guard the frames of videos',
+    'Pack3DDetInputs': 'mmguard does not guard points and objects in space',
 }
 _NO_CLASSIFIER = 'no head takes image labels and sets its number of classes'
 #: Augments one image several times, so its labels would be counted several times.
@@ -50,8 +45,6 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
     for path, steps in list(_find_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _name(step) in (*_PACKS, *_OTHER_PACKS))
         pack = steps[pack_at]
-        if any(_name(step) == f'Guarded{_POINT_CLASSES}' for step in steps):
-            _pass_on_report(tree, path, pack)
         if _name(pack) in _OTHER_PACKS:
             report.left.append(f'{join_path(path)}: no guard after {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
             continue
@@ -63,21 +56,11 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
             guards = _find_image_guards(tree, path, pack, spaces)
         else:
             guards = _guards(steps, pack, spaces, for_instances, _is_of(path, 'val', 'test'), scope_at(tree, path))
-        if _name(pack) == _OBJECT_PACK:
-            report.left.extend(_find_unguarded_points(path, pack, spaces))
-            if not guards and not _packs_any(pack):
-                if path[0] == 'train_dataloader':
-                    report.left.append(
-                        f'{join_path(path)}: no guard: {_OBJECT_PACK} packs no labels, keys={pack.get("keys")}'
-                    )
-                continue  # only points or images, for testing
         if not guards:
             why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads do not set their number of classes'
             report.left.append(f'{join_path(path)}: no guard: {why}')
             continue
         present = {_name(step) for step in steps}
-        if f'Guarded{_POINT_CLASSES}' in present:
-            _pass_on_report(tree, path, pack)
         wanted = [guard for guard in guards if name_of(guard['type']) not in present]
         if wanted:
             _insert(tree, path, steps, pack_at, wanted)
@@ -139,7 +122,7 @@ def _guards(
     scope: str,
 ) -> List[Dict[str, Any]]:
     guards = []
-    if _name(pack) in _INSTANCE_PACKS and spaces.instances is not None and _packs_labels(pack, 'instances'):
+    if _name(pack) == _INSTANCE_PACK and spaces.instances is not None:
         guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
         # A metric reads ignored annotations.
         guard.update({name: said for name, said in for_instances.items() if not evaluates or name != 'keep_ignored'})
@@ -165,41 +148,9 @@ def _is_of(path: Path, *splits: str) -> bool:
     return any(str(key).startswith(splits) for key in path)
 
 
-def _packs_labels(pack: Dict[str, Any], kind: str) -> bool:
-    """Return True if a Pack transform passes on labels of a kind; only mmdet3d's takes a list of keys."""
-    return _name(pack) != _OBJECT_PACK or bool(set(_PACKED_KEYS[kind]) & set(pack.get('keys') or ()))
-
-
-def _packs_any(pack: Dict[str, Any]) -> bool:
-    return any(_packs_labels(pack, kind) for kind in _PACKED_KEYS)
-
-
-def _find_unguarded_points(path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> Iterator[str]:
-    if _packs_labels(pack, 'pixels') and spaces.pixels is None:
-        yield f'{join_path(path)}: no guard of {POINTS}, which no head takes as classes'
-
-
-def point_class_mappings(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
-    """Yield the transforms that map raw point labels to classes, with their paths."""
-    return ((path, node) for path, node in walk(tree) if _name(node) == _POINT_CLASSES and path[0] != 'model')
-
-
-def guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> List[str]:
-    """Replace every such transform in place by one that accepts any value, and return the changes."""
-    changed = []
-    for path, node in point_class_mappings(tree):
-        node['type'] = _type(node, f'Guarded{_POINT_CLASSES}')
-        if spaces.pixels is not None:
-            node['ignore_index'] = spaces.pixels.ignore_index
-        changed.append(f'{join_path(path)}: {_POINT_CLASSES} -> Guarded{_POINT_CLASSES}')
-    return changed
-
-
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
     """Return True if mmdet's annotations include a label map; a wrapped data set may also load one."""
-    if _name(pack) == _OBJECT_PACK:
-        return _packs_labels(pack, 'pixels')
-    if _name(pack) != 'PackDetInputs':
+    if _name(pack) != _INSTANCE_PACK:
         return _name(pack) == 'PackSegInputs'
     loaders = [step for step in steps if 'Annotations' in _name(step)]
     return not loaders or any(argument(step, 'with_seg', 'TRANSFORMS', scope) for step in loaders)
@@ -228,12 +179,8 @@ def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, gu
 def _pass_on_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
     """Make the Pack transform pass on the report of an earlier guard."""
     keys: Optional[Any] = argument(pack, 'meta_keys', 'TRANSFORMS', scope_at(tree, path))
-    if keys is None:
-        return
-    wanted = (LABEL_GUARD, f'{POINTS}_path') if _name(pack) == _OBJECT_PACK else (LABEL_GUARD,)
-    missing = [key for key in wanted if key not in keys]
-    if missing:
-        pack['meta_keys'] = type(keys)((*keys, *missing))
+    if keys is not None and LABEL_GUARD not in keys:
+        pack['meta_keys'] = type(keys)((*keys, LABEL_GUARD))
 
 
 def _describe_guard(guard: Dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
@@ -11,21 +12,22 @@ from torch import Tensor
 from mmguard.detection.fields import (
     Target,
     check_targets,
-    count_empty_masks,
     find_instance_keys,
-    find_size_mismatch,
     length_of,
     read_on_host,
     take,
 )
-from mmguard.detection.messages import warn_of, warn_of_empty_masks, warn_of_sizes
-from mmguard.labels.instances import InstanceRule, SanitizedInstances
+from mmguard.labels.instances import InstanceRule, SanitizedInstances, describe_reasons
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally
+from mmguard.text import quantity, visible_name
 
-#: Batches whose masks are read: masks emptied by crops show early, and reading costs milliseconds per image.
-_BATCHES_READ = 64
-_batches_with_masks = 0
+_ADVICE = (
+    'Training continues, but the annotations are wrong: `mmguard scan` on their file names the cause; '
+    'return_tally=True returns the counts of every image (and ends this warning)'
+)
+#: Batches with an invalid instance, so far.
+_offending_batches = 0
 
 
 class TargetRule(InstanceRule):
@@ -62,9 +64,6 @@ def guard_targets(
     Everything that belongs to an instance stays in line: labels, boxes, masks, keypoints, area, iscrowd and your own
     fields; what belongs to the image (``image_id``, ``orig_size``, ``size``) stays. An image may end up without any
     instance: it is then trained as background. :func:`guard_batch` leaves such images out.
-
-    An instance whose mask (N, H, W) has no pixel stays, and a warning names it: crops leave such masks. Only the
-    masks of the first 64 batches are checked: reading them takes milliseconds per image.
 
     Removing instances changes shapes, so the labels are read on the host: once per batch. Call it while they still
     are there, before ``.to(device)``; with CUDA tensors it works, too, but waits for the device. Your dicts and tensors
@@ -112,7 +111,6 @@ def guard_targets(
     check_targets(targets, label_key, box_format, instance_keys)
     found = read_on_host(targets, label_key, check_boxes, box_format)
     guarded, tallies = _guard(targets, rule, found, label_key, instance_keys, sources, return_tally)
-    _look_at_masks(guarded)
     return (guarded, tallies) if return_tally else guarded
 
 
@@ -142,7 +140,6 @@ def guard_batch(
 
     As the images are available, a box in pixels (``'xyxy'``, ``'xywh'``) outside of its image is taken out, too:
     such a box overlaps no anchor, and torchvision's matcher, which gives every box its best anchor, then gives it all.
-    A warning names masks (N, H, W) of another size than their image; one that was padded may be larger than its masks.
 
     Args:
         images (list[Tensor] or Tensor): (C, H, W) each, or stacked, (B, C, H, W).
@@ -172,13 +169,8 @@ def guard_batch(
     check_targets(targets, label_key, box_format, instance_keys)
     if len(images) != len(targets):
         raise ValueError(f'there are {len(images)} images, but {len(targets)} targets')
-    sizes = _get_sizes(images)
-    differing = find_size_mismatch(targets, sizes, padded=isinstance(images, Tensor))
-    if differing:
-        warn_of_sizes(differing, stacklevel=2)
-    found = read_on_host(targets, label_key, check_boxes, box_format, sizes)
+    found = read_on_host(targets, label_key, check_boxes, box_format, _get_sizes(images))
     guarded, tallies = _guard(targets, rule, found, label_key, instance_keys, sources, return_tally)
-    _look_at_masks(guarded)
     stays = [bool(len(new[label_key])) or not len(old[label_key]) for old, new in zip(targets, guarded)]
     if any(stays) and not all(stays):
         index = np.flatnonzero(stays)
@@ -226,16 +218,23 @@ def _guard(
     return targets if same else guarded, tallies
 
 
-def _look_at_masks(targets: Sequence[Target]) -> None:
-    global _batches_with_masks
-    if _batches_with_masks >= _BATCHES_READ or not any(length_of(target.get('masks')) for target in targets):
+def warn_of(tallies: List[Tally], stacklevel: int) -> None:
+    """Warn of a batch with invalid instances: the 1st, 2nd, 4th, 8th, ... of this process."""
+    global _offending_batches
+    _offending_batches += 1
+    if _offending_batches & (_offending_batches - 1):
         return
-    _batches_with_masks += 1
-    empty = count_empty_masks(targets)
-    if any(empty):
-        place = next(place for place, count in enumerate(empty) if count)
-        total = sum(len(target['masks']) for target in targets if length_of(target.get('masks')))
-        warn_of_empty_masks(sum(empty), total, _source_of(targets[place]) or f'targets[{place}]', stacklevel=3)
+    offending = [tally for tally in tallies if tally]
+    total = sum(tallies, Tally())
+    amounts = [f'{n:,} {what}' for n, what in ((total.skipped, 'left out'), (total.remapped, 'remapped')) if n]
+    reasons = describe_reasons(total)
+    first = f', first: {visible_name(str(offending[0].source))}' if offending[0].source else ''
+    warnings.warn(
+        f'mmguard: of {total.total:,} instances {" and ".join(amounts)}{f" ({reasons})" if reasons else ""} in '
+        f'{len(offending)} of {len(tallies)} images{first}. '
+        f'{quantity(_offending_batches, "such batch", "such batches")} so far. {_ADVICE}',
+        stacklevel=stacklevel + 1,
+    )
 
 
 def _get_sizes(images: Any) -> Optional[List[Tuple[int, int]]]:

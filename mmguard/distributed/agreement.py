@@ -17,36 +17,17 @@ from mmguard.distributed.loss_structure import (
     Losses,
     digest,
     find_missing,
-    find_nonfinite_losses,
     layout_of,
     tensors_of,
     union,
 )
 from mmguard.distributed.unused_parameters import find_unreached, list_trainable, zero_of
-from mmguard.labels.tally import LabelGuardError
-from mmguard.log.messages import RateLimiter, describe_filled, describe_mismatch, describe_nonfinite, describe_unreached
+from mmguard.log.messages import RateLimiter, describe_filled, describe_unreached
 
-ON_MISMATCH = ('fill', 'raise')
-ON_NONFINITE = ('keep', 'skip', 'raise')
 TIMEOUT = 1800.0
 
 #: The loss that carries the zeros if a rank has no loss at all, and none is known.
 FILLED = 'loss_filled'
-
-
-def check_arguments(on_mismatch: str, on_nonfinite: str, expected: Sequence[str]) -> None:
-    """Check the arguments of :class:`LossAgreement`.
-
-    Raises:
-        ValueError: An unknown option.
-        TypeError: ``expected`` is not a sequence of strings.
-    """
-    for name, word, words in (('on_mismatch', on_mismatch, ON_MISMATCH), ('on_nonfinite', on_nonfinite, ON_NONFINITE)):
-        if word not in words:
-            raise ValueError(f'{name} must be one of {", ".join(map(repr, words))}, got {word!r}')
-
-    if isinstance(expected, str) or not all(isinstance(key, str) for key in expected):
-        raise TypeError(f'expected must be a sequence of names of losses, got {expected!r}')
 
 
 class RankLosses(NamedTuple):
@@ -68,15 +49,11 @@ class Agreed(NamedTuple):
 
     Attributes:
         losses (dict): The losses, the same keys in the same order on every rank.
-        skip (bool): True if this iteration is to be skipped, because a loss is not finite on some rank.
-        nonfinite (list[RankLosses]): Losses that are not finite, of each rank that has any.
         filled (list[RankLosses]): Losses that were filled in, of each rank that did not have them, or had them without
             a graph (constant); the same list on every rank.
     """
 
     losses: Losses
-    skip: bool
-    nonfinite: List[RankLosses]
     filled: List[RankLosses]
 
 
@@ -88,44 +65,27 @@ class LossAgreement:
     Ranks that have the same keys with a graph, in the same order, continue unchanged. If one lacks a key (a head that
     skips a branch without targets), or has a constant in its place, it gets a zero that depends on every trainable
     parameter: the gradient is 0, and DistributedDataParallel sees the same parameters everywhere. The same is done for
-    a key that all ranks lack, but had before or are expected to have (``expected``). Every rank ends with the same
-    order of keys, that of the rank with the most, so that a loop may reduce them entry by entry. Without a process
-    group nothing is exchanged.
+    a key that all ranks lack, but had before. Every rank ends with the same order of keys, that of the rank with the
+    most, so that a loop may reduce them entry by entry. Without a process group nothing is exchanged.
 
     Parameters that no loss reaches, as in a first iteration without targets on any rank, get zeros in the same
     way if ``module`` is a DistributedDataParallel that waits for them, and the first rank names them, once.
 
     Args:
         module (nn.Module): The model (or its DistributedDataParallel).
-        group (ProcessGroup, optional): The participating ranks. ``None``: all.
-        on_mismatch (str): ``'fill'`` as above; ``'raise'``: every rank raises the same ``LabelGuardError``.
-        on_nonfinite (str): ``'keep'``: not checked; ``'skip'``: all ranks skip the iteration; ``'raise'``. The
-            last two wait for the device once per call.
         timeout (float): Seconds after which an absent rank is named, by ``AbsentRankError``.
-        expected (Sequence[str]): Losses that the model has with targets, in case the first batches have none.
         warn (Callable): Receives a line for the log, on the first rank. Default: that of the logger ``mmguard``.
-
-    Raises:
-        ValueError: An unknown ``on_mismatch`` or ``on_nonfinite``.
-        TypeError: ``expected`` is not a sequence of strings.
     """
 
     def __init__(
         self,
         module: nn.Module,
-        group: Optional[Any] = None,
-        on_mismatch: str = 'fill',
-        on_nonfinite: str = 'keep',
         timeout: float = TIMEOUT,
-        expected: Sequence[str] = (),
         warn: Callable[[str], None] = logging.getLogger('mmguard').warning,
     ) -> None:
-        check_arguments(on_mismatch, on_nonfinite, expected)
         self._module = weakref.ref(module)
-        self.on_mismatch = on_mismatch
-        self.on_nonfinite = on_nonfinite
-        self._channel = channel_of(group, timeout)
-        self._known: Layout = dict.fromkeys(expected, Entry(is_list=False, graph=True))
+        self._channel = channel_of(timeout)
+        self._known: Layout = {}
         self._warn = warn
         self._limiter = RateLimiter()
         #: Digest of a layout -> parameters that its losses do not reach on this rank.
@@ -141,29 +101,23 @@ class LossAgreement:
             samples (Sequence[str]): The files of this rank's batch, for messages.
 
         Raises:
-            LabelGuardError: See ``on_mismatch`` and ``on_nonfinite``.
             AbsentRankError: A rank did not come within ``timeout``.
             TypeError: A loss that is neither a tensor nor a list of tensors.
         """
         layout = layout_of(losses)
-        nonfinite = [] if self.on_nonfinite == 'keep' else find_nonfinite_losses(losses)
         channel = self._channel
         if channel is None:
-            return self._judge(losses, [RankLosses(0, nonfinite, list(samples))] if nonfinite else [], [])
+            return Agreed(losses, [])
         # From here on every rank takes the same branches: they depend only on shared values.
         mine = self._settled[1] if list(layout.items()) == self._settled[0] else digest(layout)
-        same, any_nonfinite = channel.compare(mine, bool(nonfinite))
-        filled: List[RankLosses] = []
-        if not same or mine != self._settled[1]:
-            losses, filled = self._fill_layout(channel, losses, layout, same, samples, mine)
-        if not any_nonfinite:
-            return Agreed(losses, False, [], filled)
-        reports = channel.gather(RankLosses(channel.rank, nonfinite, list(samples)))
-        return self._judge(losses, [report for report in reports if report.losses], filled)
+        same = channel.is_same(mine)
+        if same and mine == self._settled[1]:
+            return Agreed(losses, [])
+        return Agreed(*self._fill_layout(channel, losses, layout, same, samples, mine))
 
     def report(self, line: str) -> None:
         """Log a line on the first rank, unless there were many recently."""
-        is_first = self._channel is None or self._channel.rank == self._channel.ranks[0]
+        is_first = self._channel is None or self._channel.rank == 0
         if is_first and self._limiter.allow():
             self._warn(line + self._limiter.describe_held_back())
 
@@ -180,24 +134,15 @@ class LossAgreement:
         whole = self._merge_layouts([layout])
         if not same or find_missing(layout, whole):
             layouts, files = zip(*channel.gather((layout, list(samples))))
-            if self.on_mismatch == 'raise':
-                lacks = self._list_missing(channel, layouts, union(layouts), files)
-                if any(one.losses for one in lacks):
-                    raise LabelGuardError(describe_mismatch(lacks, layouts))
             whole = self._merge_layouts(layouts)
-            filled = [one for one in self._list_missing(channel, layouts, whole, files) if one.losses]
+            lacks = (find_missing(one, whole) for one in layouts)
+            filled = [RankLosses(*one) for one in zip(channel.ranks, lacks, files) if one[1]]
         if torch.is_grad_enabled():
             self._known = {key: entry for key, entry in whole.items() if key != FILLED}
             self._look(channel, losses, mine)
         full = self._fill(losses, layout, whole, self._unreached.get(mine, []))
         self._settled = (list(layout.items()), mine) if same and full is losses and not filled else (None, 0)
         return full, filled
-
-    @staticmethod
-    def _list_missing(
-        channel: Channel, layouts: Sequence[Layout], whole: Layout, files: Sequence[List[str]]
-    ) -> List[RankLosses]:
-        return [RankLosses(*one) for one in zip(channel.ranks, (find_missing(one, whole) for one in layouts), files)]
 
     def _merge_layouts(self, layouts: Sequence[Layout]) -> Layout:
         """Return the common layout of all ranks; without gradients (validation), only currently present losses."""
@@ -226,7 +171,7 @@ class LossAgreement:
         names, module = find_missing(layout, whole), self._module()
         if names:
             zero = zero_of(module)
-        elif out_of_reach and self.on_mismatch == 'fill':
+        elif out_of_reach:
             names = [key for key, entry in layout.items() if entry.graph]
             zero = zero_of(module, [one for name, one in list_trainable(module) if name in out_of_reach])
         else:
@@ -239,41 +184,25 @@ class LossAgreement:
             filled[key] = there if entry.is_list else there[0]
         return {key: filled[key] for key in whole}
 
-    def _judge(self, losses: Losses, nonfinite: List[RankLosses], filled: List[RankLosses]) -> Agreed:
-        if nonfinite and self.on_nonfinite == 'raise':
-            raise LabelGuardError(f'losses that are not finite: {describe_nonfinite(nonfinite)}')
-        return Agreed(losses, bool(nonfinite) and self.on_nonfinite == 'skip', nonfinite, filled)
-
 
 #: Model -> arguments -> agreement; deleted with the model.
 _AGREEMENTS: WeakKeyDictionary[nn.Module, Dict[Any, LossAgreement]] = WeakKeyDictionary()
 
 
-def align_losses(
-    losses: Losses,
-    module: nn.Module,
-    group: Optional[Any] = None,
-    on_mismatch: str = 'fill',
-    samples: Sequence[str] = (),
-    timeout: float = TIMEOUT,
-    on_nonfinite: str = 'keep',
-    expected: Sequence[str] = (),
-) -> Losses:
+def align_losses(losses: Losses, module: nn.Module, samples: Sequence[str] = (), timeout: float = TIMEOUT) -> Losses:
     """Apply :class:`LossAgreement` in your own loop: call it on every rank, just before the losses are summed.
 
-    The first rank logs what was filled in or skipped, with the logger ``mmguard``.
+    The first rank logs what was filled in, with the logger ``mmguard``.
 
     Args:
         losses (dict): Name -> tensor, or list of tensors.
         module (nn.Module): The model (or its DistributedDataParallel).
-        group, on_mismatch, timeout, expected: See :class:`LossAgreement`.
         samples (Sequence[str]): The files of this rank's batch, for messages.
-        on_nonfinite (str): See :class:`LossAgreement`. With ``'skip'``, check the result, not the losses:
-            ``if not losses: continue`` does so on all ranks, or on none.
+        timeout (float): See :class:`LossAgreement`.
 
     Returns:
         dict: The losses, with the same keys in the same order on every rank; the same dictionary if nothing had to
-        be done. An empty one if the iteration is to be skipped.
+        be done.
 
     Example:
         >>> losses = {'loss_cls': torch.ones(())}
@@ -281,12 +210,10 @@ def align_losses(
         True
     """
     made = _AGREEMENTS.setdefault(module, {})
-    key = (current_world(), group, on_mismatch, on_nonfinite, timeout, tuple(expected))
+    key = (current_world(), timeout)
     if key not in made:
-        made[key] = LossAgreement(module, group, on_mismatch, on_nonfinite, timeout, expected)
+        made[key] = LossAgreement(module, timeout)
     agreed = made[key](losses, samples)
     if agreed.filled:
         made[key].report(f'guard: {describe_filled(agreed.filled)}')
-    if agreed.skip:
-        made[key].report(f'guard: skipped, losses that are not finite: {describe_nonfinite(agreed.nonfinite)}')
-    return {} if agreed.skip else agreed.losses
+    return agreed.losses

@@ -17,7 +17,7 @@ from mmguard.distributed.heartbeat import LINGER, Presence
 
 
 class Channel:
-    """Gloo connections between some ranks, and their heartbeats; see :func:`channel_of`.
+    """Gloo connections between the ranks, and their heartbeats; see :func:`channel_of`.
 
     Every rank must create it and call it in the same order, like any collective. A rank that fails or leaves closes its
     connections, so that the ranks that wait for it notice immediately.
@@ -27,7 +27,6 @@ class Channel:
     torch 2.14 any group, before that one of ``use_local_synchronization``. So this one neither counts nor is counted.
 
     Args:
-        ranks (list[int]): The ranks in it, numbered among all ranks.
         timeout (float): Seconds after which an absent rank is named.
 
     Raises:
@@ -37,10 +36,10 @@ class Channel:
         rank (int): The number of this rank.
     """
 
-    def __init__(self, ranks: List[int], timeout: float) -> None:
-        self.ranks, self.rank = ranks, dist.get_rank()
+    def __init__(self, timeout: float) -> None:
+        self.ranks, self.rank = list(range(dist.get_world_size())), dist.get_rank()
         self._owner = os.getpid()
-        self._presence = Presence(ranks)
+        self._presence = Presence()
         self._calls = 0
         #: Keeps tensors for a while: a gloo thread that releases the last reference needs the GIL, and whoever ends the
         #: group may hold that while it waits for the thread.
@@ -49,13 +48,13 @@ class Channel:
         self._group: Any = None
         self._group = self._try(lambda: self._connect(timeout))
 
-    def compare(self, digest: int, flag: bool) -> Tuple[bool, bool]:
-        """Return True if all ranks gave the same digest, and True if any raised its flag."""
-        # The largest digest and the (negated) smallest are equal if all are.
-        vector = torch.tensor([digest, -digest, int(flag)], dtype=torch.int64)
+    def is_same(self, digest: int) -> bool:
+        """Return True if all ranks gave the same digest."""
+        # The largest digest and the (negated) smallest are equal if all are. With two numbers, a rank of three notices
+        # one that was killed only after the other has come.
+        vector = torch.tensor([digest, -digest, 0], dtype=torch.int64)
         self._call(lambda group: group.allreduce([vector], dist.ReduceOp.MAX), vector)
-        largest, smallest, any_flag = vector.tolist()
-        return largest == -smallest, bool(any_flag)
+        return bool(vector.sum() == 0)
 
     def gather(self, item: Any) -> List[Any]:
         """Return the item of every rank, in the order of ``ranks``."""
@@ -89,7 +88,7 @@ class Channel:
 
     def _connect(self, timeout: float) -> Any:
         store = dist.PrefixStore('gloo', self._presence.store)
-        return dist.ProcessGroupGloo(store, self.ranks.index(self.rank), len(self.ranks), timedelta(seconds=timeout))
+        return dist.ProcessGroupGloo(store, self.rank, len(self.ranks), timedelta(seconds=timeout))
 
     def _call(self, start: Callable[[Any], Any], *tensors: Any) -> None:
         if os.getpid() != self._owner:
@@ -117,8 +116,8 @@ class Channel:
         raise self._failure from cause
 
 
-#: (process group of all, ranks, timeout) -> channel. Kept: creating one is a collective, and it holds sockets.
-_CHANNELS: Dict[Tuple[Any, Any, float], Channel] = {}
+#: (process group of all, timeout) -> channel. Kept: creating one is a collective, and it holds sockets.
+_CHANNELS: Dict[Tuple[Any, float], Channel] = {}
 
 
 @atexit.register
@@ -133,16 +132,15 @@ def current_world() -> Optional[Any]:
     return dist.group.WORLD if dist.is_available() and dist.is_initialized() else None
 
 
-def channel_of(group: Optional[Any], timeout: float) -> Optional[Channel]:
-    """Return the channel of a group's ranks (``None``: all), created at the first call; ``None`` for a single rank."""
-    everyone = current_world()
-    if everyone is None or dist.get_world_size(group) == 1:
+def channel_of(timeout: float) -> Optional[Channel]:
+    """Return the channel of all ranks, created at the first call; ``None`` for a single rank."""
+    world = current_world()
+    if world is None or dist.get_world_size() == 1:
         return None
     for key, channel in list(_CHANNELS.items()):
-        if key[0] is not everyone or channel.closed:  # its process group was destroyed, or it failed
+        if key[0] is not world or channel.closed:  # its process group was destroyed, or it failed
             del _CHANNELS[key]
-    key = (everyone, everyone if group is None else group, timeout)
+    key = (world, timeout)
     if key not in _CHANNELS:
-        ranks = range(dist.get_world_size()) if group is None else dist.get_process_group_ranks(group)
-        _CHANNELS[key] = Channel(list(ranks), timeout)
+        _CHANNELS[key] = Channel(timeout)
     return _CHANNELS[key]

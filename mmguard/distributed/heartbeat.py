@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List
 
 import torch.distributed as dist
 
@@ -42,26 +42,23 @@ class Presence:
     """Messages of each rank in their common store: that it lives, where it is, or why it ended.
 
     A thread sends the first two twice a second. Only a collective that failed reads them.
-
-    Args:
-        ranks (Sequence[int]): All participating ranks, including this one; each must create its own.
     """
 
-    def __init__(self, ranks: Sequence[int]) -> None:
-        self.rank, self.ranks = dist.get_rank(), list(ranks)
-        self._others = [rank for rank in ranks if rank != self.rank]
+    def __init__(self) -> None:
+        self.rank, self.ranks = dist.get_rank(), range(dist.get_world_size())
+        self._others = [rank for rank in self.ranks if rank != self.rank]
         self._world, self._thread = dist.group.WORLD, threading.get_ident()
         self._who = f'process {os.getpid()} on {socket.gethostname()}'
-        self._prefix = f'mmguard/{"all" if len(ranks) == dist.get_world_size() else "-".join(map(str, ranks))}'
+        self._prefix = 'mmguard'
         self._ended = threading.Event()
         with contextlib.suppress(Exception):  # without a store no rank can be named, but training continues
-            self._prefix += f'/{(self.store.add("made", 1) - 1) // len(ranks)}'
+            self._prefix += f'/{(self.store.add("made", 1) - 1) // len(self.ranks)}'
             self._say_where()
             threading.Thread(target=self._send_heartbeats, name='mmguard-presence', daemon=True).start()
 
     @property
     def store(self) -> Any:
-        """The part of the common store that is reserved for these ranks and this purpose."""
+        """The part of the common store that is reserved for this purpose."""
         # Not kept: its process would hold the port after the process group is destroyed.
         return dist.PrefixStore(self._prefix, default_store())
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Union
 
-import torch
 from torch import Tensor
 
 Loss = Union[Tensor, List[Tensor]]
@@ -90,16 +89,3 @@ def union(layouts: Sequence[Layout]) -> Layout:
 def find_missing(layout: Layout, whole: Layout) -> List[str]:
     """Return the keys of ``whole`` that ``layout`` lacks, or has without the required graph."""
     return [k for k, e in whole.items() if k not in layout or (e.graph and not layout[k].graph)]
-
-
-def find_nonfinite_losses(losses: Losses) -> List[str]:
-    """Return the names of the losses that are trained on and not finite."""
-    parts = [(k, part.detach()) for k, value in losses.items() if 'loss' in k for part in tensors_of(k, value)]
-    return list(dict.fromkeys(find_nonfinite(parts)))
-
-
-def find_nonfinite(named: Sequence[Tuple[str, Tensor]]) -> List[str]:
-    """Return the names of the tensors with a number that is not finite; waits once for the device."""
-    flags = [tensor.isfinite().all().to(named[0][1].device) for _, tensor in named]
-    found = torch.stack(flags).tolist() if flags else []
-    return [name for (name, _), finite in zip(named, found) if not finite]

@@ -107,7 +107,6 @@ ORDER: Tuple[str, ...] = (
     'MG169',
     # A run and its ranks: the rank that ended before those that waited for it.
     'MG301',
-    'MG302',
     'MG304',
     'MG303',
     'MG305',

@@ -12,7 +12,7 @@ from mmguard.text import plural, quantity
 
 #: Ends of a rank: it raised; it raised because another rank did not join; it ended without an exception; an iteration
 #: took too long.
-RAISED, MISSED_ANOTHER, KILLED, STOOD_STILL = ('raised', 'missed another', 'killed', 'stood still')
+RAISED, MISSED_ANOTHER, KILLED, UNCLEAR = ('raised', 'missed another', 'killed', 'unclear')
 
 
 @dataclass
@@ -21,7 +21,7 @@ class RankFacts:
 
     Args:
         rank (int): Its number.
-        ending (str): ``RAISED``, ``MISSED_ANOTHER``, ``KILLED`` or ``STOOD_STILL``.
+        ending (str): ``RAISED``, ``MISSED_ANOTHER``, ``KILLED`` or ``UNCLEAR``.
         words (str): ``'rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00'``.
         error (str): Type and message of its exception; empty without one.
         iteration (int, optional): Its last iteration.

@@ -163,9 +163,9 @@ _ALONE = (
     (
         '.pkl',
         r'(?s)\A\x80.*(data_list|lidar_points|lidar_path|point_cloud)',
-        f'an info file of MMDetection3D, {_NO_CONVERTER}',
+        'an info file of MMDetection3D, which mmguard does not read',
     ),
-    ('.label', '', f'labels of points of SemanticKITTI, {_NO_CONVERTER}'),
+    ('.label', '', 'labels of points of SemanticKITTI, which mmguard does not read'),
 )
 _OF_TOOLS = r'"(shape_attributes|_via_\w+|from_name|\w+labels|box2d|poly2d)"|"coordinates"\s*:\s*\{'
 #: Files that are named if nothing was read.

@@ -9,7 +9,6 @@ from mmguard.functional.cross_entropy import binary_cross_entropy_with_logits, c
 from mmguard.functional.reduction import reduce_loss, scale_avg_factor
 from mmguard.functional.sanitize import Sanitized, sanitize_target
 from mmguard.functional.sigmoid import mask_cross_entropy, sigmoid_cross_entropy
-from mmguard.functional.soft import soft_cross_entropy
 from mmguard.functional.softmax import softmax_cross_entropy
 
 __all__ = [
@@ -22,6 +21,5 @@ __all__ = [
     'reduce_loss',
     'scale_avg_factor',
     'sigmoid_cross_entropy',
-    'soft_cross_entropy',
     'softmax_cross_entropy',
 ]

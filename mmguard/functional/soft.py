@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.checks import check_class_weight, check_scores, check_weight, class_dim, shape_of
-from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor
-from mmguard.functional.sanitize import count_for_factor
+from mmguard.functional.checks import class_dim
+from mmguard.functional.reduction import HALF
 from mmguard.labels.tally import LabelGuardError, Tally
 
 #: Tolerance for the sum of a row of probabilities: rounding to half precision, or a smoothing that divides by C
@@ -31,20 +30,16 @@ class Distributions(NamedTuple):
         target (Tensor): The dtype and shape of the input, excluded rows set to 0.
         keep (Tensor): bool, (N, \*): True for elements in the loss.
         skipped (Tensor): bool, (N, \*): is not a distribution and is left out.
-        ignored (Tensor): bool, (N, \*): a row of only ``ignore_index``.
         counts (Tensor): int64, shape (3,): elements seen, skipped and remapped.
     """
 
     target: Tensor
     keep: Tensor
     skipped: Tensor
-    ignored: Tensor
     counts: Tensor
 
 
-def sanitize_distributions(
-    target: Tensor, dim: int, on_invalid: str = 'ignore', ignore_index: Optional[int] = None
-) -> Distributions:
+def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore') -> Distributions:
     """Exclude rows that are not a distribution: NaN, infinite, negative, or with a sum other than 1.
 
     Args:
@@ -52,7 +47,6 @@ def sanitize_distributions(
         dim (int): The dimension of the classes.
         on_invalid (str): ``'ignore'``, ``'clip'`` (negative parts become 0, and the row is divided by its sum; a row
             without a positive part is skipped) or ``'raise'`` (which synchronises).
-        ignore_index (int, optional): A row of only this value is padding, not an offence.
 
     Raises:
         LabelGuardError: An invalid row, with ``on_invalid='raise'``.
@@ -69,10 +63,7 @@ def sanitize_distributions(
     least = given.amin(dim)
     # NaN fails every comparison, so it is invalid.
     valid = ((total - 1).abs() <= SUM_TOLERANCE) & (least >= -4 * torch.finfo(given.dtype).eps)
-    ignored = torch.zeros_like(valid)
-    if ignore_index is not None:  # the least is the mean: all are equal
-        ignored = (least == ignore_index) & (total == ignore_index * given.shape[dim])
-    invalid = ~(valid | ignored)
+    invalid = ~valid
     if on_invalid == 'raise':
         raise_if_no_distribution(given, invalid, dim)
     skipped, remapped = invalid, torch.zeros_like(invalid)
@@ -82,10 +73,10 @@ def sanitize_distributions(
         nothing = (whole == 0).squeeze(dim)
         target = torch.where(invalid.unsqueeze(dim), positive / whole.masked_fill(whole == 0, 1), target)
         skipped, remapped = invalid & nothing, invalid & ~nothing
-    keep = ~(skipped | ignored)
+    keep = ~skipped
     # Sums: torch < 2.1 cannot count_nonzero a tensor without data.
     counts = torch.stack((torch.full_like(skipped.sum(), keep.numel()), skipped.sum(), remapped.sum()))
-    return Distributions(target.masked_fill(~keep.unsqueeze(dim), 0), keep, skipped, ignored, counts)
+    return Distributions(target.masked_fill(~keep.unsqueeze(dim), 0), keep, skipped, counts)
 
 
 def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
@@ -148,69 +139,3 @@ def soft_elements(logits: Tensor, sanitized: Distributions, weight: Optional[Ten
     scores = logits.masked_fill(~sanitized.keep.unsqueeze(class_dim(logits)), 0)
     loss = F.cross_entropy(scores, sanitized.target, weight, reduction='none', label_smoothing=label_smoothing)
     return loss.masked_fill(~sanitized.keep, 0)
-
-
-def soft_cross_entropy(
-    logits: Tensor,
-    target: Tensor,
-    weight: Optional[Tensor] = None,
-    *,
-    class_weight: Optional[Tensor] = None,
-    reduction: str = 'mean',
-    avg_factor: Optional[AvgFactor] = None,
-    ignore_index: Optional[int] = None,
-    avg_non_ignore: bool = False,
-    on_invalid: str = 'ignore',
-) -> Tuple[Tensor, Tensor]:
-    r"""Compute the cross entropy with soft targets by the rules of the frameworks (mmpretrain's ``use_soft``).
-
-    ``loss = sum_i w_i sum_k c_k t_ik (-log softmax(x_i)_k) / D``, with element weights ``w``, class weights ``c`` and
-    ``D`` the number of elements, or ``avg_factor``. Rows that are not a distribution are excluded; ignored ones are
-    counted in ``D`` unless ``avg_non_ignore``.
-
-    Args:
-        logits (Tensor): Shape (N, C, \*), floating point.
-        target (Tensor): The shape of ``logits``: rows along dimension 1 that add up to 1; integers (one-hot) will do.
-        weight (Tensor, optional): Element weights, shape (N, \*) (sizes of 1 are broadcast).
-        class_weight (Tensor, optional): Shape (C,), float32.
-        reduction (str): ``'none'`` (returns (N, \*)), ``'mean'`` or ``'sum'``.
-        avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
-            (:func:`~mmguard.functional.scale_avg_factor`).
-        ignore_index (int, optional): A row of only this value (padding) is not trained on.
-        avg_non_ignore (bool): Exclude ignored elements from the denominator.
-        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
-
-    Returns:
-        tuple[Tensor, Tensor]: the loss, and int64 counts (3,): elements seen, skipped, remapped.
-
-    Raises:
-        ValueError: Shapes that do not fit; ``avg_factor`` with ``'sum'``.
-        TypeError: Scores that are not floating point.
-        LabelGuardError: A row that is not a distribution, with ``on_invalid='raise'``.
-
-    Example:
-        >>> target = torch.tensor([[0.3, 0.7], [1.0, 1.0]])
-        >>> loss, counts = soft_cross_entropy(torch.zeros(2, 2, requires_grad=True), target)
-        >>> round(loss.item(), 4), counts.tolist()
-        (0.6931, [2, 1, 0])
-    """
-    check_scores(logits)
-    if logits.dim() < 2 or target.shape != logits.shape:
-        raise ValueError(
-            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; soft labels hold one '
-            f'probability per class, so they have the shape (N, C, ...) of the scores. Class indices need no use_soft; '
-            f'or make them soft: torch.nn.functional.one_hot(label, num_classes).movedim(-1, 1).float()'
-        )
-    check_class_weight(class_weight, logits.shape[1])
-    target = target if target.is_floating_point() else target.to(logits.dtype)
-    sanitized = sanitize_distributions(target, 1, on_invalid, ignore_index)
-    check_weight(weight, sanitized.keep)
-    loss = soft_elements(logits, sanitized, class_weight, label_smoothing=0.0)
-    if reduction != 'mean':
-        return reduce_loss(loss, weight, reduction, avg_factor), sanitized.counts
-    if avg_factor is None:
-        avg_factor = (sanitized.keep if avg_non_ignore else ~sanitized.skipped).count_nonzero()
-    else:
-        counted = torch.ones_like(sanitized.keep) if weight is None else (weight != 0).expand_as(sanitized.keep)
-        avg_factor = scale_avg_factor(avg_factor, *count_for_factor(sanitized.skipped, counted))
-    return reduce_loss(loss, weight, reduction, avg_factor), sanitized.counts

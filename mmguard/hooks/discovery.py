@@ -13,11 +13,9 @@ from mmengine.structures import BaseDataElement, InstanceData
 from torch import Tensor, nn
 
 from mmguard.labels.heads import from_loss
-from mmguard.labels.instances import InstanceRule
-from mmguard.labels.samples import find_instances, find_map, source_of
-from mmguard.labels.space import ImageLabelRule, LabelRule, LabelSpace
+from mmguard.labels.space import ImageLabelRule, LabelSpace
 from mmguard.labels.spaces import Space
-from mmguard.labels.tally import LABEL_GUARD
+from mmguard.labels.tally import LABEL_GUARD, find_instances, find_map, source_of
 from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.nn.counting import CountsLabels
 
@@ -69,18 +67,16 @@ def assigners_of(model: nn.Module) -> Iterator[Any]:
 
 def find_offending(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
     """Find the samples whose labels a loss has to sanitize."""
-    rules = {kind: space.rule(on_invalid) for kind, space in spaces.items()}
+    rules: Dict[str, Any] = {kind: space.rule(on_invalid) for kind, space in spaces.items()}
     found = group_tallies()
     for sample in samples:
-        for kind, held in (('pixels', find_map(sample)), ('instances', find_instances(sample))):
-            rule = rules.get(kind)
-            if held is None or held[1] not in held[0]:
-                continue
+        held, instances = find_map(sample), find_instances(sample)
+        if 'pixels' in rules and held is not None:
             labels = held[0].get(held[1]).cpu().numpy()
-            if isinstance(rule, LabelRule):
-                found[kind].append(rule.sanitize(labels, source_of(sample))[1])
-            elif isinstance(rule, InstanceRule):
-                found[kind].append(rule.sanitize(labels, source=source_of(sample)).tally)
+            found['pixels'].append(rules['pixels'].sanitize(labels, source_of(sample))[1])
+        if 'instances' in rules and instances is not None and 'labels' in instances:
+            labels = instances.labels.cpu().numpy()
+            found['instances'].append(rules['instances'].sanitize(labels, source=source_of(sample)).tally)
         label = sample.get('gt_label')  # of the image
         if 'instances' in rules and isinstance(label, Tensor):
             classes = rules['instances'].num_classes

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import threading
-import time
 from contextlib import contextmanager
-from functools import partial
 from traceback import TracebackException
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -16,9 +13,8 @@ from mmengine import dist
 from mmguard.distributed.unused_parameters import add_names
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of
 from mmguard.hooks.runs import HookAroundTraining
-from mmguard.labels.samples import relative_to, source_of
 from mmguard.labels.space import check_int
-from mmguard.labels.tally import tallies_of
+from mmguard.labels.tally import relative_to, source_of, tallies_of
 from mmguard.log.flight_record import NAME, FlightRecord
 from mmguard.log.run_log import name_for_rank
 from mmguard.text import visible
@@ -28,14 +24,12 @@ class FlightRecorderHook(HookAroundTraining):
     """Record the last batches in ``<log_dir>/<out_file>`` as they arrive, and remove the file when training ends well.
 
     So the file exists whatever ends a training: an exception (with its traceback), Ctrl-C, SIGTERM, SIGKILL, the
-    kernel's out-of-memory killer. It also reports an iteration that takes longer than ``timeout``; training goes on.
+    kernel's out-of-memory killer.
     On rank 1 the file is ``label_guard_flight.rank1.jsonl``, and so on. Only host values are written, nothing touches
     the GPU: after a device-side assert it could not be read any more.
 
     Args:
         capacity (int): Batches to keep. Defaults to 20.
-        timeout (float, optional): Seconds that an iteration of training or validation may take, counted from the end
-            of the previous one. ``None``: no watchdog.
         out_file (str): Name of the file.
 
     Raises:
@@ -45,15 +39,11 @@ class FlightRecorderHook(HookAroundTraining):
     # After RuntimeInfoHook, which has fetched the losses from the device anyway.
     priority = 'NORMAL'
 
-    def __init__(self, capacity: int = 20, timeout: Optional[float] = None, out_file: str = NAME) -> None:
-        if timeout is not None and not timeout > 0:
-            raise ValueError(f'timeout must be more than 0 seconds, got {timeout}')
+    def __init__(self, capacity: int = 20, out_file: str = NAME) -> None:
         self.capacity = check_int('capacity', capacity, at_least=1)
-        self.timeout = timeout
         self.out_file = out_file
         self._roots: List[str] = []
         self._record: Optional[FlightRecord] = None
-        self._alive = 0.0
         self._unwritten = False
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
@@ -70,25 +60,14 @@ class FlightRecorderHook(HookAroundTraining):
         }
         # JSON has no NaN: write 'nan', 'inf', '-inf', which float reads back.
         self._write(runner, losses={n: loss if math.isfinite(loss) else str(loss) for n, loss in losses.items()})
-        self._show_alive()
-
-    def _show_alive(self, *args: Any, **kwargs: Any) -> None:
-        self._alive = time.monotonic()
-
-    before_val_iter = after_val_iter = after_val_epoch = _show_alive
 
     @contextmanager
     def around_training(self, runner: Any) -> Iterator[None]:
         rank = dist.get_rank()
         self._roots = naming_roots_of(dataset_of(runner, 'train'))
         self._unwritten = False
-        self._show_alive()
         path = os.path.join(runner.log_dir, name_for_rank(self.out_file, rank))
         record = self._record = FlightRecord(path, self.capacity, rank)
-        ended = threading.Event()
-        if self.timeout is not None:
-            watch = partial(self._watch, runner, ended, self.timeout)
-            threading.Thread(target=watch, name='mmguard-watchdog', daemon=True).start()
         try:
             yield
             record.remove()
@@ -101,18 +80,7 @@ class FlightRecorderHook(HookAroundTraining):
                 runner.logger.error(f'guard: the last batches and their samples are in {path!r}, for mmguard replay')
             raise
         finally:
-            ended.set()
             record.close()
-
-    def _watch(self, runner: Any, ended: threading.Event, timeout: float) -> None:
-        reason = f'an iteration takes longer than timeout={timeout:g} s; training was left to go on'
-        reported = 0.0
-        while not ended.wait(timeout / 20):
-            alive = self._alive
-            if alive != reported and time.monotonic() - alive > timeout:
-                reported = alive  # once per iteration
-                self._write(runner, reason=reason)
-                runner.logger.error(f'guard: iter {runner.iter + 1}: {reason}')
 
     def _write(self, runner: Any, **entry: Any) -> None:
         if self._record is None:

@@ -7,9 +7,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 import torch
 from mmengine.registry import TRANSFORMS
 
-from mmguard.config.changes import join_path, name_types
+from mmguard.config.changes import name_types
 from mmguard.config.classes import name_of
-from mmguard.config.guarded_pipelines import guard_pipelines, point_class_mappings
+from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.ignored import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
@@ -21,7 +21,7 @@ from mmguard.losses.guard_model import guard_model
 #: Key of the built object in the dict that describes a transform.
 _OBJECT = '__built__'
 #: Attributes of transforms that decide where guards go; named as the arguments.
-_ARGUMENTS = ('meta_keys', 'keys', 'with_seg', 'keep_ignored')
+_ARGUMENTS = ('meta_keys', 'with_seg', 'keep_ignored')
 _WORKERS_RUN = (
     'train_dataloader: its workers already run with the old pipeline, and cannot be restarted, because '
     '{}. The guarded losses skip invalid labels; write the guards into the config (`mmguard apply`) to have files named'
@@ -81,14 +81,13 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
     # PipelineSwitchHook later builds the new pipeline from these.
     switches = [hook for hook in runner.hooks if isinstance(getattr(hook, 'switch_pipeline', None), list)]
     tree['custom_hooks'] = [{'switch_pipeline': hook.switch_pipeline} for hook in switches]
-    left = [f'{join_path(path)}: the map stays; `mmguard apply` guards it' for path, _ in point_class_mappings(tree)]
     found = guard_pipelines(tree, spaces)
     new = {mode for mode, held in lists.items() for steps in held if steps.write()}
     in_assigners = leave_out_ignored(tree)
     for assigner in assigners_of(unwrap(runner.model)) if in_assigners else ():
         if hasattr(assigner, 'ignore_iof_thr'):
             assigner.ignore_iof_thr = IGNORE_IOF_THR
-    left += find_trained_as_background(tree) if spaces.instances is not None else ()
+    left = find_trained_as_background(tree) if spaces.instances is not None else ()
     return GuardedRun([*in_assigners, *found.changed], [*left, *found.left]), 'train' in new
 
 

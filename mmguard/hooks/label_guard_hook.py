@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import repeat
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 from mmengine import dist
@@ -24,17 +23,20 @@ from mmguard.hooks.discovery import (
     unwrap,
     valid_labels,
 )
-from mmguard.hooks.runs import run_log_of, train_place, warn_of_problems
-from mmguard.hooks.scalars import show_loss_counts_as_they_are, write_scalars
+from mmguard.hooks.runs import (
+    run_log_of,
+    show_loss_counts_as_they_are,
+    train_place,
+    warn_of_problems,
+    write_scalars,
+)
 from mmguard.hooks.warnings import check_reports_arrive, start_warnings, warnings_of
 from mmguard.labels.heads import from_loss
-from mmguard.labels.samples import source_of
-from mmguard.labels.space import check_int
-from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.labels.tally import LabelGuardError, Tally, source_of
 from mmguard.language import as_message, join, translate
 from mmguard.log.messages import add_reporter, describe_offence, describe_place, describe_skipped_ratio, summarize_loop
-from mmguard.log.run_log import MAX_MB, NAME, RunLog
-from mmguard.log.statistics import KINDS, SCALARS, ByKind, Stats, group_tallies
+from mmguard.log.run_log import RunLog
+from mmguard.log.statistics import KINDS, SCALARS, SEEN, ByKind, Stats, group_tallies
 from mmguard.nn.counting import CountsLabels
 from mmguard.text import visible
 
@@ -43,6 +45,8 @@ EVERYWHERE = 'label_guard'
 UNSHOWN = 'label_guard_unshown'
 #: Number of offending iterations with a line each.
 SINGLES = 3
+#: Number of files in the table at the end.
+WORST = 20
 
 
 class LabelGuardHook(Hook):
@@ -54,22 +58,16 @@ class LabelGuardHook(Hook):
     as it is not 0; those of validation are called ``guard/val/skipped_pixels`` and so on. They are sums over all ranks
     and over the iterations since a LoggerHook showed them last. Also a line for the reader: for each of the first three
     offending iterations, then one per interval of the LoggerHook; and one JSON line per offending iteration in
-    ``<runner.log_dir>/<out_file>`` (on rank 1 ``label_guard.rank1.jsonl``, and so on): ``mmguard.read_log`` reads them.
-    Next to it, ``label_guard.json`` says which labels were valid and holds the sums over all iterations. At the first
-    offence the hook names the likely cause; after training it prints a table. In val and test loops, too.
+    ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on): ``mmguard.read_log``
+    reads them. Next to it, ``label_guard.json`` says which labels were valid and holds the sums over all iterations. At
+    the first offence the hook names the likely cause; after training it prints a table. In val and test loops, too.
 
     Args:
-        interval (int): Report every so many iterations; the counts between are added up. Defaults to 1.
         max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once the share of
             skipped pixels, instances or loss elements since the start of the run, also of one that was resumed,
             exceeds it; several ranks look where a LoggerHook shows the scalars.
-        top_k (int): Files in the closing table. Defaults to 20.
-        out_file (str, optional): Name of the JSON-lines file; ``None``: no file, and none next to it.
-        max_log_mb (float): Size limit of that file, in MB; after that only the sums go on. Defaults to 256.
         guard (bool): Guard the losses and pipelines of the run that are not guarded yet, as ``mmguard apply`` would
             write them into the config; a line in the log names each. Defaults to False.
-        show_worst (int): Hand pictures of so many of the worst files of a loop to the runner's visualizer, at each
-            validation and at the end of training. Defaults to 0.
 
     Raises:
         ValueError, TypeError: An argument out of range.
@@ -79,38 +77,21 @@ class LabelGuardHook(Hook):
     # After RuntimeInfoHook, which has waited for the device anyway, and before LoggerHook, which prints the scalars.
     priority = 'NORMAL'
 
-    def __init__(
-        self,
-        interval: int = 1,
-        max_skipped_ratio: Optional[float] = None,
-        top_k: int = 20,
-        out_file: Optional[str] = NAME,
-        max_log_mb: float = MAX_MB,
-        guard: bool = False,
-        show_worst: int = 0,
-    ) -> None:
+    def __init__(self, max_skipped_ratio: Optional[float] = None, guard: bool = False) -> None:
         if not isinstance(max_skipped_ratio, (int, float, type(None))):
             raise TypeError(f'max_skipped_ratio is a share in [0, 1], got {max_skipped_ratio!r}')
         if max_skipped_ratio is not None and not 0 <= max_skipped_ratio <= 1:
             raise ValueError(f'max_skipped_ratio is a share in [0, 1], got {max_skipped_ratio}')
-        if not max_log_mb > 0:
-            raise ValueError(f'max_log_mb must be more than 0, got {max_log_mb}')
-        self.interval = check_int('interval', interval, at_least=1)
         self.max_skipped_ratio = max_skipped_ratio
-        self.top_k = check_int('top_k', top_k, at_least=0)
-        self.out_file = out_file
-        self.max_log_mb = max_log_mb
         if not isinstance(guard, bool):
             raise TypeError(f'guard must be True or False, got {guard!r}')
         self.guard = guard
-        self.show_worst = check_int('show_worst', show_worst, at_least=0)
         add_reporter(self)
         self._losses: Dict[str, CountsLabels] = {}
         self._log: RunLog
-        #: The first unreported iteration, and the last one.
-        self._begin: Dict[str, int] = {}
-        self._place: Dict[str, int] = {}
-        #: Statistics of this rank not summed over ranks yet; statistics of all ranks not shown by a logger yet.
+        #: Sums over all ranks since the start of the run, in the order of ``Stats.vector``.
+        self._everywhere: List[int] = []
+        #: Sums of this rank that are not added up over ranks yet; sums of all ranks that no logger has shown yet.
         self._since: List[int] = []
         self._unshown: List[int] = []
         self._loggers: List[LoggerHook] = []
@@ -121,12 +102,11 @@ class LabelGuardHook(Hook):
         self._hinted: Set[str] = set()
         self._named: Set[str] = set()
         self._closed: Set[Tuple[str, bool]] = set()
-        self._pictured: Dict[str, List[Tuple[str, str]]] = {}
 
     def before_run(self, runner: Any) -> None:
         if self.guard:
             self._guard(runner)
-        self._log = run_log_of(runner, self.out_file, self.max_log_mb)
+        self._log = run_log_of(runner)
 
     # ---- training
 
@@ -134,8 +114,9 @@ class LabelGuardHook(Hook):
         for warning in start_warnings(runner):
             runner.logger.warning(f'guard: {visible(warning)}')
         self._start('train', runner)
-        self._log.loops['train'].add_everywhere(runner.message_hub.runtime_info.get(EVERYWHERE, ()))
-        self._unshown = list(runner.message_hub.runtime_info.get(UNSHOWN, ()))
+        saved = runner.message_hub.runtime_info  # of a resumed run
+        self._everywhere = _add_numbers([], saved.get(EVERYWHERE, ()))
+        self._unshown = list(saved.get(UNSHOWN, ()))
         self._losses = find_guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_counts()
@@ -155,8 +136,8 @@ class LabelGuardHook(Hook):
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
     ) -> None:
-        loop, samples = self._log.loops['train'], select_trained(data_batch)
-        stats = loop.see(samples)
+        samples = select_trained(data_batch)
+        stats = Stats.from_samples(samples)
         losses = self._read_losses()
         if losses:
             # Only if a loss met labels that no guard in the pipeline did: look again to name the files.
@@ -164,14 +145,10 @@ class LabelGuardHook(Hook):
             stats.add_losses(
                 losses, group_tallies() if offended is None else self._find_offending(runner, samples, offended)
             )
-        self._place = train_place(runner, batch_idx)
-        if loop.pending is None:
-            self._begin = self._place
-        loop.add(stats)
+        self._see(runner, 'train', train_place(runner, batch_idx), stats, samples)
+        self._since = _add_numbers(self._since, stats.vector())
         done, length = batch_idx + 1, self._epoch_length
         is_last = runner.iter + 1 == getattr(runner.train_loop, 'max_iters', 0)
-        if self._place.get('step', self._place['iter']) % self.interval == 0 or is_last:
-            self._report(runner)
         # As in LoggerHook.after_train_iter, which comes next.
         is_shown = any(
             done % hook.interval == 0 or (done == length and (not hook.ignore_last or length <= hook.interval))
@@ -186,33 +163,24 @@ class LabelGuardHook(Hook):
             self._show(runner, at=runner.iter + 1)
 
     def after_train(self, runner: Any) -> None:
-        if self._log.loops['train'].pending is not None:  # the same on every rank
-            self._report(runner)
         self._add_up(runner)
         self._show(runner, at=runner.iter)  # for a training that stopped early
         self._close(runner, 'train')
-        self._show_pictures(runner, 'train')
-
-    def _report(self, runner: Any) -> None:
-        stats = self._log.report('train', self._place)
-        self._log_report(runner, 'train', stats, self._begin, self._place)
-        self._since = [a + b for a, b in zip(self._since or repeat(0), stats.vector())]
 
     def _add_up(self, runner: Any) -> None:
-        """Sum over all ranks what was reported since the last call."""
+        """Sum over all ranks what was counted since the last call."""
         if not self._since:  # the same on every rank
             return
         numbers, self._since = _sum_over_ranks(self._since), []
-        loop, hub = self._log.loops['train'], runner.message_hub
-        loop.add_everywhere(numbers)
-        self._unshown = [a + b for a, b in zip(self._unshown or repeat(0), numbers)]
-        hub.update_info(EVERYWHERE, loop.everywhere)
-        hub.update_info(UNSHOWN, self._unshown)
-        ratio, limit = loop.skipped_ratio, self.max_skipped_ratio
+        self._everywhere = _add_numbers(self._everywhere, numbers)
+        self._unshown = _add_numbers(self._unshown, numbers)
+        runner.message_hub.update_info(EVERYWHERE, self._everywhere)
+        runner.message_hub.update_info(UNSHOWN, self._unshown)
+        ratio, limit = find_skipped_ratio(self._everywhere), self.max_skipped_ratio
         if limit is not None and ratio > limit:
             self._show(runner, at=runner.iter + 1)
             self._close(runner, 'train')
-            worst = [tally for kind in KINDS for tally in loop.worst(kind, 5)]
+            worst = [tally for kind in KINDS for tally in self._log.modes['train'].worst(kind, 5)]
             raise LabelGuardError(describe_skipped_ratio(ratio, limit, worst), worst)
 
     def _show(self, runner: Any, at: Optional[int] = None) -> None:
@@ -255,21 +223,16 @@ class LabelGuardHook(Hook):
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None, mode: str = 'train'
     ) -> None:
         # Ranks may have loaders of different lengths, so sums over ranks have to wait for the end.
-        loop, place = self._log.loops[mode], {'iter': batch_idx + 1}
+        place, samples = {'iter': batch_idx + 1}, select_evaluated(data_batch)
         if mode == 'val':  # the training iteration identifies the validation
-            place['step'] = _count_trained(runner)
-        loop.add(loop.see(select_evaluated(data_batch)))
-        self._log_report(runner, mode, self._log.report(mode, place), place, place)
+            loop = built_loop(runner)
+            place['step'] = 0 if loop is None else loop.iter
+        self._see(runner, mode, place, Stats.from_samples(samples), samples)
 
     def _after_epoch(self, runner: Any, mode: str = 'train') -> None:
-        if mode == 'train':
-            return
-        loop = self._log.loops[mode]
-        loop.add_everywhere(_sum_over_ranks(loop.sums.vector()))
-        write_scalars(runner, mode, loop.everywhere)
-        self._close(runner, mode)
-        for shown in ('train', mode):
-            self._show_pictures(runner, shown)
+        if mode != 'train':
+            write_scalars(runner, mode, _sum_over_ranks(self._log.modes[mode].sums.vector()))
+            self._close(runner, mode)
 
     # ---- the parts
 
@@ -287,7 +250,7 @@ class LabelGuardHook(Hook):
                 runner.logger.info(f'guard: {visible(line)}')
 
     def _start(self, mode: str, runner: Any) -> None:
-        first = mode not in self._log.loops
+        first = mode not in self._log.modes
         dataset = dataset_of(runner, mode)
         for loader in loaders_of(runner, mode):  # a second training has another
             keep_reports(loader)
@@ -297,24 +260,24 @@ class LabelGuardHook(Hook):
         self._log.begin(mode, valid, naming_roots_of(dataset))
         warn_of_problems(runner)
 
-    def _log_report(self, runner: Any, mode: str, stats: Stats, begin: Dict[str, int], end: Dict[str, int]) -> None:
-        """Log the reports: a line for each of the first offences, and the likely cause for the very first."""
+    def _see(self, runner: Any, mode: str, place: Dict[str, int], stats: Stats, samples: List[Any]) -> None:
+        """Log an iteration: a line for each of the first offences, and the likely cause for the very first."""
+        self._log.see(mode, place, stats, map(source_of, samples))
         warn_of_problems(runner)
-        begin, _, unreported = self._unreported.get(mode, (begin, end, Stats()))
+        begin, _, unreported = self._unreported.get(mode, (place, place, Stats()))
         unreported += stats
         # The first image of an iteration is named, so the order is kept.
         if stats and unreported.iterations > 1:
             unreported = unreported.condense()
-        self._unreported[mode] = (begin, end, unreported)
+        self._unreported[mode] = (begin, place, unreported)
         if self._singles_left:
             self._singles_left -= bool(stats)
             self._log_window(runner, mode)
-        for kind in KINDS if stats else ():
-            if kind in self._hinted:
-                continue
-            for warning in warnings_of(mode, kind, stats, runner.model, dataset_of(runner, mode)):
-                runner.logger.warning(f'guard: {visible(warning)}')
-                self._hinted.add(kind)
+        for kind in KINDS:
+            if kind not in self._hinted and (stats.offending[kind] or stats.loss_samples[kind]):
+                for warning in warnings_of(mode, kind, stats, runner.model, dataset_of(runner, mode)):
+                    runner.logger.warning(f'guard: {visible(warning)}')
+                    self._hinted.add(kind)
 
     def _log_window(self, runner: Any, mode: str) -> None:
         """Log a line about what was found since the last one; nothing if nothing was found."""
@@ -325,31 +288,18 @@ class LabelGuardHook(Hook):
 
     def _close(self, runner: Any, mode: str) -> None:
         """Log the result of a loop: in full the first time, then on one line."""
-        loop = self._log.end(mode)
+        self._log.end(mode)
         warn_of_problems(runner)
-        result = (mode, bool(loop.totals()))
+        stats = self._log.modes[mode]
+        result = (mode, bool(stats.sums))
         if mode != 'train' and result in self._closed:
             self._log_window(runner, mode)
             return
         self._closed.add(result)
         self._unreported.pop(mode, None)
-        text = summarize_loop(mode, loop, self.top_k, self._log.path)
+        text = summarize_loop(mode, stats, WORST, self._log.lines)
         if text:
             runner.logger.info(f'guard: {text}')
-
-    def _show_pictures(self, runner: Any, mode: str) -> None:
-        """Pass pictures of the worst files to the visualizer, if these changed since the last call."""
-        loop = self._log.loops.get(mode)
-        if not self.show_worst or loop is None:
-            return
-        found = [(kind, tally) for kind in KINDS for tally in loop.files.worst(kind, self.show_worst)]
-        worst = sorted(found, key=lambda one: -(one[1].skipped + one[1].remapped))[: self.show_worst]
-        names = [(kind, str(tally.source)) for kind, tally in worst]
-        if names != self._pictured.get(mode, []):
-            from mmguard.hooks.pictures import add_pictures  # only on request
-
-            self._pictured[mode] = names
-            add_pictures(runner, mode, worst, loop.shorten, _count_trained(runner))
 
     def after_run(self, runner: Any) -> None:
         self._log.close()
@@ -371,6 +321,15 @@ def _count_iterations(loader: Any) -> int:
         return 0
 
 
-def _count_trained(runner: Any) -> int:
-    loop = built_loop(runner)
-    return 0 if loop is None else loop.iter
+def find_skipped_ratio(numbers: List[int]) -> float:
+    """Return the largest share of skipped pixels, instances or loss elements, from a ``Stats.vector``."""
+    counts = dict(zip(SCALARS + SEEN, numbers))
+    parts = (('skipped_pixels', 'pixels'), ('skipped_instances', 'instances'), ('loss_skipped', 'loss_elements'))
+    return max(counts[part] / counts[whole] if counts[whole] else 0.0 for part, whole in parts)
+
+
+def _add_numbers(numbers: List[int], more: Sequence[int]) -> List[int]:
+    """Add up two of ``Stats.vector``, an empty one counting as 0; leave out one of another version's checkpoint."""
+    length = len(SCALARS + SEEN)
+    numbers = numbers or [0] * length
+    return [a + b for a, b in zip(numbers, more)] if len(more) == length else numbers

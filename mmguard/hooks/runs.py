@@ -1,33 +1,30 @@
-"""The log shared by the hooks of a run, and contexts around a training."""
+"""The log shared by the hooks of a run, its scalars, and contexts around a training."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, Callable, ContextManager, Dict, Optional
+from typing import Any, Callable, ContextManager, Dict, List
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from mmengine import dist
 from mmengine.hooks import Hook
+from mmengine.logging import HistoryBuffer
 
 from mmguard.hooks.discovery import built_loop
-from mmguard.log.run_log import MAX_MB, NAME, RunLog
+from mmguard.log.run_log import RunLog
+from mmguard.log.statistics import SCALARS
 from mmguard.text import visible
 
 _LOGS: WeakKeyDictionary[Any, RunLog] = WeakKeyDictionary()
 
 
-def run_log_of(runner: Any, out_file: Optional[str] = NAME, max_mb: float = MAX_MB) -> RunLog:
-    """Return the log of a run; the first caller decides the name of the file and its limit."""
+def run_log_of(runner: Any) -> RunLog:
+    """Return the log of a run, which its hooks share."""
     if runner not in _LOGS:
-        _LOGS[runner] = RunLog(
-            runner.log_dir,
-            dist.get_rank(),
-            dist.get_world_size(),
-            config=runner.cfg.filename,
-            out_file=out_file,
-            max_mb=max_mb,
-        )
+        rank, world_size = dist.get_rank(), dist.get_world_size()
+        _LOGS[runner] = RunLog(runner.log_dir, rank, world_size, config=runner.cfg.filename)
     return _LOGS[runner]
 
 
@@ -43,6 +40,33 @@ def train_place(runner: Any, batch_idx: int) -> Dict[str, int]:
     if runner.log_processor.by_epoch:
         return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
     return {'iter': loop.iter + 1}
+
+
+#: mmengine copies a scalar's whole history at every update; this many values are enough for any window.
+HISTORY = 10_000
+
+
+def write_scalars(runner: Any, mode: str, numbers: List[int]) -> Dict[str, int]:
+    """Set what loggers show next; return tag -> number, without counters that were always 0."""
+    scalars, tags = runner.message_hub.log_scalars, {}
+    for name, number in zip(SCALARS, numbers):
+        # LoggerHook drops the leading mode: without a second one, validation and training would be one curve.
+        tag = f'guard/{name}' if mode == 'train' else f'guard/{mode}/{name}'
+        key = f'{mode}/{tag}'
+        if number or key in scalars:
+            # An array of integers is printed without decimals. After a test, mmengine's JSON drops numpy integers.
+            empty: Any = np.array([], dtype=object if mode == 'test' else np.int64)
+            scalars.setdefault(key, HistoryBuffer(empty, max_length=HISTORY))
+            runner.message_hub.update_scalar(key, number)
+            tags[tag] = number
+    return tags
+
+
+def show_loss_counts_as_they_are(log_processor: Any) -> None:
+    """Keep mmengine from averaging these two counts over a window, as it does for scalars with 'loss' in the name."""
+    for name in ('guard/loss_skipped', 'guard/loss_remapped'):
+        if all(entry['data_src'] != name for entry in log_processor.custom_cfg):
+            log_processor.custom_cfg.append(dict(data_src=name, method_name='current'))
 
 
 class HookAroundTraining(Hook):

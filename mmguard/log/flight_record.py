@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -51,20 +50,17 @@ class FlightRecord:
         self._lines = 0
         self._file: Optional[int] = None
         self._closed = False
-        self._lock = threading.Lock()  # a watchdog writes, too
         self._put(b'')
 
     def write(self, **entry: Any) -> None:
         """Append a line: a batch (``samples``), the ``losses`` of the last one, or how training ended (``reason``)."""
-        with self._lock:
-            if not self._closed:
-                self._put(_line(entry))
+        if not self._closed:
+            self._put(_line(entry))
 
     def close(self) -> None:
         """Stop writing, and keep the file."""
-        with self._lock:
-            self._closed = True
-            self._close_file()
+        self._closed = True
+        self._close_file()
 
     def remove(self) -> None:
         """Stop writing and remove the file: training ended well."""
@@ -226,11 +222,9 @@ def _read_capacity(file: BinaryIO, path: str) -> int:
 def _add(flight: Flight, entry: _Entry) -> None:
     if entry.samples is not None:
         flight.batches.append(FlightBatch(entry.samples, entry.iter, entry.losses))
-    elif entry.losses is not None:
-        flight.reason = ''  # the iteration was slow, but ended
-        # The last batch has losses already if the line of their batch is damaged.
-        if flight.batches and flight.batches[-1].losses is None:
-            flight.batches[-1].losses = entry.losses
+    # The last batch has losses already if the line of their batch is damaged.
+    elif entry.losses is not None and flight.batches and flight.batches[-1].losses is None:
+        flight.batches[-1].losses = entry.losses
     for name in ('rank', 'iter', 'epoch', 'time', 'reason', 'exception'):
         value = getattr(entry, name)
         if value is not None:

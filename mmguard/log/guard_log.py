@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import html
 import importlib
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Tuple, Union
 
-from mmguard.labels.samples import path_of
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import path_of
 from mmguard.log.lines import Line, ModeTotals, Unread, read_logs, sum_lines
-from mmguard.log.messages import format_files
 from mmguard.log.run_files import LoggedMode, LoggedRun, RunFiles, find_run, read_run
 from mmguard.log.statistics import KINDS, SCALARS, Stats
-from mmguard.text import visible_name
 
 _MODES = ('train', 'val', 'test')
 #: Counters of an iteration; lines do not have the others for clean iterations.
 COUNTERS = SCALARS[:6]
 #: Limit of clean iterations; a damaged record may have any number.
 _MOST_ROWS = 10_000_000
-#: Number of files that a notebook shows.
-_SHOWN = 20
 
 
 def read_log(path: Union[str, Path]) -> GuardLog:
@@ -39,7 +32,7 @@ def read_log(path: Union[str, Path]) -> GuardLog:
 
 
 class GuardLog:
-    """Log of what was skipped and remapped in a run. A notebook shows it as a table.
+    """Log of what was skipped and remapped in a run.
 
     Args:
         files (RunFiles): The files of the run, see :func:`read_log`.
@@ -83,7 +76,7 @@ class GuardLog:
                 mode=mode,
                 kind=kind,
                 source=tally.source,
-                path=self._path(mode, tally),
+                path=path_of(str(tally.source), self._run.modes.get(mode, LoggedMode()).data_roots),
                 skipped=tally.skipped,
                 remapped=tally.remapped,
                 values=dict(tally.values),
@@ -149,17 +142,6 @@ class GuardLog:
             totals = self._run.modes[mode].totals if mode in self._run.modes else self._totals[mode].totals()
             found += [f'{mode}: {n:,} {name}' for name, n in zip(COUNTERS, _counts(totals)) if n]
         return f'GuardLog({str(self.folder)!r}, {", ".join(found) or "nothing skipped or remapped"})'
-
-    def _path(self, mode: str, tally: Tally) -> str:
-        return path_of(str(tally.source), self._run.modes.get(mode, LoggedMode()).data_roots)
-
-    def _repr_html_(self) -> str:
-        rows = [visible_name(repr(self))]
-        for mode, totals in self._totals.items():
-            for kind, files in totals.files.items():
-                shown = [replace(tally, source=self._path(mode, tally)) for tally in totals.worst(kind)[:_SHOWN]]
-                rows += format_files(f'{mode}, {kind}', shown, len(files) - len(shown)) if files else []
-        return f'<pre>{html.escape(chr(10).join(rows))}</pre>'
 
 
 def _place(mode: str, step: int, number: int) -> Tuple[str, int, int]:

@@ -10,8 +10,7 @@ from typing import BinaryIO, Dict, Iterable, Iterator, List, Optional, Tuple, Ty
 from mmguard.files.regular import open_regular
 from mmguard.files.typed_json import NotJson, Rank, decode, parse_object
 from mmguard.labels.instances import LABEL_REASON
-from mmguard.labels.samples import UNKNOWN
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import UNKNOWN, Tally
 from mmguard.log.messages import sort_worst_first
 from mmguard.log.statistics import KINDS, LossRecord, Stats, tally_losses
 from mmguard.text import quantity, shorten_list

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Container, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 from weakref import WeakSet
 
 from mmguard.labels.instances import describe_boxes, describe_reasons
 from mmguard.labels.tally import Tally
 from mmguard.language import Message, join, translate
-from mmguard.log.loop_stats import LoopStats
+from mmguard.log.run_log import ModeStats
 from mmguard.log.statistics import KINDS, Stats
 from mmguard.text import align_right, plural, quantity, visible_name
 
@@ -48,7 +48,8 @@ def describe_offence(where: str, stats: Stats) -> str:
     ``iters 11-50: 31,204 px skipped (0.8 %, value 11) in 57 of 80 images, worst: data/camvid/trainannot/0016E5.png``.
     """
     by_loss = [tally for kind in KINDS for tally in stats.loss_samples[kind]]
-    boxes = describe_boxes(stats.kinds['instances'].reasons)
+    reasons = stats.kinds['instances'].reasons
+    boxes = describe_boxes(reasons) if reasons else []
     parts = [
         _describe_amount(stats, stats.kinds[kind], _UNITS[kind], _list_values(stats.offending[kind]) + faults)
         for kind, faults in (('pixels', []), ('instances', boxes))
@@ -94,8 +95,8 @@ def _list_values(tallies: List[Tally]) -> List[str]:
     return [join(' ', (plural(len(values), 'value'), shown))] if values else []
 
 
-def summarize_loop(mode: str, loop: LoopStats, top_k: int, out_file: Optional[str]) -> str:
-    """Summarize a loop: its totals and, for each kind, a table of the ``top_k`` files with the most offences.
+def summarize_loop(mode: str, loop: ModeStats, most: int, log: str) -> str:
+    """Summarize a loop: its totals and, for each kind, a table of the files with the most offences, ``most`` of them.
 
     One line if all labels are valid; empty if none was seen.
     """
@@ -106,14 +107,12 @@ def summarize_loop(mode: str, loop: LoopStats, top_k: int, out_file: Optional[st
     for kind in KINDS:
         number = loop.files.number(kind)
         if number:
-            worst = loop.worst(kind, top_k)
+            worst = loop.worst(kind, most)
             title = translate('mmguard: {mode}, {kind}', mode=mode, kind=Message(kind))
             lines += format_files(title, worst, number - len(worst))
     lines += describe_totals(totals)
     lines += describe_reasons_by_kind(loop.sums.kinds)
-    if out_file:
-        lines.append(translate('every iteration: {file}', file=out_file))
-    return '\n'.join(lines)
+    return '\n'.join([*lines, translate('every iteration: {file}', file=log)])
 
 
 def sort_worst_first(tallies: Iterable[Tally]) -> List[Tally]:
@@ -250,29 +249,6 @@ def describe_filled(filled: Sequence[OneRank]) -> str:
     """Return ``rank 1 had no loss_bbox (samples: a.jpg); filled with zeros, ...``."""
     lacks = [f'rank {rank} had no {", ".join(losses)} (samples: {list_names(files)})' for rank, losses, files in filled]
     return f'{list_names(lacks, "; ")}; filled with zeros to keep the ranks in step. Most often a batch has no targets'
-
-
-def describe_mismatch(lacks: Sequence[OneRank], has: Sequence[Container[str]]) -> str:
-    """Describe which rank lacks which loss, and its samples."""
-    lines = []
-    for (rank, losses, files), present in zip(lacks, has):
-        missing = [loss for loss in losses if loss not in present]
-        constant = [loss for loss in losses if loss in present]
-        parts = [f'lacks {", ".join(missing)}'] if missing else []
-        parts += [f'has no gradient for {", ".join(constant)}'] if constant else []
-        if parts:
-            lines.append(f'rank {rank} {"; ".join(parts)} (samples: {list_names(files)})')
-    return (
-        f'ranks differ in their losses: {". ".join(lines)}. A head that skips a branch, most often because a batch has '
-        f"no targets: DistributedDataParallel would wait forever. on_mismatch='fill' trains on with zeros"
-    )
-
-
-def describe_nonfinite(reports: Sequence[OneRank]) -> str:
-    """Return ``rank 1: loss_bbox (samples: a.jpg, b.jpg)``."""
-    return '; '.join(
-        f'rank {rank}: {", ".join(losses)} (samples: {list_names(files)})' for rank, losses, files in reports
-    )
 
 
 def describe_unreached(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from mmguard.files.typed_json import Rank, decode, parse_object
 from mmguard.labels.spaces import LabelSpaces, from_record
 from mmguard.log.flight_record import NAME as FLIGHT
 from mmguard.log.lines import Unread
-from mmguard.log.run_log import NAME, RECORD_FORMAT, record_name
+from mmguard.log.run_log import NAME, RECORD, RECORD_FORMAT
 from mmguard.log.statistics import Stats
 
 #: A record of a run or of its end has fewer bytes.
@@ -61,10 +61,10 @@ def find_run(target: Path) -> RunFiles:
         raise NotALog(f'{target}: no such file or folder')
     folder, content = target.parent, _detect_content(target)
     if content == 'crash':
-        records = _find_ranks(folder / record_name(NAME))
+        records = _find_ranks(folder / RECORD)
         return RunFiles(folder, records=records, crashes=_find_ranks(_strip_rank(target)), crash_alone=True)
     log = target if content == 'log' else _strip_rank(target).with_suffix('.jsonl')
-    record = log.with_name(record_name(log.name))
+    record = log.with_suffix('.json')  # earlier versions could give both another name
     return RunFiles(folder, _find_ranks(log), _find_ranks(record), _find_ranks(folder / FLIGHT))
 
 

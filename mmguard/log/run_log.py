@@ -1,4 +1,4 @@
-"""Writer of a run: its JSON lines, its record, and the statistics of its loops."""
+"""Writer of a run: its JSON lines, and the sums of its modes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set
 
 from mmguard.files.regular import write_whole
-from mmguard.language import Message, translate
-from mmguard.log.loop_stats import LoopStats, PerFileStats
-from mmguard.log.statistics import Stats
+from mmguard.labels.tally import UNKNOWN, Tally, path_of, relative_to
+from mmguard.language import translate
+from mmguard.log.statistics import KINDS, ByKind, PerFileStats, Stats
 from mmguard.version import __version__
 
-#: Default name of the log of a run.
-NAME = 'label_guard.jsonl'
-#: Default limit of the file, in MB (2**20 bytes).
+#: The file of lines, and that of the sums.
+NAME, RECORD = 'label_guard.jsonl', 'label_guard.json'
+#: Limit of the file of lines, in MB (2**20 bytes).
 MAX_MB = 256
 #: Format of ``label_guard.json``; changes when a field changes its meaning.
 RECORD_FORMAT = 1
-#: Seconds between two writes of the record while a loop runs: a killed run misses counts of at most that time.
+#: Seconds between two writes of the sums while a loop runs: a killed run misses counts of at most that time.
 EVERY = 60.0
 
 _FULL = 'limit reached: no further lines, label_guard.json goes on with the sums'
@@ -34,19 +34,18 @@ class JsonLines:
     first. A line that cannot be written is dropped, and the next one is tried again: training continues either way.
 
     Args:
-        path (str): The file; created, with its folder, at the first line.
-        max_mb (float): Size limit, in MB (2**20 bytes). A last line states that it is reached.
+        path (str): The file; created, with its folder, at the first line. When it reaches ``MAX_MB``, a last line says
+            so.
 
     Attributes:
         error (OSError, optional): The reason if the last line could not be written.
         is_full (bool): True if the size is reached.
     """
 
-    def __init__(self, path: str, max_mb: float = MAX_MB) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         self.error: Optional[OSError] = None
         self.is_full = False
-        self._max_size = int(max_mb * 2**20)
         self._size = 0
         self._file: Optional[int] = None
 
@@ -58,7 +57,7 @@ class JsonLines:
         try:
             if self._file is None:
                 self._file = self._open()
-            if self._size + len(line) > self._max_size:
+            if self._size + len(line) > MAX_MB * 2**20:
                 self.is_full = True
                 line = encode_line({'note': _FULL})
             while line:
@@ -108,44 +107,103 @@ def name_for_rank(name: str, rank: int) -> str:
     return name if rank == 0 else f'{stem}.rank{rank}{suffix}'
 
 
-def record_name(out_file: str) -> str:
-    """Return the name of the record next to the file of lines.
-
-    Example:
-        >>> record_name('label_guard.jsonl'), record_name('guard.json')
-        ('label_guard.json', 'guard.run.json')
-    """
-    stem = os.path.splitext(out_file)[0]
-    return f'{stem}.json' if f'{stem}.json' != out_file else f'{stem}.run.json'
-
-
-class RunRecord:
-    """Keeps ``label_guard.json`` up to date: at the start and the end of a loop, and once a minute in between.
-
-    It is a separate file, because every line of the log is an iteration, which its readers
-    (``pandas.read_json(lines=True)``, ``jq``) count on. A run that continues in the same folder adds its own record to
-    those of the file. A full disk never hurts a training: see ``error``.
-
-    Args:
-        path (str): The file; its folder is created.
-        config (str, optional): The config of the run.
-        rank, world_size (int): This process.
-        framework (str): Who trains: ``'openmmlab'``, ``'pytorch'`` (your own loop) or ``'nnunet'``.
+class ModeStats:
+    """Statistics of one mode of a run: of the loop that runs, and of those before it.
 
     Attributes:
-        error (OSError, optional): The reason if the last write failed.
+        roots (list[str]): Data roots; files are named relative to them.
+        sums (Stats): Sums of the loop, without the number of files.
+        files (PerFileStats): Counts of every file in the loop, and all files of the mode.
+    """
+
+    def __init__(self) -> None:
+        self.roots: List[str] = []
+        self.sums = Stats()
+        self.files = PerFileStats()
+        self._earlier = Stats()
+        #: The last iteration of each loop (for a validation, of the training) -> its iterations.
+        self._ends: Dict[str, int] = {}
+        self._end: Dict[str, int] = {}
+
+    def start(self, roots: Sequence[str]) -> None:
+        """Start a loop; its sums start from 0."""
+        self.roots, self._earlier, self.sums = list(roots), self._earlier + self.sums, Stats()
+        self._ends.update(self._end)
+        self._end = {}
+        self.files.start_loop()
+
+    def add(self, stats: Stats, place: Dict[str, int], sources: Iterable[str]) -> Stats:
+        """Add an iteration, and return it as its line of the log shows it: with short names, and values that are new.
+
+        Args:
+            stats (Stats): The iteration.
+            place (dict[str, int]): Its number, see :meth:`RunLog.see`.
+            sources (iterable of str): The files that were seen.
+        """
+        self.files.see(map(self.shorten, sources))
+        self.sums += stats.totals()
+        self._end = {str(place.get('step', place['iter'])): self.sums.iterations}
+        offending, loss_samples = (self._add_images(found) for found in (stats.offending, stats.loss_samples))
+        return replace(stats, offending=offending, loss_samples=loss_samples)
+
+    def _add_images(self, tallies: ByKind) -> ByKind:
+        return {kind: [self._add_image(kind, tally) for tally in tallies[kind]] for kind in KINDS}
+
+    def _add_image(self, kind: str, tally: Tally) -> Tally:
+        source = UNKNOWN if tally.source is None else self.shorten(str(tally.source))
+        self.sums.kinds[kind] += Tally(values=tally.values, other_values=tally.other_values)
+        repeats = self.files.add(kind, replace(tally, source=source))
+        shown = replace(tally, source=None if tally.source is None else source)
+        return replace(shown, values={}, other_values=0, reasons={}) if repeats else shown
+
+    def shorten(self, source: str) -> str:
+        return relative_to(source, self.roots)
+
+    def worst(self, kind: str, number: int) -> List[Tally]:
+        """Return the files with the most skipped or remapped elements in the loop, with openable paths."""
+        found = self.files.worst(kind, number)
+        return [replace(tally, source=path_of(str(tally.source), self.roots)) for tally in found]
+
+    def totals(self) -> Stats:
+        """Return the sums of the loop."""
+        return replace(self.sums, files=len(self.files), offending_files=self.files.offending)
+
+    def to_json(self) -> Dict[str, Any]:
+        """Convert the sums of all loops, and where each of them ended, to plain data."""
+        totals = replace(self._earlier + self.sums, files=len(self.files), offending_files=self.files.offending)
+        return {'loops': {**self._ends, **self._end}, 'totals': totals.to_json()}
+
+
+class RunLog:
+    """Writes ``label_guard.jsonl`` and ``label_guard.json`` for mmengine's hooks, nnU-Net and your own loops.
+
+    The sums are a file of their own, because every line of the log is an iteration, which its readers
+    (``pandas.read_json(lines=True)``, ``jq``) count on. They are written at the start and the end of a loop, and once a
+    minute in between. A run that continues in the same folder adds its sums to those of the file. Nothing is raised if
+    the disk cannot be written: see :meth:`take_problems`.
+
+    Args:
+        folder (str): Folder of the files; created with the first.
+        rank, world_size (int): This process; every rank other than 0 has its own files.
+        framework (str): Who trains: ``'openmmlab'``, ``'pytorch'`` (your own loop) or ``'nnunet'``.
+        config (str, optional): The config of the run.
+
+    Attributes:
+        modes (dict[str, ModeStats]): ``'train'``, ``'val'`` or ``'test'`` -> its statistics.
+        lines, record (str): The file of lines, and that of the sums.
     """
 
     def __init__(
         self,
-        path: str,
-        config: Optional[str] = None,
+        folder: str,
         rank: int = 0,
         world_size: int = 1,
         framework: str = 'openmmlab',
+        config: Optional[str] = None,
     ) -> None:
-        self.path = path
-        self.error: Optional[OSError] = None
+        self.modes: Dict[str, ModeStats] = {}
+        self.lines, self.record = (os.path.join(folder, name_for_rank(name, rank)) for name in (NAME, RECORD))
+        self._lines = JsonLines(self.lines)
         self._run: Dict[str, Any] = {
             'mmguard': __version__,
             'framework': framework,
@@ -155,88 +213,90 @@ class RunRecord:
             'world_size': world_size,
             'modes': {},
         }
-        self._modes: Dict[str, _Mode] = {}
         self._earlier: Optional[List[Any]] = None
         self._written = 0.0
+        self._error: Optional[OSError] = None
+        self._reported: Set[str] = set()
 
-    def begin(self, mode: str, loop: LoopStats, valid: Optional[Dict[str, Any]] = None) -> None:
-        """Record the start of a loop."""
-        is_first = mode not in self._modes
-        record = self._run['modes'].setdefault(mode, dict(valid or {}))
-        self._modes.setdefault(mode, _Mode(record)).start(loop)
-        record['ended'] = False
+    def begin(self, mode: str, valid: Optional[Dict[str, Any]] = None, roots: Sequence[str] = ()) -> None:
+        """Start a loop; its sums start from 0.
+
+        Args:
+            mode (str): ``'train'``, ``'val'`` or ``'test'``.
+            valid (dict, optional): The valid labels; kept from the first loop of the mode.
+            roots (sequence of str): Data roots; files are named relative to them.
+        """
+        is_first = mode not in self.modes
+        self.modes.setdefault(mode, ModeStats()).start(roots)
+        self._run['modes'].setdefault(mode, dict(valid or {}))['ended'] = False
         if is_first:
             self.write()
 
-    def see(self, mode: str, place: Dict[str, int]) -> None:
-        """Record the iteration that a loop has reached, numbered as in the log's lines."""
+    def see(self, mode: str, place: Dict[str, int], stats: Stats, sources: Iterable[str] = ()) -> None:
+        """Add an iteration, and write its line if it has an offence.
+
+        Args:
+            mode (str): A mode that has begun.
+            place (dict[str, int]): ``iter`` as the console counts, and where that restarts, ``step``.
+            stats (Stats): The iteration.
+            sources (iterable of str): The files that were seen, also those without an offence.
+        """
+        shown = self.modes[mode].add(stats, place, sources)
+        self._write_line(mode, place, shown.to_line() if shown else {})
+
+    def fill(self, mode: str, place: Dict[str, int], filled: Sequence[Any]) -> None:
+        """Report ranks that lacked losses in this iteration, and trained with zeros in their place."""
+        if mode not in self.modes:
+            self.begin(mode)
+        for rank, losses, _ in filled:
+            self.modes[mode].sums.fill(rank, losses)
+        ranks = [{'rank': rank, 'losses': list(losses), 'samples': list(samples)} for rank, losses, samples in filled]
+        self._write_line(mode, place, {'filled': ranks})
+
+    def _write_line(self, mode: str, place: Dict[str, int], line: Dict[str, Any]) -> None:
+        if line:
+            self._lines.write({'mode': mode, **place, **line})
         self._run['modes'][mode].update(place)
         if time.monotonic() - self._written >= EVERY:
             self.write()
 
     def end(self, mode: str) -> None:
-        """Record the end of a loop."""
-        self._modes[mode].end()
+        """End a loop."""
         self._run['modes'][mode]['ended'] = True
         self.write()
 
-    def write(self) -> bool:
-        """Write the file, whole or not at all. Returns False if it failed."""
+    def write(self) -> None:
+        """Write the sums, if there are any: the whole file, or nothing."""
+        if not self.modes:
+            return
         self._written = time.monotonic()
         if self._earlier is None:
-            self._earlier = _read_runs(self.path)
-        for mode, state in self._modes.items():
-            self._run['modes'][mode].update(loops=state.loops(), totals=state.totals().to_json())
+            self._earlier = _read_runs(self.record)
+        for mode, stats in self.modes.items():
+            self._run['modes'][mode].update(stats.to_json())
         try:
             content = _encode({'format': RECORD_FORMAT, 'runs': [*self._earlier, self._run]}, indent=1)
-            write_whole(Path(self.path), content)
-            self.error = None
+            write_whole(Path(self.record), content)
+            self._error = None
         except OSError as error:
-            self.error = error
-        return self.error is None
+            self._error = error
 
+    def close(self) -> None:
+        """Close the file of lines; a later line opens it again."""
+        self._lines.close()
 
-class _Mode:
-    """The loops of one mode: the finished ones, and the running one.
-
-    Args:
-        record (dict): The record of the mode, which has the last iteration.
-    """
-
-    def __init__(self, record: Dict[str, Any]) -> None:
-        self._record = record
-        self._loops: Dict[str, int] = {}
-        self._ended = Stats()
-        self._running: Optional[LoopStats] = None
-        self._files = PerFileStats()
-
-    def start(self, loop: LoopStats) -> None:
-        self.end()
-        self._running = loop
-
-    def end(self) -> None:
-        if self._running is not None:
-            self._loops, self._ended, self._files = self.loops(), self.totals(), self._merge_files()
-            self._running = None
-
-    def loops(self) -> Dict[str, int]:
-        """Return the end of each loop (for a validation, the training iteration) -> its iterations."""
-        place = self._record.get('step', self._record.get('iter'))
-        running = 0 if self._running is None else self._running.sums.iterations
-        return {**self._loops, **({str(place): running} if running else {})}
-
-    def totals(self) -> Stats:
-        totals = self._ended if self._running is None else self._ended + self._running.sums
-        files = self._merge_files()
-        return replace(totals, files=len(files), offending_files=files.offending)
-
-    def _merge_files(self) -> PerFileStats:
-        """Return the files of all loops: a validation sees the same ones each time."""
-        running = PerFileStats() if self._running is None else self._running.files
-        if not len(self._files):
-            return running
-        self._files.merge(running)
-        return self._files
+    def take_problems(self) -> List[str]:
+        """Return which files cannot be written, and why; each file once."""
+        problems = {}
+        for path, error in ((self.lines, self._lines.error), (self.record, self._error)):
+            if error is not None:
+                problems[path] = translate('{file} cannot be written: {error}', file=path, error=error)
+        if self._lines.is_full:
+            template = '{file} has reached its limit and gets no further lines; the sums go on in {record}'
+            problems['full'] = translate(template, file=self.lines, record=self.record)
+        new = [text for name, text in problems.items() if name not in self._reported]
+        self._reported.update(problems)
+        return new
 
 
 def _read_runs(path: str) -> List[Any]:
@@ -247,120 +307,3 @@ def _read_runs(path: str) -> List[Any]:
         return []
     runs = record.get('runs') if isinstance(record, dict) and record.get('format') == RECORD_FORMAT else None
     return runs if isinstance(runs, list) else []
-
-
-class RunLog:
-    """Writes ``label_guard.jsonl`` and ``label_guard.json`` for mmengine's hooks, nnU-Net and your own loops.
-
-    Nothing is raised if the disk cannot be written: see :meth:`take_problems`.
-
-    Args:
-        folder (str): Folder of the files; created with the first.
-        rank, world_size (int): This process; every rank other than 0 has its own files.
-        framework (str): Who trains, see :class:`RunRecord`.
-        config (str, optional): The config of the run.
-        out_file (str, optional): Name of the file of lines; ``None``: no file at all, but the sums are kept.
-        max_mb (float): Size limit of that file.
-
-    Attributes:
-        loops (dict[str, LoopStats]): Mode -> statistics of its last loop.
-    """
-
-    def __init__(
-        self,
-        folder: str,
-        rank: int = 0,
-        world_size: int = 1,
-        framework: str = 'openmmlab',
-        config: Optional[str] = None,
-        out_file: Optional[str] = NAME,
-        max_mb: float = MAX_MB,
-    ) -> None:
-        self.loops: Dict[str, LoopStats] = {}
-        self._lines: Optional[JsonLines] = None
-        self._record: Optional[RunRecord] = None
-        self._reported: Set[str] = set()
-        if out_file is not None:
-            self._lines = JsonLines(os.path.join(folder, name_for_rank(out_file, rank)), max_mb)
-            record = os.path.join(folder, name_for_rank(record_name(out_file), rank))
-            self._record = RunRecord(record, config, rank, world_size, framework=framework)
-
-    @property
-    def path(self) -> Optional[str]:
-        """The file of lines."""
-        return None if self._lines is None else self._lines.path
-
-    @property
-    def paths(self) -> List[str]:
-        return [file.path for file in (self._lines, self._record) if file is not None]
-
-    def begin(self, mode: str, valid: Optional[Dict[str, Any]] = None, roots: Sequence[str] = ()) -> LoopStats:
-        """Start a loop; its sums start from 0.
-
-        Args:
-            mode (str): ``'train'``, ``'val'`` or ``'test'``.
-            valid (dict, optional): The valid labels; kept from the first loop of the mode.
-            roots (sequence of str): Data roots; files are named relative to them.
-        """
-        loop = self.loops[mode] = LoopStats(list(roots))
-        if self._record is not None:
-            self._record.begin(mode, loop, valid)
-        return loop
-
-    def see(self, mode: str, place: Dict[str, int], stats: Stats, sources: Iterable[str] = ()) -> None:
-        """Add an iteration and report it immediately."""
-        self.loops[mode].see_files(sources)
-        self.loops[mode].add(stats)
-        self.report(mode, place)
-
-    def report(self, mode: str, place: Dict[str, int]) -> Stats:
-        """Report what is pending, in one line if there is an offence."""
-        stats, line = self.loops[mode].report()
-        self._write(mode, place, line)
-        return stats
-
-    def fill(self, mode: str, place: Dict[str, int], filled: Sequence[Any]) -> None:
-        """Report ranks that lacked losses in this iteration, and trained with zeros in their place."""
-        loop = self.loops[mode] if mode in self.loops else self.begin(mode)
-        for rank, losses, _ in filled:
-            loop.sums.fill(rank, losses)
-        ranks = [{'rank': rank, 'losses': list(losses), 'samples': list(samples)} for rank, losses, samples in filled]
-        self._write(mode, place, {'filled': ranks})
-
-    def _write(self, mode: str, place: Dict[str, int], line: Dict[str, Any]) -> None:
-        if self._lines is not None and line:
-            self._lines.write({'mode': mode, **place, **line})
-        if self._record is not None:
-            self._record.see(mode, place)
-
-    def end(self, mode: str) -> LoopStats:
-        """End a loop."""
-        if self._record is not None:
-            self._record.end(mode)
-        return self.loops[mode]
-
-    def write(self) -> None:
-        """Update the sums on disk, if there are any."""
-        if self._record is not None and self.loops:
-            self._record.write()
-
-    def close(self) -> None:
-        if self._lines is not None:
-            self._lines.close()
-
-    def take_problems(self) -> List[str]:
-        """Return which files cannot be written, and why; each file once."""
-        problems = {}
-        for file in (self._lines, self._record):
-            if file is not None and file.error is not None:
-                template = '{file} cannot be written: {error}'
-                problems[file.path] = translate(template, file=file.path, error=file.error)
-        if self._lines is not None and self._lines.is_full:
-            problems[f'{self._lines.path} is full'] = translate(
-                '{file} has reached its limit and gets no further lines; the sums go on in {record}',
-                file=self._lines.path,
-                record=self._record.path if self._record else Message('memory'),
-            )
-        new = [text for name, text in problems.items() if name not in self._reported]
-        self._reported.update(problems)
-        return new

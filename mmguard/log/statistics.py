@@ -1,13 +1,16 @@
-"""Statistics: sums of tallies over one or more iterations, a loop or a run."""
+"""Statistics: sums of tallies over one or more iterations, a loop or a run, and over the files of a mode."""
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Sequence, Tuple
+
+import numpy as np
 
 from mmguard.files.typed_json import decode
-from mmguard.labels.samples import find_instances
-from mmguard.labels.tally import Tally, add_counts, tallies_of
+from mmguard.labels.instances import LABEL_REASON
+from mmguard.labels.tally import Tally, add_counts, find_instances, tallies_of
 
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
@@ -27,6 +30,8 @@ SCALARS = (
 )
 #: Further numbers that ranks add up, after the scalars.
 SEEN = ('pixels', 'instances', 'loss_elements')
+#: Minimum number of files whose values are kept: those with the most invalid labels.
+DETAILED = 1000
 
 #: Kind -> tallies of single images.
 ByKind = Dict[str, List[Tally]]
@@ -84,7 +89,7 @@ class Stats:
         for sample in samples:
             stats.add_image(tallies_of(sample))
             instances = find_instances(sample)
-            stats.empty_images += instances is not None and not len(instances[0])
+            stats.empty_images += instances is not None and not len(instances)
         return stats.end_iteration()
 
     def add_image(self, tallies: Dict[str, Tally]) -> None:
@@ -179,20 +184,21 @@ class Stats:
             sum(loss.total for loss in losses),
         ]
 
-    def to_line(self, samples: List[Dict[str, Any]], loss_samples: Sequence[Dict[str, Any]] = ()) -> Dict[str, Any]:
-        """Convert the counts of a window to the fields of a line of the log, with the lines of its images."""
+    def to_line(self) -> Dict[str, Any]:
+        """Convert the counts of an iteration, and its images, to the fields of a line of the log."""
         pixels, instances = self.kinds['pixels'], self.kinds['instances']
         record: Dict[str, Any] = {
             **dict(zip(SCALARS[:4], self.vector())),
             'total': pixels.total,
-            'samples': samples,
+            'samples': _list_images(self.offending),
             'losses': {
                 name: {'skipped': loss.skipped, 'remapped': loss.remapped} for name, loss in self.losses.items()
             },
         }
         if instances.total:
             record.update(total_instances=instances.total, reasons=instances.reasons, empty_images=self.empty_images)
-        return {**record, 'loss_samples': loss_samples} if loss_samples else record
+        found_by_losses = _list_images(self.loss_samples)
+        return {**record, 'loss_samples': found_by_losses} if found_by_losses else record
 
     def to_json(self) -> Dict[str, Any]:
         """Convert the sums to plain data, including counts of 0."""
@@ -277,3 +283,111 @@ def _condense_tallies(tallies: List[Tally]) -> List[Tally]:
     worst, *others = sorted(tallies, key=lambda t: (t.source is None, -(t.skipped + t.remapped))) or [Tally()]
     rest = replace(sum(others, Tally()), source=None)
     return [tally for tally in (worst, rest) if tally]
+
+
+def _list_images(tallies: ByKind) -> List[Dict[str, Any]]:
+    entries = []
+    for kind in KINDS:
+        for tally in tallies[kind]:
+            entry = tally.to_json()
+            for name in ('total', 'mapped'):
+                entry.pop(name, None)
+            if not (tally.values or tally.other_values or tally.reasons):
+                del entry['values']
+            entries.append({**entry, 'kind': kind} if kind == 'instances' else entry)
+    return entries
+
+
+class PerFileStats:
+    """Counts of every file of a mode; a million offending files take less than 300 MB.
+
+    The values of files far from the worst are dropped first; names and counts stay.
+    """
+
+    def __init__(self) -> None:
+        self._indices: Dict[str, int] = {}
+        #: Kind -> (files, 3): skipped and remapped in the current loop, and a hash of the last offence.
+        self._counts: Dict[str, np.ndarray] = {}
+        self._details: Dict[str, Dict[str, Tally]] = {}
+        #: (files,): True for those that offended in an earlier loop.
+        self._offended = np.zeros(0, bool)
+        self.start_loop()
+
+    def start_loop(self) -> None:
+        """Reset the counts, not the files."""
+        self._offended = self._find_offending()
+        self._counts = {kind: np.zeros((0, 3), np.int64) for kind in KINDS}
+        self._details = {kind: {} for kind in KINDS}
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    @property
+    def offending(self) -> int:
+        """Number of files with something skipped or remapped, in this loop or an earlier one."""
+        return int(self._find_offending().sum())
+
+    def see(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._indices.setdefault(name, len(self._indices))
+
+    def add(self, kind: str, tally: Tally) -> bool:
+        """Add what was skipped or remapped in a file, ``tally.source``.
+
+        Returns:
+            bool: True if the file offends as it did the last time, so that the log only needs its counts: each value
+            came as often as then; or there is one value, whose count the sums give.
+        """
+        name, offence = str(tally.source), _hash_offence(tally)
+        index = self._indices.setdefault(name, len(self._indices))
+        counts = self._counts[kind]
+        if index >= len(counts):
+            counts = self._counts[kind] = _lengthen(counts, index + 1 + index // 4)
+        repeats = bool(counts[index, 2] == offence != 0)
+        counts[index] = counts[index, 0] + tally.skipped, counts[index, 1] + tally.remapped, offence
+        details = self._details[kind]
+        details[name] = details[name] + tally if name in details else tally
+        if len(details) > 2 * DETAILED:
+            kept = heapq.nsmallest(DETAILED, details, key=lambda one: -int(counts[self._indices[one], :2].sum()))
+            self._details[kind] = {one: details[one] for one in kept}
+        return repeats
+
+    def worst(self, kind: str, number: int) -> List[Tally]:
+        """Return the files with the most skipped or remapped elements; equal ones by name."""
+        sums, names = self._counts[kind][:, :2].sum(axis=1), list(self._indices)
+        found = ((-int(sums[index]), names[index]) for index in np.flatnonzero(sums))
+        return [self._tally(kind, name) for _, name in heapq.nsmallest(number, found)]
+
+    def number(self, kind: str) -> int:
+        """Return the number of files with anything of that kind skipped or remapped in this loop."""
+        return int(self._counts[kind][:, :2].any(axis=1).sum())
+
+    def _find_offending(self) -> np.ndarray:
+        offended = _lengthen(self._offended, max(map(len, (self._offended, *self._counts.values()))))
+        for counts in self._counts.values():
+            offended[: len(counts)] |= counts[:, :2].any(axis=1)
+        return offended
+
+    def _tally(self, kind: str, name: str) -> Tally:
+        skipped, remapped, _ = self._counts[kind][self._indices[name]].tolist()
+        detail = self._details[kind].get(name, Tally())
+        # Counts from before the values were dropped.
+        unknown = skipped + remapped - detail.skipped - detail.remapped
+        others = detail.other_values + unknown
+        return replace(detail, skipped=skipped, remapped=remapped, source=name, mapped=0, other_values=others)
+
+
+def _hash_offence(tally: Tally) -> int:
+    """Hash the values of an offence; return 0 for box faults, which the log never abbreviates."""
+    if tally.reasons.keys() - {LABEL_REASON}:
+        return 0
+    is_single = len(tally.values) == 1 and not tally.other_values
+    counts: Tuple[Any, ...] = tuple(tally.values) if is_single else (*tally.values.items(),)
+    return hash((counts, tally.other_values))
+
+
+def _lengthen(rows: np.ndarray, length: int) -> np.ndarray:
+    """Return a copy with zeros appended up to a length."""
+    longer = np.zeros((length, *rows.shape[1:]), rows.dtype)
+    longer[: len(rows)] = rows
+    return longer

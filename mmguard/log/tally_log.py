@@ -5,13 +5,13 @@ from __future__ import annotations
 import atexit
 import os
 import warnings
-from typing import Any, Dict, Optional, Sequence, Set
+from typing import Any, Optional, Sequence, Set
 
 import torch.distributed as dist
 
 from mmguard.labels.space import check_int
 from mmguard.labels.tally import Tally
-from mmguard.log.run_log import MAX_MB, RunLog
+from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import KINDS, Stats
 from mmguard.text import visible
 
@@ -21,15 +21,13 @@ class TallyLog:
 
     A line is passed to the operating system immediately, so a training that dies loses none. The sums over all
     iterations are in ``label_guard.json`` next to it, updated once a minute, by ``close``, and when Python ends. A
-    full disk is reported once, and the training continues.
+    full disk is reported once, and the training continues. Ranks of ``torch.distributed`` have their own files,
+    ``label_guard.rank1.jsonl`` and so on.
 
     Args:
         folder (str): Folder of the files; created at the first iteration.
-        rank (int, optional): Rank of this process; every rank other than 0 has its own files,
-            ``label_guard.rank1.jsonl``. ``None``: that of torch.distributed, or 0.
         num_classes (int, optional): Labels ``[0, num_classes)`` are valid: the report then needs no ``--num-classes``.
         ignore_index (int, optional): The label that is excluded.
-        max_log_mb (float): Size limit of the file of lines, in MB; after that only the sums go on.
 
     Example:
         >>> import tempfile
@@ -40,23 +38,14 @@ class TallyLog:
         {"mode": "train", "iter": 2, "skipped_pixe
     """
 
-    def __init__(
-        self,
-        folder: str,
-        rank: Optional[int] = None,
-        num_classes: Optional[int] = None,
-        ignore_index: Optional[int] = None,
-        max_log_mb: float = MAX_MB,
-    ) -> None:
-        distributed = dist.is_available() and dist.is_initialized()
-        if rank is None:
-            rank = dist.get_rank() if distributed else 0
-        world_size = dist.get_world_size() if distributed else rank + 1
+    def __init__(self, folder: str, num_classes: Optional[int] = None, ignore_index: Optional[int] = None) -> None:
+        ranks = dist.is_available() and dist.is_initialized()
         for name, value in (('num_classes', num_classes), ('ignore_index', ignore_index)):
             if value is not None:
                 check_int(name, value)
+        rank, world_size = (dist.get_rank(), dist.get_world_size()) if ranks else (0, 1)
         self._folder = folder
-        self._log = RunLog(folder, rank, world_size, framework='pytorch', max_mb=max_log_mb)
+        self._log = RunLog(folder, rank, world_size, framework='pytorch')
         self._num_classes = num_classes
         self._ignore_index = ignore_index
         self._open: Set[str] = set()
@@ -65,7 +54,7 @@ class TallyLog:
     @property
     def path(self) -> str:
         """The file of lines."""
-        return self._log.path or ''
+        return self._log.lines
 
     def write(self, iteration: int, tallies: Sequence[Tally], kind: str = 'instances', mode: str = 'train') -> None:
         """Add an iteration, also one without anything to report: the sums count it.
@@ -82,7 +71,7 @@ class TallyLog:
         """
         if kind not in KINDS:
             raise ValueError(f'kind must be one of {", ".join(map(repr, KINDS))}, got {kind!r}')
-        place = check_int('iteration', iteration)
+        place = {'iter': check_int('iteration', iteration)}
         stats = Stats()
         for tally in tallies:
             stats.add_image({kind: tally})
@@ -90,10 +79,10 @@ class TallyLog:
             stats.empty_images = sum(tally.total == tally.skipped for tally in tallies)
         if mode not in self._open:
             self._open.add(mode)
-            self._log.begin(mode, self._valid(kind))
-        self._log.see(
-            mode, {'iter': place}, stats.end_iteration(), [str(t.source) for t in tallies if t.source is not None]
-        )
+            guard = {'kind': kind, 'num_classes': self._num_classes, 'ignore_index': self._ignore_index}
+            self._log.begin(mode, {} if self._num_classes is None else {'guards': [guard]})
+        sources = [str(tally.source) for tally in tallies if tally.source is not None]
+        self._log.see(mode, place, stats.end_iteration(), sources)
         self._warn_of_problems()
 
     def close(self) -> None:
@@ -113,12 +102,6 @@ class TallyLog:
     def _close_at_exit(self) -> None:
         if os.path.isdir(self._folder):  # a removed temporary folder is not created again
             self.close()
-
-    def _valid(self, kind: str) -> Dict[str, Any]:
-        """Describe the valid labels for the record."""
-        if self._num_classes is None:
-            return {}
-        return {'guards': [{'kind': kind, 'num_classes': self._num_classes, 'ignore_index': self._ignore_index}]}
 
     def _warn_of_problems(self) -> None:
         for problem in self._log.take_problems():

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from mmguard.compat.torch_names import is_compiling, is_fake, outlives_call
 from mmguard.files.plain_data import parse_weights
-from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, soft_cross_entropy, softmax_cross_entropy
+from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_class_weight, check_one_channel_target
 from mmguard.functional.reduction import AvgFactor
 from mmguard.labels.space import check_int, check_on_invalid
@@ -94,11 +94,6 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         avg_non_ignore (bool): Exclude ignored elements from the mean.
         on_invalid (str): Treatment of a label that is neither a class nor ``ignore_index``: ``'ignore'``
             (excluded), ``'clip'`` (clamped into the classes) or ``'raise'`` (``LabelGuardError``; synchronises).
-        use_soft (bool): Softmax cross entropy against soft labels, as in mmpretrain: one probability per class, in the
-            shape of the scores. There MixUp and CutMix (``train_cfg.augments`` of the data preprocessor) and
-            ``gt_score`` bring them; in mmseg a ``gt_sem_seg`` of shape (C, H, W) does, for a head that does not take
-            the accuracy of index labels. Rows that are not a distribution are excluded; a row of only
-            ``ignore_index``, as padding makes it, is ignored.
 
     Raises:
         ValueError, TypeError: An unusable argument; the message names it and a remedy.
@@ -126,14 +121,11 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         loss_name: str = 'loss_ce',
         avg_non_ignore: bool = False,
         on_invalid: str = 'ignore',
-        use_soft: bool = False,
     ) -> None:
         super().__init__()
         assert (use_sigmoid is False) or (use_mask is False), 'use_sigmoid and use_mask exclude each other'
-        assert not (use_soft and (use_sigmoid or use_mask)), 'use_soft excludes use_sigmoid and use_mask'
         self.use_sigmoid = use_sigmoid
         self.use_mask = use_mask
-        self.use_soft = use_soft
         self.reduction = reduction
         self.loss_weight = loss_weight
         self._made_weights: Optional[Tensor] = None
@@ -169,8 +161,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         Args:
             cls_score (Tensor): Scores before softmax or sigmoid, shape (N, C, \*).
             label (Tensor): Class indices (N, \*) of an integer dtype; in sigmoid mode also binary targets of the shape
-                of the scores; in mask mode the target masks (N, \*); with ``use_soft`` probabilities of the shape of
-                the scores.
+                of the scores; in mask mode the target masks (N, \*).
             weight (Tensor, optional): Weight per label element; in mask mode the class of each instance, (N,).
             avg_factor (float or Tensor, optional): Denominator of the mean.
             reduction_override (str, optional): Replaces ``reduction``.
@@ -220,8 +211,6 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             'avg_non_ignore': self.avg_non_ignore,
             'on_invalid': self.on_invalid,
         }
-        if self.use_soft:
-            return soft_cross_entropy(cls_score, label, weight, ignore_index=ignore_index, **shared)
         shared['ignore_index'] = -100 if ignore_index is None else ignore_index
         if self.use_sigmoid:
             if self.squeeze_one_channel and label.dim() == cls_score.dim() - 1 and cls_score.shape[1] == 1:
@@ -268,8 +257,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         return self
 
     def extra_repr(self) -> str:
-        mode = ', use_soft=True' if self.use_soft else ''
-        return f'avg_non_ignore={self.avg_non_ignore}, on_invalid={self.on_invalid!r}{mode}'
+        return f'avg_non_ignore={self.avg_non_ignore}, on_invalid={self.on_invalid!r}'
 
     @property
     def loss_name(self) -> str:

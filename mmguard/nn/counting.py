@@ -6,7 +6,7 @@ import atexit
 import logging
 import os
 import weakref
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 import torch
 from torch import Tensor
@@ -29,27 +29,20 @@ if hasattr(os, 'register_at_fork'):
 
 def register_loss(loss: Any) -> None:
     """Report the counts of a loss at the end of this process, but not of processes forked from it."""
-    loss.__dict__['_made_as'] = _identity(loss)
+    loss._made_in = os.getpid()
     atexit.unregister(_report)  # a process of multiprocessing forgets what its parent registered, since Python 3.13
     atexit.register(_report)
     _alive.add(loss)
 
 
 def take_counts_of(loss: Any) -> None:
-    """Save the counts of a loss that is garbage-collected, or that lives until the process ends.
-
-    torch.export before 2.7 makes another object around the ``__dict__`` of a module; its deletion is ignored.
-    """
-    if loss.__dict__.get('_made_as') != _identity(loss):
+    """Save the counts of a loss that is garbage-collected, or that lives until the process ends."""
+    if loss.__dict__.get('_made_in') != os.getpid():  # of the process that forked this one
         return
     name, counts = type(loss).__name__, loss.counts_by_value
     loss.reset_tally()
     if counts is not None:
         _gone[name] = counts if name not in _gone else _gone[name].to(counts.device) + counts
-
-
-def _identity(loss: Any) -> Tuple[int, int]:
-    return os.getpid(), id(loss)
 
 
 def format_report(name: str, tally: Tally) -> str:
@@ -95,17 +88,14 @@ class AddsCounts:
         self._counts: Optional[Tensor] = None
 
     def _record(self, counts: Tensor) -> None:
-        """Add ``counts``, unless they belong to an export or a transform, outside of which they cannot live."""
+        """Add ``counts``, unless they are fake or belong to a transform, outside of which they cannot live."""
         if not (self.training and torch.is_grad_enabled() and outlives_call(counts)) or is_recomputed():
             return
         # Labels of a Tensor subclass give counts of that class. torch 2.1 does not compile type().
         if not is_compiling() and type(counts) is not Tensor:
             counts = counts.as_subclass(Tensor)
         before = self._counts
-        # torch.export before 2.7 leaves a fake tensor here.
-        total = counts if before is None or not outlives_call(before) else before.to(counts.device) + counts
-        # Not self._counts = total: torch.export before 2.7 refuses that statement in a module, but accepts this call.
-        setattr(self, '_counts', total)  # noqa: B010
+        self._counts = counts if before is None else before.to(counts.device) + counts
 
 
 class KeepsTally(AddsCounts):
@@ -113,8 +103,6 @@ class KeepsTally(AddsCounts):
 
     What was skipped or remapped since the last reset is also logged at the end of the process that made the loss, in
     one line (logger ``mmguard``).
-
-    Export a loss in evaluation mode: ``torch.export`` before 2.7 stores the counts so far in the graph.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -132,8 +120,7 @@ class KeepsTally(AddsCounts):
     @property
     def counts_by_value(self) -> Optional[Tensor]:
         """:attr:`counts` and, for class indices, the table of invalid values after them."""
-        counts = self._counts
-        return counts if counts is None or outlives_call(counts) else None
+        return self._counts
 
     @property
     def counts(self) -> Optional[Tensor]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional, Sequence
 
-from mmguard.labels.space import LabelRule, describe_values
+from mmguard.labels.space import LabelRule
 from mmguard.labels.tally import Tally
-from mmguard.log.messages import RateLimiter, format_percent
+from mmguard.language import join
+from mmguard.log.messages import RateLimiter, describe_offence, describe_place, summarize_loop
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats
 from mmguard.nnunet.label_space import MARK
-from mmguard.text import quantity, visible
+from mmguard.text import visible
 
-#: Number of cases in a line, and in the table at the end.
-NAMED = 3
+#: Number of cases in the table at the end.
 WORST = 20
 
 
@@ -49,14 +49,14 @@ class CaseLog:
         self._classes = list(classes)
         self._tell = lambda text: tell(visible(text))
         self._raw_folder = raw_folder
-        #: Mode -> sums of the epoch; what only a loss met counts as pixels.
+        #: Mode -> sums of the epoch.
         self._epoch: Dict[str, Stats] = {}
         self._limiter = RateLimiter()
         self._hinted = False
 
     def rename_earlier(self) -> None:
         """Rename the files of an earlier training in this folder to ``label_guard.jsonl.old``."""
-        for path in self._log.paths:
+        for path in (self._log.lines, self._log.record):
             try:
                 if os.path.exists(path):
                     os.replace(path, f'{path}.old')
@@ -73,18 +73,17 @@ class CaseLog:
             stats (Stats): The statistics of the iteration.
             cases (sequence of str): The cases of the batch.
         """
-        if mode not in self._log.loops:
+        if mode not in self._log.modes:
             self._log.begin(mode, self._valid())
-        counted = _choose_tally(stats)
-        kinds = {**Stats().kinds, 'pixels': Tally(counted.total, counted.skipped, counted.remapped)}
-        self._epoch[mode] = self._epoch.get(mode, Stats()) + Stats(1, stats.offending_iterations, kinds=kinds)
+        self._epoch[mode] = (self._epoch.get(mode, Stats()) + stats).condense()
         self._log.see(mode, place, stats, cases)
         for problem in self._log.take_problems():
             self._tell(f'guard: {problem}')
         if not stats:
             return
         if self._limiter.allow():
-            self._tell(_format_iteration(mode, place, stats) + self._limiter.describe_held_back())
+            where = join('', ('guard: ', describe_place(mode, place, place)))
+            self._tell(describe_offence(where, stats) + self._limiter.describe_held_back())
         if not self._hinted:
             self._hinted = True
             self._build_hint(stats)
@@ -92,38 +91,17 @@ class CaseLog:
     def end_epoch(self, epoch: int) -> None:
         """Report the sums of an epoch with an offence."""
         for mode, sums in self._epoch.items():
-            if sums.offending_iterations:
-                counted = sums.kinds['pixels']
-                self._tell(
-                    f'guard: {mode} epoch {epoch}: {_describe_amount(counted)} '
-                    f'({format_percent(_count_changed(counted), counted.total)}), in {sums.offending_iterations:,} of '
-                    f'{quantity(sums.iterations, "iteration")}'
-                )
+            if sums:
+                self._tell(describe_offence(f'guard: {mode} epoch {epoch}', sums))
         self._epoch.clear()
 
     def close(self) -> None:
         """Report the sums of the training and its worst cases."""
-        for mode, loop in self._log.loops.items():
+        for mode, stats in self._log.modes.items():
             self._log.end(mode)
-            sums = loop.sums
-            if not sums.offending_iterations:
-                self._tell(f'guard: {mode}: all labels valid ({quantity(sums.kinds["pixels"].total, "voxel")})')
-                continue
-            number = loop.files.number('pixels')
-            rows = [
-                f'  {t.source}: {quantity(_count_changed(t), "voxel")}, '
-                f'{describe_values(t.values, others=t.other_values)}'
-                for t in loop.files.worst('pixels', WORST)
-            ]
-            if number > WORST:
-                rows.append(f'  ... and {quantity(number - WORST, "more case")}')
-            self._tell(
-                f'guard: {mode}: {quantity(number, "case")} with invalid labels, in {sums.offending_iterations:,} of '
-                f'{quantity(sums.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
-                + '\n'.join(rows)
-            )
-        if any(loop.sums.offending_iterations for loop in self._log.loops.values()):
-            self._tell(f'guard: every iteration: {self._log.path} (mmguard report reads it)')
+            summary = summarize_loop(mode, stats, WORST, self._log.lines)
+            if summary:
+                self._tell(f'guard: {summary}')
         self._log.close()
 
     def _valid(self) -> Dict[str, Any]:
@@ -150,45 +128,12 @@ class CaseLog:
         )
         causes = [f'\n  likely cause: {f.code} {f.title} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
         advice = '\n'.join(f'  {line}' for line in advise_nnunet(self._raw_folder))
+        remapped = any(tally.remapped for tally in found)
+        treatment = 'with them clamped to a class' if remapped else 'without these voxels'
         self._tell(
-            f'guard: First invalid labels. Training continues {_describe_treatment(stats)}, but check your data: '
+            f'guard: First invalid labels. Training continues {treatment}, but check your data: '
             f'other labels may be wrong yet in range.{"".join(causes)}\n{advice}'
         )
-
-
-def _format_iteration(mode: str, place: Dict[str, int], stats: Stats) -> str:
-    """Format ``guard: train epoch 0 iter 3: 120 of 27,648 voxels skipped: value 7 (120 times); in 1 of 2 ...``."""
-    found = stats.offending['pixels'] or stats.loss_samples['pixels']
-    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_describe_amount(_choose_tally(stats))}'
-    values = sum(found, Tally()).values
-    if values:
-        line += f': {describe_values(values)}'
-    if found:
-        names = list(dict.fromkeys(str(tally.source) for tally in found))
-        more = f' and {len(names) - NAMED} more' if len(names) > NAMED else ''
-        line += (
-            f'; in {stats.offending_samples} of {quantity(stats.samples, "patch")}, of {", ".join(names[:NAMED])}{more}'
-        )
-    return line
-
-
-def _choose_tally(stats: Stats) -> Tally:
-    """Return the transforms' counts, or if they found nothing, the loss's."""
-    pixels = stats.kinds['pixels']
-    return pixels if pixels or not stats.losses else sum(stats.losses.values(), Tally())
-
-
-def _describe_amount(tally: Tally) -> str:
-    changes = [(tally.skipped, 'skipped'), (tally.remapped, 'remapped')]
-    return ', '.join(f'{count:,} of {quantity(tally.total, "voxel")} {what}' for count, what in changes if count)
-
-
-def _count_changed(tally: Tally) -> int:
-    return tally.skipped + tally.remapped
-
-
-def _describe_treatment(stats: Stats) -> str:
-    return 'with them clamped to a class' if _choose_tally(stats).remapped else 'without these voxels'
 
 
 def raw_folder_of(dataset_name: str, raw: Optional[str]) -> str:

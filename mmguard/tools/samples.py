@@ -17,10 +17,9 @@ from mmguard.config.read import load_config as load_file
 from mmguard.config.recognized import CHECK_TARGET
 from mmguard.config.types import describe_misplaced
 from mmguard.errors import CannotRun
-from mmguard.labels.samples import POINTS
 from mmguard.text import describe_error
 
-_PATHS = ('img_path', 'seg_map_path', 'lidar_path', f'{POINTS}_path')
+_PATHS = ('img_path', 'seg_map_path')
 _EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
 
 

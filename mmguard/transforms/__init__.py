@@ -5,6 +5,6 @@ Imports :mod:`mmguard.labels`, what is below it, and mmcv; mmdet when it meets b
 
 from mmguard.transforms.cls_labels import GuardClsLabels
 from mmguard.transforms.instance_labels import GuardInstanceLabels
-from mmguard.transforms.seg_labels import GuardedPointSegClassMapping, GuardSegLabels
+from mmguard.transforms.seg_labels import GuardSegLabels
 
-__all__ = ['GuardClsLabels', 'GuardInstanceLabels', 'GuardSegLabels', 'GuardedPointSegClassMapping']
+__all__ = ['GuardClsLabels', 'GuardInstanceLabels', 'GuardSegLabels']

@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.samples import leave_in_results, leave_in_sample, rule_for
 from mmguard.labels.space import NO_LABEL, ImageLabelRule, LabelMap
-from mmguard.labels.tally import LabelGuardError, Tally
+from mmguard.labels.tally import LabelGuardError, Tally, leave_in_results, leave_in_sample, rule_for
 from mmguard.log.messages import warn_unreported
 
 #: A row of probabilities may miss the sum 1 by this much, as in the guarded losses.

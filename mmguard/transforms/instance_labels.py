@@ -1,4 +1,4 @@
-"""The guard of instances: boxes, labels, masks, and objects in space."""
+"""The guard of instances: boxes, labels and masks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
-from mmguard.labels.samples import file_of, leave_in_results, leave_in_sample, rule_for
 from mmguard.labels.space import LabelMap
-from mmguard.labels.tally import LABEL_GUARD, Tally
+from mmguard.labels.tally import (
+    LABEL_GUARD,
+    Tally,
+    file_of,
+    find_instances,
+    leave_in_results,
+    leave_in_sample,
+    rule_for,
+)
 from mmguard.log.messages import warn_unreported
 from mmguard.transforms.instance_fields import (
-    IN_IMAGE,
-    IN_SPACE,
-    SanitizedObjects,
     append_instances,
     are_few_and_good,
     box_faults,
@@ -25,8 +29,6 @@ from mmguard.transforms.instance_fields import (
     keys_of,
     renumber_packed,
     renumber_unpacked,
-    sanitize_objects,
-    sanitize_projected,
     take,
     take_instances,
 )
@@ -45,14 +47,10 @@ class GuardInstanceLabels(BaseTransform):
     instance stay in line, labels become int64, and an image that keeps no instance stays usable. Panoptic samples
     need GuardSegLabels as well.
 
-    Boxes may have any type of mmdet's (also rotated and quadrilateral ones of MMRotate), and keep it. Objects of
-    MMDetection3D, before or after Pack3DDetInputs, are removed where others are moved to the ignored instances,
-    which its detectors do not have; their boxes need finite geometry and sizes above 0. A label of -1, which its data
-    sets write for categories outside the class list, is removed as well, and is not an offence.
+    Boxes may have any type of mmdet's (also rotated and quadrilateral ones of MMRotate), and keep it.
 
-    Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, ``gt_labels_3d`` or ``gt_bboxes_3d``, or ``data_samples``
-    with ``gt_instances`` or ``gt_instances_3d``. Nothing happens without them (a test pipeline). Added key:
-    ``label_guard``.
+    Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, or ``data_samples`` with ``gt_instances``. Nothing happens
+    without them (a test pipeline). Added key: ``label_guard``.
 
     Args:
         num_classes (int): Valid labels are ``[0, num_classes)``. mmdet's background, ``num_classes``, is not valid: an
@@ -92,29 +90,16 @@ class GuardInstanceLabels(BaseTransform):
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
         """Sanitize the instances of a sample, packed or not, and attach a :class:`~mmguard.labels.tally.Tally`."""
         if 'data_samples' not in results:
-            guard = self._adapt_to(results)
-            objects = _pick_counted(results.get('gt_labels_3d'), results.get('gt_bboxes_3d'))
-            if objects is not None:
-                tally: Optional[Tally] = guard._sanitize_unpacked_objects(results, len(objects))
-            else:
-                tally = guard._sanitize_unpacked(results)
+            _check_image(results, isinstance(results.get('img_path'), list), 'gt_labels_3d' in results)
+            tally = self._adapt_to(results)._sanitize_unpacked(results)
             if tally is not None:
                 leave_in_results(results, 'instances', tally, self.rule.whole_map)
             return results
         sample = results['data_samples']
-        _check_one_image(sample, 'video_data_samples' in sample)
-        guard = self._adapt_to(sample)
-        objects = sample.get('gt_instances_3d', {})
-        boxes = sample.get('gt_instances', {})
-        in_space, in_image = bool(objects.keys()), bool(boxes.keys())  # both are empty without annotations
-        if in_space and in_image and len(objects) != len(boxes):
-            tally = guard._sanitize_packed(sample) + guard._sanitize_objects(sample)
-        elif in_space:
-            tally = guard._sanitize_objects(sample)
-        elif in_image:
-            tally = guard._sanitize_packed(sample)
-        else:
+        _check_image(sample, 'video_data_samples' in sample, 'gt_instances_3d' in sample)
+        if find_instances(sample) is None:
             return results
+        tally = self._adapt_to(sample)._sanitize_packed(sample)
         leave_in_sample(sample, 'instances', tally, self.rule.whole_map)
         return results
 
@@ -132,7 +117,6 @@ class GuardInstanceLabels(BaseTransform):
         if counted is None:
             return None
         source = results.get('img_path')
-        _check_one_image(results, isinstance(source, list))
         check_lengths(results, len(counted), source)
         extent = _find_extent(results)
         if results.get('gt_masks') is not None:
@@ -187,62 +171,6 @@ class GuardInstanceLabels(BaseTransform):
             renumber_packed(sample, sanitized.stays)
         return tally
 
-    def _sanitize_objects(self, sample: Any) -> Tally:
-        """Sanitize the objects of a packed sample, together with their boxes in the image, if any."""
-        objects, boxes, source = sample.gt_instances_3d, sample.get('gt_instances', {}), file_of(sample)
-        paired = bool(boxes.keys()) and len(boxes) == len(objects)
-        labels, in_image, found = self._judge(
-            objects.get('labels_3d'),
-            objects.get('bboxes_3d'),
-            boxes.get('labels') if paired else None,
-            len(objects),
-            source,
-        )
-        if labels is not None:
-            objects.labels_3d = torch.from_numpy(labels)
-        if in_image is not None:
-            boxes.labels = torch.from_numpy(in_image)
-        if found.stays is not None:
-            stays = np.flatnonzero(found.stays)
-            sample.gt_instances_3d = take_instances(objects, stays)
-            if paired:
-                sample.gt_instances = take_instances(boxes, stays)
-        return found.tally
-
-    def _sanitize_unpacked_objects(self, results: Dict[str, Any], objects: int) -> Tally:
-        in_image = _pick_counted(results.get('gt_bboxes_labels'), results.get('gt_bboxes'))
-        paired = in_image is not None and len(in_image) == objects
-        labels, labels_in_image, found = self._judge(
-            results.get('gt_labels_3d'),
-            results.get('gt_bboxes_3d'),
-            results.get('gt_bboxes_labels') if paired else None,
-            objects,
-            file_of(results.get('lidar_points') or results),
-        )
-        if labels is not None:
-            results['gt_labels_3d'] = labels
-        if labels_in_image is not None:
-            results['gt_bboxes_labels'] = labels_in_image
-        if found.stays is not None:
-            index = np.flatnonzero(found.stays)
-            for key in (*IN_SPACE, *(IN_IMAGE if paired else ())):
-                if results.get(key) is not None:
-                    results[key] = take(results[key], index)
-        return found.tally
-
-    def _judge(
-        self, labels: Any, boxes: Any, in_image: Any, objects: int, source: Optional[str]
-    ) -> Tuple[Optional[np.ndarray], Optional[np.ndarray], SanitizedObjects]:
-        """Return the labels in space and in the image, each ``None`` if missing, and what stays."""
-        raw = np.zeros(objects, np.int64) if labels is None else _convert_to_indices(labels, 'gt_labels_3d', source)
-        found = sanitize_objects(self.rule, raw, boxes if self.check_boxes else None, None, source)
-        labels_in_image = None
-        if in_image is not None:
-            labels_in_image, found = sanitize_projected(
-                self.rule, _convert_to_indices(in_image, 'gt_bboxes_labels', source), found, raw, source
-            )
-        return None if labels is None else found.labels, labels_in_image, found
-
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
         """Return True for the usual clean image, in few steps: each first call of torch or numpy costs 10 us."""
         if labels is None or getattr(labels, 'ndim', None) != 1 or len(labels) > FEW or labels.dtype not in INT64:
@@ -279,11 +207,10 @@ class GuardInstanceLabels(BaseTransform):
         )
 
 
-def _check_one_image(sample: Any, is_video: bool) -> None:
-    if is_video:
-        raise ValueError(
-            f'{file_of(sample)}: expected one image, got the frames of a video, which mmguard does not guard'
-        )
+def _check_image(sample: Any, is_video: bool, is_3d: bool) -> None:
+    got = 'the frames of a video' if is_video else 'objects in space (MMDetection3D)' if is_3d else ''
+    if got:
+        raise ValueError(f'{file_of(sample)}: expected boxes in one image, got {got}, which mmguard does not guard')
 
 
 def _pick_counted(labels: Any, boxes: Any) -> Any:

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmguard import LabelGuardError, Tally
-from mmguard.detection import guard_batch, guard_targets, messages
+from mmguard.detection import guard_batch, guard_targets
+from mmguard.detection import targets as of_targets
 
 NAN = float('nan')
 GOOD = [1.0, 2.0, 30.0, 40.0]
@@ -329,7 +330,7 @@ def test_in_the_workers_of_a_data_loader() -> None:
 
 
 def test_it_warns_where_nobody_takes_the_tally(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, '_batches', {})
+    monkeypatch.setattr(of_targets, '_offending_batches', 0)
     batch = [target([1]), target([600, 1, 600], image_id=42)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')
@@ -394,3 +395,17 @@ ROTATED = {**LABELS_ONLY, 'boxes': torch.zeros(1, 5)}
 def test_wrong_arguments_are_reported(targets: Any, arguments: Dict[str, Any], error: type, refuses: Any) -> None:
     with refuses(error, match=next(iter(arguments), None)):
         guard_targets(targets, 5, **arguments)
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        dict(masks=torch.ones(3, 8, 16)),
+        dict(masks=torch.ones(2, 8, 16), boxes=torch.ones(3, 4)),
+        dict(masks=[b'rle'], labels=torch.tensor([1, 2])),
+    ],
+)
+def test_counts_that_differ_blame_a_transform(change: Dict[str, Any], refuses: Any) -> None:
+    one = {'boxes': torch.tensor([[0.0, 0, 4, 4]] * 2), 'labels': torch.tensor([1, 1])}
+    with refuses(ValueError):
+        guard_targets([{**one, **change}], 5)

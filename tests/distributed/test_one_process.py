@@ -9,8 +9,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from mmguard import LabelGuardError
-from mmguard.distributed import LossAgreement, align_losses
+from mmguard.distributed import align_losses
 from mmguard.distributed.loss_structure import Entry, digest, find_missing, layout_of, union
 from mmguard.distributed.unused_parameters import _find_reached, add_names, zero_of
 from mmguard.findings.run import find_unused
@@ -27,20 +26,6 @@ def test_what_is_no_loss_is_reported(value: Any) -> None:
         align_losses({'loss_x': value}, nn.Linear(1, 1))
 
 
-@pytest.mark.parametrize(
-    ('name', 'value', 'error'),
-    [
-        ('on_mismatch', 'pad', ValueError),
-        ('on_nonfinite', 'drop', ValueError),
-        ('expected', 'loss_vfl', TypeError),
-        ('expected', [1], TypeError),
-    ],
-)
-def test_wrong_arguments_are_reported(name: str, value: Any, error: type) -> None:
-    with pytest.raises(error, match=name):
-        LossAgreement(nn.Linear(1, 1), **{name: value})
-
-
 def test_the_zero_reaches_every_trainable_parameter_whatever_it_holds() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).requires_grad_(False), nn.Linear(2, 1))
     with torch.no_grad():
@@ -53,23 +38,6 @@ def test_the_zero_reaches_every_trainable_parameter_whatever_it_holds() -> None:
         assert (parameter.grad is None) != parameter.requires_grad
         assert parameter.grad is None or (parameter.grad == 0).all()
     assert zero_of(nn.Linear(1, 1).requires_grad_(False)).item() == 0
-
-
-def test_nonfinite_losses_of_one_process() -> None:
-    model = nn.Linear(1, 1)
-    losses = {
-        'loss_a': torch.tensor(float('nan')),
-        'loss_b': [torch.ones(()), torch.tensor(float('inf'))],
-        'acc': torch.tensor(float('nan')),
-    }
-    assert LossAgreement(model)(losses).skip is False
-    agreed = LossAgreement(model, on_nonfinite='skip')(losses, ['a.jpg'])
-    assert agreed.skip
-    assert agreed.nonfinite == [(0, ['loss_a', 'loss_b'], ['a.jpg'])]
-    with pytest.raises(LabelGuardError, match=r'loss_a, loss_b.*a\.jpg'):
-        LossAgreement(model, on_nonfinite='raise')(losses, ['a.jpg'])
-    finite = {'loss_a': torch.ones(()), 'acc': torch.tensor(float('nan'))}
-    assert not LossAgreement(model, on_nonfinite='skip')(finite).skip
 
 
 def test_agreements_go_with_their_model() -> None:

@@ -92,26 +92,6 @@ def test_by_epoch_the_lines_carry_the_numbers_of_the_console(
     assert numbers_in(run.guard_lines[steps + 2])[:5] == ['2', '3', '63', '8,192', '19']
 
 
-@pytest.mark.parametrize('interval', [2, 3, 10])
-def test_over_an_interval_counts_add_up_and_the_rest_is_kept(interval: int, cityscapes: str, work_dir: str) -> None:
-    """Also with a validation in the middle of an interval."""
-    config = tiny_config(cityscapes, work_dir, iters=8)
-    config.custom_hooks[0].interval = interval
-    config.train_cfg.val_interval = 4
-    add_loop(config, 'val')
-    run = train(config)
-    single = expected_lines(cityscapes, 8)
-    lines = run.lines()
-    ends = [*range(interval, 8, interval), 8]
-    assert [line['iter'] for line in lines] == ends
-    for line, end, start in zip(lines, ends, [0, *ends]):
-        part = [one for one in single if start < one['iter'] <= end]
-        assert line['skipped_pixels'] == sum(one['skipped_pixels'] for one in part)
-        assert line['total'] == (end - start) * 2 * PIXELS
-        assert line['samples'] == [sample for one in part for sample in one['samples']]
-    assert f'{len(single)} of 8 iterations' in run.log
-
-
 def test_validation_and_test_loops_have_their_own_lines(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir, iters=4)
     config.train_cfg.val_interval = 2

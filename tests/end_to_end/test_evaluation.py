@@ -14,18 +14,13 @@ from typing import Any, Dict, List, Tuple
 import numpy as np
 import pytest
 import torch
-from mmcv.transforms import BaseTransform
-from mmengine.config import Config, ConfigDict
+from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
-from mmengine.registry import TRANSFORMS
 from mmengine.runner import Runner
-from mmseg.datasets import CityscapesDataset
-from mmseg.registry import DATASETS
 from PIL import Image
 from small_det_data import MAKERS, SIZE, expected_samples, faults_in_voc
 from small_det_runs import faults_in, small_config
 from small_runs import GUARD, LOAD, PACK, Run, add_loop, label_map, make_cityscapes, tiny_config, write_pair
-from small_runs import expected_samples as expected_of_views
 
 
 class Validation(Run):
@@ -222,35 +217,3 @@ def test_samples_of_a_guard_with_a_label_map(cityscapes: str, work_dir: str, tmp
     dump = tmp_path / 'batch.pkl'
     dump.write_bytes(pickle.dumps(pseudo_collate([dataset[0], dataset[2]])['data_samples']))
     assert [record['pixels']['mapped'] > 0 for record in read_without_mmguard(dump)] == [True, True]
-
-
-@DATASETS.register_module()
-class TilesOfCityscapes(CityscapesDataset):
-    """Of every file two samples: its columns of even and of odd number."""
-
-    def load_data_list(self) -> List[Dict[str, Any]]:
-        return [{**found, 'half': half} for found in super().load_data_list() for half in (0, 1)]
-
-
-@TRANSFORMS.register_module()
-class TakeHalf(BaseTransform):
-    def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        for key in ('img', 'gt_seg_map'):
-            results[key] = np.ascontiguousarray(results[key][:, results['half'] :: 2])
-        results['img_shape'] = results['ori_shape'] = results['img'].shape[:2]
-        return results
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('batch_size', [1, 2])
-def test_views_of_a_tile(batch_size: int, cityscapes: str, work_dir: str) -> None:
-    config = tiny_config(cityscapes, work_dir)
-    flips = [dict(type='RandomFlip', prob=0.0), dict(type='RandomFlip', prob=1.0)]
-    views = dict(type='TestTimeAug', transforms=[flips, [LOAD[1]], [dict(type='TakeHalf')], [PACK], [GUARD]])
-    add_loop(config, 'test', [LOAD[0], views])
-    config.test_dataloader.batch_size = batch_size
-    config.test_dataloader.dataset.type = 'TilesOfCityscapes'
-    config.model = ConfigDict(type='SegTTAModel', module=config.model)
-    run = Run(config).test()
-    in_files = sum(sample['skipped'] for sample in expected_of_views(cityscapes, 'gtFine/val'))
-    assert sum(line['skipped_pixels'] for line in run.lines('test')) == in_files > 0

@@ -1,23 +1,16 @@
-"""A log one can live with: few lines, curves that add up, train and val apart, pictures only where asked for."""
+"""A log one can live with: few lines, curves that add up, train and val apart."""
 
 from __future__ import annotations
 
 import json
 import os.path as osp
 import re
-import shutil
 from glob import glob
-from typing import Any, Dict, List, Tuple
+from typing import Dict, List, Tuple
 
-import numpy as np
 import pytest
 from mmengine.config import Config
-from mmengine.hooks import Hook
-from mmengine.registry import HOOKS
-from PIL import Image
-from small_det_data import MAKERS
-from small_det_runs import small_config
-from small_runs import GUARD, LOAD, PACK, Run, add_loop, by_epoch, expected_samples, make_camvid, tiny_config, train
+from small_runs import GUARD, LOAD, PACK, Run, add_loop, by_epoch, tiny_config, train
 
 from mmguard import read_log
 
@@ -136,18 +129,6 @@ def test_two_loggers_of_different_intervals(cityscapes: str, work_dir: str) -> N
     assert shown(run) == between(skipped(run), 2, 4, 5, 6, 8, 10, 11)
 
 
-@pytest.mark.parametrize('interval', [2, 3, 4])
-def test_reports_that_end_between_two_lines(interval: int, cityscapes: str, work_dir: str) -> None:
-    config = tiny_config(cityscapes, work_dir, iters=12)
-    config.custom_hooks[0].interval = interval
-    config.default_hooks.logger.interval = 5
-    run = train(config)
-    assert sum(shown(run).values()) == sum(skipped(run).values()) > 0
-    in_lines = [re.search(r'iters (\d+)-(\d+)', line).groups() for line in run.guard_lines]
-    assert [int(begin) for begin, _ in in_lines] == [1, *(int(end) + 1 for _, end in in_lines[:-1])]
-    assert in_lines[-1][1] == '12'
-
-
 def test_a_training_that_stops_early_shows_the_rest(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir, iters=9)
     config.default_hooks.logger.interval = 4
@@ -201,100 +182,3 @@ def test_after_a_test_the_counts_are_in_its_json(cityscapes: str, work_dir: str)
     run = train(config).test()
     with open(osp.join(run.log_dir, f'{run.runner.timestamp}.json'), encoding='utf-8') as file:
         assert json.load(file)['guard/test/skipped_pixels'] == 91
-
-
-# ---- pictures
-
-
-def pictures(run: Run) -> Dict[str, np.ndarray]:
-    paths = glob(osp.join(run.log_dir, 'vis_data', 'vis_image', 'guard_*'))
-    return {osp.basename(path): np.asarray(Image.open(path)) for path in sorted(paths)}
-
-
-def test_pictures_of_the_worst_label_maps(cityscapes: str, work_dir: str) -> None:
-    config = tiny_config(cityscapes, work_dir, iters=4)
-    config.custom_hooks[0].show_worst = 2
-    config.train_cfg.val_interval = 2
-    add_loop(config, 'val')
-    run = train(with_tensorboard(config))
-    found = pictures(run)
-    # The worst of the first two iterations, of all four, and once the only file of the validation.
-    assert sorted(found) == [
-        *('guard_train_worst_1_2.png', 'guard_train_worst_1_4.png'),
-        *('guard_train_worst_2_2.png', 'guard_train_worst_2_4.png'),
-        'guard_val_worst_1_2.png',
-    ]
-    ranked = sorted(expected_samples(cityscapes, 'gtFine/train'), key=lambda sample: -sample['skipped'])
-    for place, sample in enumerate(ranked[:2], 1):
-        label = np.asarray(Image.open(osp.join(cityscapes, sample['source'])))
-        painted = (found[f'guard_train_worst_{place}_4.png'] == (255, 0, 170)).all(axis=2)
-        assert (painted == ((label >= 19) & (label != 255))).all()
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(osp.join(run.log_dir, 'vis_data'))
-    events.Reload()
-    assert 'guard_train_worst_1' in events.Tags()['images']
-
-
-def test_a_file_that_is_gone_has_no_picture_and_training_ends_well(work_dir: str) -> None:
-    root = make_camvid(osp.join(work_dir, 'data'))
-    config = camvid_config(root, work_dir, iters=1)
-    config.custom_hooks[0].show_worst = 1
-    config.train_cfg.val_interval = 100
-    config.val_dataloader = config.val_cfg = config.val_evaluator = None
-    config.custom_hooks.append(dict(type='_Removes', folder=osp.join(root, 'trainannot')))
-    run = train(config)
-    assert pictures(run) == {}
-    assert sum('trainannot/' in text and 'MG' not in text for text in run.warnings) == 1
-
-
-@HOOKS.register_module(force=True)
-class _Removes(Hook):
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-
-    def after_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def test_pictures_outline_invalid_boxes(tmp_path: Any) -> None:
-    root = MAKERS['mask_rcnn'](str(tmp_path / 'data'))
-    config = small_config('mask_rcnn', root, str(tmp_path), epochs=1)
-    (hook,) = (hook for hook in config.custom_hooks if hook['type'] == 'LabelGuardHook')
-    hook['show_worst'] = 1
-    run = train(config)
-    worst = next(one['source'] for one in read_log(run.log_dir).files() if one['mode'] == 'train')
-    with open(osp.join(root, 'annotations', 'instances_train2017.json'), encoding='utf-8') as file:
-        record = json.load(file)
-    label_of = {category['id']: label for label, category in enumerate(record['categories'])}
-    (number,) = (image['id'] for image in record['images'] if worst.endswith(image['file_name']))
-    boxes = [(label_of[one['category_id']], one['bbox']) for one in record['annotations'] if one['image_id'] == number]
-    (image,) = (image for name, image in pictures(run).items() if name.startswith('guard_train'))
-    loud = (image == (255, 0, 170)).all(axis=2)
-    expected = np.zeros_like(loud)
-    for label, (x, y, width, height) in boxes:
-        if label >= 80 or width <= 0 or height <= 0:
-            right, bottom = min(x + width, loud.shape[1] - 1), min(y + height, loud.shape[0] - 1)
-            expected[y : bottom + 1, [x, right]] = expected[[y, bottom], x : right + 1] = True
-    assert expected.any()
-    assert not expected.all()
-    assert (loud == expected).all()
-
-
-def test_a_class_with_the_number_of_an_invalid_instance_is_not_painted(tmp_path: Any) -> None:
-    """A panoptic data set has label maps and boxes: each picture shows what its own kind counted."""
-    root = MAKERS['panoptic_fpn'](str(tmp_path / 'data'))
-    config = small_config('panoptic_fpn', root, str(tmp_path), epochs=1)
-    (hook,) = (hook for hook in config.custom_hooks if hook['type'] == 'LabelGuardHook')
-    hook['show_worst'] = 50
-    run = train(config)
-    found = [one for one in read_log(run.log_dir).files() if one['mode'] == 'train']
-    assert {one['kind'] for one in found} == {'pixels', 'instances'}
-    ranked = sorted(found, key=lambda one: -one['skipped'])
-    step = max(int(re.search(r'_(\d+)\.png', name)[1]) for name in pictures(run))
-    for place, one in enumerate(ranked, 1):
-        loud = (pictures(run)[f'guard_train_worst_{place}_{step}.png'] == (255, 0, 170)).all(axis=2).sum()
-        if one['kind'] == 'pixels':
-            assert loud * len(run.lines()) >= one['skipped']
-        else:
-            assert 0 < loud < 4 * 64 * one['skipped']

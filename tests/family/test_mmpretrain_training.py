@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import mmcv
-import mmdet3d.models
 import mmpretrain.models
 import mmrotate.models
 import pytest
@@ -216,4 +215,3 @@ def test_every_framework_registers_its_models_beside_the_others() -> None:
     assert 'YOLOv8Head' in YOLO_MODELS
     assert mmpretrain.models.MODELS.get('LinearClsHead')
     assert mmrotate.models.RotatedFCOSHead
-    assert mmdet3d.models.PAConvHead

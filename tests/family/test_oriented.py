@@ -1,49 +1,32 @@
-"""A config of each folder of mmrotate and mmdet3d; `every_config.py` has all."""
+"""A config of each folder of mmrotate; `every_config.py` has all."""
 
 from __future__ import annotations
 
 import json
 import math
-import os.path as osp
 from collections import Counter
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
-import mmdet3d.structures
 import numpy as np
 import pytest
-import torch
-from mmdet3d.datasets.transforms import Pack3DDetInputs
 from mmengine.config import Config
 from mmengine.runner import Runner
-from mmengine.structures import InstanceData
 from mmrotate.structures.bbox import QuadriBoxes, RotatedBoxes
-from oriented_configs import ROOTS, holds, one_per_folder, shipped
+from oriented_configs import holds, one_per_folder
 from small_rotated import CLASSES, HEAD_CLASSES, OBJECTS, make_dota, rotated_config, rtmdet_config
 
 from mmguard import guard_config
-from mmguard.cli import main
 from mmguard.config.read import from_mmengine
 from mmguard.labels.tally import tallies_of
 from mmguard.tools.apply.guarded import guard_tree, tree_of
 from mmguard.transforms import GuardInstanceLabels
 from mmguard.transforms.instance_fields import box_faults
 
-CONFIGS = [(framework, name) for framework in ('mmrotate', 'mmdet3d') for name in one_per_folder(framework)]
 
-
-@pytest.mark.parametrize(('framework', 'name'), CONFIGS)
-def test_a_config_is_guarded_and_raises_no_false_alarm(framework: str, name: str) -> None:
-    holds(framework, name)
-
-
-@pytest.mark.parametrize('name', ['minkunet/', 'pointpillars/', 'dgcnn/'])
-def test_points_and_objects_in_space_are_neither_scanned_nor_traced(name: str, capsys: Any) -> None:
-    file = osp.join(ROOTS['mmdet3d'], next(one for one in shipped('mmdet3d') if one.startswith(name)))
-    for command in ('scan', 'trace'):
-        assert main([command, file]) == 2
-        shown = capsys.readouterr()
-        assert shown.out or shown.err
+@pytest.mark.parametrize('name', one_per_folder())
+def test_a_config_is_guarded_and_raises_no_false_alarm(name: str) -> None:
+    holds(name)
 
 
 def test_a_framework_that_is_not_known_is_named() -> None:
@@ -101,18 +84,6 @@ def test_the_guard_keeps_the_type_of_the_boxes(kind: Any, boxes: List[List[float
     assert results['gt_ignore_flags'].tolist() == [False, True]
     tally = tallies_of(results)['instances']
     assert tally.reasons == {'label': 1, 'box_outside': 1, 'box_no_area': 1, 'box_not_finite': 1}
-
-
-@pytest.mark.parametrize('kind', ['LiDARInstance3DBoxes', 'CameraInstance3DBoxes', 'DepthInstance3DBoxes'])
-def test_boxes_in_space_keep_their_type(kind: str) -> None:
-    boxes = getattr(mmdet3d.structures, kind)(torch.tensor([[0.0, 0, 0, 4, 2, 1, 0.5]] * 3))
-    results = {'gt_bboxes_3d': boxes, 'gt_labels_3d': np.array([0, 3, -1])}
-    packed = Pack3DDetInputs(keys=['gt_bboxes_3d', 'gt_labels_3d'])(results)
-    sample = GuardInstanceLabels(3)(packed)['data_samples']
-    assert isinstance(sample.gt_instances_3d, InstanceData)
-    assert type(sample.gt_instances_3d.bboxes_3d) is type(boxes)
-    assert sample.gt_instances_3d.labels_3d.tolist() == [0]
-    assert (tallies_of(sample)['instances'].skipped, tallies_of(sample)['instances'].mapped) == (1, 1)
 
 
 ROTATED_CONFIGS = {'rotated_retinanet': rotated_config, 'rotated_rtmdet': rtmdet_config}

@@ -14,7 +14,7 @@ from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.finding import CERTAINTIES
 from mmguard.findings.order import SUPERSEDES, sort_key
-from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
+from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts
 from mmguard.findings.wording import format_findings, unpack
 from mmguard.tools.env.facts import table
 
@@ -83,7 +83,7 @@ def facts_of(kind: Type[Any]) -> st.SearchStrategy:
             tried=st.dictionaries(st.sampled_from(['torch', 'numpy']), st.lists(VERSIONS, min_size=1, max_size=3)),
         )
     if kind is RankFacts:
-        fields.update(ending=st.sampled_from([RAISED, MISSED_ANOTHER, KILLED, STOOD_STILL]), error=ERRORS)
+        fields.update(ending=st.sampled_from([RAISED, MISSED_ANOTHER, KILLED, UNCLEAR]), error=ERRORS)
     return st.builds(kind, **fields)
 
 

@@ -58,7 +58,7 @@ def segmentation() -> Dict[str, Any]:
     return dict(
         default_scope='mmseg',
         custom_imports=dict(imports=['mmguard'], allow_failed_imports=False),
-        custom_hooks=[dict(type='LabelGuardHook', interval=5)],
+        custom_hooks=[dict(type='LabelGuardHook', max_skipped_ratio=0.5)],
         num_classes=3,
         model=dict(
             type='EncoderDecoder',

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from window_stats import make_stats
 
-from mmguard.labels.samples import path_of, relative_to
-from mmguard.labels.tally import SEVERAL, VALUES, Tally
+from mmguard.labels.tally import SEVERAL, VALUES, Tally, path_of, relative_to
 from mmguard.log.messages import summarize_loop
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import group_tallies
@@ -125,9 +124,9 @@ def test_tables_and_the_page_name_files_that_can_be_opened(
     log.begin('train', {'data_roots': ['data']}, ['data'])
     found = Tally(9, 4, 0, {11: 4}, 'data/labels/a.png')
     log.see('train', {'iter': 1}, make_stats(1, 1, 1, 1, Tally(9, 4), offending=group_tallies(pixels=[found])))
-    ledger = log.end('train')
+    log.end('train')
     assert '"source": "labels/a.png"' in Path('run/label_guard.jsonl').read_text()
-    assert '  data/labels/a.png (11: 4)' in summarize_loop('train', ledger, 5, None)
+    assert '  data/labels/a.png (11: 4)' in summarize_loop('train', log.modes['train'], 5, log.lines)
     pytest.importorskip('rich')
     pytest.importorskip('jinja2')
     from mmguard.cli import main

@@ -22,7 +22,6 @@ from mmguard.log.lines import Line, Unread, read_logs, sum_lines
 from mmguard.log.run_files import NotALog, RunFiles, find_run
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats, group_tallies
-from mmguard.log.tally_log import TallyLog
 
 LOG = '{"mode": "train", "iter": 1}\n'
 RECORD = '{"format": 1, "runs": []}'
@@ -197,12 +196,6 @@ def test_of_many_damaged_lines_the_first_are_named(tmp_path: Path) -> None:
     assert '4,990' in unread.messages()[-1]
 
 
-@pytest.mark.parametrize('end', [b'', b'\n'])
-def test_what_is_wrong_is_not_called_cut_off(tmp_path: Path, end: bytes) -> None:
-    _, unread = read(tmp_path, b'{"mode": 1}' + end)
-    assert (unread.records, unread.cut_off) == (1, [])
-
-
 @given(st.lists(st.tuples(st.sampled_from(['a', 'b', 'c']), st.integers(1, 5), COUNTS), max_size=12), st.data())
 def test_ranks_add_up_in_any_order(found: List[Any], data: Any) -> None:
     """Lines of several files, dealt and ordered anyhow, give the same totals."""
@@ -292,22 +285,13 @@ def test_files_are_ranked_and_can_be_opened(tmp_path: Path) -> None:
     log.see('train', {'iter': 1}, make_stats(1, 1, pixels=Tally(18, 7), offending=group_tallies(pixels=offending)))
     log.end('train')
     read = mmguard.read_log(tmp_path)
-    assert f'  {root}/there.png (11: 5)' in read._repr_html_()
     found = read.files()
     assert [(one['source'], one['path'], one['skipped'], one['values']) for one in found] == [
         ('there.png', str(root / 'there.png'), 5, {11: 5}),
         ('gone.png', 'gone.png', 2, {11: 2}),
     ]
     assert {(one['mode'], one['kind'], one['remapped']) for one in found} == {('train', 'pixels', 0)}
-
-
-def test_a_notebook_shows_names_and_never_runs_them(tmp_path: Path) -> None:
-    with TallyLog(str(tmp_path)) as log:
-        log.write(1, [Tally(4, 1, 0, {7: 1}, '<script>alert(1)</script>.png')], kind='pixels')
-    shown = mmguard.read_log(tmp_path)._repr_html_()
-    assert '&lt;script&gt;' in shown
-    assert '<script' not in shown
-    assert '1 skipped_pixels' in repr(mmguard.read_log(tmp_path))
+    assert '7 skipped_pixels' in repr(read)
 
 
 def test_a_run_that_goes_on_in_its_folder_has_both_rows(tmp_path: Path) -> None:

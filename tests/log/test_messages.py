@@ -8,12 +8,9 @@ import pytest
 from window_stats import make_stats
 
 from mmguard.labels.tally import Tally
-from mmguard.log.loop_stats import LoopStats
 from mmguard.log.messages import (
     RateLimiter,
     describe_filled,
-    describe_mismatch,
-    describe_nonfinite,
     describe_offence,
     describe_skipped_ratio,
     describe_totals,
@@ -22,8 +19,10 @@ from mmguard.log.messages import (
     format_percent,
     summarize_loop,
 )
+from mmguard.log.run_log import ModeStats
 from mmguard.log.statistics import Stats, group_tallies
 
+LOG = '/log/label_guard.jsonl'
 NAME = 'gtFine/train/strasbourg/strasbourg_000000_000019_gtFine_labelTrainIds.png'
 REASONS = {'label': 3, 'box_no_area': 2, 'box_outside': 1}
 
@@ -48,22 +47,17 @@ def both_changes() -> Stats:
     )
 
 
-def ledger_of(files: int) -> LoopStats:
-    ledger = LoopStats(roots=['/data'])
+def ledger_of(files: int) -> ModeStats:
     found = [Tally(100, n + 1, 0, {11: n + 1}, f'/data/{n}.png') for n in range(files)]
     losses = {'head.loss': Tally(50, 5, 0)}
-    ledger.pending = make_stats(
-        3, 2, pixels=Tally(1000, 10 * files), offending=group_tallies(pixels=found), losses=losses
-    )
-    ledger.see_files(f'/data/{n}.png' for n in range(10))
-    ledger.report()
-    return ledger
+    span = make_stats(3, 2, pixels=Tally(1000, 10 * files), offending=group_tallies(pixels=found), losses=losses)
+    ledger = ModeStats()
+    ledger.start(['/data'])
+    return closed(ledger, span, *(f'/data/{n}.png' for n in range(10)))
 
 
-def closed(ledger: LoopStats, span: Stats, *files: str) -> LoopStats:
-    ledger.see_files(files)
-    ledger.pending = span
-    ledger.report()
+def closed(ledger: ModeStats, span: Stats, *files: str) -> ModeStats:
+    ledger.add(span, {'iter': 1}, files)
     return ledger
 
 
@@ -86,27 +80,23 @@ BRACKETS = make_stats(
 )
 LOSS_ONLY = make_stats(samples=2, losses={'head.loss': Tally(50, 0, 5)})
 WORST = [Tally(source='a.png'), Tally(source='b.png')]
-LACKS = [(0, [], ['a.jpg']), (1, ['loss_a', 'loss_b'], ['b.jpg'])]
-NONFINITE = [(1, ['loss_a', 'loss_b'], ['a.jpg', 'b.jpg']), (3, ['loss_a'], [])]
 TEXTS: Dict[str, Any] = {
     'iteration with pixels': lambda: describe_offence('guard: iter 37', camvid_span()),
     'several iterations': lambda: describe_offence('guard: iters 11-50', several()),
     'both changes, instances, losses': lambda: describe_offence('guard: iter 1', both_changes()),
     'loss without files': lambda: describe_offence('guard: iter 1', LOSS_ONLY),
     'labels and boxes': lambda: describe_offence('guard: iter 3', instances_span()),
-    'table': lambda: summarize_loop('train', ledger_of(4), 3, '/log/label_guard.jsonl'),
-    'table without a file': lambda: summarize_loop('train', ledger_of(4), 0, None),
-    'table of both kinds': lambda: summarize_loop('train', closed(ledger_of(2), instances_span()), 5, None),
-    'table with brackets in a name': lambda: summarize_loop('val', closed(LoopStats(), BRACKETS), 5, None),
+    'table': lambda: summarize_loop('train', ledger_of(4), 3, LOG),
+    'table without a file': lambda: summarize_loop('train', ledger_of(4), 0, LOG),
+    'table of both kinds': lambda: summarize_loop('train', closed(ledger_of(2), instances_span()), 5, LOG),
+    'table with brackets in a name': lambda: summarize_loop('val', closed(ModeStats(), BRACKETS), 5, LOG),
     'values of a file': lambda: '\n'.join(format_files('t', [VALUES], 0)),
     'amounts of the offences only': lambda: '\n'.join(describe_totals(log_without_clean_iterations())),
     'amounts of ranks': lambda: '\n'.join(describe_totals(Stats(4, 2, 3, 1), ranks=2)),
-    'clean loop': lambda: summarize_loop('val', closed(LoopStats(), CLEAN, 'a.png'), 3, None),
+    'clean loop': lambda: summarize_loop('val', closed(ModeStats(), CLEAN, 'a.png'), 3, LOG),
     'too many skipped': lambda: describe_skipped_ratio(0.25, 0.1, WORST),
-    'losses that are not finite': lambda: describe_nonfinite(NONFINITE),
     'filled losses': lambda: describe_filled([(1, ['loss_a'], [f'{number}.jpg' for number in range(1210)])]),
     'file name with control characters': lambda: describe_filled([(1, ['loss_a'], ['\x1b[2J\n\u202ea.jpg'])]),
-    'ranks differ': lambda: describe_mismatch(LACKS, [{'loss_a', 'loss_b'}, {'loss_b'}]),
     'unreached parameter': lambda: describe_unreached(['a.weight']),
 }
 
@@ -121,13 +111,13 @@ def test_several_iterations_are_one_line_before_and_after_condensing() -> None:
 
 
 def test_a_loop_without_an_iteration_has_no_text() -> None:
-    assert summarize_loop('val', LoopStats(), 3, None) == ''
+    assert summarize_loop('val', ModeStats(), 3, LOG) == ''
 
 
 def test_table_breaks_no_file_name_in_two() -> None:
     ledger = ledger_of(1)
     ledger.files.add('pixels', Tally(9, 9, 0, dict.fromkeys(range(24, 30), 10**6), NAME))
-    assert NAME in summarize_loop('train', ledger, 3, None)
+    assert NAME in summarize_loop('train', ledger, 3, LOG)
 
 
 @pytest.mark.parametrize(('part', 'whole', 'text'), [(1, 3, '33.3 %'), (0, 5, '0 %'), (0, 0, '0 %'), (5, 5, '100 %')])

@@ -16,9 +16,8 @@ from mmguard.labels.instances import InstanceRule
 from mmguard.labels.space import LabelRule
 from mmguard.labels.tally import Tally
 from mmguard.log import run_log
-from mmguard.log.loop_stats import LoopStats
 from mmguard.log.run_files import read_run
-from mmguard.log.run_log import RunRecord
+from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats, group_tallies
 
 COUNTS = st.integers(0, 10**12)
@@ -54,16 +53,19 @@ def test_totals_add_up_in_any_order_and_survive_json(a: Stats, b: Stats, c: Stat
     assert Stats.from_json(json.loads(json.dumps(a.to_json()))) == a
 
 
-def ledger(skipped: int, total: int = 100, file: str = 'a.png') -> LoopStats:
-    """A loop of one iteration, of two files."""
-    made = LoopStats()
-    made.see_files([file, 'clean.png'])
+def iteration(skipped: int, total: int = 100, file: str = 'a.png') -> Stats:
+    """An iteration of two files."""
     found = [Tally(total, skipped, 0, {11: skipped}, file)] if skipped else []
-    made.pending = make_stats(
+    return make_stats(
         1, int(bool(found)), 2, len(found), Tally(2 * total, skipped), offending=group_tallies(pixels=found)
     )
-    made.report()
-    return made
+
+
+def loop(log: RunLog, mode: str, stats: Stats, valid: Any = None, **place: int) -> None:
+    """A loop of one iteration, of two files."""
+    log.begin(mode, valid)
+    log.see(mode, {'iter': 1, **place}, stats, ['a.png', 'clean.png'])
+    log.end(mode)
 
 
 def runs(path: Path) -> List[Any]:
@@ -73,12 +75,12 @@ def runs(path: Path) -> List[Any]:
 
 
 def test_what_is_valid_is_there_from_the_start(tmp_path: Path) -> None:
-    path = tmp_path / 'new' / 'label_guard.json'
+    path = tmp_path / 'new' / 'label_guard.rank1.json'
     guards = [
         LabelRule(11, label_map={12: 3, 11: 255}).to_json(),
         InstanceRule(5, 'drop', min_label=1).to_json(),
     ]
-    RunRecord(str(path), 'configs/a.py', rank=1, world_size=2).begin('train', LoopStats(), {'guards': guards})
+    RunLog(str(path.parent), 1, 2, config='configs/a.py').begin('train', {'guards': guards})
     (run,) = runs(path)
     assert (run['config'], run['rank'], run['world_size'], run['framework']) == ('configs/a.py', 1, 2, 'openmmlab')
     assert time.strptime(run['started'], '%Y-%m-%dT%H:%M:%S%z')
@@ -93,11 +95,9 @@ def test_what_is_valid_is_there_from_the_start(tmp_path: Path) -> None:
 
 def test_loops_of_a_mode_add_up_and_files_count_once(tmp_path: Path) -> None:
     path = tmp_path / 'label_guard.json'
-    record = RunRecord(str(path))
+    log = RunLog(str(tmp_path))
     for number, skipped in enumerate((3, 4, 0)):
-        record.begin('val', ledger(skipped), {'number': number})
-        record.see('val', {'iter': 1, 'step': number})
-        record.end('val')
+        loop(log, 'val', iteration(skipped), {'number': number}, step=number)
     (run,) = runs(path)
     assert run['modes']['val']['number'] == 0, 'said at the first'
     assert (run['modes']['val']['step'], run['modes']['val']['ended']) == (2, True)
@@ -109,27 +109,23 @@ def test_loops_of_a_mode_add_up_and_files_count_once(tmp_path: Path) -> None:
 
 def test_a_running_loop_is_written_once_per_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / 'label_guard.json'
-    often, seldom = RunRecord(str(path)), RunRecord(str(tmp_path / 'other.json'))
-    for record, seconds in ((often, 0.0), (seldom, 1000.0)):
+    for seconds, folder in ((0.0, tmp_path), (1000.0, tmp_path / 'seldom')):
         monkeypatch.setattr(run_log, 'EVERY', seconds)
-        running = LoopStats()
-        record.begin('train', running, {})
-        running.pending = make_stats(1, pixels=Tally(50))
-        running.report()
-        record.see('train', {'iter': 1})
+        log = RunLog(str(folder))
+        log.begin('train', {})
+        log.see('train', {'iter': 1}, make_stats(1, pixels=Tally(50)))
+    other = tmp_path / 'seldom' / 'label_guard.json'
     assert runs(path)[0]['modes']['train']['totals']['pixels']['total'] == 50
     assert runs(path)[0]['modes']['train']['iter'] == 1
-    assert runs(tmp_path / 'other.json')[0]['modes']['train']['totals']['pixels']['total'] == 0
-    seldom.end('train')
-    assert runs(tmp_path / 'other.json')[0]['modes']['train']['totals']['pixels']['total'] == 50
+    assert runs(other)[0]['modes']['train']['totals']['pixels']['total'] == 0
+    log.end('train')
+    assert runs(other)[0]['modes']['train']['totals']['pixels']['total'] == 50
 
 
 def test_a_run_in_the_same_folder_keeps_the_one_before(tmp_path: Path) -> None:
     path = tmp_path / 'label_guard.json'
     for skipped in (3, 4):
-        record = RunRecord(str(path))
-        record.begin('train', ledger(skipped), {})
-        record.end('train')
+        loop(RunLog(str(tmp_path)), 'train', iteration(skipped))
     assert [run['modes']['train']['totals']['pixels']['skipped'] for run in runs(path)] == [3, 4]
 
 
@@ -137,21 +133,8 @@ def test_a_run_in_the_same_folder_keeps_the_one_before(tmp_path: Path) -> None:
 def test_what_is_no_record_is_replaced(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / 'label_guard.json'
     path.write_bytes(content)
-    RunRecord(str(path)).begin('train', LoopStats())
+    RunLog(str(tmp_path)).begin('train')
     assert len(runs(path)) == 1
-
-
-def test_a_disk_that_cannot_be_written_is_reported_not_raised(tmp_path: Path) -> None:
-    (tmp_path / 'file').write_text('')
-    record = RunRecord(str(tmp_path / 'file' / 'label_guard.json'))
-    record.begin('train', LoopStats())
-    record.see('train', {'iter': 1})
-    record.end('train')
-    assert isinstance(record.error, OSError)
-    assert record.write() is False
-    record = RunRecord(str(tmp_path / 'label_guard.json'))
-    assert record.write() is True
-    assert record.error is None
 
 
 LOGGED = Stats(

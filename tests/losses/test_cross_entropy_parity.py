@@ -179,13 +179,6 @@ def test_sigmoid_with_one_channel_in_mmdet() -> None:
     assert_equal(value_and_grad(guarded, flat, label), value_and_grad(stock, flat, label))
 
 
-def test_sigmoid_column_of_weights_in_mmdet() -> None:
-    scores, label = scores_and_labels((6, 4))
-    weight = torch.tensor([1.0, 0, 2, 1, 1, 0.5]).view(6, 1)
-    stock, guarded = (cls(use_sigmoid=True) for cls in CROSS_ENTROPY['mmdet'])
-    assert_equal(value_and_grad(guarded, scores, label, weight), value_and_grad(stock, scores, label, weight))
-
-
 def test_ignore_index_of_the_constructor_in_mmdet() -> None:
     scores, label = scores_and_labels((12, 4))
     label[::3] = 2

@@ -258,12 +258,3 @@ def test_at_invalid_instances_of_masks(odd: float) -> None:
     scores[invalid], masks[invalid] = odd, float('nan')
     actual = value_and_grad(criterion, scores, masks, label)
     torch.testing.assert_close(actual, expected)
-
-
-@ODD
-def test_at_rows_that_are_no_distribution(odd: float) -> None:
-    scores, target = torch.randn(4, 3), torch.tensor([[0.2, 0.3, 0.5], [1, 1, 1], [0, 0, 1], [float('nan'), 0, 0]])
-    invalid = torch.tensor([False, True, False, True])
-    criterion = GuardedCrossEntropyLoss(use_soft=True)
-    expected = value_and_grad(criterion, scores, target)
-    torch.testing.assert_close(value_and_grad(criterion, spoilt(scores, invalid, odd), target), expected)

@@ -20,8 +20,6 @@ from mmseg.models.losses.kldiv_loss import KLDivLoss
 from torch import Tensor, nn
 from wrapped_cases import ALL, batch, build
 
-import mmguard.losses.mmdet
-import mmguard.losses.mmseg
 from mmguard.losses.mmseg import GuardedLoss
 
 
@@ -148,16 +146,6 @@ def test_copies_and_state(name: str) -> None:
     assert twin.guard.loss is twin.loss
 
 
-def test_a_wrapped_loss_with_its_own_way_to_copy() -> None:
-    class CopiesItself(MeanOverNothing):
-        def __deepcopy__(self, memo: object) -> CopiesItself:
-            return CopiesItself()
-
-    twin = copy.deepcopy(GuardedLoss(CopiesItself()))
-    assert type(twin) is GuardedLoss
-    assert type(twin.loss) is CopiesItself
-
-
 def test_a_wrapped_loss_with_parameters_keeps_them() -> None:
     class Learned(MeanOverNothing):
         def __init__(self) -> None:
@@ -208,22 +196,3 @@ class TestBuiltByARegistry:
         with DefaultScope.overwrite_default_scope('mmdet'):
             built = mmengine.registry.MODELS.build({'type': 'GuardedLoss', 'loss': {'type': 'FocalLoss'}})
         assert type(built.loss) is mmdet.models.losses.FocalLoss
-
-    @pytest.mark.parametrize(
-        ('registry', 'name'),
-        [
-            (mmdet.registry.MODELS, 'GuardedLoss'),
-            (mmdet.registry.MODELS, 'mmdet.GuardedLoss'),
-            (mmseg.registry.MODELS, 'mmdet.GuardedLoss'),
-        ],
-    )
-    def test_mmdets_guard_builds_mmdets_losses(self, registry: Any, name: str) -> None:
-        for loss in ('FocalLoss', {'type': 'FocalLoss'}):
-            built = registry.build({'type': name, 'loss': loss})
-            assert type(built) is mmguard.losses.mmdet.GuardedLoss
-            assert type(built.loss) is mmdet.models.losses.FocalLoss
-
-    def test_a_loss_of_the_other_scope(self) -> None:
-        built = mmdet.registry.MODELS.build({'type': 'GuardedLoss', 'loss': {'type': 'mmseg.OhemCrossEntropy'}})
-        assert type(built) is mmguard.losses.mmdet.GuardedLoss
-        assert type(built.loss) is OhemCrossEntropy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, List
 
 import pytest
 import torch
@@ -78,27 +78,6 @@ def test_what_the_error_holds() -> None:
         check_target(scores(3), target)
     assert caught.value.positions == [(1, 3, 4), (1, 3, 5)]
     assert (caught.value.tallies[0].total, caught.value.tallies[0].values) == (512, {77: 2})
-
-
-@pytest.mark.parametrize(
-    ('target', 'error', 'options'),
-    [
-        (LABEL.float(), TypeError, {}),
-        (LABEL.float() / 255, TypeError, {}),
-        (LABEL.half() / 255, TypeError, {}),
-        (blob(2, 16).expand(2, -1, -1), TypeError, {}),
-        (LABEL.float().masked_fill(MASK == 1, float('nan')), TypeError, {}),
-        (scores(3).long(), TypeError, {}),
-        (LABEL, ValueError, {'weight': torch.ones(2)}),
-        (scores(3).softmax(1), ValueError, {'weight': torch.ones(2)}),
-        (LABEL, ValueError, {'kind': 'soft'}),
-        (LABEL, ValueError, {'kind': 'probabilities'}),
-        (LABEL, ValueError, {'kind': 'multilabel'}),
-    ],
-)
-def test_dtypes_weights_and_kinds(target: Tensor, error: type, options: Dict[str, Any], refuses: Any) -> None:
-    with refuses(error):
-        check_target(scores(3), target, **options)
 
 
 def test_every_target_is_ignored() -> None:

@@ -132,7 +132,8 @@ def test_the_guarded_trainer_finishes_and_tells_every_voxel(
         assert line['total'] == sum(math.prod(part.shape[1:]) for part in raw['train'][0]['target'][0])
     log = Path(guarded.log_file).read_text()
     first = lines[0]
-    assert f'guard: {first["mode"]} epoch 0 iter {first["iter"]}: {first["skipped_pixels"]:,} of' in log
+    where = 'epoch' if first['mode'] == 'train' else 'val epoch'
+    assert f'guard: {where} 0 iter {first["iter"]}: {first["skipped_pixels"]:,} of' in log
     assert first['samples'][0]['source'] in log
     assert f'mmguard scan {Path(preprocessed[name]).parents[1] / "raw" / preprocessed[name].name}' in log
 

@@ -181,14 +181,6 @@ def test_a_guarded_batch_equals_one_without_the_offending_image_bit_for_bit(dete
     assert same(step(detector, kept, guarded), step(detector, images[:3], by_hand))
 
 
-@pytest.mark.parametrize('detector', DETECTORS)
-def test_clean_targets_are_the_same_objects(detector: str) -> None:
-    images, targets = batch([1, NUM_CLASSES - 1], [], [typed(detector)['min_label']])
-    kept, guarded = guard_batch(images, targets, **typed(detector))
-    assert kept is images
-    assert guarded is targets
-
-
 @pytest.mark.parametrize('detector', WITH_BACKGROUND)
 def test_without_min_label_a_label_0_stays(detector: str) -> None:
     _, targets = batch([0, 2])

@@ -53,7 +53,7 @@ _OF_MMDET = {
     'it builds a classification loss of its own. Guard that one: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),
 }
 
-#: Losses of mmrotate and mmdet3d.
+#: Losses of mmrotate.
 _OF_OTHERS = {
     _BOXES: (
         'mmrotate.BCConvexGIoULoss',
@@ -65,14 +65,8 @@ _OF_OTHERS = {
         'mmrotate.KFLoss',
         'mmrotate.RotatedIoULoss',
         'mmrotate.SpatialBorderLoss',
-        'mmdet3d.AxisAlignedIoULoss',
-        'mmdet3d.ChamferDistance',
-        'mmdet3d.MultiBinLoss',
-        'mmdet3d.RotatedIoU3DLoss',
-        'mmdet3d.UncertainL1Loss',
-        'mmdet3d.UncertainSmoothL1Loss',
     ),
-    _NO_LABELS: ('mmrotate.SmoothFocalLoss', 'mmdet3d.PAConvRegularizationLoss'),
+    _NO_LABELS: ('mmrotate.SmoothFocalLoss',),
 }
 
 #: Losses of mmpretrain that compare images or features with each other.

@@ -154,7 +154,7 @@ class LovaszGuard(LossGuard):
     Like the stock loss it selects by value, so it synchronises.
     """
 
-    serves = ('mmseg.LovaszLoss', 'mmdet3d.LovaszLoss')
+    serves = ('mmseg.LovaszLoss',)
 
     def _is_binary(self) -> bool:
         return self.loss.cls_criterion.__name__ == 'lovasz_hinge'
@@ -178,19 +178,16 @@ class LovaszGuard(LossGuard):
         if self._is_binary():
             # Images without a pixel count as 0 there, and a single pixel is fine.
             return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
-        of_points = pred.dim() == 2  # mmdet3d's: (P, C), one sample
-        pixels = (sanitized.keep.unsqueeze(0) if of_points else sanitized.keep).flatten(1).sum(1)
+        pixels = sanitized.keep.flatten(1).sum(1)
         if not pixels.any():
             return pred[:0].sum()
-        per_image = getattr(self.loss, 'per_sample' if hasattr(self.loss, 'per_sample') else 'per_image')
-        if per_image:
+        if self.loss.per_image:
             has_pixels = pixels > 0
             pred, target, pixels = pred[has_pixels], target[has_pixels], pixels[has_pixels]
-        smallest = pixels.min() if per_image else pixels.sum()
+        smallest = pixels.min() if self.loss.per_image else pixels.sum()
         if smallest == 1:
             # The stock loss squeezes a single pixel's dimension away. Every pixel twice has the same Jaccard index.
-            across = 0 if of_points else -1
-            pred, target = torch.cat([pred, pred], dim=across), torch.cat([target, target], dim=across)
+            pred, target = torch.cat([pred, pred], dim=-1), torch.cat([target, target], dim=-1)
         return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optiona
 from mmguard import register
 from mmguard.config.changes import Path, is_text, join_path, key_of, map_leaves, name_types, scope_at, walk
 from mmguard.config.classes import class_of, full_name, is_lazy, name_of
-from mmguard.config.guarded_pipelines import guard_pipelines, guard_point_classes
+from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.guards import HOOK, add_reporting, guard_loss, is_guarded_type
 from mmguard.config.guards import LOSSES as GUARDED
 from mmguard.config.ignored import find_trained_as_background, leave_out_ignored
@@ -49,13 +49,12 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     spaces = from_config(read)
     left = [*read.unknown_framework(), *_describe_disagreements(spaces)]
     in_losses = guard_losses(tree)
-    in_points = guard_point_classes(tree, spaces)
     in_pipelines = guard_pipelines(tree, spaces)
     in_assigners = leave_out_ignored(tree)
     if spaces.instances is not None:
         left.extend(find_trained_as_background(tree))
     changed += _add_reported(tree, read)
-    changed += [*in_losses[0], *in_assigners, *in_points, *in_pipelines.changed]
+    changed += [*in_losses[0], *in_assigners, *in_pipelines.changed]
     return Guarded(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
 
 

@@ -20,7 +20,6 @@ from mmengine.registry import MODELS
 from torch import nn
 
 from mmguard.errors import CannotRun
-from mmguard.hooks.rank_guard_hook import find_nonfinite_gradients
 from mmguard.properties.program import drop_pretrained
 from mmguard.text import describe_error, find_own_failure
 from mmguard.tools.samples import enter_scope
@@ -170,7 +169,8 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
         result.nonfinite_losses = [name for name in wrong if name != 'loss'] or wrong
         if total.requires_grad:
             total.backward()
-            result.nonfinite_gradients = find_nonfinite_gradients(model)
+            graded = [(name, one.grad) for name, one in model.named_parameters() if one.grad is not None]
+            result.nonfinite_gradients = [name for name, grad in graded[::-1] if not grad.isfinite().all()]
         else:
             result.notes.append('no loss depends on a parameter: on several GPUs the ranks would wait for gradients')
     except Exception as error:

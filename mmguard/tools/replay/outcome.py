@@ -11,9 +11,8 @@ from mmguard.errors import CannotRun
 from mmguard.findings import Finding
 from mmguard.findings.wording import unpack
 from mmguard.labels.instances import BOX_REASONS, InstanceRule, corner_faults, describe_reasons
-from mmguard.labels.samples import UNKNOWN
 from mmguard.labels.space import LabelRule, LabelSpace
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import UNKNOWN, Tally
 from mmguard.log.flight_record import NAME, Flight, FlightBatch, FlightSample, read_flight
 from mmguard.tools.replay.network import Raised
 from mmguard.tools.samples import common_tail, parts_of

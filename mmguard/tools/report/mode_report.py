@@ -8,9 +8,8 @@ from typing import Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding, LabelFacts
 from mmguard.findings.engine import diagnose_for
-from mmguard.labels.samples import path_of
 from mmguard.labels.spaces import LabelSpaces, from_options
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import Tally, path_of
 from mmguard.log.lines import ModeTotals, values_of
 from mmguard.log.run_files import LoggedMode, LoggedRun
 from mmguard.log.statistics import KINDS, Stats

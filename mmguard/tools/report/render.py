@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence
 from mmguard.findings import Finding
 from mmguard.findings.run import find_unused
 from mmguard.findings.wording import unpack
-from mmguard.labels.samples import path_of
+from mmguard.labels.tally import path_of
 from mmguard.log.lines import values_of
 from mmguard.log.messages import describe_reasons_by_kind, describe_totals, describe_valid, format_files
 from mmguard.log.statistics import KINDS

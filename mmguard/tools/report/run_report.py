@@ -11,7 +11,7 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, chosen_rules, diagnose
 from mmguard.findings.rule import RunRule
-from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
+from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts
 from mmguard.log.flight_record import KILLED as WAS_KILLED
 from mmguard.log.flight_record import RUNNING, Flight, FlightBatch, read_flight
 from mmguard.log.lines import Unread, read_logs, sum_lines
@@ -43,7 +43,7 @@ class RankCrash:
     def ending(self) -> str:
         """Kind of the rank's end. An exception may only report that another rank is gone."""
         raised = MISSED_ANOTHER if _OF_ANOTHER_RANK.search(self.error) else RAISED
-        return {'exception': raised, WAS_KILLED: KILLED}.get(self.flight.reason, STOOD_STILL)
+        return {'exception': raised, WAS_KILLED: KILLED}.get(self.flight.reason, UNCLEAR)
 
     @property
     def traceback(self) -> str:

@@ -9,9 +9,8 @@ import numpy as np
 
 from mmguard.files.regular import open_regular
 from mmguard.labels.instances import BOX_REASONS, corner_faults, describe_boxes
-from mmguard.labels.samples import file_of
 from mmguard.labels.space import NO_LABEL, value_counts
-from mmguard.labels.tally import Tally, tallies_of
+from mmguard.labels.tally import Tally, file_of, tallies_of
 from mmguard.text import quantity
 
 

@@ -64,8 +64,8 @@ def test_a_box_without_area_in_stock_faster_rcnn(tmp_path: Path, capsys: Any) ->
         metainfo=dict(classes=voc_classes(20)),
         pipeline=next(leaf_datasets(config.train_dataloader.dataset)).pipeline,
     )
-    guard = dict(type='RankGuardHook', on_nonfinite='raise')
-    config_file, record = crash(config, str(tmp_path / 'work'), guard)
+    stop = dict(type='mmdet.CheckInvalidLossHook', interval=1)
+    config_file, record = crash(config, str(tmp_path / 'work'), stop)
     code, report, _ = replayed(capsys, config_file, record)
     assert code == 1
     assert report['failing'] == [osp.join(root, 'images', '2.jpg')]

@@ -1,13 +1,13 @@
-"""Ranks that were killed, stalled, skipped a collective or were missing."""
+"""Ranks that were killed, skipped a collective or were missing."""
 
 from __future__ import annotations
 
 import re
 from typing import Iterator
 
-from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
+from mmguard.findings.finding import ERROR, INFO, Finding
 from mmguard.findings.rule import Example, Facts, RunRule
-from mmguard.findings.run import KILLED, MISSED_ANOTHER, STOOD_STILL, RunFacts, format_exception, name_ranks
+from mmguard.findings.run import KILLED, MISSED_ANOTHER, RunFacts, format_exception, name_ranks
 from mmguard.language import Message, join
 
 
@@ -31,30 +31,6 @@ class RankKilled(RunRule):
             every = len(killed) == len(facts.ranks) > 1
             ranks = 'All ranks were' if every else name_ranks([rank.rank for rank in killed], 'was', 'were')
             yield self.report('; '.join(rank.words for rank in killed), dict(ranks=ranks))
-
-
-class RankStoodStill(RunRule):
-    """An iteration that took longer than the watchdog allows."""
-
-    code = 'MG302'
-    summary = 'An iteration took longer than the timeout of FlightRecorderHook.'
-    why = 'Either one rank waits for another that does something else, or it reads, saves or evaluates for so long.'
-    example = Example(wrong='timeout=60, an evaluation of 5 minutes', right='timeout=600 of FlightRecorderHook')
-    limits = 'A slow disk, a long evaluation and a rank that hangs look the same from here.'
-    advice = (
-        'Run `py-spy dump --pid PID` on each rank. If some wait in a collective and one does not, that one is the '
-        'cause; if none is stuck, raise the timeout.'
-    )
-    severity = WARNING
-
-    def find(self, facts: Facts) -> Iterator[Finding]:
-        still = [rank for rank in facts.ranks if rank.ending == STOOD_STILL]
-        if not still or facts.ranks[0].ending != STOOD_STILL:
-            return
-        places = {rank.rank: rank.iteration for rank in still if rank.iteration is not None}
-        late = [rank for rank, place in places.items() if place < max(places.values())]
-        said = [f'{name_ranks(late, "is", "are")} in an earlier iteration'] if late else []
-        yield self.report('; '.join([*(rank.words for rank in still), *said]))
 
 
 #: AbsentRankError of a rank that lives; mmengine, whose losses have other names on a rank; torch.
