@@ -116,13 +116,13 @@ def _replayed() -> Files:
     return files
 
 
-_REPORTS = ('report {file} --json {out}/report.json --html {out}/page.html', 'report {file} --num-classes 19')
+_REPORTS = ('report {file} --json {out}/report.json', 'report {file} --num-classes 19')
 
 KINDS = (
     Kind(
         'logs',
         _logs,
-        ('report run --json {out}/report.json --html {out}/page.html', 'report run --num-classes 19'),
+        ('report run --json {out}/report.json', 'report run --num-classes 19'),
         needs=('rich',),
     ),
     Kind('crashes', _crashes, _REPORTS, needs=('rich',)),

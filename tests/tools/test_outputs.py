@@ -63,7 +63,7 @@ def contents(folder: Path) -> Dict[str, bytes]:
         'scan m --num-classes 5 --json new --html new',
         'scan m --num-classes 5 --journal m/../new --json new',
         'explain train.log --json train.log',
-        'report label_guard.jsonl --html label_guard.jsonl',
+        'report label_guard.jsonl --json label_guard.jsonl',
         'report . --json label_guard.jsonl',
         'check coco.json --json coco.json',
         'env --no-import --json train.log',
