@@ -137,8 +137,7 @@ class Samples:
                 fitting.setdefault(here, []).append(sample)
         if len(fitting) > 1:
             raise CannotRun(
-                f'{path}: {len(fitting)} files of the data set fit equally well: {", ".join(sorted(fitting)[:4])}. '
-                f'Name the right one with --sample'
+                f'{path}: {len(fitting)} files of the data set fit equally well: {", ".join(sorted(fitting)[:4])}'
             )
         return next(iter(fitting.items()))
 

@@ -93,7 +93,7 @@ KINDS = (
         (
             'scan train.json', 'scan maps', 'scan maps/a.png', 'fix train.json --out {out}/fixed',
             'fix maps --out {out}/fixed --num-classes 3', 'report crash.json', 'explain', 'explain MG101',
-            'check config.py', 'apply config.py -o {out}/o.py', 'replay config.py crash.json --no-forward',
+            'check config.py', 'apply config.py -o {out}/o.py', 'replay config.py crash.json',
             'trace config.py',
         ),
         {
@@ -103,7 +103,7 @@ KINDS = (
             'explain': ('MG102',),
             'check': ('--select MG101', '--ignore MG101', '--all', '--json {out}/c.json'),
             'apply': ('--edit 1', '--edit safe', '--scan --edit 1', '--force', '--quiet'),
-            'replay': ('--last 1', '--sample a', '--seeds 2', '--no-forward', '--weights w.pth', '--json {out}/r.json'),
+            'replay': ('--last 1', '--seeds 2', '--json {out}/r.json'),
             'trace': ('--sample 0', '--value 3', '--split val', '--seed 1', '--num-classes 3', '--json {out}/t.json'),
         },
         needs=('mmseg', 'PIL'),

@@ -101,11 +101,9 @@ LOG = (
 
 
 def _errors() -> Files:
-    cells = [dict(cell_type='code', outputs=[dict(text=LOG.decode().splitlines(), traceback=TRACEBACK)])]
     return {
         'run/train.log': (LOG, (damaged_text,)),
         'run/label_guard_flight.jsonl': (flight_record(), (damaged_lines,)),
-        'notebook.ipynb': (json.dumps(dict(cells=cells)).encode(), (damaged_json,)),
     }
 
 
@@ -130,8 +128,8 @@ KINDS = (
     Kind(
         'replayed',
         _replayed,
-        ('replay config.py {file} --no-forward --json {out}/replay.json',),
-        {'replay': ('--last 1', '--sample a.jpg', '--seeds 1')},
+        ('replay config.py {file} --json {out}/replay.json',),
+        {'replay': ('--last 1', '--seeds 1')},
         needs=('mmseg', 'PIL'),
     ),
 )

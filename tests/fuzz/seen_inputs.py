@@ -190,7 +190,7 @@ RUNS.append(
             'crash.json': b'[' * 100_000 + b']' * 100_000,
             **segmentation_data(),
         },
-        'replay config.py crash.json --no-forward',
+        'replay config.py crash.json',
         2,
         ['crash.json'],
         ['mmseg', 'PIL'],

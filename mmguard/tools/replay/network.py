@@ -1,17 +1,13 @@
-"""The model of a config on the CPU, and its checkpoint, read without unpickling code."""
+"""The model of a config on the CPU, and a forward and backward of one sample."""
 
 from __future__ import annotations
 
 import copy
 import math
-import mmap
 import os
-import pickle
 import re
-import tarfile
 import traceback
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import torch
@@ -26,35 +22,8 @@ from mmguard.text import describe_error, find_own_failure
 from mmguard.tools.samples import enter_scope
 
 
-def read_checkpoint(file: str) -> Any:
-    """Read the tensors of a checkpoint, in their dicts and lists; refuse any other content."""
-    try:
-        _refuse_archives(Path(file))
-        return torch.load(file, map_location='cpu', weights_only=True)
-    except OSError as error:
-        raise CannotRun(f'--weights {file}: {error.strerror or error}') from error
-    except pickle.UnpicklingError as error:
-        raise CannotRun(
-            f'--weights {file}: refused, it is damaged or holds more than tensors ({describe_error(error, 200)}). '
-            f'Nothing of it was run. Keep the tensors of a file that you trust, as the checkpoints of mmengine: '
-            f"torch.save(torch.load(FILE, weights_only=False)['state_dict'], NEW)"
-        ) from error
-    except Exception as error:  # a damaged file may raise anything
-        raise CannotRun(f'--weights {file}: damaged, or not a checkpoint ({describe_error(error, 200)})') from error
-
-
-def _refuse_archives(file: Path) -> None:
-    """Refuse files that ``torch.load`` would run as TorchScript or unpack instead of reading their pickles."""
-    # Search for the name anywhere: a crafted zip can list one thing to Python and another to torch.
-    with file.open('rb') as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        if data.find(b'constants.pkl') >= 0:
-            raise pickle.UnpicklingError('it is a TorchScript archive, which is a program')
-    if tarfile.is_tarfile(file):
-        raise pickle.UnpicklingError('it is a tar archive, as torch 0.1 wrote it')
-
-
-def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
-    """Build the model, with the weights of a checkpoint or reproducible random ones."""
+def build_model(config: Any) -> nn.Module:
+    """Build the model with random weights, always the same."""
     from mmengine.model import revert_sync_batchnorm
 
     if not config.get('model'):
@@ -73,32 +42,7 @@ def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
                 f'{config.filename}: the model cannot be built on the CPU: {describe_error(error)}'
             ) from error
     # SyncBN needs a GPU; with one sample on one device it equals BN.
-    model = revert_sync_batchnorm(model).cpu()
-    if weights is not None:
-        _load(model, weights)
-    return model
-
-
-def _load(model: nn.Module, file: str) -> None:
-    state = read_checkpoint(file)
-    for key in ('state_dict', 'model'):
-        state = state.get(key, state) if isinstance(state, dict) else {}
-    state = state if isinstance(state, dict) else {}
-    found: Dict[str, torch.Tensor] = {
-        (name[7:] if str(name).startswith('module.') else name): value
-        for name, value in state.items()
-        if isinstance(value, torch.Tensor)
-    }
-    mine = model.state_dict()
-    fitting = {name: value for name, value in found.items() if name in mine and mine[name].shape == value.shape}
-    # A few mismatches would silently leave random weights among the trained ones.
-    missing = [name for name in mine if name not in fitting and not name.endswith('num_batches_tracked')]
-    if missing:
-        raise CannotRun(
-            f'--weights {file}: not of this model: {len(missing)} of {len(mine)} tensors are missing or of another '
-            f'shape, first {missing[0]}. Is it a checkpoint of this config?'
-        )
-    model.load_state_dict(fitting, strict=False)
+    return revert_sync_batchnorm(model).cpu()
 
 
 #: Error of batch norm for a single value per channel.

@@ -16,7 +16,6 @@ from mmguard.labels.space import LabelRule, LabelSpace
 from mmguard.labels.tally import Tally
 from mmguard.log.flight_record import NAME, Flight, FlightBatch, FlightSample, read_flight
 from mmguard.tools.replay.network import Raised
-from mmguard.tools.samples import common_tail, parts_of
 from mmguard.tools.trace.snapshot import Snapshot
 
 _INF = float('inf')
@@ -216,17 +215,6 @@ def read_batches(flight: Flight, file: str) -> List[List[Recorded]]:
 def _read_sample(sample: FlightSample, batch: FlightBatch) -> Recorded:
     path = sample.path or sample.source or UNKNOWN
     return Recorded(path, sample.source or path, batch.iter, batch.losses is None)
-
-
-def choose_sample(batches: List[List[Recorded]], wanted: str) -> Recorded:
-    """Return the recorded sample that a path refers to; without a record, a new one without iteration."""
-    length = len(parts_of(wanted))
-    found = {r.path: r for batch in reversed(batches) for r in batch if common_tail(r.path, wanted) >= length}
-    if len(found) > 1:
-        raise CannotRun(
-            f'--sample {wanted}: {len(found)} recorded samples end like this: {", ".join(found)}. Give more of the path'
-        )
-    return next(iter(found.values()), Recorded(wanted, wanted))
 
 
 def exception_of(flight: Flight) -> str:

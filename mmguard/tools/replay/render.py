@@ -126,7 +126,7 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
         )
     if not failing and not ours:
         _say(console, f'\nNone of {run} replayed samples fails.', 'bold green')
-        _say(console, _describe_nothing_found(report))
+        _say(console, _describe_nothing_found())
     if ours:
         errors = dict.fromkeys(f'{o.raised} at {o.raised.place}' for o in ours if o.raised is not None)
         _say(
@@ -145,13 +145,11 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
         _say(console, f'{report["older_batches"]} older batches were not replayed; --last N takes N batches.', 'dim')
 
 
-def _describe_nothing_found(report: Dict[str, Any]) -> str:
-    did = 'Their labels are valid' + (', and so are losses and gradients on the CPU' if report['forward'] else '')
+def _describe_nothing_found() -> str:
     return (
-        f'{did}: what ended the training is not in any one of these samples. That leaves random crops that these '
-        f'seeds did not draw (--seeds 20), diverged weights (--weights CHECKPOINT), half precision, '
-        f'memory, several ranks (docs/ranks.md), or the hardware.'
-        + ('' if report['forward'] else ' The model was not run: leave --no-forward out.')
+        'Their labels are valid, and their losses and gradients finite on the CPU: what ended the training is not in '
+        'any one of these samples. That leaves random crops that these seeds did not draw (--seeds 20), diverged '
+        'weights, half precision, memory, several ranks (docs/ranks.md), or the hardware.'
     )
 
 

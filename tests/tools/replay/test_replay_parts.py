@@ -17,7 +17,7 @@ from mmguard.labels.heads import from_model
 from mmguard.labels.instances import InstanceRule
 from mmguard.log.flight_record import Flight, FlightBatch, FlightSample
 from mmguard.tools.replay.network import run_sample
-from mmguard.tools.replay.outcome import choose_sample, judge, read_batches
+from mmguard.tools.replay.outcome import judge, read_batches
 from mmguard.tools.samples import Samples, common_tail, parts_of
 from mmguard.tools.trace.snapshot import Instance, Snapshot
 
@@ -100,10 +100,6 @@ def test_the_newest_batch_comes_first() -> None:
     newest, oldest = read_batches(Flight(batches=batches), 'file')
     assert [(r.path, r.iteration, r.unfinished) for r in newest] == [('/t/b.png', 2, True)]
     assert [(r.path, r.iteration, r.unfinished) for r in oldest] == [('/t/a.png', 1, False), ('/v/a.png', 1, False)]
-    assert choose_sample([newest, oldest], 'v/a.png').iteration == 1
-    assert choose_sample([newest, oldest], 'other.png').iteration is None
-    with pytest.raises(CannotRun, match='2 '):
-        choose_sample([newest, oldest], 'a.png')
 
 
 class PooledModel(BaseModel):

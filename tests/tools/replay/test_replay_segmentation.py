@@ -15,7 +15,7 @@ from mmengine.model.utils import _BatchNormXd as BatchNormXd
 from mmengine.registry import HOOKS
 from PIL import Image
 from screens import WIDTH, check_tables_fit
-from small_runs import LOAD, PACK, Run, make_cityscapes, shrink, tiny_config
+from small_runs import LOAD, PACK, make_cityscapes, shrink, tiny_config
 from this_stack import IS_ONEDL
 from torch.nn import SyncBatchNorm
 
@@ -83,29 +83,11 @@ def test_the_planted_file_its_value_and_the_cause_are_named(fcn: Tuple[str, str,
     assert '24 (' in shown
 
 
-def test_labels_alone_need_no_model(fcn: Tuple[str, str, str], capsys: Any) -> None:
-    _, config, record = fcn
-    code, report, _ = replayed(capsys, config, record, '--no-forward', '--last', '3')
-    assert code == 1
-    assert [osp.basename(path) for path in report['failing']] == [label_file(5)]
-    assert [sample['iter'] for sample in report['samples']] == [3, 3, 2, 2, 1, 1]
-    assert {sample['status'] for sample in report['samples']} == {'invalid labels', 'passes'}
-    assert not any(sample['losses'] for sample in report['samples'])
-
-
 def test_the_table_fits_a_narrow_screen(fcn: Tuple[str, str, str], monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.setenv('COLUMNS', str(WIDTH))
     _, config, record = fcn
     assert main(['replay', config, record]) == 1
     check_tables_fit(capsys.readouterr().out)
-
-
-def test_one_sample_alone(fcn: Tuple[str, str, str], capsys: Any) -> None:
-    _, config, record = fcn
-    code, report, _ = replayed(capsys, config, record, '--sample', label_file(4))
-    assert (code, [sample['status'] for sample in report['samples']]) == (0, ['passes'])
-    code, report, _ = replayed(capsys, config, record, '--sample', f'aachen/{label_file(5)}')
-    assert (code, report['samples'][0]['status']) == (1, 'dies')
 
 
 def test_data_that_has_moved_is_found_by_the_end_of_its_path(
@@ -199,7 +181,6 @@ def test_what_lies_in_no_sample_is_said_plainly(unplugged: Tuple[str, str, str],
     assert len(report['samples']) >= 4
     assert all(sample['losses']['loss'] > 0 for sample in report['samples'])
     assert 'GPU fell off the bus' in shown  # the exception
-    assert '--weights' in shown
 
 
 def test_what_fails_in_mmguard_itself_is_not_blamed_on_the_config(
@@ -220,33 +201,7 @@ def test_what_fails_in_mmguard_itself_is_not_blamed_on_the_config(
     assert all(part in shown for part in ('NameError', 'softmax_cross_entropy', 'mmguard/losses/cross_entropy.py:'))
 
 
-def test_weights_of_a_checkpoint(unplugged: Tuple[str, str, str], tmp_path: Path, capsys: Any) -> None:
-    import torch
-
-    root, config, record = unplugged
-    run = Run(stock(root, str(tmp_path), iters=2)).train()
-    torch.save({'state_dict': run.runner.model.state_dict()}, tmp_path / 'sound.pth')
-    _, untrained, _ = replayed(capsys, config, record)
-    code, report, _ = replayed(capsys, config, record, '--weights', str(tmp_path / 'sound.pth'))
-    assert code == 0
-    losses = [[sample['losses']['loss'] for sample in reported['samples']] for reported in (untrained, report)]
-    assert all(one != other for one, other in zip(*losses))
-    # Weights that have gone astray make every loss NaN.
-    state = run.runner.model.state_dict()
-    state['decode_head.conv_seg.weight'] = state['decode_head.conv_seg.weight'] * float('nan')
-    torch.save({'state_dict': state}, tmp_path / 'astray.pth')
-    code, report, _ = replayed(capsys, config, record, '--weights', str(tmp_path / 'astray.pth'), '--last', '1')
-    assert code == 1
-    assert {sample['status'] for sample in report['samples']} == {'not finite'}
-    assert report['samples'][0]['nonfinite_losses'] == ['decode.loss_ce']
-    assert 'decode_head.conv_seg.bias' in report['samples'][0]['nonfinite_gradients']
-
-
 def what_cannot_run(record: str, config: str, tmp_path: Path) -> Dict[str, Tuple[List[str], str]]:
-    import torch
-
-    torch.save({'state_dict': {'other': torch.zeros(1)}}, tmp_path / 'other.pth')
-    (tmp_path / 'text.pth').write_text('no checkpoint')
     (tmp_path / 'no_record.json').write_text('{"images": []}')
     text = Path(record).read_text()
     (tmp_path / 'unknown.json').write_text(text.replace('aachen_', 'bochum_'))
@@ -261,11 +216,6 @@ def what_cannot_run(record: str, config: str, tmp_path: Path) -> Dict[str, Tuple
         'an empty record': ([config, str(tmp_path / 'empty.json')], 'empty.json'),
         'other data': ([config, str(tmp_path / 'unknown.json')], '8 '),
         'moved data': ([str(tmp_path / 'elsewhere.py'), record], 'data_root'),
-        'no such sample': ([config, record, '--sample', 'x.png'], 'x.png'),
-        'several': ([config, record, '--sample', ''], '6 '),
-        'other weights': ([config, record, '--weights', str(tmp_path / 'other.pth')], 'other.pth'),
-        'no weights': ([config, record, '--weights', str(tmp_path / 'none.pth')], 'none.pth'),
-        'text': ([config, record, '--weights', str(tmp_path / 'text.pth')], 'text.pth'),
     }
 
 
