@@ -28,7 +28,7 @@ def train_in_child(config: str, folder: Path, heard: Callable[[str], None]) -> i
     """
     stem = Path(config).stem
     (folder / 'runs').mkdir(exist_ok=True)
-    command = [*python_command(_CODE), config, f'runs/{stem}', '--tethered']
+    command = [*python_command(_CODE), config, f'runs/{stem}']
     environment = {**os.environ, 'NO_COLOR': '1'}
     # Two threads waiting for each other on busy cores take ten times as long as one.
     environment.setdefault('OMP_NUM_THREADS', '1')
@@ -36,7 +36,7 @@ def train_in_child(config: str, folder: Path, heard: Callable[[str], None]) -> i
         command,
         cwd=str(folder),
         env=environment,
-        stdin=subprocess.PIPE,  # held open: the child ends when this process does
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding='utf-8',

@@ -45,8 +45,6 @@ def build_model(config: Any) -> nn.Module:
     return revert_sync_batchnorm(model).cpu()
 
 
-#: Error of batch norm for a single value per channel.
-_ONE_VALUE = 'Expected more than 1 value per channel'
 _FRAMEWORKS = re.compile(r'^(?:.*/)?((?:mmseg|mmdet)/(?:models|datasets|structures|engine|utils)/.*)$')
 _BELOW = re.compile(r'/(?:torch|numpy|mmcv|mmengine|PIL|cv2|mmguard)/|^<')
 
@@ -81,17 +79,13 @@ class Pass:
 
 
 def run_sample(model: nn.Module, sample: Any, seed: int) -> Pass:
-    """Run one packed sample as a batch of one, or if batch norm does not allow that, as both samples of a batch of two.
+    """Run one packed sample as both samples of a batch of two, since batch norm may not train on a batch of one.
 
     The model, including running means, is unchanged afterwards; the seed is for dropout and random sampling.
     """
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:
-        result = _run(model, [sample], seed)
-        if result.raised is not None and _ONE_VALUE in result.raised.message:
-            result = _run(model, [sample, sample], seed)
-            result.notes.append('batch norm cannot train on a batch of one here: the sample was used twice')
-        return result
+        return _run(model, [sample, sample], seed)
     finally:
         model.zero_grad(set_to_none=True)
         with torch.no_grad():

@@ -55,10 +55,6 @@ def _print(console: Console, outcome: Outcome, printed: Set[Any], verbose: bool)
         text.append(f' (iteration {recorded.iteration}{", which did not end" if recorded.unfinished else ""})')
     for kind, judged in outcome.invalid.items():
         text.append(f'\n  {"labels" if kind == "pixels" else kind}: {judged}')
-    for kind, stored in outcome.stored.items():
-        trained = outcome.trained.get(kind)
-        if stored.is_invalid and (trained is None or stored.tally.values != trained.tally.values):
-            text.append(f'\n  as stored: {stored}')
     error = outcome.raised
     if error is not None:
         text.append(f'\n  {outcome.stage}: {error}')
@@ -66,11 +62,12 @@ def _print(console: Console, outcome: Outcome, printed: Set[Any], verbose: bool)
             text.append(f'\n  at {error.place}: {error.line}')
         if error.type == 'IndexError' and outcome.stage == 'forward':
             text.append('\n  On a GPU this is "CUDA error: device-side assert triggered", at some later line.')
-    if outcome.nonfinite_losses:
-        shown = ', '.join(f'{name} = {outcome.losses[name]}' for name in outcome.nonfinite_losses)
+    run = outcome.run
+    if run.nonfinite_losses:
+        shown = ', '.join(f'{name} = {run.losses[name]}' for name in run.nonfinite_losses)
         text.append(f'\n  losses that are not finite: {shown}')
-    if outcome.nonfinite_gradients:
-        names = outcome.nonfinite_gradients
+    if run.nonfinite_gradients:
+        names = run.nonfinite_gradients
         text.append(f'\n  gradients that are not finite: {len(names)}, nearest to the loss {", ".join(names[:3])}')
     for line in [*outcome.notes, *outcome.warnings[:3]]:
         text.append(f'\n  {line}', style='dim')
@@ -97,7 +94,7 @@ def _table(outcomes: List[Outcome]) -> Table:
             Text(visible_name(outcome.recorded.source)),
             Text(outcome.status, style=_STYLES[outcome.status]),
             Text(_labels(outcome)),
-            f'{outcome.losses["loss"]:.4g}' if 'loss' in outcome.losses else '',
+            f'{outcome.run.losses["loss"]:.4g}' if 'loss' in outcome.run.losses else '',
         )
     if len(outcomes) > len(shown):
         table.caption = f'and {len(outcomes) - len(shown)} more that do not fail'

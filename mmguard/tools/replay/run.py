@@ -44,7 +44,7 @@ from mmguard.tools.replay.outcome import (
 )
 from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, load_config, random_state
 from mmguard.tools.spinner import Spinner
-from mmguard.tools.trace.snapshot import read_annotations, take
+from mmguard.tools.trace.snapshot import take
 
 
 def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
@@ -160,7 +160,7 @@ class Replayer:
         """Replay a sample into ``outcome``, and stop at the first failing seed."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter('always')
-            self._look_at_files(sample, outcome)
+            self._load(sample, outcome)
             self._run_seeds(sample, outcome)
         of_user = [w for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
         reported = [' '.join(f'{w.category.__name__}: {w.message}'.split())[:200] for w in of_user]
@@ -169,8 +169,7 @@ class Replayer:
 
     # ---- the steps
 
-    def _look_at_files(self, sample: Sample, outcome: Outcome) -> None:
-        outcome.stored = judge(read_annotations(sample.info), self._spaces, outcome.path)
+    def _load(self, sample: Sample, outcome: Outcome) -> None:
         results: Any = copy.deepcopy(sample.info)
         seed_all(0)
         try:
@@ -210,9 +209,7 @@ class Replayer:
 
     def _run_model(self, sample: Any, seed: int, outcome: Outcome) -> None:
         result = run_sample(self._model, sample, seed)
-        outcome.losses = result.losses
-        outcome.nonfinite_losses = result.nonfinite_losses
-        outcome.nonfinite_gradients = result.nonfinite_gradients
+        outcome.run = result
         outcome.notes += [note for note in result.notes if note not in outcome.notes]
         if result.raised is not None:
             outcome.die('forward', result.raised)

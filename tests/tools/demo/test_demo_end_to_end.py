@@ -83,15 +83,3 @@ def test_the_whole_demo(folder):
     assert "type='GuardSegLabels'" in (folder / 'guarded.py').read_text()
     assert str(folder) not in (folder / 'guarded.py').read_text() + (folder / 'stock.py').read_text()
     assert not list(folder.rglob('*.part'))
-
-
-def test_a_training_ends_with_its_parent():
-    code = (
-        'import threading, time, mmguard.tools.demo.train as train; '
-        'threading.Thread(target=train._end_with_parent, daemon=True).start(); print("up", flush=True); time.sleep(60)'
-    )
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, '-c', code], cwd=str(ROOT), stdin=pipe, stdout=pipe) as child:
-        assert child.stdout.readline() == b'up\n'
-        child.stdin.close()
-        assert child.wait(timeout=20) == 1

@@ -70,7 +70,7 @@ def test_the_planted_file_its_value_and_the_cause_are_named(fcn: Tuple[str, str,
     failing = failing_in(report)
     label = np.asarray(Image.open(failing['path']))
     expected = {str(value): int((label == value).sum()) for value in (24, 33)}
-    for stage in ('stored', 'loaded', 'trained'):
+    for stage in ('loaded', 'trained'):
         assert failing[stage]['pixels']['values'] == expected
     assert (failing['status'], failing['iter'], failing['unfinished_batch']) == ('dies', 3, True)
     assert failing['exception']['type'] == 'IndexError'
@@ -232,5 +232,5 @@ def test_a_guarded_pipeline_is_not_blamed_for_what_it_takes_out(cityscapes: str,
     code, report, _ = replayed(capsys, config_file, record, '--last', '9')
     assert (code, report['failing']) == (0, [])
     by_file = {osp.basename(sample['path']): sample for sample in report['samples']}
-    assert list(by_file[label_file(0)]['stored']['pixels']['values']) == ['24', '33']
+    assert list(by_file[label_file(0)]['loaded']['pixels']['values']) == ['24', '33']
     assert by_file[label_file(0)]['trained']['pixels']['values'] == {}
