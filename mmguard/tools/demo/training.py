@@ -1,4 +1,4 @@
-"""A training in a child process that never outlives the demo, and its output."""
+"""A training in a child process, and its output."""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Set
 
+from mmguard.labels.instances import describe_reasons
 from mmguard.text import REPORT_IT, quantity, visible_name
-from mmguard.tools.console import Console, Table, Text
+from mmguard.tools.console import Console, Text
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, NOT_FOUND, OUR_FAILURE, PASSES, Outcome
 
@@ -33,8 +34,8 @@ def show(console: Console, report: Dict[str, Any], verbose: bool = False) -> Non
     for outcome in report['failing'][:_MOST_SHOWN]:
         _print(console, outcome, printed, verbose)
     if len(report['failing']) > _MOST_SHOWN:
-        _say(console, f'... and {len(report["failing"]) - _MOST_SHOWN} more that fail, see the table')
-    console.print(_table(report['outcomes']))
+        _say(console, f'... and {len(report["failing"]) - _MOST_SHOWN} more that fail, see below')
+    _print_samples(console, report['outcomes'])
     for outcome in report['outcomes']:
         name = '' if outcome.status == NOT_FOUND else f'{visible_name(outcome.recorded.source)}: '
         for note in () if outcome.fails else outcome.notes:
@@ -78,35 +79,25 @@ def _print(console: Console, outcome: Outcome, printed: Set[Any], verbose: bool)
             console.print(finding_on_screen(finding, '  likely cause: ', verbose), soft_wrap=True)
 
 
-def _table(outcomes: List[Outcome]) -> Table:
-    table = Table(title='\nreplayed samples, newest batch first', title_justify='left', show_edge=False, pad_edge=False)
-    table.add_column('iter', justify='right')
-    table.add_column('sample', overflow='fold')
-    table.add_column('outcome', no_wrap=True)
-    table.add_column('labels', overflow='fold')
-    table.add_column('loss', justify='right', no_wrap=True)
+def _print_samples(console: Console, outcomes: List[Outcome]) -> None:
+    """Print a line per sample, the newest batch first."""
+    _say(console, '\nreplayed samples, newest batch first:')
     # Failures are never left out.
     shown = outcomes if len(outcomes) <= _MOST_ROWS else sorted(outcomes, key=lambda o: not o.fails)[:_MOST_ROWS]
     for outcome in shown:
-        iteration = outcome.recorded.iteration
-        table.add_row(
-            '' if iteration is None else str(iteration),
-            Text(visible_name(outcome.recorded.source)),
-            Text(outcome.status, style=_STYLES[outcome.status]),
-            Text(_labels(outcome)),
-            f'{outcome.run.losses["loss"]:.4g}' if 'loss' in outcome.run.losses else '',
-        )
+        recorded, loss = outcome.recorded, outcome.run.losses.get('loss')
+        place = '' if recorded.iteration is None else f'iteration {recorded.iteration}, '
+        words = [outcome.status, _labels(outcome), '' if loss is None else f'loss {loss:.4g}']
+        line = f'  {place}{visible_name(recorded.source)}: {", ".join(filter(None, words))}'
+        _say(console, line, _STYLES[outcome.status])
     if len(outcomes) > len(shown):
-        table.caption = f'and {len(outcomes) - len(shown)} more that do not fail'
-    return table
+        _say(console, f'  and {len(outcomes) - len(shown)} more that do not fail', 'dim')
 
 
 def _labels(outcome: Outcome) -> str:
-    from mmguard.labels.instances import describe_reasons
-
     if not outcome.trained and not outcome.loaded:
         return ''
-    return '; '.join(describe_reasons(judged.tally) for judged in outcome.invalid.values()) or 'valid'
+    return '; '.join(describe_reasons(judged.tally) for judged in outcome.invalid.values()) or 'valid labels'
 
 
 def _print_verdict(console: Console, report: Dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ from mmengine.hooks import Hook
 from mmengine.model.utils import _BatchNormXd as BatchNormXd
 from mmengine.registry import HOOKS
 from PIL import Image
-from screens import WIDTH, check_tables_fit
 from small_runs import LOAD, PACK, make_cityscapes, shrink, tiny_config
 from this_stack import IS_ONEDL
 from torch.nn import SyncBatchNorm
@@ -81,13 +80,6 @@ def test_the_planted_file_its_value_and_the_cause_are_named(fcn: Tuple[str, str,
     assert report['older_batches'] == 2
     assert label_file(5) in shown
     assert '24 (' in shown
-
-
-def test_the_table_fits_a_narrow_screen(fcn: Tuple[str, str, str], monkeypatch: Any, capsys: Any) -> None:
-    monkeypatch.setenv('COLUMNS', str(WIDTH))
-    _, config, record = fcn
-    assert main(['replay', config, record]) == 1
-    check_tables_fit(capsys.readouterr().out)
 
 
 def test_data_that_has_moved_is_found_by_the_end_of_its_path(
