@@ -102,7 +102,7 @@ KINDS = (
             'report': ('--num-classes 19', '--json {out}/r'),
             'explain': ('MG102',),
             'check': ('--select MG101', '--ignore MG101', '--all', '--json {out}/c.json'),
-            'apply': ('--edit 1', '--edit safe', '--scan --edit 1', '--force', '--quiet'),
+            'apply': ('--edit 1', '--edit safe', '--scan --edit 1', '--force'),
             'replay': ('--last 1', '--seeds 2', '--json {out}/r.json'),
             'trace': ('--sample 0', '--value 3', '--split val', '--seed 1', '--num-classes 3', '--json {out}/t.json'),
         },

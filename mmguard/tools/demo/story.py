@@ -81,7 +81,7 @@ def _watch_stock_die(console: Console, folder: Path) -> None:
 def _watch_guarded_live(console: Console, folder: Path, iters: int) -> None:
     from mmguard.tools.apply.command import apply
 
-    apply(str(folder / 'stock.py'), folder / 'guarded.py', quiet=True)
+    apply(str(folder / 'stock.py'), folder / 'guarded.py')
     narrator = Narrator(console.print)
     code = train_in_child('guarded.py', folder, narrator.hear)
     losses = narrator.losses

@@ -1,4 +1,4 @@
-"""The model of a config on the CPU, and a forward and backward of one sample."""
+"""A forward and backward of one sample on the CPU."""
 
 from __future__ import annotations
 
@@ -12,38 +12,10 @@ from typing import Any, Dict, List, Optional
 
 import torch
 from mmengine.dataset import pseudo_collate
-from mmengine.registry import MODELS
 from torch import nn
 
-from mmguard.errors import CannotRun
 from mmguard.hooks.rank_guard_hook import find_nonfinite_gradients
-from mmguard.properties.program import drop_pretrained
-from mmguard.text import describe_error, find_own_failure
-from mmguard.tools.samples import enter_scope
-
-
-def build_model(config: Any) -> nn.Module:
-    """Build the model with random weights, always the same."""
-    from mmengine.model import revert_sync_batchnorm
-
-    if not config.get('model'):
-        raise CannotRun(f'{config.filename}: no model')
-    built = drop_pretrained(config.model)
-    if config.get('data_preprocessor'):  # like the runner
-        built.setdefault('data_preprocessor', copy.deepcopy(config.data_preprocessor))
-    with enter_scope(config):
-        try:
-            torch.manual_seed(0)  # so that replays are reproducible
-            model = MODELS.build(built)
-            if hasattr(model, 'init_weights'):
-                model.init_weights()
-        except Exception as error:
-            raise CannotRun(
-                f'{config.filename}: the model cannot be built on the CPU: {describe_error(error)}'
-            ) from error
-    # SyncBN needs a GPU; with one sample on one device it equals BN.
-    return revert_sync_batchnorm(model).cpu()
-
+from mmguard.text import find_own_failure
 
 _FRAMEWORKS = re.compile(r'^(?:.*/)?((?:mmseg|mmdet)/(?:models|datasets|structures|engine|utils)/.*)$')
 _BELOW = re.compile(r'/(?:torch|numpy|mmcv|mmengine|PIL|cv2|mmguard)/|^<')

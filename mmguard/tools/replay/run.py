@@ -24,9 +24,10 @@ from mmguard.labels.heads import from_model
 from mmguard.labels.space import LabelSpace
 from mmguard.log.flight_record import Flight
 from mmguard.properties.datasets import seed_all
-from mmguard.text import quantity
+from mmguard.properties.program import Program
+from mmguard.text import describe_error, quantity
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
-from mmguard.tools.replay.network import build_model, describe_raised, run_sample
+from mmguard.tools.replay.network import describe_raised, run_sample
 from mmguard.tools.replay.outcome import (
     DIES,
     INVALID,
@@ -42,7 +43,7 @@ from mmguard.tools.replay.outcome import (
     load_record,
     read_batches,
 )
-from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, load_config, random_state
+from mmguard.tools.samples import Sample, Samples, build_dataset, load_config, open_program, random_state
 from mmguard.tools.spinner import Spinner
 from mmguard.tools.trace.snapshot import take
 
@@ -52,9 +53,10 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
     flight = load_record(args.record)
     batches = read_batches(flight, args.record)
     config = load_config(args.config, args.run_code)
-    dataset = build_dataset(config)
+    program = open_program(config)
+    dataset = build_dataset(program)
     samples = Samples(dataset)
-    model = build_model(config)
+    model = _build_model(program, args.config)
     # What guards in the pipeline do is looked at in the samples.
     spaces = from_model(model, class_names_of(dataset)).rules()
     notes = [*flight.unread.messages(), *_collect_notes(config, spaces)]
@@ -62,7 +64,7 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
     batches = batches[: args.last]
     outcomes: List[Outcome] = []
     looked_at = 0
-    with enter_scope(config):
+    with program.scope():
         for batch in batches:
             spinner.text = f'{quantity(len(batch), "sample")} of iteration {batch[0].iteration}'
             outcomes += [outcome for recorded in batch for outcome in _create_outcomes(recorded, samples, replayer)]
@@ -75,6 +77,15 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
     if all(outcome.status == NOT_FOUND for outcome in outcomes):
         raise CannotRun(f'none of the {len(outcomes)} recorded samples is in the data set: {outcomes[0].notes[0]}')
     return _report(flight, args.record, outcomes, notes, len(batches) - looked_at)
+
+
+def _build_model(program: Program, file: str) -> nn.Module:
+    """Build the model of a config with random weights, always the same."""
+    try:
+        model: nn.Module = program.model()
+        return model
+    except Exception as error:
+        raise CannotRun(f'{file}: the model cannot be built on the CPU: {describe_error(error)}') from error
 
 
 @contextlib.contextmanager

@@ -9,8 +9,9 @@ from typing import Any, List, Optional, Set
 
 from mmguard.errors import CannotRun
 from mmguard.properties.datasets import innermost, seed_all
+from mmguard.properties.program import Program
 from mmguard.text import describe_error
-from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, random_state
+from mmguard.tools.samples import Sample, Samples, build_dataset, open_program, random_state
 from mmguard.tools.trace.changes import Change, changes, map_faults
 from mmguard.tools.trace.snapshot import Fault, Recorder, Run, Snapshot, Step, take
 
@@ -19,11 +20,11 @@ class Tracer:
     """Tracer of a data set's samples; sample ``i`` is drawn with ``seed + i``, for reproducibility."""
 
     def __init__(self, config: Any, split: str = 'train', seed: int = 0) -> None:
-        self._config = config
+        self._program = open_program(config)
         self._seed = seed
         self._training = split == 'train'
-        self._samples = Samples(build_dataset(config, split))
-        self._preprocessor = _build_preprocessor(config)
+        self._samples = Samples(build_dataset(self._program, split))
+        self._preprocessor = _build_preprocessor(self._program)
         self._recorder = Recorder()
         self._watched: Set[int] = set()
 
@@ -48,7 +49,7 @@ class Tracer:
         seed_all(self._seed + turn + number)
         drawn = random_state()
         error, results = '', None
-        with enter_scope(self._config), warnings.catch_warnings():
+        with self._program.scope(), warnings.catch_warnings():
             warnings.simplefilter('ignore')
             self._watch(sample)
             try:
@@ -95,11 +96,12 @@ class Tracer:
         return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]
 
 
-def _build_preprocessor(config: Any) -> Any:
+def _build_preprocessor(program: Program) -> Any:
     from mmengine.registry import MODELS
 
+    config = program.config
     preprocessor = (config.get('model') or {}).get('data_preprocessor') or config.get('data_preprocessor')
-    with enter_scope(config):
+    with program.scope():
         try:
             return MODELS.build(preprocessor) if preprocessor else None
         except Exception:  # an error of the model; the data can be traced without it

@@ -20,7 +20,7 @@ from torch.nn import SyncBatchNorm
 
 from mmguard.cli import main
 from mmguard.compat.stack import config_file
-from mmguard.tools.replay.network import build_model
+from mmguard.tools.samples import open_program
 
 pytestmark = pytest.mark.slow
 
@@ -141,7 +141,7 @@ def test_stock_pidnet(tmp_path: Path, capsys: Any) -> None:
         label = np.asarray(Image.open(path))
         Image.fromarray(np.where(label == 255, 0, label).astype(np.uint8)).save(path)
     config, record = pidnet(root, str(tmp_path / 'work'))
-    modules = list(build_model(Config.fromfile(config)).modules())
+    modules = list(open_program(Config.fromfile(config)).model().modules())
     assert any(isinstance(module, BatchNormXd) for module in modules)
     assert not any(isinstance(module, SyncBatchNorm) for module in modules)
     code, report, shown = replayed(capsys, config, record)
