@@ -133,7 +133,7 @@ def test_every_output_of_every_command_is_known() -> None:
         actions = commands.choices[name.replace('_', '-')]._actions
         options = {action.dest for action in actions if action.metavar in ('FILE', 'OUT', 'DIR')}
         found += sorted(f'{name} {option}' for option in options - written)
-    assert sorted(found) == ['apply images', 'replay weights', 'scan images']  # which are read
+    assert sorted(found) == ['apply images', 'scan images']  # which are read
 
 
 def test_a_dash_is_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     # Any of these may be missing, or fail to load: nothing is written before.
-    for module in ('mmcv.ops', 'mmseg.models', 'mmseg.datasets', 'mmseg.engine'):
+    for module in ('mmcv.ops', 'mmseg', 'mmseg.models', 'mmseg.datasets', 'mmseg.engine'):
         importlib.import_module(module)
 
     from mmguard.tools.demo.story import run_demo

@@ -9,7 +9,6 @@ from typing import Any, List, Optional, Set
 
 from mmguard.errors import CannotRun
 from mmguard.properties.datasets import innermost, seed_all
-from mmguard.properties.program import Program
 from mmguard.text import describe_error
 from mmguard.tools.samples import Sample, Samples, build_dataset, open_program, random_state
 from mmguard.tools.trace.changes import Change, changes, map_faults
@@ -24,7 +23,6 @@ class Tracer:
         self._seed = seed
         self._training = split == 'train'
         self._samples = Samples(build_dataset(self._program, split))
-        self._preprocessor = _build_preprocessor(self._program)
         self._recorder = Recorder()
         self._watched: Set[int] = set()
 
@@ -79,33 +77,22 @@ class Tracer:
 
     def _preprocess(self, run: Run, results: Any) -> None:
         """Apply the model's data_preprocessor to this sample, as it may pad the label map."""
-        if self._preprocessor is None or not isinstance(results, dict) or 'inputs' not in results:
+        if not isinstance(results, dict) or 'inputs' not in results:
             return
         from mmengine.dataset import pseudo_collate
 
         try:
-            batch = self._preprocessor(pseudo_collate([results]), self._training)
-            after = take(type(self._preprocessor).__name__, {'data_samples': batch['data_samples'][0]})
-        except Exception:  # it may need parts of the whole model
+            preprocessor = self._program.preprocessor()
+            batch = preprocessor(pseudo_collate([results]), self._training)
+            after = take(type(preprocessor).__name__, {'data_samples': batch['data_samples'][0]})
+        except Exception:  # there is none, or it needs parts of the whole model
             return
-        run.steps.append(Step(self._preprocessor, after))
+        run.steps.append(Step(preprocessor, after))
 
     def repeat(self, samples: int, number: Optional[int] = None) -> List[Story]:
         """Repeat the trace for evenly chosen samples, or several times for one sample, each time with another seed."""
         chosen = [turn * len(self) // samples for turn in range(samples)]
         return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]
-
-
-def _build_preprocessor(program: Program) -> Any:
-    from mmengine.registry import MODELS
-
-    config = program.config
-    preprocessor = (config.get('model') or {}).get('data_preprocessor') or config.get('data_preprocessor')
-    with program.scope():
-        try:
-            return MODELS.build(preprocessor) if preprocessor else None
-        except Exception:  # an error of the model; the data can be traced without it
-            return None
 
 
 @dataclass

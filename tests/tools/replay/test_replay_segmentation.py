@@ -218,9 +218,13 @@ def test_what_cannot_run_exits_with_2_and_says_why(fcn: Tuple[str, str, str], tm
         assert why in capsys.readouterr().err, args
 
 
-def test_a_guarded_pipeline_is_not_blamed_for_what_it_takes_out(cityscapes: str, work_dir: str, capsys: Any) -> None:
-    config = tiny_config(cityscapes, work_dir)
-    config_file, record = crash(config, work_dir, dict(type='UnpluggedHook'), match='fell off')
+@pytest.mark.parametrize('by_hook', [False, True])
+def test_a_guard_is_not_blamed_for_what_it_takes_out(
+    by_hook: bool, cityscapes: str, work_dir: str, capsys: Any
+) -> None:
+    config = stock(cityscapes, work_dir) if by_hook else tiny_config(cityscapes, work_dir)
+    hooks = [dict(type='LabelGuardHook', guard=True)] * by_hook
+    config_file, record = crash(config, work_dir, *hooks, dict(type='UnpluggedHook'), match='fell off')
     code, report, _ = replayed(capsys, config_file, record, '--last', '9')
     assert (code, report['failing']) == (0, [])
     by_file = {osp.basename(sample['path']): sample for sample in report['samples']}
