@@ -68,6 +68,7 @@ def test_a_report_of_a_crash(tmp_path, capsys):
 
 
 def test_a_trace(tmp_path: Path, cityscapes, capsys):
+    pytest.importorskip('mmseg')
     from small_runs import GUARD, LOAD, PACK, dataset_config
 
     config = tmp_path / 'config.py'
