@@ -85,7 +85,7 @@ class Tracer:
             preprocessor = self._program.preprocessor()
             batch = preprocessor(pseudo_collate([results]), self._training)
             after = take(type(preprocessor).__name__, {'data_samples': batch['data_samples'][0]})
-        except Exception:  # there is none, or it needs parts of the whole model
+        except Exception:  # it is missing, or needs parts of the whole model
             return
         run.steps.append(Step(preprocessor, after))
 
