@@ -9,7 +9,7 @@ import re
 from typing import Any, Dict, List
 
 import numpy as np
-from config_kinds import python_text, segmentation, segmentation_data
+from config_kinds import python_text, replayable, segmentation_data
 from format_cases import NAMES, coco
 from kinds import Files, Kind
 from label_kinds import BLOCKS, image
@@ -72,7 +72,7 @@ def _files() -> Files:
         'maps/a.png': (image(BLOCKS, 'PNG'), ()),
         **{name: (content, ()) for name, content in segmentation_data().items()},
         'crash.json': (flight_record(), ()),
-        'config.py': (python_text(segmentation()), ()),
+        'config.py': (python_text(replayable()), ()),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict
 
-from config_kinds import python_text, segmentation, segmentation_data
+from config_kinds import python_text, replayable, segmentation_data
 from kinds import Files, Kind
 from mutations import damaged_json, damaged_lines, damaged_text
 
@@ -78,7 +78,7 @@ def _logs() -> Files:
         'run/label_guard.rank1.jsonl': (_lines(_line(2)), (damaged_lines,)),
         'run/label_guard.json': (json.dumps(_record()).encode(), (damaged_json,)),
         'run/label_guard_flight.jsonl': (flight_record(), (damaged_lines,)),
-        'run/vis_data/config.py': (python_text(segmentation()), ()),
+        'run/vis_data/config.py': (python_text(replayable()), ()),
         'run/vis_data/scalars.json': (_lines(dict(loss=0.5, iter=1, step=1)), (damaged_lines,)),
     }
 
@@ -109,7 +109,7 @@ def _errors() -> Files:
 
 def _replayed() -> Files:
     files = _crashes()
-    files['config.py'] = (python_text(segmentation()), ())
+    files['config.py'] = (python_text(replayable()), ())
     files.update({name: (content, ()) for name, content in segmentation_data().items()})
     return files
 
