@@ -85,8 +85,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     'PIL': (
         'docs/test_site.py',
         'findings/test_installed_rules.py',
-        'fuzz/seen_inputs.py',
-        'fuzz/test_seen.py',
         'interrupted',
         'masks_of_255.py',
         'test_closed_streams.py',
@@ -118,7 +116,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/test_no_regular_files.py',
     ),
     'msgspec': (
-        'fuzz/test_seen.py',
         'tools/fix/test_fix_annotations.py',
         'tools/fix/test_fix_edits.py',
         'tools/fix/test_fix_hostile.py',

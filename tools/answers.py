@@ -146,10 +146,10 @@ def edit_script(record: Path) -> str:
         if command not in ('check', 'scan') or not target.endswith('.py') or not said.exists():
             continue
         start, stem = f'mmguard apply {target}', f'-o ../../tmp/{Path(target).stem}'
-        lines.setdefault(f'{stem}_guarded', f'{start} {stem}_guarded.py --quiet')
+        lines.setdefault(f'{stem}_guarded', f'{start} {stem}_guarded.py')
         if any(edit.get('number') for one in findings_in(json.loads(said.read_text())) for edit in one['edits']):
             options = ' '.join(['--scan', *more] if command == 'scan' else [])
-            lines[f'{stem}_{command}'] = f'{start} --edit 1 {stem}_{command}.py --quiet {options}'
+            lines[f'{stem}_{command}'] = f'{start} --edit 1 {stem}_{command}.py {options}'
     return '\n'.join(lines.values())
 
 

@@ -246,7 +246,6 @@ class DrawnBox(NamedTuple):
 
     corners: Tuple[float, ...]  #: x1, y1, x2, y2.
     fault: str = ''  #: Reason as in ``LabelFacts.reasons`` and ``AnnotationFacts.box_examples``; empty: none.
-    otherwise: Tuple[float, ...] = ()  #: The same numbers read in another format, as x1, y1, x2, y2; empty: not known.
 
 
 class BoxedImage(NamedTuple):
@@ -258,7 +257,6 @@ class BoxedImage(NamedTuple):
     boxes: Tuple[DrawnBox, ...]  #: The first ones, those with a fault first.
     total: int  #: Number of its boxes.
     faults: Tuple[Tuple[str, int], ...]  #: Fault -> number of its boxes.
-    otherwise: str = ''  #: Name of the other format, as in ``AnnotationFacts.inside_as``.
 
 
 #: Maximum number of files with invalid labels that are named; all are counted.

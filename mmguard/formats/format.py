@@ -46,7 +46,7 @@ class Source:
         self.notes = [] if notes is None else notes
 
     def count(self) -> Optional[int]:
-        """Return the approximate number of files, for the progress bar; ``None`` if counting would take too long."""
+        """Return about how many files a scan reads, for its progress; ``None`` if counting takes too long."""
         return None
 
     def scan(

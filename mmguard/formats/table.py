@@ -9,7 +9,6 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.findings.facts import MOST_FILES, AnnotationFacts, BoxedImage, DrawnBox, LabelFacts
-from mmguard.findings.file_edits import fitting
 from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, corner_faults
 
 #: A missing size, area or corner. JSON can express it (-1e999), but real files do not contain it.
@@ -20,8 +19,6 @@ EXAMPLES = 8
 EDGE = 1.0
 #: Number of images that are kept to be drawn, and of boxes of each.
 DRAWN, MOST_BOXES = 20, 200
-#: Another format is drawn if fewer of the boxes fit their images as they are, and there are so many.
-FIT, FITTING = 0.9, 8
 #: Maximum width and height of an image.
 LARGEST_SIDE = 1 << 24
 WRONG_SIZE = f'the size is not between 1 and {LARGEST_SIDE:,} pixels'
@@ -50,8 +47,6 @@ class Table:
     judged: np.ndarray = field(default_factory=lambda: np.ones(1, bool))
     #: Index of an image -> its path, empty if it is not known: asked for the few images that are drawn.
     path_of: Callable[[int], str] = lambda place: ''
-    #: Another format that fits nearly all boxes, as in ``AnnotationFacts.inside_as``, and their corners (N, 4).
-    otherwise: Optional[Tuple[str, np.ndarray]] = None
     shows_size: bool = True  #: Examples show a box as x, y, width, height, as COCO stores it; otherwise as two corners.
 
     @cached_property
@@ -159,20 +154,12 @@ def choose_boxed_images(table: Table, faults: Mapping[str, np.ndarray]) -> List[
 def _collect_boxes(table: Table, place: int, names: Sequence[str], code: np.ndarray) -> BoxedImage:
     rows = np.flatnonzero((table.image == place) & (table.boxed | (code > 0)))
     rows = rows[np.argsort(code[rows] == 0, kind='stable')]
-    way, others = table.otherwise or ('', None)
-    boxes = [
-        DrawnBox(
-            tuple(table.corners[row].tolist()),
-            names[code[row]],
-            () if others is None else tuple(others[row].tolist()),
-        )
-        for row in rows[:MOST_BOXES].tolist()
-    ]
+    boxes = [DrawnBox(tuple(table.corners[row].tolist()), names[code[row]]) for row in rows[:MOST_BOXES].tolist()]
     found = np.bincount(code[rows], minlength=len(names)).tolist()
     faults = tuple((name, number) for name, number in zip(names, found) if name and number)
     height, width = table.sizes[place].tolist()
     path = table.path_of(place)
-    return BoxedImage(table.images[place], path, (height, width), tuple(boxes), len(rows), faults, way)
+    return BoxedImage(table.images[place], path, (height, width), tuple(boxes), len(rows), faults)
 
 
 def find_places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -301,9 +288,6 @@ def _describe_convention(
     unit &= looked_at
     annotations.inside_unit = int(unit.sum())
     odd = annotations.over_edge or annotations.negative_boxes or annotations.box_examples
-    if table.shows_size and annotations.inside_unit >= max(FIT * looked_at.sum(), 1):
-        with np.errstate(invalid='ignore', over='ignore'):
-            table.otherwise = 'fractions', table.corners * extents[:, [1, 0, 1, 0]]
     if not odd and not annotations.size_mismatches:
         return unit
     annotations.all_zero = int((looked_at & (table.corners == 0).all(axis=1)).sum())
@@ -316,9 +300,6 @@ def _describe_convention(
             annotations.inside_as[name] = int(inside.all(axis=1).sum())
     annotations.inside_now = annotations.inside_as.pop('')
     annotations.turned_boxes = int((looked_at & (second < first).any(axis=1)).sum())
-    fits = [name for name in fitting(annotations) if name in others]
-    if fits and annotations.inside_now < FIT * looked_at.sum() and looked_at.sum() >= FITTING:
-        table.otherwise = fits[0], np.concatenate(others[fits[0]], axis=1)
     return unit
 
 

@@ -9,7 +9,6 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 import torch
 from mmengine.dataset import pseudo_collate
-from mmengine.registry import MODELS
 
 from mmguard.properties.alignment import (
     Box,
@@ -179,10 +178,9 @@ def look(step: str, results: Any) -> List[Seen]:
 
 def _run_preprocessor(program: Program, sample: Any) -> List[Seen]:
     """Return image and labels after the model's preprocessor, which may resize batches."""
-    node = (program.config.get('model') or {}).get('data_preprocessor') or program.config.get('data_preprocessor')
     try:
+        preprocessor = program.preprocessor()
         with program.scope():
-            preprocessor = MODELS.build(node)
             batch = preprocessor(pseudo_collate([sample]), True)
         packed = {'inputs': batch['inputs'][0], 'data_samples': batch['data_samples'][0]}
     except Exception:  # it may need the complete model

@@ -186,6 +186,12 @@ class Program:
         return model.to(self.device).train()
 
     @once
+    def preprocessor(self) -> Any:
+        """Build the model's preprocessor by itself, which may pad or resize batches; ``None`` without one."""
+        node = (self.config.get('model') or {}).get('data_preprocessor') or self.config.get('data_preprocessor')
+        return MODELS.build(copy.deepcopy(node)) if node else None
+
+    @once
     def spaces(self) -> LabelSpaces:
         """Return the labels that the heads accept."""
         return from_model(self.model(), list(self.class_names()))

@@ -6,63 +6,49 @@ import pickle
 import posixpath
 import random
 from dataclasses import dataclass
-from typing import Any, ContextManager, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
 import torch
 
-from mmguard import register
-from mmguard.config.read import ReadConfig, check_may_build, import_scope
+from mmguard.config.read import ReadConfig, check_may_build, from_mmengine
 from mmguard.config.read import load_config as load_file
 from mmguard.config.recognized import CHECK_TARGET
 from mmguard.config.types import describe_misplaced
 from mmguard.errors import CannotRun
+from mmguard.properties.program import Program
+from mmguard.properties.result import NoSamples, Unavailable
 from mmguard.text import describe_error
 
 _PATHS = ('img_path', 'seg_map_path')
-_EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
+_EMPTY = 'no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
 
 
 def load_config(path: str, run_code: bool = False) -> Any:
-    """Load a config to build, with its custom modules; those of YAML and JSON only with ``run_code``."""
+    """Load a config to build; YAML and JSON only with ``run_code``."""
     config = load_file(path, run_code=run_code)
     check_may_build(path, run_code)
-    import_scope(config)
     misplaced = ReadConfig(config.to_dict()).misplaced
     if misplaced:
         raise CannotRun(f'{path}: {describe_misplaced(misplaced)}')
     return config
 
 
-def enter_scope(config: Any) -> ContextManager[None]:
-    """Look up types without a scope in the config's ``default_scope``, also while data is loaded."""
-    from mmengine.registry import DefaultScope
-
-    register()
-    scope: ContextManager[None] = DefaultScope.overwrite_default_scope(config.get('default_scope') or 'mmengine')
-    return scope
+def open_program(config: Any) -> Program:
+    """Return the program of a loaded config, with what ``LabelGuardHook(guard=True)`` guards."""
+    return Program(from_mmengine(config).written)
 
 
-def build_dataset(config: Any, split: str = 'train') -> Any:
-    """Build a data set of a config, with its annotations; refuse an empty one."""
-    from mmengine.registry import DATASETS
-
-    dataset = (config.get(f'{split}_dataloader') or {}).get('dataset')
-    if dataset is None:
-        raise CannotRun(f'{config.filename or "the config"}: no {split}_dataloader with a data set')
-    with enter_scope(config):
-        try:
-            built = DATASETS.build(dataset)
-            if hasattr(built, 'full_init'):
-                built.full_init()
-            samples = len(built)
-        except Exception as error:
-            empty = 'need at least one array' in str(error)  # mmengine's error for a data set without samples
-            hint = f'It {_EMPTY}' if empty else 'Is data_root right on this machine?'
-            raise CannotRun(f'the {split} data set cannot be built: {describe_error(error)}. {hint}') from error
-    if not samples:
-        raise CannotRun(f'the {split} data set {_EMPTY}')
-    return built
+def build_dataset(program: Program, split: str = 'train') -> Any:
+    """Build a data set of a program, with its annotations; refuse an empty one."""
+    try:
+        return program.dataset(split)
+    except Unavailable as error:
+        raise CannotRun(f'{error}{f": {_EMPTY}" if isinstance(error, NoSamples) else ""}') from error
+    except Exception as error:
+        empty = 'need at least one array' in str(error)  # mmengine's error for a data set without samples
+        hint = f'It has no samples: {_EMPTY}' if empty else 'Is data_root right on this machine?'
+        raise CannotRun(f'the {split} data set cannot be built: {describe_error(error)}. {hint}') from error
 
 
 def random_state() -> Tuple[Any, ...]:
@@ -136,8 +122,7 @@ class Samples:
                 fitting.setdefault(here, []).append(sample)
         if len(fitting) > 1:
             raise CannotRun(
-                f'{path}: {len(fitting)} files of the data set fit equally well: {", ".join(sorted(fitting)[:4])}. '
-                f'Name the right one with --sample'
+                f'{path}: {len(fitting)} files of the data set fit equally well: {", ".join(sorted(fitting)[:4])}'
             )
         return next(iter(fitting.items()))
 

@@ -189,7 +189,7 @@ def test_a_folder_that_is_no_class_of_the_head(tmp_path: Path, capsys: Output) -
     assert re.search(r'MG108 .*\bdog\b', text)
     assert f'images/dog/{name_of(1)}: 3' in text
     out = tmp_path / 'out.py'
-    assert main(['apply', str(tmp_path / 'config.py'), '-o', str(out), '--scan', '--edit', '1', '--quiet']) == 0
+    assert main(['apply', str(tmp_path / 'config.py'), '-o', str(out), '--scan', '--edit', '1']) == 0
     written = Config.fromfile(str(out))
     assert written.model.head.num_classes == written.data_preprocessor.num_classes == 4
     assert main(['scan', str(out)]) == 0

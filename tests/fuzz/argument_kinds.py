@@ -9,7 +9,7 @@ import re
 from typing import Any, Dict, List
 
 import numpy as np
-from config_kinds import python_text, segmentation, segmentation_data
+from config_kinds import python_text, replayable, segmentation_data
 from format_cases import NAMES, coco
 from kinds import Files, Kind
 from label_kinds import BLOCKS, image
@@ -72,7 +72,7 @@ def _files() -> Files:
         'maps/a.png': (image(BLOCKS, 'PNG'), ()),
         **{name: (content, ()) for name, content in segmentation_data().items()},
         'crash.json': (flight_record(), ()),
-        'config.py': (python_text(segmentation()), ()),
+        'config.py': (python_text(replayable()), ()),
     }
 
 
@@ -93,17 +93,17 @@ KINDS = (
         (
             'scan train.json', 'scan maps', 'scan maps/a.png', 'fix train.json --out {out}/fixed',
             'fix maps --out {out}/fixed --num-classes 3', 'report crash.json', 'explain', 'explain MG101',
-            'check config.py', 'apply config.py -o {out}/o.py', 'replay config.py crash.json --no-forward',
+            'check config.py', 'apply config.py -o {out}/o.py', 'replay config.py crash.json',
             'trace config.py',
         ),
         {
             'scan': _SCAN,
             'fix': _FIX,
-            'report': ('--num-classes 19', '--html {out}/p.html', '--json {out}/r'),
+            'report': ('--num-classes 19', '--json {out}/r'),
             'explain': ('MG102',),
             'check': ('--select MG101', '--ignore MG101', '--json {out}/c.json'),
-            'apply': ('--edit 1', '--edit safe', '--scan --edit 1', '--force', '--quiet'),
-            'replay': ('--last 1', '--sample a', '--seeds 2', '--no-forward', '--weights w.pth', '--json {out}/r.json'),
+            'apply': ('--edit 1', '--edit safe', '--scan --edit 1', '--force'),
+            'replay': ('--last 1', '--seeds 2', '--json {out}/r.json'),
             'trace': ('--sample 0', '--value 3', '--split val', '--seed 1', '--num-classes 3', '--json {out}/t.json'),
         },
         needs=('mmseg', 'PIL'),

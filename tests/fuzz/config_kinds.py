@@ -81,6 +81,22 @@ def segmentation() -> Dict[str, Any]:
     )  # fmt: skip
 
 
+def replayable() -> Dict[str, Any]:
+    """The same with a model that is built and run in no time."""
+    tree = segmentation()
+    loss = dict(type='GuardedCrossEntropyLoss', class_weight=[1.0, 2.0, 0.5])
+    stages = dict(num_stages=2, strides=(1, 1), enc_num_convs=(1, 1), dec_num_convs=(1,), downsamples=(True,))
+    tree['model'] = dict(
+        type='EncoderDecoder',
+        data_preprocessor=dict(type='SegDataPreProcessor', size=[16, 16], pad_val=0, seg_pad_val=255),
+        backbone=dict(type='UNet', base_channels=4, enc_dilations=(1, 1), dec_dilations=(1,), **stages),
+        decode_head=dict(
+            type='FCNHead', in_channels=4, in_index=1, channels=4, num_convs=1, num_classes=3, loss_decode=loss
+        ),
+    )  # fmt: skip
+    return tree
+
+
 def detection() -> Dict[str, Any]:
     data = dict(
         type='CocoDataset',

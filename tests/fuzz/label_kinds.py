@@ -1,4 +1,4 @@
-"""Label maps of every form, GeoTIFF and arrays among them, and the raw data sets of nnU-Net."""
+"""Label maps of every form, arrays among them, and the raw data sets of nnU-Net."""
 
 from __future__ import annotations
 
@@ -81,24 +81,6 @@ _HEADERS = (
 )  # fmt: skip
 
 
-def _geotiffs() -> Files:
-    """GeoTIFF, with and without a value that is declared as no data."""
-    from PIL import TiffImagePlugin
-
-    files: Files = {}
-    for name, type_, nodata, more in (
-        ('byte', 'uint8', 2, {}),
-        ('signed', 'int16', -9999, dict(compression='tiff_deflate')),
-        ('nan', 'float32', float('nan'), {}),
-    ):
-        label = BLOCKS.astype(type_)
-        label[0] = nodata
-        tags = TiffImagePlugin.ImageFileDirectory_v2()
-        tags[42113] = str(nodata)
-        files[f'{name}.tif'] = (image(label, 'TIFF', tiffinfo=tags, **more), (damaged_bytes,))
-    return files
-
-
 #: Form and place of the fields of a NIfTI header: shape, type, bits, spacing, offset, scale, codes, affine, magic.
 _FIELDS = (
     *(('<h', 40 + 2 * place) for place in range(8)), ('<h', 70), ('<h', 72), ('<f', 76), ('<f', 80), ('<f', 108),
@@ -155,26 +137,20 @@ KINDS = (
         loads=loaders.load_maps,
         renamed=True,
     ),
-    *(
-        Kind(
-            name,
-            files,
-            (
-                'scan . --num-classes 3 --json {out}/scan.json', 'scan {file} --html {out}/page.html',
-                'fix . --out {out}/fixed --num-classes 3',
-            ),
-            {
-                'scan': ('--reduce-zero-label', '--label-map 0:1,1:0', '--ignore-index 0', f'--suffix {ending}'),
-                'fix': ('--on-invalid clip', '--label-map 0:1', '--threshold 1', '--ignore-index 0', '--edit safe'),
-            },
-            needs=('PIL', *needs),
-            loads=loads,
-            renamed=True,
-        )
-        for name, files, ending, needs, loads in (
-            ('arrays', _arrays, '.npy', (), loaders.load_arrays),
-            ('geotiffs', _geotiffs, '.tif', (), loaders.load_maps),
-        )
+    Kind(
+        'arrays',
+        _arrays,
+        (
+            'scan . --num-classes 3 --json {out}/scan.json', 'scan {file} --html {out}/page.html',
+            'fix . --out {out}/fixed --num-classes 3',
+        ),
+        {
+            'scan': ('--reduce-zero-label', '--label-map 0:1,1:0', '--ignore-index 0', '--suffix .npy'),
+            'fix': ('--on-invalid clip', '--label-map 0:1', '--threshold 1', '--ignore-index 0', '--edit safe'),
+        },
+        needs=('PIL',),
+        loads=loaders.load_arrays,
+        renamed=True,
     ),
     *(
         Kind(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict
 
-from config_kinds import python_text, segmentation, segmentation_data
+from config_kinds import python_text, replayable, segmentation_data
 from kinds import Files, Kind
 from mutations import damaged_json, damaged_lines, damaged_text
 
@@ -78,7 +78,7 @@ def _logs() -> Files:
         'run/label_guard.rank1.jsonl': (_lines(_line(2)), (damaged_lines,)),
         'run/label_guard.json': (json.dumps(_record()).encode(), (damaged_json,)),
         'run/label_guard_flight.jsonl': (flight_record(), (damaged_lines,)),
-        'run/vis_data/config.py': (python_text(segmentation()), ()),
+        'run/vis_data/config.py': (python_text(replayable()), ()),
         'run/vis_data/scalars.json': (_lines(dict(loss=0.5, iter=1, step=1)), (damaged_lines,)),
     }
 
@@ -101,28 +101,26 @@ LOG = (
 
 
 def _errors() -> Files:
-    cells = [dict(cell_type='code', outputs=[dict(text=LOG.decode().splitlines(), traceback=TRACEBACK)])]
     return {
         'run/train.log': (LOG, (damaged_text,)),
         'run/label_guard_flight.jsonl': (flight_record(), (damaged_lines,)),
-        'notebook.ipynb': (json.dumps(dict(cells=cells)).encode(), (damaged_json,)),
     }
 
 
 def _replayed() -> Files:
     files = _crashes()
-    files['config.py'] = (python_text(segmentation()), ())
+    files['config.py'] = (python_text(replayable()), ())
     files.update({name: (content, ()) for name, content in segmentation_data().items()})
     return files
 
 
-_REPORTS = ('report {file} --json {out}/report.json --html {out}/page.html', 'report {file} --num-classes 19')
+_REPORTS = ('report {file} --json {out}/report.json', 'report {file} --num-classes 19')
 
 KINDS = (
     Kind(
         'logs',
         _logs,
-        ('report run --json {out}/report.json --html {out}/page.html', 'report run --num-classes 19'),
+        ('report run --json {out}/report.json', 'report run --num-classes 19'),
         needs=('rich',),
     ),
     Kind('crashes', _crashes, _REPORTS, needs=('rich',)),
@@ -130,8 +128,8 @@ KINDS = (
     Kind(
         'replayed',
         _replayed,
-        ('replay config.py {file} --no-forward --json {out}/replay.json',),
-        {'replay': ('--last 1', '--sample a.jpg', '--seeds 1')},
+        ('replay config.py {file} --json {out}/replay.json',),
+        {'replay': ('--last 1', '--seeds 1')},
         needs=('mmseg', 'PIL'),
     ),
 )

@@ -128,9 +128,7 @@ def test_tables_and_the_page_name_files_that_can_be_opened(
     assert '"source": "labels/a.png"' in Path('run/label_guard.jsonl').read_text()
     assert '  data/labels/a.png (11: 4)' in summarize_loop('train', log.modes['train'], 5, log.lines)
     pytest.importorskip('rich')
-    pytest.importorskip('jinja2')
     from mmguard.cli import main
 
-    assert main(['report', 'run', '--html', 'page.html']) == 1
+    assert main(['report', 'run']) == 1
     assert '  data/labels/a.png (11: 4)' in capsys.readouterr().out
-    assert '>data/labels/a.png<' in Path('page.html').read_text().replace('\n', '').replace('  ', '')

@@ -1,4 +1,4 @@
-"""Data never runs code: neither a data.yaml nor, without --run-code, a config in YAML or JSON."""
+"""Without --run-code, a config in YAML or JSON never runs code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from mmguard.cli import main
 
 pytest.importorskip('mmengine')
 
-DATA = 'train: images\nval: images\nnames: [a]\n'
-LOG = 'Traceback (most recent call last):\n  File "a.py", line 1, in a\nIndexError: Target 7 is out of bounds.\n'
 HEAD = {'type': 'FCNHead', 'num_classes': 3}
 CONFIG = {'default_scope': 'mmseg', 'model': {'type': 'EncoderDecoder', 'decode_head': HEAD}}
 
@@ -33,26 +31,6 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield mark
     for name in [name for name in sys.modules if name.startswith('evil_')]:
         del sys.modules[name]
-
-
-def write_yolo(folder: Path, more: str) -> None:
-    for part in ('images', 'labels'):
-        (folder / part).mkdir(parents=True)
-    Image.new('RGB', (48, 32)).save(folder / 'images/a.jpg')
-    (folder / 'labels/a.txt').write_text('0 .5 .5 .1 .1\n')
-    (folder / 'data.yaml').write_text(more + DATA)
-
-
-@pytest.mark.parametrize(
-    'command',
-    [['scan', 'set/data.yaml'], ['fix', 'set', '-o', 'out'], ['explain', 'train.log', '--data', 'set']],
-    ids=' '.join,
-)
-def test_a_data_yaml_is_read_as_data(command: List[str], tmp_path: Path, ran: Path) -> None:
-    write_yolo(tmp_path / 'set', '_base_: ../evil_base.py\ncustom_imports: {imports: [evil_module]}\n')
-    (tmp_path / 'train.log').write_text(LOG)
-    assert main(command) == int(command[0] == 'explain')
-    assert not ran.exists()
 
 
 HIDDEN = '{"a": "{{ ", "_base_": "evil_base.py", "b": " }}", "default_scope": "mmseg", "model": {"type": "A"}}'

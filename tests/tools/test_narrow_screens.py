@@ -1,4 +1,4 @@
-"""Tables fit 50 columns; that of `mmguard replay` is tested where trainings die (replay)."""
+"""Tables fit 50 columns."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def contents(folder: Path) -> Dict[str, bytes]:
         'scan m --num-classes 5 --json new --html new',
         'scan m --num-classes 5 --journal m/../new --json new',
         'explain train.log --json train.log',
-        'report label_guard.jsonl --html label_guard.jsonl',
+        'report label_guard.jsonl --json label_guard.jsonl',
         'report . --json label_guard.jsonl',
         'check coco.json --json coco.json',
         'env --no-import --json train.log',
@@ -133,7 +133,7 @@ def test_every_output_of_every_command_is_known() -> None:
         actions = commands.choices[name.replace('_', '-')]._actions
         options = {action.dest for action in actions if action.metavar in ('FILE', 'OUT', 'DIR')}
         found += sorted(f'{name} {option}' for option in options - written)
-    assert sorted(found) == ['apply images', 'replay weights', 'scan images']  # which are read
+    assert sorted(found) == ['apply images', 'scan images']  # which are read
 
 
 def test_a_dash_is_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -120,7 +120,7 @@ def test_lines_are_escaped_and_leave_standard_output_alone(capfd, monkeypatch):
         spinner.text = 'tr\x1b[2Jain'
         time.sleep(0.1)
     out, err = capfd.readouterr()
-    assert (out, err.splitlines()[0]) == ('', r'mmguard scan: tr\x1b[2Jain (0 s)')
+    assert (out, err.splitlines()[-1]) == ('', r'mmguard scan: tr\x1b[2Jain (0 s)')
 
 
 class Tee:

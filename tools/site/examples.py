@@ -107,7 +107,7 @@ def move_right(number: int, corners: Tuple[int, ...]) -> Tuple[float, ...]:
 
 #: Number of pictures, 1 of boxes and 2 of a label map -> meaning of their colours.
 KEYS = {
-    1: 'magenta: a faulty box; yellow: a wrong edge; green: the numbers read as another format',
+    1: 'magenta: a faulty box; yellow: a wrong edge',
     2: 'magenta: invalid pixels; the image, and the label map',
 }
 EXAMPLES: Dict[str, Example] = {

@@ -80,7 +80,6 @@ def facts_of_shapes(
     # Coordinates are pixels in Labelme's order: only the image can be turned.
     annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}
     annotations.inside_unit = 0
-    facts.boxed = [one._replace(otherwise='') for one in facts.boxed]
     # A file saved without a shape is an intentionally empty image.
     annotations.images_without_target -= sum(not file.shapes for file in files)
     annotations.unreadable = faults.to_dict()

@@ -153,7 +153,7 @@ class CaseSource(Source):
             self.spec.add(KEYS, f'nnU-Net reads no {self.spec.file_ending} files; it reads {endings}')
 
     def count(self) -> int:
-        """Return the number of cases, for the progress bar."""
+        """Return the number of cases, for the progress of a scan."""
         return len(self.listing.cases)
 
     def scan(

@@ -201,9 +201,7 @@ def _compute_facts(found: _Found, columns: np.ndarray, declared: DataYaml, num_c
     annotations.box_examples = {
         reason: found.lines(columns, flags)[:EXAMPLES] for reason, flags in examples.items() if flags.any()
     }
-    in_pixels = columns[:, 8].astype(int) & IS_IN_PIXELS > 0
     table.path_of = lambda place: found.listing.texts[place][1]
-    table.otherwise = ('pixels', np.where(in_pixels[:, None], table.corners, np.nan)) if in_pixels.any() else None
     facts.boxed = choose_boxed_images(table, {**examples, 'beyond': beyond})
     annotations.images_without_target = annotations.images_kept_empty = 0  # ultralytics trains on backgrounds
     listing = found.listing

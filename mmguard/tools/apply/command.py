@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
 import warnings
 from contextlib import ExitStack
 from dataclasses import replace
@@ -63,7 +62,6 @@ def add_to(commands: Any) -> None:
     add_no_verify(parser)
     parser.add_argument('--guard', action='store_true', help='with --edit: add the guards, too')
     parser.add_argument('--force', action='store_true', help='overwrite OUT if it exists and differs')
-    parser.add_argument('--quiet', action='store_true', help='do not show the diff')
     parser.set_defaults(run=run, interrupted='mmguard apply: interrupted; nothing was written')
 
 
@@ -76,16 +74,13 @@ def run(args: argparse.Namespace) -> int:
         raise CannotRun(f'{shlex.join(said)}: options of a scan need --scan')
     scanned = options if args.scan else None
     guard = args.guard or not args.edit
-    return apply(
-        args.config, args.out, args.force, args.quiet, args.edit, scanned, guard, args.run_code, not args.no_verify
-    )
+    return apply(args.config, args.out, args.force, args.edit, scanned, guard, args.run_code, not args.no_verify)
 
 
 def apply(
     source: str,
     out: Path,
     force: bool = False,
-    quiet: bool = False,
     edits: Sequence[str] = (),
     scanned: Optional[ScanOptions] = None,
     guard: bool = True,
@@ -109,7 +104,7 @@ def apply(
         from mmguard.properties.builder import BROKEN, Verdict, verifier_of
         from mmguard.tools.apply.edited import edit_tree
         from mmguard.tools.apply.guarded import Guarded, guard_tree
-        from mmguard.tools.apply.output import config_text, diff_configs, how, load, show_changes, show_diff
+        from mmguard.tools.apply.output import config_text, how, load, show_changes
 
         warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
         _check_places(source, out)
@@ -145,9 +140,6 @@ def apply(
     before = out.read_text(encoding='utf-8') if out.exists() else None
     if before not in (None, text) and not force:
         raise CannotRun(f'{out} exists with other content: give another -o, or --force to overwrite it')
-    if not quiet and changed:
-        show_diff(diff_configs(name_types(tree), name_types(guarded.tree), source, str(out)), sys.stdout)
-        print()
     show_changes(source, changed, [*edited.left, *guarded.left])
     if before == text:
         print(f'unchanged: {out}')

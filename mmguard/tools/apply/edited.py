@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.config.changes import change_data, merge, name_types
+from mmguard.config.changes import REMOVED, change_data, merge, name_types
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE
@@ -14,6 +14,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, explain_conflict, first_safe
 from mmguard.findings.wording import number_edits
+from mmguard.text import shorten
 
 if TYPE_CHECKING:
     from mmguard.formats.options import ScanOptions
@@ -116,7 +117,8 @@ def _apply_edit(done: Edited, offer: Offer, found_in: Dict[str, Any], verifier: 
     if any(verdict.state == 'broken' for verdict in verdicts):
         line = f'[{edit.number}] breaks what worked without it: {verdicts[-1].reason}'
         return done._replace(left=[*done.left, line], broken=(*done.broken, edit.config))
-    line = f'{finding.code}: {", ".join(path for path, _ in edit.config)}'
+    written = (f'{path} = {"(removed)" if value is REMOVED else shorten(value)}' for path, value in edit.config)
+    line = f'{finding.code}: {", ".join(written)}'
     return done._replace(tree=tree, changed=[*done.changed, line], codes=[*done.codes, finding.code], verdicts=verdicts)
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import os.path as osp
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, TextIO, Union
+from typing import Any, Dict, Iterator, List, Optional, Union
 
 from mmguard.compat.stack import base_source
-from mmguard.config.changes import map_leaves, name_types
+from mmguard.config.changes import name_types
 from mmguard.config.classes import SCOPES
 from mmguard.config.read import load_config
 from mmguard.errors import CannotRun
 from mmguard.text import quantity, visible
 from mmguard.tools.apply.guarded import has_lazy_types, tree_of
-from mmguard.tools.apply.overlay import WIDTH, Code, Items, Source, full_text, layout, one_line, overlay_text, source_of
+from mmguard.tools.apply.overlay import Code, full_text, overlay_text
 
 #: The name of a config, or source that evaluates to it.
 Base = Union[str, Code]
@@ -112,57 +111,6 @@ def remove_scopes(node: Any) -> Any:
     if isinstance(node, (list, tuple)):
         return type(node)(remove_scopes(value) for value in node)
     return node
-
-
-_COLOURS = {'+++': 'bold', '---': 'bold', '@@': 'cyan', '+': 'green', '-': 'red'}
-
-
-def diff_configs(old: Dict[str, Any], new: Dict[str, Any], old_name: str, new_name: str) -> List[str]:
-    """Return the lines of a unified diff between two configs, both written out in full."""
-    return list(difflib.unified_diff(_lines(old), _lines(new), fromfile=old_name, tofile=new_name, lineterm='', n=1))
-
-
-def _lines(tree: Dict[str, Any]) -> List[str]:
-    lines: List[str] = []
-    for key, value in remove_scopes(tree).items():
-        lines += _spread_arguments(f'{key} = ', source_of(map_leaves(value, _describe_change)), 0, ends='').split('\n')
-    return lines
-
-
-def _describe_change(leaf: Any) -> Any:
-    """Describe an object, so that a diff can show it; return anything else unchanged."""
-    try:
-        source_of(leaf)
-        return leaf
-    except ValueError:
-        return Code(repr(leaf))
-
-
-def _spread_arguments(prefix: str, source: Source, indent: int, ends: str) -> str:
-    """Put each argument of a nested dict on its own line, so that a diff shows only changed arguments."""
-    nested = isinstance(source, Items) and any(isinstance(part, Items) and part.parts for _, part in source.parts)
-    line = ' ' * indent + prefix + one_line(source) + ends
-    if not isinstance(source, Items) or (not nested and len(line) <= WIDTH):
-        return line
-    if not nested:
-        return ' ' * indent + prefix + layout(source, indent + len(prefix), indent) + ends
-    parts = [_spread_arguments(key, part, indent + 4, ',') for key, part in source.parts]
-    closing = ' ' * indent + source.closing.lstrip(',') + ends
-    return '\n'.join([' ' * indent + prefix + source.opening, *parts, closing])
-
-
-def show_diff(lines: List[str], file: TextIO) -> None:
-    """Print a diff, in colour if ``file`` is a terminal with colours."""
-    if not file.isatty():
-        print('\n'.join(lines), file=file)
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(file=file)
-    for line in lines:
-        style = next((colour for start, colour in _COLOURS.items() if line.startswith(start)), 'dim')
-        console.print(Text(line, style=style), soft_wrap=True)
 
 
 def show_changes(source: str, changed: List[str], left: List[str]) -> None:

@@ -1,19 +1,16 @@
-"""The demo's folder, its config, and the required packages."""
+"""The demo's folder and its config."""
 
 from __future__ import annotations
 
-import importlib
 import shutil
 from pathlib import Path
-from typing import Optional
 
-from mmguard.compat.stack import base_source, config_file
+from mmguard.compat.stack import base_source
 from mmguard.errors import CannotRun
 from mmguard.files.regular import write_whole
 
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 BATCH_SIZE = 4
-NEEDED = ('cv2', 'matplotlib', 'mmcv', 'mmcv.ops', 'mmseg', 'mmseg.models', 'mmseg.datasets', 'mmseg.engine')
 #: Marks a folder created by the demo, which may empty it.
 MARK = '.mmguard_demo'
 
@@ -77,21 +74,3 @@ def empty_folder(folder: Path) -> Path:
         else:
             path.unlink()
     return folder
-
-
-def what_is_missing() -> Optional[str]:
-    """Return a paragraph on what to install; ``None`` if nothing is missing."""
-    name = ''
-    try:
-        for name in NEEDED:
-            importlib.import_module(name)
-        config_file(STOCK)
-    except Exception as error:  # a version assertion, a shared library that does not load, anything
-        reason = f'{type(error).__name__}: {" ".join(str(error).split())}'
-        return (
-            f'mmguard demo trains PIDNet from MMSegmentation, which does not work here: `import {name}` fails with '
-            f'{reason}.\nInstall what is missing: `pip install mmsegmentation ftfy regex`, and an mmcv with its ops '
-            f'(`pip install openmim`,\nthen `mim install "mmcv>=2.0.0,<2.2.0"`), or `pip install onedl-mmengine '
-            f'onedl-mmcv onedl-mmsegmentation`.'
-        )
-    return None

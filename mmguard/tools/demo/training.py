@@ -1,4 +1,4 @@
-"""A training in a child process that never outlives the demo, and its output."""
+"""A training in a child process, and its output."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Callable, Dict, List
 
 from mmguard.tools.child import python_command
-from mmguard.tools.demo.dataset import DataSet
 
 #: Python reads no PYTHONIOENCODING here.
 _CODE = """
@@ -29,7 +28,7 @@ def train_in_child(config: str, folder: Path, heard: Callable[[str], None]) -> i
     """
     stem = Path(config).stem
     (folder / 'runs').mkdir(exist_ok=True)
-    command = [*python_command(_CODE), config, f'runs/{stem}', '--tethered']
+    command = [*python_command(_CODE), config, f'runs/{stem}']
     environment = {**os.environ, 'NO_COLOR': '1'}
     # Two threads waiting for each other on busy cores take ten times as long as one.
     environment.setdefault('OMP_NUM_THREADS', '1')
@@ -37,7 +36,7 @@ def train_in_child(config: str, folder: Path, heard: Callable[[str], None]) -> i
         command,
         cwd=str(folder),
         env=environment,
-        stdin=subprocess.PIPE,  # held open: the child ends when this process does
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding='utf-8',
@@ -71,13 +70,6 @@ def last_traceback(output: List[str]) -> List[str]:
     return body[frames[-3] if len(frames) > 2 else 0 : end + 1]
 
 
-def is_label_error(output: List[str], planted: Mapping[str, Mapping[int, int]]) -> bool:
-    """Return True if a planted label ended the training."""
-    found = re.search(r'Target (\d+) is out of bounds', '\n'.join(last_traceback(output)))
-    values = {value for counts in planted.values() for value in counts}
-    return CUDA in '\n'.join(output) or (found is not None and int(found[1]) in values)
-
-
 class Narrator:
     """Printer of the guard's lines and of each iteration's loss, which it keeps."""
 
@@ -97,24 +89,3 @@ class Narrator:
             self._say(f'{iteration["number"]}/{iteration["total"]}  loss {float(iteration["loss"]):.2f}')
         elif self._in_guard:
             self._say(text)
-
-
-def objections(logged: Sequence[Mapping[str, Any]], dataset: DataSet, iters: int, batch_size: int) -> List[str]:
-    """Return the differences between the files in a log (:meth:`GuardLog.files`) and the planted labels.
-
-    The sampler returns every file once before any again, so the expected number of times is known.
-    """
-    least, rest = divmod(iters * batch_size, len(dataset.labels))
-    counted = {file['source']: file for file in logged}
-    found = [f'{source}: logged, nothing was planted' for source in counted if source not in dataset.planted]
-    for source, planted in dataset.planted.items():
-        file = counted.get(source, dict(values={}, skipped=0))
-        fitting = [
-            {value: times * count for value, count in planted.items() if times} for times in {least, least + bool(rest)}
-        ]
-        if file['values'] not in fitting or file['skipped'] != sum(file['values'].values()):
-            found.append(
-                f'{source}: logged {file["values"]}, planted {planted}, met {least} times'
-                + ' or once more' * bool(rest)
-            )
-    return found

@@ -1,1 +1,1 @@
-"""Explanation of the errors in a log, a notebook or a traceback, with advice."""
+"""Explanation of the errors in a log or a traceback, with advice."""

@@ -46,7 +46,7 @@ def add_to(commands: Any) -> None:
         'nothing that can be read.',
     )
     parser.add_argument(
-        'what', nargs='?', metavar='WHAT', help='train.log, a notebook, a run folder, - for standard input; or MG102'
+        'what', nargs='?', metavar='WHAT', help='train.log, a run folder, - for standard input; or MG102'
     )
     parser.add_argument(
         '--config',

@@ -1,8 +1,7 @@
-"""Sources of an error: a file, standard input, a notebook, or the folder of a run."""
+"""Sources of an error: a file, standard input, or the folder of a run."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Iterator, List, Optional
@@ -12,8 +11,6 @@ from mmguard.log.flight_record import NAME as FLIGHT
 from mmguard.text import visible_name
 
 _PIECE = 1 << 20
-#: Maximum number of bytes of a notebook; larger ones consist of pictures.
-_LARGEST_NOTEBOOK = 1 << 27
 _ENDINGS = ('.log', '.out', '.err', '.txt')
 #: Maximum number of files that are read in the folder of a run.
 _FILES = 64
@@ -29,8 +26,10 @@ def pieces_of(target: str) -> Iterator[bytes]:
         return
     path = Path(target)
     if path.suffix == '.ipynb':
-        yield from _read_notebook(path)
-    elif path.name.startswith(Path(FLIGHT).stem):
+        raise CannotRun(
+            f'{visible_name(target)} is a notebook: copy the output of its cell, and paste it into `mmguard explain -`'
+        )
+    if path.name.startswith(Path(FLIGHT).stem):
         yield from _read_flight_record(path)
     else:
         try:
@@ -68,25 +67,6 @@ def _read_flight_record(path: Path) -> Iterator[bytes]:
 def mark_rank(traceback: str, rank: int) -> bytes:
     """Return a rank's traceback with the rank before every line, as torchrun prints it."""
     return ''.join(f'[rank{rank}]: {line}\n' for line in traceback.splitlines()).encode('utf-8', 'replace')
-
-
-def _read_notebook(path: Path) -> Iterator[bytes]:
-    try:
-        if path.stat().st_size > _LARGEST_NOTEBOOK:
-            raise CannotRun(f'{visible_name(str(path))} is too large for a notebook: save its output as text')
-        cells = json.loads(path.read_bytes()).get('cells')
-    except OSError as error:
-        raise CannotRun(f'{visible_name(str(path))} cannot be read: {error.strerror or error}') from error
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise CannotRun(f'{visible_name(str(path))} is not a notebook: {error}') from error
-    for cell in cells if isinstance(cells, list) else ():
-        outputs = cell.get('outputs') if isinstance(cell, dict) else None
-        for output in outputs if isinstance(outputs, list) else ():
-            texts = [output.get('text'), output.get('traceback')] if isinstance(output, dict) else []
-            for text in texts:
-                lines = text if isinstance(text, list) else [text] if isinstance(text, str) else []
-                for line in lines:
-                    yield (str(line).rstrip('\n') + '\n').encode('utf-8', 'replace')
 
 
 def config_of(folder: Path) -> Optional[Path]:

@@ -98,15 +98,10 @@ class Trouble:
 LONGEST = 1 << 12
 
 _COLOURS = re.compile(r'\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]')
-_RANK = re.compile(
-    r'\[(?:rank|default)?(\d{1,5})\]:[ ]?'  # torch, torchrun --tee
-    r'|[ ]{0,3}(\d{1,5}):[ ](?=\s*(?:Traceback|File |\w{1,60}Error|[A-Z]|\s{3}))'  # srun --label
-    r'|\([\w. ]{1,60}?[ ]?pid=(\d+)[^)]{0,60}\)[ ]?'  # ray
-    r'|[\w.-]{1,60}[-_](\d{1,5})[ ]+\|[ ]'  # docker compose
-)
+_RANK = re.compile(r'\[(?:rank|default)?(\d{1,5})\]:[ ]?')  # torch, torchrun --tee
 _DATE = r'(?:\d{4}[-/])?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?'
 _DATED = re.compile(
-    rf'(?:\[{_DATE}[^\]]{{0,40}}\](?:\[[\w.]{{1,60}}\])*(?:[ ]-[ ])?|{_DATE}(?:[ ](?:stdout|stderr)[ ][FP])?'
+    rf'(?:\[{_DATE}[^\]]{{0,40}}\](?:\[[\w.]{{1,60}}\])*(?:[ ]-[ ])?|{_DATE}'
     r'(?:[ ]-[ ][\w.]{1,60}[ ]-[ ][A-Z]{4,8}[ ]-)?|[IWEF]\d{4}[ ]\d\d:\d\d:\d\d\.\d+[ ]+\d+[ ][^\]\s]{1,200}\]):?[ ]?'
 )
 
@@ -138,7 +133,7 @@ def read_line(raw: bytes) -> Line:
     for _ in range(4):
         marked = _RANK.match(text)
         if marked and not rank:
-            rank = next(filter(None, marked.groups()))
+            rank = marked.group(1)
             text = text[marked.end() :]
             continue
         dated = _DATED.match(text)

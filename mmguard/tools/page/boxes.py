@@ -12,8 +12,8 @@ from mmguard.formats.table import LARGEST_SIDE
 from mmguard.text import quantity
 from mmguard.tools.page.pictures import LONGEST, LOUD, CannotDraw, Panel, Picture, css, encode, read_photo
 
-#: Colours of sound boxes, of wrong edges, of another reading of the numbers, and of what is outside of the image.
-SOUND, EDGE, OTHERWISE, OUTSIDE = (40, 140, 255), (255, 214, 0), (0, 224, 120), (206, 210, 217)
+#: Colours of sound boxes, of wrong edges, and of what is outside of the image.
+SOUND, EDGE, OUTSIDE = (40, 140, 255), (255, 214, 0), (206, 210, 217)
 #: Image without a file.
 _BLANK = (250, 250, 250)
 #: Widths of an outline and of a marked edge, and what their black borders add.
@@ -23,15 +23,6 @@ _BLACK = (0, 0, 0)
 _MARGIN, _LEAST = 0.4, 0.06
 #: Maximum magnification of a small image; boxes of fewer pixels than this are ringed.
 _LARGER, _TINY = 8.0, 8
-#: Names of formats of boxes, as in ``AnnotationFacts.inside_as``.
-_FORMATS = {
-    'corners': 'x1, y1, x2, y2',
-    'rows': 'y1, x1, y2, x2',
-    'centres': 'centre, width, height',
-    'sizes': 'x, y, width, height',
-    'fractions': 'fractions of the image',
-    'pixels': 'pixels',
-}
 
 
 class View(NamedTuple):
@@ -80,11 +71,6 @@ def boxes_panel(image: BoxedImage) -> Panel:
     keys = [(css(SOUND), 'box')] if len(faulty) < len(finite) else []
     keys += [(css(LOUD), 'faulty box')] if faulty else []
     keys += [(css(EDGE), 'wrong edge')] if marked else []
-    keys += (
-        [(css(OTHERWISE), f'read as {_FORMATS[image.otherwise]}')]
-        if any(_has_other_reading(box) for box in finite)
-        else []
-    )
     if len(finite) < len(image.boxes):
         notes.append(f'{quantity(len(image.boxes) - len(finite), "box")} not finite')
     if image.total > len(image.boxes):
@@ -121,14 +107,7 @@ def draw_boxes(boxes: Sequence[DrawnBox], size: Tuple[float, float], pixels: Opt
         _outline(pen, view, box.corners, LOUD if box.fault else SOUND)
         if box.fault:
             _mark(pen, view, box.corners, size)
-    for box in boxes:
-        if _has_other_reading(box):
-            _outline(pen, view, box.otherwise, OTHERWISE)
     return encode(np.asarray(canvas), lossy=pixels is not None)
-
-
-def _has_other_reading(box: DrawnBox) -> bool:
-    return bool(box.otherwise) and all(map(math.isfinite, box.otherwise))
 
 
 def _view(faulty: Sequence[Sequence[float]], width: float, height: float) -> View:

@@ -7,25 +7,20 @@ import hashlib
 import time
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from mmguard.findings import RULES, Finding, LabelFacts
+from mmguard.findings import RULES, LabelFacts
 from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.rule import Verdict
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
 from mmguard.text import quantity, visible
-from mmguard.tools.outputs import write_output
 from mmguard.tools.page.boxes import boxes_panel
 from mmguard.tools.page.pictures import Panel, panels_of
-from mmguard.tools.page.sections import Section, WorstFile, describe_batch
+from mmguard.tools.page.sections import Section, WorstFile
 from mmguard.version import __version__
-
-if TYPE_CHECKING:
-    from mmguard.tools.explain.explained import Explanation
-    from mmguard.tools.report.run_report import Crash
 
 #: Codes of findings that say that the labels are fine.
 FINE = tuple(cause.code for cause in RULES if issubclass(cause, Verdict))
@@ -34,39 +29,16 @@ LISTED, DRAWN = 100, 12
 _TEMPLATES = Path(__file__).with_name('templates')
 
 
-def page(
-    title: str,
-    sections: Sequence[Section],
-    crash: Optional[Crash] = None,
-    run_findings: Sequence[Finding] = (),
-    end: Optional[Explanation] = None,
-    drawn: int = DRAWN,
-) -> str:
+def page(title: str, sections: Sequence[Section], drawn: int = DRAWN) -> str:
     """Return one self-contained HTML page that loads nothing from the network; its only script copies a line.
 
     Args:
         title (str): Name of what was scanned.
         sections (sequence of Section): In the order of the page.
-        crash (Crash, optional): Crash of a training; shown first.
-        run_findings (sequence of Finding): Findings about a training and its ranks.
-        end (Explanation, optional): Explanation of its exceptions.
         drawn (int): Files with pictures, per section.
     """
-    return _template().render(
-        title=title,
-        sections=sections,
-        crash=crash,
-        run_findings=run_findings,
-        end=end,
-        drawn=drawn,
-        version=__version__,
-        written=time.strftime('%Y-%m-%d %H:%M'),
-    )
-
-
-def write_scan_page(path: Union[str, Path], *parts: Any) -> None:
-    """Write the :func:`page` of these parts as a whole; raise :class:`OSError` if it cannot be written."""
-    write_output(path, page(*parts).encode('utf-8'))
+    written = time.strftime('%Y-%m-%d %H:%M')
+    return str(_template().render(title=title, sections=sections, drawn=drawn, version=__version__, written=written))
 
 
 @lru_cache(maxsize=None)
@@ -88,7 +60,6 @@ def _template() -> Any:
         listed=LISTED,
         code_of=mark_code,
         counted=quantity,
-        described=describe_batch,
         found_in=found_in,
         histogram_of=histogram_of,
         draw_panels=draw_panels,
@@ -196,7 +167,7 @@ class Histogram(NamedTuple):
 
 
 def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
-    """Return every value with its count; only the invalid ones if no others are known (in training)."""
+    """Return every value with its count; only the invalid ones if no others are known."""
     counts = facts.histogram or facts.values
     if not counts:
         return None

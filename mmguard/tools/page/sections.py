@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional
 
 from mmguard.findings import Finding, LabelFacts
 from mmguard.findings.facts import BoxedImage
-from mmguard.labels.instances import describe_reasons
-from mmguard.labels.tally import Tally
-from mmguard.log.flight_record import FlightBatch
-from mmguard.text import quantity
 
 
 @dataclass
@@ -46,25 +42,10 @@ class WorstFile:
 
 @dataclass
 class Section:
-    """Data set (a split), or mode of a training, on the page; the worst files first, a few of them drawn."""
+    """Data set (a split) on the page; the worst files first, a few of them drawn."""
 
     name: str
     facts: LabelFacts
     findings: List[Finding] = field(default_factory=list)
     worst: List[WorstFile] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
-
-
-def describe_batch(batch: FlightBatch) -> List[Tuple[str, str]]:
-    """Return file -> what guards found in it, as text; empty if nothing."""
-    return [
-        (sample.source, '; '.join(_describe_tally(kind, tally) for kind, tally in sample.invalid.items()))
-        for sample in batch.samples
-    ]
-
-
-def _describe_tally(kind: str, tally: Tally) -> str:
-    changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
-    amount = ', '.join(f'{quantity(count, kind[:-1])} {change}' for count, change in changes if count)
-    reasons = describe_reasons(tally)
-    return f'{amount}: {reasons}' if reasons else amount

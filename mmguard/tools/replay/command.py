@@ -26,8 +26,6 @@ def add_to(commands: Any) -> None:
         metavar='N',
         help='replay the last N batches; default: back to the first in which a sample fails',
     )
-    parser.add_argument('--sample', metavar='PATH', help='replay this sample only; the end of its path is enough')
-    parser.add_argument('--weights', metavar='FILE', help='a checkpoint to load; default: random weights')
     parser.add_argument(
         '--seeds',
         type=positive,
@@ -36,7 +34,6 @@ def add_to(commands: Any) -> None:
         help='how often a random pipeline is run; default: %(default)s',
     )
     add_run_code(parser)
-    parser.add_argument('--no-forward', action='store_true', help='check the labels only, do not run the model')
     parser.add_argument('--json', metavar='FILE', help='write the outcome as JSON (-: to standard output)')
     add_verbose(parser)
     parser.set_defaults(run=run)

@@ -1,107 +1,21 @@
-"""The model of a config on the CPU, and its checkpoint, read without unpickling code."""
+"""A forward and backward of one sample on the CPU."""
 
 from __future__ import annotations
 
 import copy
 import math
-import mmap
 import os
-import pickle
 import re
-import tarfile
 import traceback
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import torch
 from mmengine.dataset import pseudo_collate
-from mmengine.registry import MODELS
 from torch import nn
 
-from mmguard.errors import CannotRun
-from mmguard.properties.program import drop_pretrained
-from mmguard.text import describe_error, find_own_failure
-from mmguard.tools.samples import enter_scope
+from mmguard.text import find_own_failure
 
-
-def read_checkpoint(file: str) -> Any:
-    """Read the tensors of a checkpoint, in their dicts and lists; refuse any other content."""
-    try:
-        _refuse_archives(Path(file))
-        return torch.load(file, map_location='cpu', weights_only=True)
-    except OSError as error:
-        raise CannotRun(f'--weights {file}: {error.strerror or error}') from error
-    except pickle.UnpicklingError as error:
-        raise CannotRun(
-            f'--weights {file}: refused, it is damaged or holds more than tensors ({describe_error(error, 200)}). '
-            f'Nothing of it was run. Keep the tensors of a file that you trust, as the checkpoints of mmengine: '
-            f"torch.save(torch.load(FILE, weights_only=False)['state_dict'], NEW)"
-        ) from error
-    except Exception as error:  # a damaged file may raise anything
-        raise CannotRun(f'--weights {file}: damaged, or not a checkpoint ({describe_error(error, 200)})') from error
-
-
-def _refuse_archives(file: Path) -> None:
-    """Refuse files that ``torch.load`` would run as TorchScript or unpack instead of reading their pickles."""
-    # Search for the name anywhere: a crafted zip can list one thing to Python and another to torch.
-    with file.open('rb') as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        if data.find(b'constants.pkl') >= 0:
-            raise pickle.UnpicklingError('it is a TorchScript archive, which is a program')
-    if tarfile.is_tarfile(file):
-        raise pickle.UnpicklingError('it is a tar archive, as torch 0.1 wrote it')
-
-
-def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
-    """Build the model, with the weights of a checkpoint or reproducible random ones."""
-    from mmengine.model import revert_sync_batchnorm
-
-    if not config.get('model'):
-        raise CannotRun(f'{config.filename}: no model')
-    built = drop_pretrained(config.model)
-    if config.get('data_preprocessor'):  # like the runner
-        built.setdefault('data_preprocessor', copy.deepcopy(config.data_preprocessor))
-    with enter_scope(config):
-        try:
-            torch.manual_seed(0)  # so that replays are reproducible
-            model = MODELS.build(built)
-            if hasattr(model, 'init_weights'):
-                model.init_weights()
-        except Exception as error:
-            raise CannotRun(
-                f'{config.filename}: the model cannot be built on the CPU: {describe_error(error)}'
-            ) from error
-    # SyncBN needs a GPU; with one sample on one device it equals BN.
-    model = revert_sync_batchnorm(model).cpu()
-    if weights is not None:
-        _load(model, weights)
-    return model
-
-
-def _load(model: nn.Module, file: str) -> None:
-    state = read_checkpoint(file)
-    for key in ('state_dict', 'model'):
-        state = state.get(key, state) if isinstance(state, dict) else {}
-    state = state if isinstance(state, dict) else {}
-    found: Dict[str, torch.Tensor] = {
-        (name[7:] if str(name).startswith('module.') else name): value
-        for name, value in state.items()
-        if isinstance(value, torch.Tensor)
-    }
-    mine = model.state_dict()
-    fitting = {name: value for name, value in found.items() if name in mine and mine[name].shape == value.shape}
-    # A few mismatches would silently leave random weights among the trained ones.
-    missing = [name for name in mine if name not in fitting and not name.endswith('num_batches_tracked')]
-    if missing:
-        raise CannotRun(
-            f'--weights {file}: not of this model: {len(missing)} of {len(mine)} tensors are missing or of another '
-            f'shape, first {missing[0]}. Is it a checkpoint of this config?'
-        )
-    model.load_state_dict(fitting, strict=False)
-
-
-#: Error of batch norm for a single value per channel.
-_ONE_VALUE = 'Expected more than 1 value per channel'
 _FRAMEWORKS = re.compile(r'^(?:.*/)?((?:mmseg|mmdet)/(?:models|datasets|structures|engine|utils)/.*)$')
 _BELOW = re.compile(r'/(?:torch|numpy|mmcv|mmengine|PIL|cv2|mmguard)/|^<')
 
@@ -136,17 +50,13 @@ class Pass:
 
 
 def run_sample(model: nn.Module, sample: Any, seed: int) -> Pass:
-    """Run one packed sample as a batch of one, or if batch norm does not allow that, as both samples of a batch of two.
+    """Run one packed sample as both samples of a batch of two, since batch norm may not train on a batch of one.
 
     The model, including running means, is unchanged afterwards; the seed is for dropout and random sampling.
     """
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:
-        result = _run(model, [sample], seed)
-        if result.raised is not None and _ONE_VALUE in result.raised.message:
-            result = _run(model, [sample, sample], seed)
-            result.notes.append('batch norm cannot train on a batch of one here: the sample was used twice')
-        return result
+        return _run(model, [sample, sample], seed)
     finally:
         model.zero_grad(set_to_none=True)
         with torch.no_grad():

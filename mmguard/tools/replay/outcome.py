@@ -14,8 +14,7 @@ from mmguard.labels.instances import BOX_REASONS, InstanceRule, corner_faults, d
 from mmguard.labels.space import LabelRule, LabelSpace
 from mmguard.labels.tally import UNKNOWN, Tally
 from mmguard.log.flight_record import NAME, Flight, FlightBatch, FlightSample, read_flight
-from mmguard.tools.replay.network import Raised
-from mmguard.tools.samples import common_tail, parts_of
+from mmguard.tools.replay.network import Pass, Raised
 from mmguard.tools.trace.snapshot import Snapshot
 
 _INF = float('inf')
@@ -89,13 +88,11 @@ class Outcome:
         recorded (Recorded): The sample in the record.
         path (str): Its file here; empty if it is not found.
         status (str): One of the constants above.
-        stored (dict[str, Judged]): Kind -> invalid labels in the file or the annotations, as stored.
-        loaded (dict[str, Judged]): The same after the loading steps of the pipeline: values mapped, nothing cropped.
+        loaded (dict[str, Judged]): Kind -> invalid labels after the loading steps of the pipeline: nothing is cropped.
         trained (dict[str, Judged]): The same after the whole pipeline, as the losses see them.
         raised (Raised, optional): The exception that ended it.
         stage (str): Where it was raised, ``'pipeline'`` or ``'forward'``.
-        losses (dict[str, float]): As logged.
-        nonfinite_losses, nonfinite_gradients (list[str]): Losses, and parameters.
+        run (Pass): Losses and gradients of the last seed.
         warnings (list[str]): Warnings that were raised.
         notes (list[str]): Remarks.
         seeds (int): Number of seeds that were tried.
@@ -106,14 +103,11 @@ class Outcome:
     recorded: Recorded
     path: str = ''
     status: str = PASSES
-    stored: Dict[str, Judged] = field(default_factory=dict)
     loaded: Dict[str, Judged] = field(default_factory=dict)
     trained: Dict[str, Judged] = field(default_factory=dict)
     raised: Optional[Raised] = None
     stage: str = ''
-    losses: Dict[str, float] = field(default_factory=dict)
-    nonfinite_losses: List[str] = field(default_factory=list)
-    nonfinite_gradients: List[str] = field(default_factory=list)
+    run: Pass = field(default_factory=Pass)
     warnings: List[str] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
     seeds: int = 0
@@ -145,13 +139,12 @@ class Outcome:
             'unfinished_batch': self.recorded.unfinished,
             'status': self.status,
             'fails': self.fails,
-            'stored': _counts(self.stored),
             'loaded': _counts(self.loaded),
             'trained': _counts(self.trained),
             'exception': None if self.raised is None else {**vars(self.raised), 'stage': self.stage},
-            'losses': {name: value if abs(value) < float('inf') else str(value) for name, value in self.losses.items()},
-            'nonfinite_losses': self.nonfinite_losses,
-            'nonfinite_gradients': self.nonfinite_gradients,
+            'losses': {name: value if abs(value) < _INF else str(value) for name, value in self.run.losses.items()},
+            'nonfinite_losses': self.run.nonfinite_losses,
+            'nonfinite_gradients': self.run.nonfinite_gradients,
             'warnings': self.warnings,
             'notes': self.notes,
             'seeds': self.seeds,
@@ -215,17 +208,6 @@ def read_batches(flight: Flight, file: str) -> List[List[Recorded]]:
 def _read_sample(sample: FlightSample, batch: FlightBatch) -> Recorded:
     path = sample.path or sample.source or UNKNOWN
     return Recorded(path, sample.source or path, batch.iter, batch.losses is None)
-
-
-def choose_sample(batches: List[List[Recorded]], wanted: str) -> Recorded:
-    """Return the recorded sample that a path refers to; without a record, a new one without iteration."""
-    length = len(parts_of(wanted))
-    found = {r.path: r for batch in reversed(batches) for r in batch if common_tail(r.path, wanted) >= length}
-    if len(found) > 1:
-        raise CannotRun(
-            f'--sample {wanted}: {len(found)} recorded samples end like this: {", ".join(found)}. Give more of the path'
-        )
-    return next(iter(found.values()), Recorded(wanted, wanted))
 
 
 def exception_of(flight: Flight) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Set
 
+from mmguard.labels.instances import describe_reasons
 from mmguard.text import REPORT_IT, quantity, visible_name
-from mmguard.tools.console import Console, Table, Text
+from mmguard.tools.console import Console, Text
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, NOT_FOUND, OUR_FAILURE, PASSES, Outcome
 
@@ -33,8 +34,8 @@ def show(console: Console, report: Dict[str, Any], verbose: bool = False) -> Non
     for outcome in report['failing'][:_MOST_SHOWN]:
         _print(console, outcome, printed, verbose)
     if len(report['failing']) > _MOST_SHOWN:
-        _say(console, f'... and {len(report["failing"]) - _MOST_SHOWN} more that fail, see the table')
-    console.print(_table(report['outcomes']))
+        _say(console, f'... and {len(report["failing"]) - _MOST_SHOWN} more that fail, see below')
+    _print_samples(console, report['outcomes'])
     for outcome in report['outcomes']:
         name = '' if outcome.status == NOT_FOUND else f'{visible_name(outcome.recorded.source)}: '
         for note in () if outcome.fails else outcome.notes:
@@ -55,10 +56,6 @@ def _print(console: Console, outcome: Outcome, printed: Set[Any], verbose: bool)
         text.append(f' (iteration {recorded.iteration}{", which did not end" if recorded.unfinished else ""})')
     for kind, judged in outcome.invalid.items():
         text.append(f'\n  {"labels" if kind == "pixels" else kind}: {judged}')
-    for kind, stored in outcome.stored.items():
-        trained = outcome.trained.get(kind)
-        if stored.is_invalid and (trained is None or stored.tally.values != trained.tally.values):
-            text.append(f'\n  as stored: {stored}')
     error = outcome.raised
     if error is not None:
         text.append(f'\n  {outcome.stage}: {error}')
@@ -66,11 +63,12 @@ def _print(console: Console, outcome: Outcome, printed: Set[Any], verbose: bool)
             text.append(f'\n  at {error.place}: {error.line}')
         if error.type == 'IndexError' and outcome.stage == 'forward':
             text.append('\n  On a GPU this is "CUDA error: device-side assert triggered", at some later line.')
-    if outcome.nonfinite_losses:
-        shown = ', '.join(f'{name} = {outcome.losses[name]}' for name in outcome.nonfinite_losses)
+    run = outcome.run
+    if run.nonfinite_losses:
+        shown = ', '.join(f'{name} = {run.losses[name]}' for name in run.nonfinite_losses)
         text.append(f'\n  losses that are not finite: {shown}')
-    if outcome.nonfinite_gradients:
-        names = outcome.nonfinite_gradients
+    if run.nonfinite_gradients:
+        names = run.nonfinite_gradients
         text.append(f'\n  gradients that are not finite: {len(names)}, nearest to the loss {", ".join(names[:3])}')
     for line in [*outcome.notes, *outcome.warnings[:3]]:
         text.append(f'\n  {line}', style='dim')
@@ -81,35 +79,25 @@ def _print(console: Console, outcome: Outcome, printed: Set[Any], verbose: bool)
             console.print(finding_on_screen(finding, '  likely cause: ', verbose), soft_wrap=True)
 
 
-def _table(outcomes: List[Outcome]) -> Table:
-    table = Table(title='\nreplayed samples, newest batch first', title_justify='left', show_edge=False, pad_edge=False)
-    table.add_column('iter', justify='right')
-    table.add_column('sample', overflow='fold')
-    table.add_column('outcome', no_wrap=True)
-    table.add_column('labels', overflow='fold')
-    table.add_column('loss', justify='right', no_wrap=True)
+def _print_samples(console: Console, outcomes: List[Outcome]) -> None:
+    """Print a line per sample, the newest batch first."""
+    _say(console, '\nreplayed samples, newest batch first:')
     # Failures are never left out.
     shown = outcomes if len(outcomes) <= _MOST_ROWS else sorted(outcomes, key=lambda o: not o.fails)[:_MOST_ROWS]
     for outcome in shown:
-        iteration = outcome.recorded.iteration
-        table.add_row(
-            '' if iteration is None else str(iteration),
-            Text(visible_name(outcome.recorded.source)),
-            Text(outcome.status, style=_STYLES[outcome.status]),
-            Text(_labels(outcome)),
-            f'{outcome.losses["loss"]:.4g}' if 'loss' in outcome.losses else '',
-        )
+        recorded, loss = outcome.recorded, outcome.run.losses.get('loss')
+        place = '' if recorded.iteration is None else f'iteration {recorded.iteration}, '
+        words = [outcome.status, _labels(outcome), '' if loss is None else f'loss {loss:.4g}']
+        line = f'  {place}{visible_name(recorded.source)}: {", ".join(filter(None, words))}'
+        _say(console, line, _STYLES[outcome.status])
     if len(outcomes) > len(shown):
-        table.caption = f'and {len(outcomes) - len(shown)} more that do not fail'
-    return table
+        _say(console, f'  and {len(outcomes) - len(shown)} more that do not fail', 'dim')
 
 
 def _labels(outcome: Outcome) -> str:
-    from mmguard.labels.instances import describe_reasons
-
     if not outcome.trained and not outcome.loaded:
         return ''
-    return '; '.join(describe_reasons(judged.tally) for judged in outcome.invalid.values()) or 'valid'
+    return '; '.join(describe_reasons(judged.tally) for judged in outcome.invalid.values()) or 'valid labels'
 
 
 def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
@@ -126,7 +114,7 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
         )
     if not failing and not ours:
         _say(console, f'\nNone of {run} replayed samples fails.', 'bold green')
-        _say(console, _describe_nothing_found(report))
+        _say(console, _describe_nothing_found())
     if ours:
         errors = dict.fromkeys(f'{o.raised} at {o.raised.place}' for o in ours if o.raised is not None)
         _say(
@@ -145,13 +133,11 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
         _say(console, f'{report["older_batches"]} older batches were not replayed; --last N takes N batches.', 'dim')
 
 
-def _describe_nothing_found(report: Dict[str, Any]) -> str:
-    did = 'Their labels are valid' + (', and so are losses and gradients on the CPU' if report['forward'] else '')
+def _describe_nothing_found() -> str:
     return (
-        f'{did}: what ended the training is not in any one of these samples. That leaves random crops that these '
-        f'seeds did not draw (--seeds 20), diverged weights (--weights CHECKPOINT), half precision, '
-        f'memory, several ranks (docs/ranks.md), or the hardware.'
-        + ('' if report['forward'] else ' The model was not run: leave --no-forward out.')
+        'Their labels are valid, and their losses and gradients finite on the CPU: what ended the training is not in '
+        'any one of these samples. That leaves random crops that these seeds did not draw (--seeds 20), diverged '
+        'weights, half precision, memory, several ranks (docs/ranks.md), or the hardware.'
     )
 
 

@@ -8,13 +8,10 @@ import copy
 import os
 import warnings
 from itertools import takewhile
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Dict, Iterator, List, Mapping
 
-import numpy as np
-import torch
 from torch import nn
 
-from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.errors import CannotRun
 from mmguard.findings import LabelFacts, diagnose
@@ -27,9 +24,10 @@ from mmguard.labels.heads import from_model
 from mmguard.labels.space import LabelSpace
 from mmguard.log.flight_record import Flight
 from mmguard.properties.datasets import seed_all
-from mmguard.text import quantity
+from mmguard.properties.program import Program
+from mmguard.text import describe_error, quantity
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
-from mmguard.tools.replay.network import build_model, describe_raised, run_sample
+from mmguard.tools.replay.network import describe_raised, run_sample
 from mmguard.tools.replay.outcome import (
     DIES,
     INVALID,
@@ -40,50 +38,54 @@ from mmguard.tools.replay.outcome import (
     Judged,
     Outcome,
     Recorded,
-    choose_sample,
     exception_of,
     judge,
     load_record,
     read_batches,
 )
-from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, load_config
+from mmguard.tools.samples import Sample, Samples, build_dataset, load_config, open_program, random_state
 from mmguard.tools.spinner import Spinner
-from mmguard.tools.trace.snapshot import read_annotations, take
+from mmguard.tools.trace.snapshot import take
 
 
 def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
     """Replay the samples of a flight record as the command line asks, and return what came of each."""
-    forward = not args.no_forward
     flight = load_record(args.record)
     batches = read_batches(flight, args.record)
     config = load_config(args.config, args.run_code)
-    dataset = build_dataset(config)
+    program = open_program(config)
+    dataset = build_dataset(program)
     samples = Samples(dataset)
-    model = build_model(config, args.weights) if forward else None
+    model = _build_model(program, args.config)
     # What guards in the pipeline do is looked at in the samples.
-    spaces = from_config(from_mmengine(config)) if model is None else from_model(model, class_names_of(dataset))
-    notes = [*flight.unread.messages(), *_collect_notes(config, spaces.rules(), model, args.weights)]
-    replayer = Replayer(spaces.rules(), model, from_mmengine(config), args.seeds)
-    if args.sample is not None:
-        batches = [[choose_sample(batches, args.sample)]]
-        samples.find(batches[0][0].path)  # a missing one is the user's slip
-    elif args.last is not None:
-        batches = batches[: args.last]
+    spaces = from_model(model, class_names_of(dataset)).rules()
+    notes = [*flight.unread.messages(), *_collect_notes(config, spaces)]
+    replayer = Replayer(spaces, model, from_mmengine(config), args.seeds)
+    batches = batches[: args.last]
     outcomes: List[Outcome] = []
     looked_at = 0
-    with enter_scope(config):
+    with program.scope():
         for batch in batches:
             spinner.text = f'{quantity(len(batch), "sample")} of iteration {batch[0].iteration}'
             outcomes += [outcome for recorded in batch for outcome in _create_outcomes(recorded, samples, replayer)]
             looked_at += 1
             # A failure among successes is the one searched for. If all fail, older samples show whether
             # it depends on the samples at all.
-            found = [o for o in outcomes if o.status in (DIES, NOT_FINITE) or (o.fails and not forward)]
+            found = [o for o in outcomes if o.status in (DIES, NOT_FINITE)]
             if args.last is None and found and any(not o.fails and o.seeds for o in outcomes):
                 break
     if all(outcome.status == NOT_FOUND for outcome in outcomes):
         raise CannotRun(f'none of the {len(outcomes)} recorded samples is in the data set: {outcomes[0].notes[0]}')
-    return _report(flight, args.record, outcomes, notes, len(batches) - looked_at, forward)
+    return _report(flight, args.record, outcomes, notes, len(batches) - looked_at)
+
+
+def _build_model(program: Program, file: str) -> nn.Module:
+    """Build the model of a config with random weights, always the same."""
+    try:
+        model: nn.Module = program.model()
+        return model
+    except Exception as error:
+        raise CannotRun(f'{file}: the model cannot be built on the CPU: {describe_error(error)}') from error
 
 
 @contextlib.contextmanager
@@ -112,9 +114,7 @@ def _create_outcomes(recorded: Recorded, samples: Samples, replayer: Replayer) -
     return outcomes
 
 
-def _report(
-    flight: Flight, file: str, outcomes: List[Outcome], notes: List[str], older: int, forward: bool
-) -> Dict[str, Any]:
+def _report(flight: Flight, file: str, outcomes: List[Outcome], notes: List[str], older: int) -> Dict[str, Any]:
     failing = [outcome for outcome in outcomes if outcome.fails]
     missing, ours = ([one for one in outcomes if one.status == status] for status in (NOT_FOUND, OUR_FAILURE))
     return {
@@ -123,7 +123,6 @@ def _report(
         'rank': flight.rank,
         'iter': flight.iter,
         'exception': exception_of(flight),
-        'forward': forward,
         'notes': notes,
         'outcomes': outcomes,
         'failing': failing,
@@ -143,12 +142,10 @@ def _describe_common_failure(outcomes: List[Outcome]) -> str:
     return places.pop() if len(run) > 1 and len(raised) == len(run) and len(places) == 1 else ''
 
 
-def _collect_notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[str]) -> List[str]:
-    notes = []
+def _collect_notes(config: Any, spaces: Mapping[str, LabelSpace]) -> List[str]:
+    notes = ['random weights: a loss that only trained ones drive to NaN does not show here']
     if not spaces:
         notes.append('the number of classes is unknown: only the forward pass is checked, not the labels')
-    if model is not None and weights is None:
-        notes.append('random weights: a loss that only trained ones drive to NaN needs --weights CHECKPOINT')
     wrapper = config.get('optim_wrapper') or {}
     if 'Amp' in str(wrapper.get('type')):
         notes.append('float32 on the CPU: overflows in half precision do not show here')
@@ -162,15 +159,9 @@ _MOST_FINDINGS = 2
 
 
 class Replayer:
-    """Runner of samples, one at a time, with random pipelines several times; without a model it only checks labels."""
+    """Runner of samples, one at a time, with random pipelines several times."""
 
-    def __init__(
-        self,
-        spaces: Mapping[str, LabelSpace],
-        model: Optional[nn.Module],
-        config: Optional[ReadConfig] = None,
-        seeds: int = 3,
-    ) -> None:
+    def __init__(self, spaces: Mapping[str, LabelSpace], model: nn.Module, config: ReadConfig, seeds: int) -> None:
         self._spaces = spaces
         self._model = model
         self._config = config
@@ -180,7 +171,7 @@ class Replayer:
         """Replay a sample into ``outcome``, and stop at the first failing seed."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter('always')
-            self._look_at_files(sample, outcome)
+            self._load(sample, outcome)
             self._run_seeds(sample, outcome)
         of_user = [w for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
         reported = [' '.join(f'{w.category.__name__}: {w.message}'.split())[:200] for w in of_user]
@@ -189,8 +180,7 @@ class Replayer:
 
     # ---- the steps
 
-    def _look_at_files(self, sample: Sample, outcome: Outcome) -> None:
-        outcome.stored = judge(read_annotations(sample.info), self._spaces, outcome.path)
+    def _load(self, sample: Sample, outcome: Outcome) -> None:
         results: Any = copy.deepcopy(sample.info)
         seed_all(0)
         try:
@@ -201,41 +191,36 @@ class Replayer:
         outcome.loaded = judge(take('loaded', results), self._spaces, outcome.path)
 
     def _run_seeds(self, sample: Sample, outcome: Outcome) -> None:
-        before = None
+        is_dropped = True
         for seed in range(self._seeds):
             seed_all(seed)
+            before = random_state()
             try:
                 packed = sample.load()
             except Exception as error:
                 outcome.seeds, outcome.seed = seed + 1, seed
                 outcome.die('pipeline', describe_raised(error))
                 return
-            if packed is None:
-                outcome.seeds = seed + 1
-                continue
-            shot = take('trained', packed)
-            if before is not None and _same(before, packed):
-                return  # nothing in this pipeline is random
-            before = packed
-            outcome.seeds, outcome.seed = seed + 1, seed
-            outcome.trained = judge(shot, self._spaces, outcome.path)
-            self._run_model(packed, seed, outcome)
-            if outcome.fails or outcome.raised is not None:
-                return
-            if any(judged.is_invalid for judged in outcome.trained.values()):
-                outcome.status = INVALID
-                return
-        if before is None:
+            is_random = random_state() != before
+            outcome.seeds = seed + 1
+            if packed is not None:
+                is_dropped, outcome.seed = False, seed
+                outcome.trained = judge(take('trained', packed), self._spaces, outcome.path)
+                self._run_model(packed, seed, outcome)
+                if outcome.fails or outcome.raised is not None:
+                    return
+                if any(judged.is_invalid for judged in outcome.trained.values()):
+                    outcome.status = INVALID
+                    return
+            if not is_random:
+                break
+        if is_dropped:
             outcome.status = LEFT_OUT
             outcome.notes.append('the pipeline drops it (no target?); training draws another one instead')
 
     def _run_model(self, sample: Any, seed: int, outcome: Outcome) -> None:
-        if self._model is None:
-            return
         result = run_sample(self._model, sample, seed)
-        outcome.losses = result.losses
-        outcome.nonfinite_losses = result.nonfinite_losses
-        outcome.nonfinite_gradients = result.nonfinite_gradients
+        outcome.run = result
         outcome.notes += [note for note in result.notes if note not in outcome.notes]
         if result.raised is not None:
             outcome.die('forward', result.raised)
@@ -283,15 +268,3 @@ class Replayer:
             rules = [rule for rule in chosen_rules() if rule is not OwnLineFails]  # the crashed run had built them
             found += [one for one in diagnose(facts, self._config, rules) if one.severity == 'error']
         return sorted(found, key=sort_key)
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Return True if two runs of a pipeline gave the same image and labels."""
-    try:
-        if not torch.equal(one['inputs'], other['inputs']):
-            return False
-        mine, yours = take('', one), take('', other)
-        one_map, other_map = (np.zeros(0) if shot.label is None else shot.label for shot in (mine, yours))
-        return np.array_equal(one_map, other_map) and repr(mine.instances) == repr(yours.instances)
-    except (TypeError, KeyError, AttributeError):
-        return False  # several inputs, or none that can be compared: run it again

@@ -29,7 +29,6 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         '--num-classes', type=positive, metavar='N', help='number of classes; default: as recorded by the run'
     )
-    parser.add_argument('--html', type=Path, metavar='FILE', help='write one self-contained page')
     parser.add_argument('--json', metavar='FILE', help='write the numbers as JSON (-: to standard output)')
     add_verbose(parser)
     parser.set_defaults(run=run)
@@ -39,7 +38,6 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.console import Console
     from mmguard.tools.explain.render import as_text
     from mmguard.tools.outputs import write_json
-    from mmguard.tools.report.mode_report import sections_of
     from mmguard.tools.report.render import as_json, show
     from mmguard.tools.report.run_report import read_report, run_findings
 
@@ -53,14 +51,6 @@ def run(args: argparse.Namespace) -> int:
     if args.json is not None:
         # File names that are not UTF-8 contain lone surrogates, which JSON can hold only as escapes.
         write_json(args.json, as_json(report, findings, end))
-    if args.html is not None:
-        # Without counted labels there is nothing to call fine.
-        counted = [mode for mode in report.modes if mode.in_all.counted]
-        sections = [section for mode in counted for section in sections_of(mode, report.problems)]
-        from mmguard.tools.page.html import write_scan_page  # needs jinja2, which the rest does without
-
-        write_scan_page(args.html, str(args.log), sections, report.crash if report.crash.ranks else None, findings, end)
-        console.print(f'page: {args.html}')
     if not report.is_clean:
         return FOUND
     if report.is_damaged:

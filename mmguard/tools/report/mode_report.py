@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Optional
 
 from mmguard.findings import Finding, LabelFacts
 from mmguard.findings.engine import diagnose_for
 from mmguard.labels.spaces import LabelSpaces, from_options
-from mmguard.labels.tally import Tally, path_of
 from mmguard.log.lines import ModeTotals, values_of
 from mmguard.log.run_files import LoggedMode, LoggedRun
 from mmguard.log.statistics import KINDS, Stats
-from mmguard.text import quantity
-from mmguard.tools.page.sections import Section, WorstFile
 
 
 @dataclass
@@ -62,7 +58,7 @@ class ModeReport:
         return f'{self.mode} did not come to its end: {upto}'
 
     def facts(self, kind: str) -> LabelFacts:
-        """Return the facts for the diagnosis and the page."""
+        """Return the facts for the diagnosis."""
         space, total = self.spaces.get(kind), self.in_all.kinds[kind]
         seen = values_of(kind, self.in_all, self.lines)
         facts = LabelFacts(
@@ -98,42 +94,3 @@ def mode_reports(lines: Dict[str, ModeTotals], run: LoggedRun, num_classes: Opti
             report.findings[kind] = diagnose_for(run.framework, facts, report.data_roots) if offending else []
         reports.append(report)
     return reports
-
-
-def sections_of(report: ModeReport, unread: Sequence[str]) -> List[Section]:
-    """Return the sections of the page for a mode, one per kind of label, with the files that could not be read."""
-    totals = report.in_all
-    kinds = [kind for kind in KINDS if report.lines.files[kind]]
-    # A mode that only has losses to report, or nothing at all, has a section, too.
-    kinds = kinds or [kind for kind in KINDS if totals.kinds[kind].total][:1] or ['pixels']
-    if totals.iterations:
-        seen = f'in {totals.offending_iterations:,} of {quantity(totals.iterations, "iteration")}.'
-    else:
-        seen = f'in {quantity(totals.offending_iterations, "iteration")}; the log holds no others.'
-    notes = [note for note in ('A file counts each time that it was trained on.', report.note, *unread) if note]
-    sections = []
-    for kind in kinds:
-        total = totals.kinds[kind]
-        amount = f'{total.skipped:,} {kind} skipped and {total.remapped:,} remapped, {seen}'
-        sections.append(
-            Section(
-                name=f'{report.mode}, {kind}',
-                facts=report.facts(kind),
-                findings=report.findings[kind],
-                worst=[_worst_file(tally, kind, report.data_roots) for tally in report.lines.worst(kind)],
-                notes=[amount, *notes],
-            )
-        )
-    return sections
-
-
-def _worst_file(tally: Tally, kind: str, roots: Sequence[str]) -> WorstFile:
-    path = path_of(str(tally.source), roots)
-    there = path if os.path.isfile(path) else None
-    return WorstFile(
-        source=path,
-        label_path=there if kind == 'pixels' else None,
-        values=tally.values,
-        skipped=tally.skipped + tally.remapped,
-        reasons=tally.reasons,
-    )

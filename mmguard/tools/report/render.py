@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.findings import Finding
 from mmguard.findings.run import find_unused
 from mmguard.findings.wording import unpack
-from mmguard.labels.tally import path_of
+from mmguard.labels.instances import describe_reasons
+from mmguard.labels.tally import Tally, path_of
+from mmguard.log.flight_record import FlightBatch
 from mmguard.log.lines import values_of
 from mmguard.log.messages import describe_reasons_by_kind, describe_totals, describe_valid, format_files
 from mmguard.log.statistics import KINDS
@@ -17,11 +19,10 @@ from mmguard.tools.console import Table, Text
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.explain.render import as_json as explanation_as_json
 from mmguard.tools.on_screen import finding_on_screen
-from mmguard.tools.page.sections import describe_batch
 from mmguard.tools.report.mode_report import ModeReport
 from mmguard.tools.report.run_report import Crash, RankCrash, RunReport
 
-#: Number of batches and files of a crash on the terminal; the page and the JSON show all.
+#: Number of batches and files of a crash on the terminal; the JSON has all.
 _BATCHES, _FILES = 5, 8
 #: Number of files per table.
 _WORST = 20
@@ -105,7 +106,7 @@ def _batches(rank: RankCrash) -> Table:
     table.add_column('files', overflow='fold')
     for batch in rank.batches[:_BATCHES]:
         losses = '\n'.join(f'{name} {value:.4g}' for name, value in (batch.losses or {}).items())
-        files = [f'{source}{f" ({words})" if words else ""}' for source, words in describe_batch(batch)]
+        files = [f'{source}{f" ({words})" if words else ""}' for source, words in _describe_batch(batch)]
         files = [name.replace('\n', '\\n') for name in files]
         shown = files[:_FILES] + ([f'... and {len(files) - _FILES:,} more'] if len(files) > _FILES else [])
         iteration = '' if batch.iter is None else f'{batch.iter:,}'
@@ -114,6 +115,21 @@ def _batches(rank: RankCrash) -> Table:
     if len(rank.batches) > _BATCHES:
         table.add_row('...', f'{len(rank.batches) - _BATCHES} more', '')
     return table
+
+
+def _describe_batch(batch: FlightBatch) -> List[Tuple[str, str]]:
+    """Return file -> what guards found in it, as text; empty if nothing."""
+    return [
+        (sample.source, '; '.join(_describe_tally(kind, tally) for kind, tally in sample.invalid.items()))
+        for sample in batch.samples
+    ]
+
+
+def _describe_tally(kind: str, tally: Tally) -> str:
+    changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
+    amount = ', '.join(f'{quantity(count, kind[:-1])} {change}' for count, change in changes if count)
+    reasons = describe_reasons(tally)
+    return f'{amount}: {reasons}' if reasons else amount
 
 
 def _shorten(text: str) -> str:

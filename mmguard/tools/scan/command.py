@@ -165,7 +165,8 @@ def run(args: argparse.Namespace) -> int:
         journal = None
         if any(source.resumes for source in plan.sources):
             journal = stack.enter_context(_open_journal(args))
-        with ScanProgress(spinner) as progress, collect_failures() as failures:
+        progress = ScanProgress(spinner)
+        with collect_failures() as failures:
             results = run_plan(plan, local_mapper(args.processes), journal, progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
         for result in results:

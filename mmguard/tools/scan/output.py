@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import time
 from dataclasses import asdict, replace
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -22,72 +21,25 @@ from mmguard.tools.machine_formats import locate_file
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.spinner import Spinner
 
-#: Seconds between two drawings of the bar.
-_SECONDS = 0.2
-
 
 class ScanProgress:
-    """Progress bar on the terminal; without a terminal the spinner's lines name the number of files.
-
-    The bar is redrawn when files are done, not in a thread: processes are forked while it is shown.
-    """
+    """Number of files that are read, in the text of a spinner; on a terminal with the number of all files."""
 
     def __init__(self, spinner: Spinner) -> None:
         self._spinner = spinner
-        self._bar = _bar() if spinner.is_terminal else None
-        self._task: Any = None
-        self._drawn = 0.0
-        self._begun = 0.0
-        self._done = 0
         self._name = ''
-
-    def __enter__(self) -> ScanProgress:
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._spinner.show()
+        self._done = 0
+        self._total: Optional[int] = None
 
     def start(self, source: Source) -> None:
-        """Start the bar of a source."""
-        self._begun, self._done, self._name = time.monotonic(), 0, printable(source.name)
-        if self._bar is None:
-            return
-        total = source.count()
-        self._spinner.hide()
-        self._bar.start()
-        self._task = self._bar.add_task(self._name, total=total, rate='')
-        self._bar.refresh()
+        """Start counting the files of a source."""
+        self._name, self._done = printable(source.name), 0
+        self._total = source.count() if self._spinner.is_terminal else None
 
     def advance(self, files: int) -> None:
         self._done += files
-        self._spinner.text = translate(join(': ', (self._name, quantity(self._done, 'file'))))
-        if self._bar is None or self._task is None:
-            return
-        now = time.monotonic()
-        rate = f'{self._done / max(now - self._begun, 1e-6):,.0f} files/s'
-        self._bar.update(self._task, advance=files, rate=rate)
-        if now - self._drawn > _SECONDS:
-            self._drawn = now
-            self._bar.refresh()
-
-
-def _bar() -> Any:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from mmguard.tools.console import Console
-
-    return Progress(
-        TextColumn('{task.description}', markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn('{task.fields[rate]}', markup=False),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        auto_refresh=False,
-        transient=True,
-    )
+        total = () if self._total is None else (f'{self._total:,}',)
+        self._spinner.text = translate(join(': ', (self._name, join(' / ', (quantity(self._done, 'file'), *total)))))
 
 
 #: Maximum number of rows on the screen; the JSON has all.

@@ -10,7 +10,7 @@ from typing import Any, List, Optional, Set
 from mmguard.errors import CannotRun
 from mmguard.properties.datasets import innermost, seed_all
 from mmguard.text import describe_error
-from mmguard.tools.samples import Sample, Samples, build_dataset, enter_scope, random_state
+from mmguard.tools.samples import Sample, Samples, build_dataset, open_program, random_state
 from mmguard.tools.trace.changes import Change, changes, map_faults
 from mmguard.tools.trace.snapshot import Fault, Recorder, Run, Snapshot, Step, take
 
@@ -19,11 +19,10 @@ class Tracer:
     """Tracer of a data set's samples; sample ``i`` is drawn with ``seed + i``, for reproducibility."""
 
     def __init__(self, config: Any, split: str = 'train', seed: int = 0) -> None:
-        self._config = config
+        self._program = open_program(config)
         self._seed = seed
         self._training = split == 'train'
-        self._samples = Samples(build_dataset(config, split))
-        self._preprocessor = _build_preprocessor(config)
+        self._samples = Samples(build_dataset(self._program, split))
         self._recorder = Recorder()
         self._watched: Set[int] = set()
 
@@ -48,7 +47,7 @@ class Tracer:
         seed_all(self._seed + turn + number)
         drawn = random_state()
         error, results = '', None
-        with enter_scope(self._config), warnings.catch_warnings():
+        with self._program.scope(), warnings.catch_warnings():
             warnings.simplefilter('ignore')
             self._watch(sample)
             try:
@@ -78,32 +77,22 @@ class Tracer:
 
     def _preprocess(self, run: Run, results: Any) -> None:
         """Apply the model's data_preprocessor to this sample, as it may pad the label map."""
-        if self._preprocessor is None or not isinstance(results, dict) or 'inputs' not in results:
+        if not isinstance(results, dict) or 'inputs' not in results:
             return
         from mmengine.dataset import pseudo_collate
 
         try:
-            batch = self._preprocessor(pseudo_collate([results]), self._training)
-            after = take(type(self._preprocessor).__name__, {'data_samples': batch['data_samples'][0]})
-        except Exception:  # it may need parts of the whole model
+            preprocessor = self._program.preprocessor()
+            batch = preprocessor(pseudo_collate([results]), self._training)
+            after = take(type(preprocessor).__name__, {'data_samples': batch['data_samples'][0]})
+        except Exception:  # it is missing, or needs parts of the whole model
             return
-        run.steps.append(Step(self._preprocessor, after))
+        run.steps.append(Step(preprocessor, after))
 
     def repeat(self, samples: int, number: Optional[int] = None) -> List[Story]:
         """Repeat the trace for evenly chosen samples, or several times for one sample, each time with another seed."""
         chosen = [turn * len(self) // samples for turn in range(samples)]
         return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]
-
-
-def _build_preprocessor(config: Any) -> Any:
-    from mmengine.registry import MODELS
-
-    preprocessor = (config.get('model') or {}).get('data_preprocessor') or config.get('data_preprocessor')
-    with enter_scope(config):
-        try:
-            return MODELS.build(preprocessor) if preprocessor else None
-        except Exception:  # an error of the model; the data can be traced without it
-            return None
 
 
 @dataclass

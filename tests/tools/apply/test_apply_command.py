@@ -72,7 +72,7 @@ def test_the_same_again_changes_nothing(mine: Path, tmp_path: Path) -> None:
 def test_a_shipped_file_is_inherited_from_by_its_framework(tmp_path: Path) -> None:
     path = config_file(PIDNET)
     out = tmp_path / 'out.py'
-    assert main(['apply', path, '-o', str(out), '--quiet']) == 0
+    assert main(['apply', path, '-o', str(out)]) == 0
     text = out.read_text()
     assert base_line(PIDNET) in text
     assert "dict(_base_.model.decode_head.loss_decode[0], type='GuardedCrossEntropyLoss')" in text
@@ -81,12 +81,12 @@ def test_a_shipped_file_is_inherited_from_by_its_framework(tmp_path: Path) -> No
 
 def test_a_new_style_config_is_written_in_full(tmp_path: Path) -> None:
     out, again = tmp_path / 'out.py', tmp_path / 'again.py'
-    assert main(['apply', str(NEW_STYLE), '-o', str(out), '--quiet']) == 0
+    assert main(['apply', str(NEW_STYLE), '-o', str(out)]) == 0
     assert '_base_' not in out.read_text()
     config, guarded = Config.fromfile(out), mmguard.guard_config(Config.fromfile(NEW_STYLE))
     assert config.to_dict() == guarded.to_dict()
     assert config.custom_hooks == [dict(type='mmguard.LabelGuardHook')]
-    assert main(['apply', str(out), '-o', str(again), '--quiet']) == 0
+    assert main(['apply', str(out), '-o', str(again)]) == 0
     assert Config.fromfile(again).to_dict() == config.to_dict()
 
 

@@ -89,7 +89,7 @@ def test_all_safe_edits_give_a_model_that_trains_on_ignored_pixels(tmp_path: Pat
 
 def test_several_edits_and_the_guards(tmp_path: Path) -> None:
     config, out = written(tmp_path, SEGMENTATION), tmp_path / 'out.py'
-    assert main(['apply', str(config), '-o', str(out), '--edit', '1', '--edit', '4', '--guard', '--quiet']) == 0
+    assert main(['apply', str(config), '-o', str(out), '--edit', '1', '--edit', '4', '--guard']) == 0
     built = Config.fromfile(out)
     assert (built.model.auxiliary_head.num_classes, built.model.data_preprocessor.seg_pad_val) == (19, 255)
     assert built.custom_hooks[-1].type == 'LabelGuardHook'
@@ -137,7 +137,7 @@ def test_an_edit_of_a_scan_is_written_too(tmp_path: Path, capsys: Any) -> None:
     assert main(['scan', str(config), *options]) == 1
     assert f'mmguard apply {config} -o OUT.py --scan {" ".join(options)} --edit N' in capsys.readouterr().out
     out = tmp_path / 'out.py'
-    assert main(['apply', str(config), '-o', str(out), '--scan', *options, '--edit', '1', '--quiet']) == 0
+    assert main(['apply', str(config), '-o', str(out), '--scan', *options, '--edit', '1']) == 0
     guard = Config.fromfile(out).train_dataloader.dataset.pipeline[2]
     assert (guard.type, guard.label_map) == ('GuardSegLabels', {255: 1})
     assert main(['scan', str(out)]) == 0
@@ -155,7 +155,7 @@ def test_two_edits_of_one_pipeline_are_both_in_it(tmp_path: Path, capsys: Any) -
     numbers = offered(config, tmp_path, 'scan')
     out = tmp_path / 'out.py'
     words = [word for code in ('MG103', 'MG230') for word in ('--edit', str(numbers[code][0]))]
-    assert main(['apply', str(config), '-o', str(out), '--scan', *words, '--quiet']) == 0, capsys.readouterr()
+    assert main(['apply', str(config), '-o', str(out), '--scan', *words]) == 0, capsys.readouterr()
     steps = Config.fromfile(out).val_dataloader.dataset.pipeline
     names = 'LoadImageFromFile LoadAnnotations GuardSegLabels PackSegInputs GuardSegLabels'
     assert [step.type.rpartition('.')[2] for step in steps] == names.split()

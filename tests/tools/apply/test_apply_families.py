@@ -97,7 +97,7 @@ def pipelines(node: Any) -> Iterator[Any]:
 @pytest.mark.parametrize('source', CONFIGS)
 def test_the_guarded_config_loads_builds_and_is_final(source: str, tmp_path: Path) -> None:
     out = tmp_path / 'guarded.py'
-    assert apply(source, out, quiet=True) == 0
+    assert apply(source, out) == 0
     assert base_line(source) in out.read_text()
     config = Config.fromfile(out)
     # Final: what is applied to the guarded config changes nothing.
@@ -126,7 +126,7 @@ NEW_STYLE = Path(__file__).parents[3] / 'configs' / 'new_style' / 'fcn_r50_citys
 
 def test_segmentation(cityscapes: str, work_dir: str, tmp_path: Path) -> None:
     out = tmp_path / 'guarded.py'
-    assert main(['apply', PIDNET, '-o', str(out), '--quiet']) == 0
+    assert main(['apply', PIDNET, '-o', str(out)]) == 0
     check_training(Config.fromfile(out), cityscapes, work_dir)
 
 
@@ -144,7 +144,7 @@ def check_training(config: Config, root: str, work_dir: str) -> None:
 def test_detection(family: str, work_dir: str, tmp_path: Path) -> None:
     layout = det.LAYOUTS[family]
     out = tmp_path / 'guarded.py'
-    assert main(['apply', f'mmdet::{layout.stock}', '-o', str(out), '--quiet']) == 0
+    assert main(['apply', f'mmdet::{layout.stock}', '-o', str(out)]) == 0
     root = MAKERS[family](str(tmp_path / 'data'))
     run = train(det.shrink(Config.fromfile(out), root, work_dir, data_classes=layout.data_classes))
     faults = det.faults_in(family, root)

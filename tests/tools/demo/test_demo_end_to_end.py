@@ -10,7 +10,6 @@ import sys
 import time
 from pathlib import Path
 
-import cv2
 import pytest
 from warm import run
 
@@ -76,23 +75,11 @@ def test_the_whole_demo(folder):
     output, code = run(program, folder=str(ROOT), timeout=280)
     assert code == 0, output
     assert 'IndexError: Target' in output or 'device-side assert' in output  # of torch
-    assert all(part in output for part in ('guard: iter ', '5/5 ', 'guard: summary', 'offenders.png'))
-    assert cv2.imread(str(folder / 'offenders.png')) is not None
+    assert all(part in output for part in ('guard: iter ', '5/5 ', 'guard: summary', 'MG101', 'labels.html'))
+    assert 'data:image/png;base64,' in (folder / 'labels.html').read_text()
     (log,) = (folder / 'runs' / 'guarded').glob('*/label_guard.jsonl')
     files = [sample['source'] for line in log.read_text().splitlines() for sample in json.loads(line)['samples']]
     assert len(files) == len(set(files)) == 6
     assert "type='GuardSegLabels'" in (folder / 'guarded.py').read_text()
     assert str(folder) not in (folder / 'guarded.py').read_text() + (folder / 'stock.py').read_text()
     assert not list(folder.rglob('*.part'))
-
-
-def test_a_training_ends_with_its_parent():
-    code = (
-        'import threading, time, mmguard.tools.demo.train as train; '
-        'threading.Thread(target=train._end_with_parent, daemon=True).start(); print("up", flush=True); time.sleep(60)'
-    )
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, '-c', code], cwd=str(ROOT), stdin=pipe, stdout=pipe) as child:
-        assert child.stdout.readline() == b'up\n'
-        child.stdin.close()
-        assert child.wait(timeout=20) == 1

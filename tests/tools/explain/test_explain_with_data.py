@@ -277,13 +277,10 @@ def test_the_end_is_explained(command: str, tmp_path: Path, capsys: pytest.Captu
     assert texts[0].count('cause: ') < texts[1].count('cause: ')
 
 
-def test_the_page_and_the_json_of_a_report_explain_the_end(tmp_path: Path) -> None:
-    pytest.importorskip('jinja2')
+def test_the_json_of_a_report_explains_the_end(tmp_path: Path) -> None:
     flight(tmp_path, 0, 'IndexError')
-    page, record = tmp_path / 'out.html', tmp_path / 'out.json'
-    assert main(['report', str(tmp_path), '--html', str(page), '--json', str(record)]) == 1
+    record = tmp_path / 'out.json'
+    assert main(['report', str(tmp_path), '--json', str(record)]) == 1
     explanation = json.loads(record.read_text())['explanation']
     assert explanation['error']['code'] == 'MG413'
-    text = page.read_text()
-    assert 'MG413: The cross entropy met a target that is out of bounds.' in text
-    assert len(explanation['causes']) == text.count('<li>') > 0
+    assert explanation['causes']

@@ -121,10 +121,6 @@ FORMS: Dict[str, Callable[[str], str]] = {
     'windows': lambda text: text.replace('\n', '\r\n'),
     'rank': each_line('[rank0]: '),
     'tee': each_line('[default1]:'),
-    'srun': each_line('0: '),
-    'kubernetes': each_line('2026-01-01T12:00:00.123456789Z stderr F '),
-    'ray': each_line('\x1b[36m(RayTrainWorker pid=4242)\x1b[0m '),
-    'compose': each_line('trainer-1  | '),
     'coloured': each_line('\x1b[32m'),
     'twice': lambda text: text + text,
 }  # fmt: skip

@@ -246,7 +246,7 @@ def test_masks_of_another_kind_bring_their_ending_into_the_config(tmp_path: Path
     config, edited, out = tmp_path / 'config.py', tmp_path / 'edited.py', tmp_path / 'out'
     config.write_text(f"default_scope = 'mmseg'\nmodel = {model!r}\n{loaders}")
     number = first_number(config, 'files', capsys)
-    assert run('apply', config, '-o', edited, '--scan', '--edit', number, '--quiet') == 0
+    assert run('apply', config, '-o', edited, '--scan', '--edit', number) == 0
     assert f'`mmguard fix {config} --out DIR --edit {number}`' in capsys.readouterr().out
     assert run('fix', config, '-o', out, '--edit', number) == 0
     assert f'`mmguard apply {config} -o OUT.py --scan --edit {number}`' in capsys.readouterr().out

@@ -18,7 +18,7 @@ from PIL import Image
 import mmguard
 from mmguard.cli import main
 from mmguard.findings.facts import BoxedImage, DrawnBox
-from mmguard.tools.page.boxes import EDGE, OTHERWISE, OUTSIDE, SOUND, boxes_panel
+from mmguard.tools.page.boxes import EDGE, OUTSIDE, SOUND, boxes_panel
 from mmguard.tools.page.pictures import LONGEST, LOUD, MOST_BYTES, Picture
 
 Box = Tuple[float, float, float, float]
@@ -178,46 +178,6 @@ def test_a_box_outside(write: Write, tmp_path: Path) -> None:
     assert drawn.has(SOUND, 10, 30)
 
 
-def test_corners_read_as_sizes_are_drawn_in_both_ways(tmp_path: Path) -> None:
-    target, options = coco(tmp_path, 64, 48, [[(20, 16, 20 + 50, 16 + 40)]] * 12)  # meant: (20, 16, 50, 40)
-    found = mmguard.scan(target, processes=1, **options)
-    assert 'MG172' in [one.code for one in found.findings]
-    first = shown(found.show(4))
-    assert len(first) == 4
-    drawn = Drawn(first[0], 64, 48, (0, 0, 6 + 0.06 * 64, 8 + 0.06 * 48))
-    assert drawn.has(OTHERWISE, 50, 30)
-    assert drawn.has(OTHERWISE, 35, 40)
-    assert drawn.has(EDGE, 70, 30)
-    assert drawn.has(EDGE, 45, 56)
-
-
-def test_a_reading_that_fits_no_better_is_not_drawn(tmp_path: Path) -> None:
-    """Read as centre and size, all of these boxes are inside, too, like most boxes in the middle of an image."""
-    target, options = coco(tmp_path, 100, 100, [[(40, 40, 60, 70)], [(80, 50, 110, 60)], *[[(30, 30, 50, 50)]] * 12])
-    found = mmguard.scan(target, processes=1, **options)
-    (picture,) = shown(found.show(4))
-    drawn = Drawn(picture, 100, 100, (0, 0, 10 + 6, 0))
-    assert drawn.has(EDGE, 110, 55)
-    assert not (np.abs(drawn.pixels - np.array(OTHERWISE)).max(axis=2) < 60).any()
-
-
-def test_fractions_are_ringed_and_read_as_fractions(tmp_path: Path) -> None:
-    target, options = coco(tmp_path, 200, 100, [[(0.25, 0.2, 0.5, 0.9)]] * 4)
-    drawn = Drawn(shown(mmguard.scan(target, processes=1, **options).show(1))[0], 200, 100)
-    assert drawn.has(OTHERWISE, 50, 50)
-    assert drawn.has(OTHERWISE, 75, 90)
-    assert drawn.has(LOUD, 0.4, 0.5, within=9)
-
-
-def test_pixels_in_yolo_are_read_as_pixels(tmp_path: Path) -> None:
-    target, _ = yolo(tmp_path, 128, 96, [[(10, 10, 60, 40)]] * 9)
-    (tmp_path / 'labels' / '3.txt').write_text('0 64 48 40 20\n')
-    (picture,) = shown(mmguard.scan(target, processes=1).show(2))
-    drawn = Drawn(picture, 128, 96, (0, 0, 0.46 * 128, 0.46 * 96))
-    assert drawn.has(OTHERWISE, 44, 48)
-    assert drawn.has(OTHERWISE, 84, 48)
-
-
 def test_an_invalid_label_has_no_wrong_edge(tmp_path: Path) -> None:
     target, _ = yolo(tmp_path, 96, 96, [[(10, 10, 60, 40)]] * 9)
     (tmp_path / 'labels' / '5.txt').write_text('4 0.5 0.5 0.5 0.25\n')
@@ -324,8 +284,8 @@ def test_a_name_that_leads_out_of_the_folder_is_not_read(name: str, tmp_path: Pa
 def test_any_number_is_drawn_or_refused(corners: Box, size: Tuple[float, float], tmp_path: Path) -> None:
     photo(tmp_path / 'a.png', 64, 48)
     for path in ('', str(tmp_path / 'a.png')):
-        boxes = (DrawnBox(corners, 'box_outside', corners),) * 200
-        panel = boxes_panel(BoxedImage('a.png', path, size, boxes, 1000, (('box_outside', 1000),), 'corners'))
+        boxes = (DrawnBox(corners, 'box_outside'),) * 200
+        panel = boxes_panel(BoxedImage('a.png', path, size, boxes, 1000, (('box_outside', 1000),)))
         assert (panel.picture is None) == bool(panel.why)
         if panel.picture is not None:
             assert max(panel.picture.width, panel.picture.height) <= LONGEST

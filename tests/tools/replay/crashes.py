@@ -34,4 +34,5 @@ def replayed(capsys: Any, *args: str) -> Tuple[int, Dict[str, Any], str]:
     captured = capsys.readouterr()
     shown = ' '.join(captured.err.split())
     assert captured.out, shown
-    return code, json.loads(captured.out), shown
+    # A guarded loss logs to standard output where a Runner was used before, as here.
+    return code, json.loads(captured.out[captured.out.index('{\n') :]), shown

@@ -34,7 +34,7 @@ def test_stock_retinanet_with_labels_above_its_classes(tmp_path: Path, capsys: A
     }
     dying = samples['train003.jpg']
     values = {str(layout.num_classes): 1, str(layout.data_classes - 1): 1}
-    assert dying['stored']['instances']['values'] == dying['trained']['instances']['values'] == values
+    assert dying['loaded']['instances']['values'] == dying['trained']['instances']['values'] == values
     assert dying['trained']['instances']['num_classes'] == layout.num_classes
     assert dying['exception']['place'].startswith('mmdet/models/losses/focal_loss.py:')
     assert dying['causes']

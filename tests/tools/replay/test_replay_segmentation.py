@@ -14,14 +14,13 @@ from mmengine.hooks import Hook
 from mmengine.model.utils import _BatchNormXd as BatchNormXd
 from mmengine.registry import HOOKS
 from PIL import Image
-from screens import WIDTH, check_tables_fit
-from small_runs import LOAD, PACK, Run, make_cityscapes, shrink, tiny_config
+from small_runs import LOAD, PACK, make_cityscapes, shrink, tiny_config
 from this_stack import IS_ONEDL
 from torch.nn import SyncBatchNorm
 
 from mmguard.cli import main
 from mmguard.compat.stack import config_file
-from mmguard.tools.replay.network import build_model
+from mmguard.tools.samples import open_program
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +69,7 @@ def test_the_planted_file_its_value_and_the_cause_are_named(fcn: Tuple[str, str,
     failing = failing_in(report)
     label = np.asarray(Image.open(failing['path']))
     expected = {str(value): int((label == value).sum()) for value in (24, 33)}
-    for stage in ('stored', 'loaded', 'trained'):
+    for stage in ('loaded', 'trained'):
         assert failing[stage]['pixels']['values'] == expected
     assert (failing['status'], failing['iter'], failing['unfinished_batch']) == ('dies', 3, True)
     assert failing['exception']['type'] == 'IndexError'
@@ -81,31 +80,6 @@ def test_the_planted_file_its_value_and_the_cause_are_named(fcn: Tuple[str, str,
     assert report['older_batches'] == 2
     assert label_file(5) in shown
     assert '24 (' in shown
-
-
-def test_labels_alone_need_no_model(fcn: Tuple[str, str, str], capsys: Any) -> None:
-    _, config, record = fcn
-    code, report, _ = replayed(capsys, config, record, '--no-forward', '--last', '3')
-    assert code == 1
-    assert [osp.basename(path) for path in report['failing']] == [label_file(5)]
-    assert [sample['iter'] for sample in report['samples']] == [3, 3, 2, 2, 1, 1]
-    assert {sample['status'] for sample in report['samples']} == {'invalid labels', 'passes'}
-    assert not any(sample['losses'] for sample in report['samples'])
-
-
-def test_the_table_fits_a_narrow_screen(fcn: Tuple[str, str, str], monkeypatch: Any, capsys: Any) -> None:
-    monkeypatch.setenv('COLUMNS', str(WIDTH))
-    _, config, record = fcn
-    assert main(['replay', config, record]) == 1
-    check_tables_fit(capsys.readouterr().out)
-
-
-def test_one_sample_alone(fcn: Tuple[str, str, str], capsys: Any) -> None:
-    _, config, record = fcn
-    code, report, _ = replayed(capsys, config, record, '--sample', label_file(4))
-    assert (code, [sample['status'] for sample in report['samples']]) == (0, ['passes'])
-    code, report, _ = replayed(capsys, config, record, '--sample', f'aachen/{label_file(5)}')
-    assert (code, report['samples'][0]['status']) == (1, 'dies')
 
 
 def test_data_that_has_moved_is_found_by_the_end_of_its_path(
@@ -167,7 +141,7 @@ def test_stock_pidnet(tmp_path: Path, capsys: Any) -> None:
         label = np.asarray(Image.open(path))
         Image.fromarray(np.where(label == 255, 0, label).astype(np.uint8)).save(path)
     config, record = pidnet(root, str(tmp_path / 'work'))
-    modules = list(build_model(Config.fromfile(config)).modules())
+    modules = list(open_program(Config.fromfile(config)).model().modules())
     assert any(isinstance(module, BatchNormXd) for module in modules)
     assert not any(isinstance(module, SyncBatchNorm) for module in modules)
     code, report, shown = replayed(capsys, config, record)
@@ -199,7 +173,6 @@ def test_what_lies_in_no_sample_is_said_plainly(unplugged: Tuple[str, str, str],
     assert len(report['samples']) >= 4
     assert all(sample['losses']['loss'] > 0 for sample in report['samples'])
     assert 'GPU fell off the bus' in shown  # the exception
-    assert '--weights' in shown
 
 
 def test_what_fails_in_mmguard_itself_is_not_blamed_on_the_config(
@@ -220,33 +193,7 @@ def test_what_fails_in_mmguard_itself_is_not_blamed_on_the_config(
     assert all(part in shown for part in ('NameError', 'softmax_cross_entropy', 'mmguard/losses/cross_entropy.py:'))
 
 
-def test_weights_of_a_checkpoint(unplugged: Tuple[str, str, str], tmp_path: Path, capsys: Any) -> None:
-    import torch
-
-    root, config, record = unplugged
-    run = Run(stock(root, str(tmp_path), iters=2)).train()
-    torch.save({'state_dict': run.runner.model.state_dict()}, tmp_path / 'sound.pth')
-    _, untrained, _ = replayed(capsys, config, record)
-    code, report, _ = replayed(capsys, config, record, '--weights', str(tmp_path / 'sound.pth'))
-    assert code == 0
-    losses = [[sample['losses']['loss'] for sample in reported['samples']] for reported in (untrained, report)]
-    assert all(one != other for one, other in zip(*losses))
-    # Weights that have gone astray make every loss NaN.
-    state = run.runner.model.state_dict()
-    state['decode_head.conv_seg.weight'] = state['decode_head.conv_seg.weight'] * float('nan')
-    torch.save({'state_dict': state}, tmp_path / 'astray.pth')
-    code, report, _ = replayed(capsys, config, record, '--weights', str(tmp_path / 'astray.pth'), '--last', '1')
-    assert code == 1
-    assert {sample['status'] for sample in report['samples']} == {'not finite'}
-    assert report['samples'][0]['nonfinite_losses'] == ['decode.loss_ce']
-    assert 'decode_head.conv_seg.bias' in report['samples'][0]['nonfinite_gradients']
-
-
 def what_cannot_run(record: str, config: str, tmp_path: Path) -> Dict[str, Tuple[List[str], str]]:
-    import torch
-
-    torch.save({'state_dict': {'other': torch.zeros(1)}}, tmp_path / 'other.pth')
-    (tmp_path / 'text.pth').write_text('no checkpoint')
     (tmp_path / 'no_record.json').write_text('{"images": []}')
     text = Path(record).read_text()
     (tmp_path / 'unknown.json').write_text(text.replace('aachen_', 'bochum_'))
@@ -261,11 +208,6 @@ def what_cannot_run(record: str, config: str, tmp_path: Path) -> Dict[str, Tuple
         'an empty record': ([config, str(tmp_path / 'empty.json')], 'empty.json'),
         'other data': ([config, str(tmp_path / 'unknown.json')], '8 '),
         'moved data': ([str(tmp_path / 'elsewhere.py'), record], 'data_root'),
-        'no such sample': ([config, record, '--sample', 'x.png'], 'x.png'),
-        'several': ([config, record, '--sample', ''], '6 '),
-        'other weights': ([config, record, '--weights', str(tmp_path / 'other.pth')], 'other.pth'),
-        'no weights': ([config, record, '--weights', str(tmp_path / 'none.pth')], 'none.pth'),
-        'text': ([config, record, '--weights', str(tmp_path / 'text.pth')], 'text.pth'),
     }
 
 
@@ -276,11 +218,15 @@ def test_what_cannot_run_exits_with_2_and_says_why(fcn: Tuple[str, str, str], tm
         assert why in capsys.readouterr().err, args
 
 
-def test_a_guarded_pipeline_is_not_blamed_for_what_it_takes_out(cityscapes: str, work_dir: str, capsys: Any) -> None:
-    config = tiny_config(cityscapes, work_dir)
-    config_file, record = crash(config, work_dir, dict(type='UnpluggedHook'), match='fell off')
+@pytest.mark.parametrize('by_hook', [False, True])
+def test_a_guard_is_not_blamed_for_what_it_takes_out(
+    by_hook: bool, cityscapes: str, work_dir: str, capsys: Any
+) -> None:
+    config = stock(cityscapes, work_dir) if by_hook else tiny_config(cityscapes, work_dir)
+    hooks = [dict(type='LabelGuardHook', guard=True)] * by_hook
+    config_file, record = crash(config, work_dir, *hooks, dict(type='UnpluggedHook'), match='fell off')
     code, report, _ = replayed(capsys, config_file, record, '--last', '9')
     assert (code, report['failing']) == (0, [])
     by_file = {osp.basename(sample['path']): sample for sample in report['samples']}
-    assert list(by_file[label_file(0)]['stored']['pixels']['values']) == ['24', '33']
+    assert list(by_file[label_file(0)]['loaded']['pixels']['values']) == ['24', '33']
     assert by_file[label_file(0)]['trained']['pixels']['values'] == {}

@@ -1,4 +1,4 @@
-"""How a training died: all ranks together, on the terminal, as JSON and on the page."""
+"""How a training died: all ranks together, on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -103,14 +103,12 @@ def test_the_terminal_says_what_there_is_to_know(
 def test_what_is_found_of_the_ranks_is_the_same_everywhere(tmp_path: Path, capsys: Any) -> None:
     killed = flight(tmp_path)
     run_record(tmp_path, world_size=2)
-    page = tmp_path / 'page.html'
-    assert main(['report', str(killed), '--html', str(page)]) == 1
-    out, made = capsys.readouterr().out, page.read_text()
+    assert main(['report', str(killed)]) == 1
+    out = capsys.readouterr().out
     findings = as_json(capsys, str(tmp_path))['findings']
     assert [finding['code'] for finding in findings] == ['MG301', 'MG303']
     for finding in findings:
         assert f'{finding["code"]} {finding["severity"]}' in out
-        assert f'>{finding["code"]}<' in made
 
 
 def test_losses_that_were_filled_are_a_finding_of_a_run_that_ended_well(
@@ -119,7 +117,7 @@ def test_losses_that_were_filled_are_a_finding_of_a_run_that_ended_well(
     filled = [dict(rank=1, losses=['loss_mask'], samples=['a.jpg'])]
     lines = [dict(mode='train', iter=place, filled=filled) for place in (3, 5)]
     (tmp_path / 'label_guard.jsonl').write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
-    assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 0
+    assert main(['report', str(tmp_path)]) == 0
     snapshot('report', 'losses that were filled', capsys.readouterr().out)
     (finding,) = as_json(capsys, str(tmp_path))['findings']
     assert (finding['code'], finding['files']) == ('MG306', ['a.jpg'])
@@ -159,19 +157,6 @@ def test_the_flight_record_alone_shows_no_mode(tmp_path: Path, capsys: Any) -> N
     both = as_json(capsys, str(tmp_path / 'label_guard.jsonl'))
     assert both['modes']['train']['pixels']['skipped'] == 3
     assert len(both['crash']['ranks']) == 1
-
-
-def test_hostile_text_stays_text_on_the_page(tmp_path: Path, capsys: Any) -> None:
-    evil = '<script>alert(1)</script>\x1b[31m'
-    error = dict(type='Error', message=evil, traceback=f'  File "{evil}", line 3, in f\n')
-    lines = [{'format': FORMAT, 'capacity': 9}, {'iter': 1, 'samples': [dict(source=evil, path=evil)]},
-             {'losses': {evil: 1.0}}, dict(reason='exception', time=evil, exception=error)]  # fmt: skip
-    (tmp_path / 'label_guard_flight.jsonl').write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
-    assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 1
-    page = (tmp_path / 'page.html').read_text()
-    assert page.count('<script') == 1
-    assert '&lt;script&gt;' in page
-    assert '\x1b[31m' not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from small_runs import GUARD, LOAD, NUM_CLASSES, PACK, PLANTED, dataset_config, 
 
 from mmguard.errors import CannotRun
 from mmguard.labels.spaces import from_options
-from mmguard.tools.samples import enter_scope
+from mmguard.tools.samples import open_program
 from mmguard.tools.trace.render import invalid_in, mistakes_in
 from mmguard.tools.trace.tracer import Story, Tracer
 
@@ -198,7 +198,7 @@ def test_watching_changes_nothing(cityscapes: str) -> None:
     tracer = Tracer(config(cityscapes, [*LOAD, *middle, PACK]), seed=7)
     shown = [tracer.trace(index).legs[-1].after.values for index in range(8)]
     made = config(cityscapes, [*LOAD, *middle, PACK])
-    with enter_scope(made):
+    with open_program(made).scope():
         plain = DATASETS.build(made.train_dataloader.dataset)
         for index in range(8):
             random.seed(7 + index)
