@@ -145,8 +145,8 @@ def label_for(program: Program, split: str, number: int, value: int) -> Optional
                 seen = look('', dataset.pipeline(info))
             except Exception:  # another property reports it
                 return None
-            if seen and 'label map' in seen[0].figures:
-                found = seen[0].figures['label map']
+            found = seen[0].figures.get('label map') if seen else None
+            if found is not None and found.size:
                 values, counts = np.unique(found[found != VOID], return_counts=True)
                 return int(values[counts.argmax()]) if len(values) else VOID
     return None

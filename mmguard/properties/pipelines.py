@@ -55,9 +55,10 @@ def check_moves(program: Program) -> List[Result]:
     tries = max(DRAWN_LOADS, program.samples)
     indices = spread(len(dataset), tries)
     wrong: Dict[str, Result] = {}
+    unlike: Dict[str, Result] = {}
     known: Counter = Counter()
     for number in range(tries):
-        steps = _load_traced(program, dataset, indices[number % len(indices)], number)
+        steps, resized = _load_traced(program, dataset, indices[number % len(indices)], number)
         # Packed samples of mmdet carry no keypoints.
         for kind in dict.fromkeys(
             kind for seen in steps for kind in seen.figures if seen is steps[-1] or kind == _POINTS
@@ -67,8 +68,13 @@ def check_moves(program: Program) -> List[Result]:
                 known[kind] += 1
                 if found.outcome == 'broken':
                     wrong.setdefault(kind, found)
+            elif resized:
+                unlike.setdefault(kind, broken(f'{kind}, {steps[0].step}', resized))
         if program.seconds_left() < 0:
             break
+    # A label of another scale shows nothing of the figure, in no load.
+    for kind in unlike.keys() - known.keys():
+        wrong[kind], known[kind] = unlike[kind], tries
     if not known:
         raise Unavailable('no step loads an image with its labels, or nothing of the figure was left in the image')
     results = [wrong.get(kind) or holds(kind, '', dict(tries=count)) for kind, count in known.items()]
@@ -84,13 +90,24 @@ def _name_keypoints(program: Program) -> List[Result]:
     return []
 
 
-def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
-    """Load a sample with a figure drawn into it, and return image and labels after each step."""
+def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> Tuple[List[Seen], str]:
+    """Load a sample with a figure drawn into it.
+
+    Returns:
+        tuple[list[Seen], str]: image and labels after each step, and how the image was resized before the labels were
+        loaded (empty: not).
+    """
     rng, highest = np.random.default_rng(seed), max(1, len(program.class_names()) - 1)
     steps: List[Seen] = []
+    resized: List[str] = []
 
     def on_step(name: str, results: Any) -> Any:
-        if _draw(results, rng, min(highest, 254)) or steps:
+        is_drawn = _draw(results, rng, min(highest, 254))
+        if is_drawn:
+            size, drawn = results['img'].shape[:2], results[_DRAWN].pattern.shape
+            words = f'the image was resized from {drawn} to {size} before this step loaded its labels'
+            resized.extend([words] * (size != drawn))
+        if is_drawn or steps:
             steps.extend(look(name, results))
         return results
 
@@ -99,39 +116,57 @@ def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> List[
         try:
             sample = dataset[index]
         except Exception:  # another property reports it
-            return []
+            return [], ''
     final = look('the pipeline', sample)
-    return [*steps, *final, *_run_preprocessor(program, sample)] if final else []
+    return ([*steps, *final, *_run_preprocessor(program, sample)] if final else []), ''.join(resized[:1])
+
+
+class _Figure(NamedTuple):
+    """Figure drawn into an image: a pattern of zeros and ones, (H, W), and the boxes that it consists of, if any."""
+
+    pattern: np.ndarray
+    boxes: List[Box]
+    has_labels: bool = False
 
 
 def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
-    """Draw a figure in place of an image and its labels, once both are loaded. Return True if drawn."""
-    if not isinstance(results, dict) or results.get(_DRAWN) or not isinstance(results.get('img'), np.ndarray):
+    """Draw a figure in place of an image right after loading, and of its labels once they are loaded.
+
+    A step between the two has moved only the image, so the labels get the figure as it was drawn.
+
+    Returns:
+        bool: True if the labels have been drawn.
+    """
+    if not isinstance(results, dict) or not isinstance(results.get('img'), np.ndarray):
         return False
-    image, label = results['img'], results.get('gt_seg_map')
-    points = results.get('gt_keypoints')
-    if image.ndim not in (2, 3) or all(results.get(name) is None for name in _LABELS):
+    image, figure = results['img'], results.get(_DRAWN)
+    if image.ndim not in (2, 3) or (figure is not None and figure.has_labels):
         return False
-    height, width = image.shape[:2]
-    if label is not None and label.shape[:2] != (height, width):
-        return False  # as in tests, where only the image was resized
-    if points is not None or 'gt_bboxes' in results:
-        boxes = draw_boxes(rng, height, width, points is not None)
-        figure = fill_boxes(boxes, height, width)
-        if getattr(getattr(results.get('gt_bboxes'), 'tensor', None), 'shape', (4,))[-1] != 4:
-            return False
-        if points is not None:
-            centres = np.array(boxes).reshape(-1, 1, 2, 2).mean(2)
-            results['gt_keypoints'] = np.concatenate([centres, np.full((len(boxes), 1, 1), 2)], -1).astype(np.float32)
-        _replace_instances(results, boxes, height, width)
-    else:
-        figure = draw_field(rng, height, width)
+    has_labels = any(results.get(name) is not None for name in _LABELS)
+    has_boxes = any(results.get(name) is not None for name in ('gt_bboxes', 'gt_keypoints', 'instances'))
+    if figure is None or (has_labels and has_boxes != bool(figure.boxes)):
+        height, width = image.shape[:2]
+        has_points = results.get('gt_keypoints') is not None
+        has_points |= any(one.get('keypoints') for one in results.get('instances') or ())
+        boxes = draw_boxes(rng, height, width, has_points) if has_boxes else []
+        pattern = fill_boxes(boxes, height, width) if boxes else draw_field(rng, height, width)
+        figure = results[_DRAWN] = _Figure(pattern, boxes)
+        shown = np.where(pattern > 0, BRIGHT, DARK) + rng.integers(-12, 13, pattern.shape)
+        shown = shown[..., None] if image.ndim == 3 else shown
+        results['img'] = np.broadcast_to(shown, image.shape).astype(image.dtype)
+    if not has_labels or getattr(getattr(results.get('gt_bboxes'), 'tensor', None), 'shape', (4,))[-1] != 4:
+        return False
+    label = results.get('gt_seg_map')
+    if figure.boxes:
+        if results.get('gt_keypoints') is not None:
+            centres = np.array(figure.boxes).reshape(-1, 1, 2, 2).mean(2)
+            seen = np.full((len(figure.boxes), 1, 1), 2)
+            results['gt_keypoints'] = np.concatenate([centres, seen], -1).astype(np.float32)
+        _replace_instances(results, figure.boxes, *figure.pattern.shape)
     if label is not None:
-        results['gt_seg_map'] = figure.astype(label.dtype) * highest
-    shown = np.where(figure > 0, BRIGHT, DARK) + rng.integers(-12, 13, figure.shape)
-    shown = shown[..., None] if image.ndim == 3 else shown
-    results['img'] = np.broadcast_to(shown, image.shape).astype(image.dtype)
-    results[_DRAWN] = True
+        rows, columns = (np.arange(new) * old // new for new, old in zip(label.shape[:2], figure.pattern.shape))
+        results['gt_seg_map'] = figure.pattern[np.ix_(rows, columns)].astype(label.dtype) * highest
+    results[_DRAWN] = figure._replace(has_labels=True)
     return True
 
 

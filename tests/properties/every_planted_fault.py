@@ -78,6 +78,14 @@ def loss(name: str, **arguments: Any) -> Callable[[Dict[str, Any]], None]:
     return at('model.decode_head.loss_decode', dict(type=name, **arguments))
 
 
+def resized_first(pack: str, *steps: Dict[str, Any], **loaded: bool) -> Callable[[Dict[str, Any]], None]:
+    """Let the pipeline resize the image before it loads the labels."""
+    resize = dict(type='RandomResize', scale=(200, 150), ratio_range=(0.5, 0.7), keep_ratio=True)
+    load = dict(type='LoadAnnotations', **loaded)
+    pipeline = [dict(type='LoadImageFromFile'), resize, load, *steps, dict(type=pack)]
+    return at('train_dataloader.dataset.pipeline', pipeline)
+
+
 IGNORING = at('model.train_cfg.assigner.ignore_iof_thr', 0.5)
 ONE_HEAD = at('model.auxiliary_head', None)
 EMPTY = at('train_dataloader.dataset.filter_cfg', dict(filter_empty_gt=False))
@@ -93,6 +101,9 @@ FAULTS = {
         Fault(RETINANET, step('FlipImageOnly', 3), 'FlipImageOnly'),
         Fault(FASTER_RCNN, step('FlipBoxesOnly'), 'FlipBoxesOnly'),
         Fault(RETINANET, step('ShiftImage', 3, pixels=40), 'ShiftImage'),
+        Fault(FCN, resized_first('PackSegInputs', dict(type='RandomCrop', crop_size=(64, 64))), 'LoadAnnotations'),
+        Fault(SEGFORMER, resized_first('PackSegInputs', dict(type='RandomFlip', prob=0.5)), 'LoadAnnotations'),
+        Fault(RETINANET, resized_first('PackDetInputs', with_bbox=True), 'LoadAnnotations'),
     ],
     'samples-survive': [
         Fault(FCN, step('KeepLarge'), 'KeepLarge'),

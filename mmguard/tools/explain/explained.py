@@ -284,7 +284,8 @@ def _judge(log: Reader) -> List[_Judged]:
         is_new = pasted is not None and signature_of(pasted.chain[0]) not in signed
         troubles = [pasted] if pasted is not None and is_new else log.signs
     judged = [(trouble, *_find_informative(trouble)) for trouble in troubles]
-    return [one for one in judged if one[2] is not None or one[1].frames or len(judged) == 1]
+    # An unknown line without a traceback may be a program's own message, unless nothing else is there.
+    return [one for one in judged if one[2] is not None or one[1].frames] or judged[-1:]
 
 
 def _find_informative(trouble: Trouble) -> Tuple[Raised, Optional[Signature]]:

@@ -38,7 +38,10 @@ def as_text(
     signature, error = found.signature, _build_error_rows(found, name, width)
     if signature is None:
         head = translate('not known: none of {number} signatures matches', number=len(read_signatures()))
-        return '\n'.join([head, '', *error, '', *_build_unknown_rows(found, width), *_build_other_rows(found, width)])
+        rows = [head, '', *error, '']
+        for finding in found.more:
+            rows += [*_build_finding_rows(finding, width), '']
+        return '\n'.join([*rows, *_build_unknown_rows(found, width), *_build_other_rows(found, width)])
     rows = [f'{signature.code}  {translate(signature.title)}', '', *error, '']
     rows += (_build_all_rows if verbose else _build_first_rows)(found, signature, width)
     rows += [
