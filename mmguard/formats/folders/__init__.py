@@ -25,7 +25,7 @@ class ClassFolders(Format):
         return bool(splits_of_classes(target))
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        from mmguard.formats.folders.read import find_box_file, scan_class_folder, splits_of_classes
+        from mmguard.formats.folders.read import find_box_file, find_mask_ending, scan_class_folder, splits_of_classes
 
         folders = splits_of_classes(target)
         boxes = next(filter(None, map(find_box_file, folders.values())), '')
@@ -35,6 +35,12 @@ class ClassFolders(Format):
                 f'name the data.yaml: ultralytics looks for label files next to the images, or where a folder is '
                 f'called images, in labels/ instead; a row is the number of the class and 4 fractions, '
                 f'`0 0.5 0.5 0.1 0.1`'
+            )
+        ending = next(filter(None, map(find_mask_ending, folders.values())), '')
+        if ending:
+            raise CannotScan(
+                f'{target}: every image has another one whose name ends in {ending}, as masks have, so the folders are '
+                f'not image classes. Scan the masks: `mmguard scan {target} --suffix={ending} --num-classes N`'
             )
         train = next(iter(folders.values()), '')
         sets = Sets([], ConfigFacts(framework='mmpretrain'))

@@ -140,6 +140,29 @@ def find_box_file(folder: str) -> str:
     return ''
 
 
+def find_mask_ending(folder: str) -> str:
+    """Return the common ending of images that are named after another one next to them, as masks are.
+
+    Empty if fewer than a third of the images have one, or if it is a photograph, as `cat_flipped.png` may be.
+
+    Example:
+        `a_1.tif` and `a_1_mask.tif`, `b.tif` and `b_mask.tif`: '_mask.tif'
+    """
+    images = 0
+    named: Dict[str, List[str]] = {}
+    for place in (os.path.join(folder, name) for name in _folders(folder)[:_CLASSES]):
+        names = [os.path.basename(image) for image in _list_images(place)]
+        stems = {name.rpartition('.')[0] for name in names}
+        images += len(names)
+        # After a letter, so that numbers are not taken for endings: 1.png, 10.png.
+        parts = (re.match(r'(.+?)([_-][a-z][a-z_-]*\.\w+)$', name, re.IGNORECASE) for name in names)
+        for found in parts:
+            if found and found.group(1) in stems:
+                named.setdefault(found.group(2), []).append(os.path.join(place, found.group(0)))
+    ending, masks = max(named.items(), key=lambda one: len(one[1]), default=('', []))
+    return ending if 3 * len(masks) >= images > 0 and not any(map(_is_photo, masks[:_LOOKED_AT])) else ''
+
+
 def _holds_boxes(path: str) -> bool:
     """Return True if the first row of a text is a class, a number or a name, and at least four numbers."""
     try:

@@ -99,6 +99,28 @@ def test_images_of_segmentation_have_no_labels_in_their_folders(folder: str, tmp
     assert (code, list(found)) == (1, ['MG120'])
 
 
+@pytest.mark.parametrize(
+    ('name', 'kind', 'is_mask'),
+    [
+        ('{}_mask.tif', 'TIFF', True),
+        ('{}_seg.png', 'PNG', True),
+        ('{}_color_mask.png', 'PNG', True),
+        ('{}_flipped.png', 'PNG', False),
+    ],
+)
+def test_images_with_masks_next_to_them_are_not_classes(name: str, kind: str, is_mask: bool, tmp_path: Path) -> None:
+    """Folders of patients or scenes, not of classes; an augmented photograph is not a mask."""
+    ending = name.rpartition('.')[2]
+    root = make(tmp_path / 'set', 'case_1', 'case_2', content=picture(kind=kind), ending=ending)
+    for folder in root.iterdir():
+        for number in range(4):
+            (folder / name.format(number)).write_bytes(picture('L' if is_mask else 'RGB', kind))
+    assert main(['scan', str(root)]) == (2 if is_mask else 0)
+    if is_mask:
+        facts = scanned(root, tmp_path / 'scan.json', f'--suffix={name.format("")}', '--num-classes', '256')[2]
+        assert (facts['files'], facts['kind']) == (8, 'pixels')
+
+
 def test_what_is_no_class_folder(tmp_path: Path) -> None:
     """Label maps by city, in gray or in few colours; images beside labels; photographs alone."""
     maps = picture('P', 'PNG')

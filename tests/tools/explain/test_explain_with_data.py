@@ -78,6 +78,18 @@ def test_what_the_labels_confirm_comes_first(tmp_path: Path, log: str, capsys: p
     assert first['findings'] == ['MG115']
 
 
+def test_what_is_found_is_shown_with_an_unknown_error(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    log, config = tmp_path / 'train.log', tmp_path / 'config.py'
+    log.write_text(format_traceback('FlubberError: no flubber', CALL))
+    config.write_text(CONFIG.replace('1.0, 2.0, 3.0', '1.0, 2.0'))
+    for options, code in (
+        (['--data', labels(tmp_path / 'maps', 0, 1, 3), '--num-classes', '3'], 'MG102'),
+        (['--config', str(config)], 'MG207'),
+    ):
+        assert main(['explain', str(log), *options]) == 1
+        assert code in capsys.readouterr().out
+
+
 def test_what_the_labels_refute_is_not_named(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
     record = explained(capsys, log, '--data', labels(tmp_path / 'labels', 0, 1, 2), '--num-classes', '4')
     keys = [cause['key'] for cause in record['causes']]

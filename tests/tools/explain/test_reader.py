@@ -121,6 +121,15 @@ def test_the_error_of_a_worker_is_the_one_that_it_raised() -> None:
     assert found.raised.message == '9'
 
 
+@pytest.mark.parametrize('last', ["KeyError: 'mask'", 'FlubberError: no flubber', 'mmcv.FlubberError: 7 of 8'])
+def test_the_last_of_several_unknown_lines_is_the_error(last: str) -> None:
+    """Lines pasted without `Traceback` and `Original Traceback`."""
+    kind = last.split(':')[0]
+    found = explain_text([f'{kind}: Caught {kind} in DataLoader worker process 0.\n{last}\n'])
+    assert found is not None
+    assert f'{found.raised.kind}: {found.raised.message}' == last
+
+
 def test_an_assert_of_a_kernel_is_the_error_and_the_exception_only_reports_it() -> None:
     kernel = (
         '../aten/src/ATen/native/cuda/Loss.cu:250: nll_loss_forward_reduce_cuda_kernel_2d: block: [0,0,0], thread: '

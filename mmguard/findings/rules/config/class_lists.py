@@ -52,6 +52,7 @@ class ClassList(ConfigRule):
             if given is not None and dataset.cls is not None and not dataset.is_old:
                 ways = _write_list(config, 'Move the classes to metainfo.', f'{at}.classes', given, place)
                 yield self.report_at(place, given, dict(kind=dataset.name), self.title_argument, edits=ways)
+            yield from self._find_stuff_among_things(config, dataset)
             if not isinstance(metainfo, dict):
                 continue
             capitals, own = metainfo.get('CLASSES'), list(metainfo_of(dataset).get('classes') or ())
@@ -67,11 +68,17 @@ class ClassList(ConfigRule):
                 twice = sorted(name for name, times in Counter(map(str, classes)).items() if times > 1)
                 if twice:
                     yield self.report_at(place, classes, dict(names=listing(map(repr, twice))), self.title_twice)
-                things = metainfo.get('thing_classes') or ()
-                if config.framework == 'mmdet' and has_stuff_among_things(classes, things):
-                    label = next(label for label, name in enumerate(classes) if name not in things)
-                    of_stuff: Dict[str, Any] = dict(label=label, name=classes[label], things=len(things))
-                    yield self.report_at(place, classes, of_stuff, self.title_stuff)
+
+    def _find_stuff_among_things(self, config: ReadConfig, dataset: Part) -> Iterator[Finding]:
+        """Yield a class list of a panoptic set, in the config or in its class, whose things are not first."""
+        classes, metainfo = classes_of(dataset) or (), dataset.config.get('metainfo')
+        things: Any = metainfo.get('thing_classes') if isinstance(metainfo, dict) else None
+        if things is None and not says_classes(dataset):
+            things = metainfo_of(dataset).get('thing_classes')
+        if config.framework == 'mmdet' and has_stuff_among_things(classes, things):
+            label = next(label for label, name in enumerate(classes) if name not in things)
+            words: Dict[str, Any] = dict(label=label, name=classes[label], things=len(things))
+            yield self.report_at(classes_path(dataset), classes, words, self.title_stuff)
 
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
