@@ -9,7 +9,7 @@ from typing import Sequence
 import pytest
 from drawn_scenes import photo
 from PIL import Image
-from situation import coco_data, coco_json, faster, findings_of, some_boxes, write_config
+from situation import checked, coco_data, coco_json, faster, findings_of, some_boxes, write_config
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
@@ -25,6 +25,30 @@ def test_a_list_that_stayed_at_the_wrapper_is_one_fault(tmp_path: Path) -> None:
     config = dict(default_scope='mmdet', model=faster(1), train_dataloader=dict(batch_size=2, dataset=outer))
     found = findings_of(lambda root: write_config(root, **config), tmp_path)
     assert [one.code for one in found if one.severity != 'info'] == ['MG203']
+
+
+@pytest.mark.skipif(IS_ONEDL, reason='needs mmdet')
+@pytest.mark.parametrize('is_in_config', [True, False])
+@pytest.mark.parametrize(
+    ('names', 'things'),
+    [(('sky', 'car'), ('car',)), (tuple('abcde'), ('b', 'c', 'd')), (('road', 'bus', 'sea', 'ship'), ('ship', 'bus'))],
+)
+def test_stuff_among_the_things_is_one_fault(
+    names: Sequence[str], things: Sequence[str], is_in_config: bool, tmp_path: Path
+) -> None:
+    """Not a head with too few classes: more of them would leave the semantic head without things."""
+    mmdet = pytest.importorskip('mmdet.datasets')
+    known = dict(classes=names, thing_classes=things, stuff_classes=tuple(set(names) - set(things)))
+    own = type('OwnPanopticDataset', (mmdet.CocoPanopticDataset,), {} if is_in_config else {'METAINFO': known})
+    registry = pytest.importorskip('mmdet.registry').DATASETS
+    registry.register_module(name='OwnPanopticDataset', force=True, module=own)
+    dataset = dict(type='OwnPanopticDataset', ann_file='train.json', **({'metainfo': known} if is_in_config else {}))
+    try:
+        parts = dict(default_scope='mmdet', model=faster(len(things)), train_dataloader=dict(dataset=dataset))
+        found = checked(lambda root: write_config(root, **parts), tmp_path)
+    finally:
+        del registry.module_dict['OwnPanopticDataset']
+    assert [one.code for one in found if one.severity != 'info'] == ['MG205']
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import Any, Dict, List, Mapping, Optional
 
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import ERROR, Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, visible, wrap
@@ -78,7 +78,7 @@ def _build_first_rows(found: Explanation, signature: Signature, width: int) -> L
     elif _is_confirmed(found):
         # An error without a listed cause does not hide a confirmed one.
         shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in found.causes[1:2]) else 1
-        rows += [row for one in found.causes[:shown] for row in _build_finding_rows(one.findings[0], width)]
+        rows += [row for one in found.causes[:shown] for row in _build_confirmed_rows(one, width)]
     elif first.evidence is not None:
         rows += _wrap(
             translate('likely cause: {cause} [the log points to it]', cause=as_message(first.cause.text)), width, '  '
@@ -93,6 +93,19 @@ def _build_first_rows(found: Explanation, signature: Signature, width: int) -> L
     left = len(found.causes) - shown
     more = quantity(left, 'other cause') if left > 0 else Message('everything known about it')
     return [*rows, translate('more with --verbose: {more}', more=more)]
+
+
+def _build_confirmed_rows(weighed: Weighed, width: int) -> List[str]:
+    """Return the finding that confirms a cause; of a mere remark only its title, since other errors follow from it."""
+    finding = weighed.findings[0]
+    if finding.severity == ERROR or not weighed.cause.text:
+        return _build_finding_rows(finding, width)
+    texts: Dict[str, str] = {
+        Message('found'): join(' ', (finding.code, as_message(finding.title))),
+        Message('cause'): weighed.cause.text,
+        Message('do'): weighed.advice,
+    }
+    return _build_label_rows(texts, width, '')
 
 
 def _build_finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
