@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Sequence
+from typing import Any, Dict, Optional, Sequence
 
 import pytest
 from drawn_scenes import photo
@@ -13,6 +13,8 @@ from situation import checked, coco_data, coco_json, faster, findings_of, some_b
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
+from mmguard.config.read import read_config
+from mmguard.findings import diagnose
 from mmguard.findings.rules.labels.yolo import RowsOfAnotherTask
 
 
@@ -49,6 +51,36 @@ def test_stuff_among_the_things_is_one_fault(
     finally:
         del registry.module_dict['OwnPanopticDataset']
     assert [one.code for one in found if one.severity != 'info'] == ['MG205']
+
+
+@pytest.mark.skipif(IS_ONEDL, reason='needs mmseg')
+@pytest.mark.parametrize(
+    ('attributes', 'written'),
+    [
+        (dict(CLASSES=('ground', 'crack')), ('ground', 'crack')),
+        (dict(CLASSES=['a', 'b', 'c'], PALETTE=[[0, 0, 0], [1, 1, 1], [2, 2, 2]]), ('a', 'b', 'c')),
+        (dict(METAINFO=dict(classes='water')), None),
+        (dict(METAINFO=dict(classes=('bus', 'car'))), None),
+        (dict(METAINFO=dict(classes=('bus', 'car')), CLASSES=('bus',)), None),
+    ],
+)
+def test_classes_of_a_data_set_class_that_are_not_read(
+    attributes: Dict[str, Any], written: Optional[Sequence[str]], tmp_path: Path
+) -> None:
+    base = pytest.importorskip('mmseg.datasets').BaseSegDataset
+    registry = pytest.importorskip('mmseg.registry').DATASETS
+    registry.register_module(name='OwnMaps', force=True, module=type('OwnMaps', (base,), attributes))
+    model = dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=2))
+    try:
+        data = dict(dataset=dict(type='OwnMaps'))
+        path = write_config(tmp_path, default_scope='mmseg', model=model, train_dataloader=data)
+        config = read_config(str(path))
+        found = [one for one in diagnose(config=config) if one.code == 'MG205']
+    finally:
+        del registry.module_dict['OwnMaps']
+    assert len(found) == (written is not None or attributes.get('METAINFO') == dict(classes='water'))
+    if written:
+        assert tuple(dict(found[0].edits[0].config)['train_dataloader.dataset.metainfo.classes']) == tuple(written)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def as_text(
     if signature is None:
         head = translate('not known: none of {number} signatures matches', number=len(read_signatures()))
         rows = [head, '', *error, '']
-        for finding in found.more:
+        for finding in {one.code: one for one in found.more[::-1]}.values():
             rows += [*_build_finding_rows(finding, width), '']
         return '\n'.join([*rows, *_build_unknown_rows(found, width), *_build_other_rows(found, width)])
     rows = [f'{signature.code}  {translate(signature.title)}', '', *error, '']

@@ -28,6 +28,9 @@ class ClassList(ConfigRule):
     summary = 'The class list is a string, holds a name twice, is not read, or has stuff among things.'
     title_argument = '{kind} takes no classes since MMDetection 3 and MMSegmentation 1: building it fails.'
     title_capitals = 'CLASSES is not read: {kind} keeps its own classes.'
+    title_attribute = (
+        'CLASSES of {kind} is not read since MMDetection 3 and MMSegmentation 1: METAINFO holds the classes.'
+    )
     title_string = 'classes is a string, not a tuple: its {letters} letters become classes.'
     title_stuff = (
         'Stuff is listed among the things: label {label} is {name}, but heads take labels below {things} for things.'
@@ -53,6 +56,7 @@ class ClassList(ConfigRule):
                 ways = _write_list(config, 'Move the classes to metainfo.', f'{at}.classes', given, place)
                 yield self.report_at(place, given, dict(kind=dataset.name), self.title_argument, edits=ways)
             yield from self._find_stuff_among_things(config, dataset)
+            yield from self._look_at_class(config, dataset)
             if not isinstance(metainfo, dict):
                 continue
             capitals, own = metainfo.get('CLASSES'), list(metainfo_of(dataset).get('classes') or ())
@@ -68,6 +72,19 @@ class ClassList(ConfigRule):
                 twice = sorted(name for name, times in Counter(map(str, classes)).items() if times > 1)
                 if twice:
                     yield self.report_at(place, classes, dict(names=listing(map(repr, twice))), self.title_twice)
+
+    def _look_at_class(self, config: ReadConfig, dataset: Part) -> Iterator[Finding]:
+        """Yield a class list of a data set's class that is not read, or is a string."""
+        if says_classes(dataset) or dataset.is_old:
+            return
+        classes, capitals = metainfo_of(dataset).get('classes'), getattr(dataset.cls, 'CLASSES', None)
+        if isinstance(classes, str) and not _is_file_name(classes):
+            # No edit: a list in the config must be a part of the one in the class.
+            yield self.report_at(classes_path(dataset), classes, dict(letters=len(classes)), self.title_string)
+        elif classes is None and isinstance(capitals, (list, tuple)) and capitals:
+            place = f'{dataset.path} ({dataset.name}.CLASSES)'
+            ways = _write_list(config, 'Write the classes as metainfo.', dataset.place('metainfo.classes'), capitals)
+            yield self.report_at(place, capitals, dict(kind=dataset.name), self.title_attribute, edits=ways)
 
     def _find_stuff_among_things(self, config: ReadConfig, dataset: Part) -> Iterator[Finding]:
         """Yield a class list of a panoptic set, in the config or in its class, whose things are not first."""
