@@ -26,6 +26,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'properties/pipelines.py',
         'properties/program.py',
         'properties/samples.py',
+        'tools/samples.py',
     ),
     'mmcv': (
         'hooks/test_discovery.py',

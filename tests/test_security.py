@@ -226,7 +226,7 @@ def check_ranks(row: str, folder: Path, mark: Path, capsys: Any) -> None:
         'import sys, torch.distributed as dist\nfrom mmguard.distributed.channel import Channel\n'
         'dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)\n'
         'class Calling:\n    def __reduce__(self): return open, (sys.argv[2], "w")\n'
-        'Channel([0], 60.0).gather(Calling())\n'
+        'Channel(60.0).gather(Calling())\n'
     )
     subprocess.run([sys.executable, '-c', code, str(folder / 'store'), str(mark)], check=True)
     assert mark.exists()  # as the row says

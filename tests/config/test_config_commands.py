@@ -102,11 +102,3 @@ def test_names_with_escapes_are_shown_with_every_character(folder: Path, capsys:
     )
     run(COMMANDS['check'], capsys)
     run([*COMMANDS['check'], '--json', '-'], capsys)
-
-
-def test_a_diff_shows_what_has_no_source(folder: Path, capsys: pytest.CaptureFixture) -> None:
-    (folder / 'config.py').write_text(
-        "default_scope='mmseg'\n" + HEAD.format('') + 'x = dict(a=..., b=(range(3),), c={1j}, d=frozenset())\n'
-    )
-    assert main(COMMANDS['apply']) == 0
-    assert '+custom_hooks' in capsys.readouterr().out

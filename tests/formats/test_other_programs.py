@@ -63,8 +63,8 @@ FILES: Dict[str, Tuple[bytes, str]] = {
         "row['label'].save(",
     ),
     'whole/metadata.csv': (b'file_name,label\n7.jpg,cat\n', "row['label'].save("),
-    'kitti/infos_train.pkl': (pickle.dumps(dict(metainfo={}, data_list=[])), 'mmguard apply CONFIG'),
-    'sequences/00/labels/000007.label': (bytes(16), 'mmguard apply CONFIG'),
+    'kitti/infos_train.pkl': (pickle.dumps(dict(metainfo={}, data_list=[])), 'MMDetection3D'),
+    'sequences/00/labels/000007.label': (bytes(16), 'SemanticKITTI'),
 }  # fmt: skip
 
 

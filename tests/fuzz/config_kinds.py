@@ -224,7 +224,6 @@ def _detection_data() -> Dict[str, bytes]:
 
 _COMMANDS = (
     'check {file} --json {out}/check.json',
-    'check {file} --all',
     'check {file}',
     'apply {file} -o {out}/guarded.py',
     'apply {file} -o {out}/edited.py --edit safe',

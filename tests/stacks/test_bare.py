@@ -11,6 +11,7 @@ import pytest
 from warm import run_beside_torch
 
 import mmguard
+from mmguard.compat.stack import install_command
 
 ROOT = Path(mmguard.__file__).parent.parent
 ABSENT = (
@@ -137,12 +138,10 @@ def test_what_reads_a_config_says_that_it_needs_mmengine(tmp_path: Path) -> None
             check_that_it_says((*words, str(config)), package, present=('rich',))
 
 
-def test_the_demo_names_all_that_it_needs_at_once(tmp_path: Path) -> None:
+def test_the_demo_says_how_to_install_what_it_needs(tmp_path: Path) -> None:
     done = command('demo', '--out', str(tmp_path / 'demo'))
     assert (done.returncode, done.stdout) == (2, '')
-    said = ' '.join(done.stderr.split())
-    assert 'pip install mmsegmentation' in said
-    assert 'pip install onedl-mmengine onedl-mmcv onedl-mmsegmentation' in said
+    assert install_command('mmcv') in done.stderr
     assert not (tmp_path / 'demo').exists()
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mmguard
-from mmguard.detection import messages
+from mmguard.detection import targets
 from mmguard.labels.space import LabelRule
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.text import LONGEST, plural, quantity, visible, visible_name
@@ -43,13 +43,13 @@ def test_a_long_text_keeps_both_ends() -> None:
 
 
 def test_what_is_raised_and_warned_of_labels_shows_the_name_of_their_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, '_batches', {})
+    monkeypatch.setattr(targets, '_offending_batches', 0)
     rule = LabelRule(3, on_invalid='raise')
     with pytest.raises(LabelGuardError) as raised:
         rule.sanitize(np.array([[9]]), HOSTILE)
     assert str(raised.value).replace('\n', '').isprintable()
     with pytest.warns(UserWarning, match='instances') as caught:
-        messages.warn_of([Tally(4, 1, source=HOSTILE)], 1)
+        targets.warn_of([Tally(4, 1, source=HOSTILE)], 1)
     assert str(caught[0].message).replace('\n', '').isprintable()
 
 
