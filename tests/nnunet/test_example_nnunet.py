@@ -31,7 +31,7 @@ def test_the_example_shows_the_stock_trainer_die_and_the_guarded_one_finish() ->
     )
     assert run.returncode == 0, run.stderr
     assert re.search(r'^nnUNetTrainer .*RuntimeError: index 7\b', run.stdout, re.M)
-    assert re.search(r'guard: train epoch 0 iter \d+: \d+ of 3,456 .*\b7\b', run.stdout)
+    assert re.search(r'guard: epoch 0 iter \d+: \d+ of 3,456 .*\b7\b', run.stdout)
 
 
 def documented(name: str) -> Any:
