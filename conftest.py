@@ -69,6 +69,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'formats/coco/test_coco_counts.py',
         'formats/coco/test_coco_masks.py',
         'scanning/test_det_config_scan.py',
+        'formats/openimages/test_openimages_files.py',
         'formats/voc/test_voc_scan.py',
         'scanning/test_scan_configs.py',
         'scanning/test_scan_loader.py',
@@ -170,6 +171,7 @@ SAME_EVERYWHERE = (
     'formats/test_*.py',  # its nnunet/ runs where nibabel is, and that is not beside the first stack
     'formats/coco',
     'formats/maps',
+    'formats/openimages',
     'formats/voc',
     'scanning',
     'tools/scan',

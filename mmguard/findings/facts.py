@@ -78,7 +78,7 @@ class MapFacts:
 
 @dataclass
 class AnnotationFacts:
-    """Statistics of annotation files (COCO, LVIS, VOC, YOLO, Labelme).
+    """Statistics of annotation files (COCO, LVIS, VOC, OpenImages, YOLO, Labelme).
 
     Args:
         format (str): ``'coco'``, ``'voc'``, ...
@@ -98,7 +98,7 @@ class AnnotationFacts:
         unreadable (dict[str, list[str]]): Fault -> files.
         labelled_by (str): Source of the labels in ``LabelFacts.values`` and ``histogram``: ``'file order'`` (as
             mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
-            (VOC), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
+            (VOC, OpenImages), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
             among COCO's own ids; -1: none), ``'unknown'`` (not known for
             a JSON without a config; counted as in ``'file order'``).
         classes_counted (bool): The model's number of classes is not known: ``num_classes`` is what the file needs.

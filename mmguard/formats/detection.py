@@ -14,13 +14,14 @@ from mmguard.formats.format import Format
 from mmguard.formats.labelme import Labelme
 from mmguard.formats.maps import LabelMaps
 from mmguard.formats.nnunet import NnUNet
+from mmguard.formats.openimages import OpenImages
 from mmguard.formats.other_files import OtherProgram
 from mmguard.formats.voc import Voc
 from mmguard.formats.yolo import Yolo
 
 #: In the order of detection: the signs of one format may also be those of a later one.
 BUILT_IN: List[Format] = [
-    NnUNet(), OtherProgram(), Voc(), Yolo(), Labelme(), Coco(), ClassFolders(), LabelMaps(),
+    NnUNet(), OtherProgram(), Voc(), Yolo(), Labelme(), Coco(), OpenImages(), ClassFolders(), LabelMaps(),
 ]  # fmt: skip
 #: Entry points of packages that bring a format: each is a subclass of :class:`Format`.
 GROUP = 'mmguard.formats'

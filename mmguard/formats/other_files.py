@@ -154,7 +154,11 @@ _ALONE = (
     ('.txt', r'(?m)^(-?\d[\d.]*\s+){8}[^\W\d][\w-]*(\s+\d+)?\s*$', f'text of DOTA: {_DOTA}'),
     ('.txt', r'\A[A-Za-z_]+ -?[\d.]+ -?\d( -?[\d.]+){12}', f'text of KITTI: {_BY_DATUMARO.format("kitti")}'),
     ('.txt', r'\A\d+(,-?\d+){7},?\s', f'text of VisDrone: {_AS_COCO}'),
-    ('.csv', 'ImageID,Source,LabelName', f'csv of OpenImages: {_AS_COCO}'),
+    (
+        '.csv',
+        'ImageID,Source,LabelName',
+        'csv of OpenImages: name the config of mmdet that reads them (OpenImagesDataset)',
+    ),
     ('.mat', 'MATLAB', f'.mat of MATLAB: {_MATLAB}'),
     ('.arrow', '', _HUGGING_FACE),
     ('.parquet', r'\APAR1', _HUGGING_FACE),

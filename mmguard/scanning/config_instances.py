@@ -24,6 +24,7 @@ from mmguard.formats.faults import Faults
 from mmguard.formats.files import FILES, check_local_dataset
 from mmguard.formats.listings import spread
 from mmguard.formats.merging import merge_facts
+from mmguard.formats.openimages.read import scan_openimages
 from mmguard.formats.options import SPLITS
 from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
 from mmguard.language import Message
@@ -41,7 +42,7 @@ class DetDataset:
     path: str  #: Path in the config, ``'train_dataloader.dataset.datasets[0]'``.
     type: str  #: Name of its type.
     #: ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
-    #: or ``''`` if the format of its files cannot be scanned.
+    #: ``'openimages'``, or ``''`` if the format of its files cannot be scanned.
     family: str
     root: str  #: ``data_root``.
     ann_file: str  #: Annotation file, joined with the root.
@@ -76,7 +77,7 @@ def scan_detection_config(
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
             f'no data set of {split!r} can be scanned: {types}. Known are those that derive from CocoDataset, '
-            f'LVISDataset and XMLDataset (VOC). {TAKE_SAMPLES}'
+            f'LVISDataset, XMLDataset (VOC) and OpenImagesDataset. {TAKE_SAMPLES}'
         )
     if num_classes is None:
         spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
@@ -110,6 +111,10 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = Tru
         num_classes = len(dataset.class_names or ()) or None
     if dataset.family == 'voc':
         return _scan_xml(dataset, num_classes, min_size, ask)
+    if dataset.family == 'openimages':
+        # Like mmdet, read the data root if no label file is named, and report that.
+        labels = _join(dataset.root, dataset.settings.get('label_file') or '')
+        return scan_openimages(dataset.ann_file, labels, num_classes, dataset.images)
     return scan_coco(
         dataset.ann_file,
         num_classes,
@@ -225,6 +230,8 @@ def _find_family(cls: Any) -> str:
         ('CocoPanopticDataset', 'panoptic'),
         ('CocoDataset', 'coco'),
         ('XMLDataset', 'voc'),
+        ('OpenImagesChallengeDataset', ''),
+        ('OpenImagesDataset', 'openimages'),
     ):
         if base in bases:
             return family

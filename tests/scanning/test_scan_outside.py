@@ -16,6 +16,7 @@ from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.labelme.read import scan_labelme
 from mmguard.formats.nnunet.cases import list_cases
 from mmguard.formats.nnunet.spec import read_spec
+from mmguard.formats.openimages.read import scan_openimages
 from mmguard.formats.yolo.read import yolo_sets
 from mmguard.scanning.config_instances import scan_detection_config
 
@@ -135,6 +136,16 @@ def test_where_labelme_has_images(name: str, tmp_path: Path) -> None:
     image(root / name)
     found = labelme(root, name, imageWidth=48, imageHeight=32)
     assert (found.missing, found.sizes_compared, found.size_mismatches) == (0, 1, [])
+
+
+def test_ids_of_openimages(name: str, tmp_path: Path) -> None:
+    root = tmp_path / 'one' / 'two'
+    (root / 'images').mkdir(parents=True)
+    (root / 'classes.csv').write_text('/m/1,x\n')
+    name = name[:-4].replace('\n', '\t').replace('\0', '\t')
+    (root / 'boxes.csv').write_text(f'ImageID,...\n{name},x,/m/1,1,0.1,0.2,0.1,0.2,0,0,0,0,0\n')
+    found = found_in(scan_openimages(str(root / 'boxes.csv'), str(root / 'classes.csv'), images=str(root / 'images')))
+    assert found.missing == 1
 
 
 @pytest.mark.parametrize('name', FOREIGN)
