@@ -174,7 +174,7 @@ def describe_no_error(log: Reader, name: str) -> str:
     from mmguard.tools.explain.scores import HARMLESS
 
     lines = [translate('{name}: no error that ended a training in {lines:,} lines', name=name, lines=log.lines)]
-    lines.append(translate('looked for, and not seen either: {signs}', signs=_signs()))
+    lines.append(translate('if it did crash, pass the whole traceback. Also looked for: {signs}', signs=_signs()))
     if log.classes.summary:
         lines.append(visible(f'note: {log.classes.summary}. {HARMLESS}'))
     for number, line in log.facts.find_kind('unlabeled'):

@@ -25,7 +25,7 @@ class LabelsFine(Verdict):
     kinds = ('pixels', 'instances')
     needs = ()
     summary = 'Your labels are fine.'
-    title_not_asked = 'Every label that was read is valid; what loads them was not asked.'
+    title_not_asked = 'All labels in the files are valid. Your loader was not run.'
     title_not_judged = (
         'Every file can be read, but whether the labels are valid was not checked: num_classes is not known.'
     )
