@@ -61,12 +61,8 @@ def data_counts(dataset: Part) -> Dict[str, int]:
     if not classes:  # unknown, or taken from the file
         return {}
     found = {'all': len(classes)}
-    metainfo = dataset.config.get('metainfo') if isinstance(dataset.config.get('metainfo'), dict) else {}
-    for kind in ('things', 'stuff'):
-        key = f'{kind[:-1] if kind == "things" else kind}_classes'
-        names = (metainfo or {}).get(key)
-        if names is None and not says_classes(dataset):
-            names = metainfo_of(dataset).get(key)
+    for kind, key in (('things', 'thing_classes'), ('stuff', 'stuff_classes')):
+        names = read_part_of_classes(dataset, key)
         # Heads treat labels below the number of things as things.
         if (
             isinstance(names, (list, tuple))
@@ -75,6 +71,13 @@ def data_counts(dataset: Part) -> Dict[str, int]:
         ):
             found[kind] = len(names)
     return found
+
+
+def read_part_of_classes(dataset: Part, key: str) -> Any:
+    """Return ``thing_classes`` or ``stuff_classes`` as :func:`classes_of` reads the whole list; ``None`` if missing."""
+    metainfo = dataset.config.get('metainfo')
+    names = metainfo.get(key) if isinstance(metainfo, dict) else None
+    return metainfo_of(dataset).get(key) if names is None and not says_classes(dataset) else names
 
 
 def has_stuff_among_things(classes: Sequence[str], things: Any) -> bool:

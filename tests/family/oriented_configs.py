@@ -1,4 +1,4 @@
-"""What is true of every config of mmrotate: `apply` guards it, and is final; `check` is silent."""
+"""Every config of mmrotate: `apply` guards it, and is final; `check` is silent."""
 
 from __future__ import annotations
 

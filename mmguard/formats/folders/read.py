@@ -73,7 +73,7 @@ def _count_missing(images: List[Labelled]) -> Tuple[int, List[str]]:
     absent = []
     for image in images:
         folder, name = os.path.split(image.path)
-        if not image.path or '://' in image.path:
+        if not image.path:
             continue
         if folder not in folders:
             place = find_inside('', folder or os.curdir)

@@ -86,13 +86,5 @@ def plant(label: np.ndarray, fault: str, random: np.random.Generator) -> Tuple[n
     return spoilt, {value: count for value, count in counts.items() if count}
 
 
-def read_png(path: Path) -> np.ndarray:
-    """Read an image or a label map as it is stored."""
-    pixels = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
-    if pixels is None:
-        raise OSError(f'{path} cannot be read as an image')
-    return np.asarray(pixels)
-
-
 def _write_png(path: Path, pixels: np.ndarray) -> None:
     write_whole(path, cv2.imencode('.png', pixels)[1].tobytes())

@@ -98,20 +98,16 @@ def _build_first_rows(found: Explanation, signature: Signature, width: int) -> L
 def _build_confirmed_rows(weighed: Weighed, width: int) -> List[str]:
     """Return the finding that confirms a cause; of a mere remark only its title, since other errors follow from it."""
     finding = weighed.findings[0]
-    if finding.severity == ERROR or not weighed.cause.text:
-        return _build_finding_rows(finding, width)
-    texts: Dict[str, str] = {
-        Message('found'): join(' ', (finding.code, as_message(finding.title))),
-        Message('cause'): weighed.cause.text,
-        Message('do'): weighed.advice,
-    }
-    return _build_label_rows(texts, width, '')
+    is_remark = finding.severity != ERROR and bool(weighed.cause.text)
+    return _build_finding_rows(finding, width, cause=weighed.cause.text if is_remark else '', advice=weighed.advice)
 
 
-def _build_finding_rows(finding: Finding, width: int, indent: str = '') -> List[str]:
+def _build_finding_rows(finding: Finding, width: int, indent: str = '', cause: str = '', advice: str = '') -> List[str]:
+    """Return a finding with its own advice; with a cause that it confirms, that cause with its advice."""
     texts: Dict[str, str] = {
         Message('found'): join(' ', (finding.code, as_message(finding.title))),
-        Message('do'): finding.next_step,
+        Message('cause'): cause,
+        Message('do'): advice if cause else finding.next_step,
     }
     return _build_label_rows(texts, width, indent)
 

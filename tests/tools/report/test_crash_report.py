@@ -1,4 +1,4 @@
-"""How a training died: all ranks together, on the terminal and as JSON."""
+"""End of a training that died: all ranks together, on the terminal and as JSON."""
 
 from __future__ import annotations
 

@@ -7,7 +7,13 @@ from collections import Counter
 from typing import Any, Dict, Iterator, List, Tuple
 
 from mmguard.config.changes import REMOVED
-from mmguard.config.head_classes import counts, has_open_vocabulary, has_stuff_among_things, names_more
+from mmguard.config.head_classes import (
+    counts,
+    has_open_vocabulary,
+    has_stuff_among_things,
+    names_more,
+    read_part_of_classes,
+)
 from mmguard.config.parts import Part, classes_of, classes_path, datasets, metainfo_of, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import move_class_list, name_classes
@@ -88,10 +94,7 @@ class ClassList(ConfigRule):
 
     def _find_stuff_among_things(self, config: ReadConfig, dataset: Part) -> Iterator[Finding]:
         """Yield a class list of a panoptic set, in the config or in its class, whose things are not first."""
-        classes, metainfo = classes_of(dataset) or (), dataset.config.get('metainfo')
-        things: Any = metainfo.get('thing_classes') if isinstance(metainfo, dict) else None
-        if things is None and not says_classes(dataset):
-            things = metainfo_of(dataset).get('thing_classes')
+        classes, things = classes_of(dataset) or (), read_part_of_classes(dataset, 'thing_classes')
         if config.framework == 'mmdet' and has_stuff_among_things(classes, things):
             label = next(label for label, name in enumerate(classes) if name not in things)
             words: Dict[str, Any] = dict(label=label, name=classes[label], things=len(things))
