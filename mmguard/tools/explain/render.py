@@ -96,9 +96,12 @@ def _build_first_rows(found: Explanation, signature: Signature, width: int) -> L
 
 
 def _build_confirmed_rows(weighed: Weighed, width: int) -> List[str]:
-    """Return the finding that confirms a cause; of a mere remark only its title, since other errors follow from it."""
+    """Return the finding that confirms a cause.
+
+    A mere remark has other consequences, too: its advice is for those, unless it has an edit that was tried.
+    """
     finding = weighed.findings[0]
-    is_remark = finding.severity != ERROR and bool(weighed.cause.text)
+    is_remark = finding.severity != ERROR and not finding.edits
     return _build_finding_rows(finding, width, cause=weighed.cause.text if is_remark else '', advice=weighed.advice)
 
 

@@ -14,6 +14,7 @@ from PIL import Image
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
+from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.tools.explain.explained import Known
 from mmguard.tools.explain.render import as_text
@@ -146,6 +147,39 @@ def test_the_most_severe_finding_comes_first(name: str) -> None:
     found = explain_log(log, Known(tuple(finding(*one) for one in findings), labels=True))
     text = as_text(found, verbose=False)
     assert re.findall(r'^(?:found: |also found: )?(MG\d+) ', text, re.M) == shown
+
+
+@pytest.mark.parametrize(
+    ('error', 'code', 'severity', 'edits', 'shown'),
+    [
+        (
+            'IndexError: tensors used as indices must be long, int, byte or bool tensors',
+            'MG146',
+            'warning',
+            (),
+            'cause',
+        ),
+        ('ValueError: need at least one array to concatenate', 'MG174', 'warning', (), 'cause'),
+        (
+            'ValueError: need at least one array to concatenate',
+            'MG174',
+            'info',
+            (Edit('Keep the small ones.'),),
+            'edit',
+        ),
+        ('IndexError: Target 3 is out of bounds.', 'MG102', 'error', (), 'advice'),
+    ],
+)
+def test_a_remark_without_an_edit_leaves_the_advice_to_the_cause(
+    error: str, code: str, severity: str, edits: Tuple[Edit, ...], shown: str
+) -> None:
+    remark = Finding(code, 'A title.', 'evidence', 'An advice of its own.', 'proven', severity, edits=edits)
+    found = explain_log(format_traceback(error, CALL), Known((remark,), labels=True))
+    first = found.causes[0]
+    assert (first.standing, first.findings) == ('confirmed', (remark,))
+    text = ' '.join(as_text(found, verbose=False).split())
+    texts = {'cause': ' '.join(first.cause.text.split()), 'edit': 'Keep the small ones.', 'advice': remark.advice}
+    assert [name for name, one in texts.items() if one in text] == [shown]
 
 
 @pytest.mark.skipif(IS_ONEDL, reason="onedl's mmseg looks up no class weight of an ignored label")
