@@ -55,10 +55,9 @@ def check_moves(program: Program) -> List[Result]:
     tries = max(DRAWN_LOADS, program.samples)
     indices = spread(len(dataset), tries)
     wrong: Dict[str, Result] = {}
-    unlike: Dict[str, Result] = {}
     known: Counter = Counter()
     for number in range(tries):
-        steps, resized = _load_traced(program, dataset, indices[number % len(indices)], number)
+        steps = _load_traced(program, dataset, indices[number % len(indices)], number)
         # Packed samples of mmdet carry no keypoints.
         for kind in dict.fromkeys(
             kind for seen in steps for kind in seen.figures if seen is steps[-1] or kind == _POINTS
@@ -68,13 +67,8 @@ def check_moves(program: Program) -> List[Result]:
                 known[kind] += 1
                 if found.outcome == 'broken':
                     wrong.setdefault(kind, found)
-            elif resized:
-                unlike.setdefault(kind, broken(f'{kind}, {steps[0].step}', resized))
         if program.seconds_left() < 0:
             break
-    # A label of another scale shows nothing of the figure, in no load.
-    for kind in unlike.keys() - known.keys():
-        wrong[kind], known[kind] = unlike[kind], tries
     if not known:
         raise Unavailable('no step loads an image with its labels, or nothing of the figure was left in the image')
     results = [wrong.get(kind) or holds(kind, '', dict(tries=count)) for kind, count in known.items()]
@@ -90,24 +84,13 @@ def _name_keypoints(program: Program) -> List[Result]:
     return []
 
 
-def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> Tuple[List[Seen], str]:
-    """Load a sample with a figure drawn into it.
-
-    Returns:
-        tuple[list[Seen], str]: image and labels after each step, and how the image was resized before the labels were
-        loaded (empty: not).
-    """
+def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
+    """Load a sample with a figure drawn into it, and return image and labels after each step."""
     rng, highest = np.random.default_rng(seed), max(1, len(program.class_names()) - 1)
     steps: List[Seen] = []
-    resized: List[str] = []
 
     def on_step(name: str, results: Any) -> Any:
-        is_drawn = _draw(results, rng, min(highest, 254))
-        if is_drawn:
-            size, drawn = results['img'].shape[:2], results[_DRAWN].pattern.shape
-            words = f'the image was resized from {drawn} to {size} before this step loaded its labels'
-            resized.extend([words] * (size != drawn))
-        if is_drawn or steps:
+        if _draw(results, rng, min(highest, 254)) or steps:
             steps.extend(look(name, results))
         return results
 
@@ -116,9 +99,9 @@ def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> Tuple
         try:
             sample = dataset[index]
         except Exception:  # another property reports it
-            return [], ''
+            return []
     final = look('the pipeline', sample)
-    return ([*steps, *final, *_run_preprocessor(program, sample)] if final else []), ''.join(resized[:1])
+    return [*steps, *final, *_run_preprocessor(program, sample)] if final else []
 
 
 class _Figure(NamedTuple):
