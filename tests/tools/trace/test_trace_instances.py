@@ -161,13 +161,13 @@ def _register_faulty() -> None:
     from mmcv.transforms import BaseTransform
     from mmdet.registry import TRANSFORMS
 
-    @TRANSFORMS.register_module()
+    @TRANSFORMS.register_module(force=True)  # set up again where a worker returns to this file
     class LoseMask(BaseTransform):
         def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
             results['gt_masks'] = results['gt_masks'][[0]]
             return results
 
-    @TRANSFORMS.register_module()
+    @TRANSFORMS.register_module(force=True)  # set up again where a worker returns to this file
     class BreakBoxes(BaseTransform):
         """Give all boxes these corners, in a part of the draws."""
 
@@ -179,12 +179,12 @@ def _register_faulty() -> None:
                 results['gt_bboxes'].tensor[:] = torch.tensor(list(map(float, self.corners)))
             return results
 
-    @TRANSFORMS.register_module()
+    @TRANSFORMS.register_module(force=True)  # set up again where a worker returns to this file
     class AddKeypoints(BaseTransform):
         def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
             return {**results, 'gt_keypoints': [[1, 2, 2]]}
 
-    @TRANSFORMS.register_module()
+    @TRANSFORMS.register_module(force=True)  # set up again where a worker returns to this file
     class ResizeMasksAlone(BaseTransform):
         def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
             results['gt_masks'] = results['gt_masks'].resize((10, 20))
