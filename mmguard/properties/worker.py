@@ -240,27 +240,29 @@ def _serve(connection: Any, ours: Any, folder: str) -> None:
 
 def _end_descendants_at_exit(connection: Any, parent: int) -> None:
     """Call the program from a fork; this process ends its descendants when the fork or the parent ends."""
+    # Awaited, not handled: the parent's threads end one by one, and each end would interrupt the handler of the last.
+    signals = {signal.SIGTERM, signal.SIGCHLD}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     fork = os.fork()
     if fork == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
         return
-
-    def end_descendants(*_: Any) -> None:
-        for member in _find_family(os.getpid())[1:]:
-            with contextlib.suppress(OSError):
-                os.kill(member, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-
     connection.close()
-    signal.signal(signal.SIGTERM, end_descendants)
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_SIGNAL_AT_END, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before it was asked to report
-        end_descendants()
-    _, status = os.waitpid(fork, 0)
-    end_descendants()
+    ended = status = 0
+    while not ended and os.getppid() == parent:  # it may have ended before it was asked to report
+        if signal.sigwait(signals) == signal.SIGTERM:
+            break
+        ended, status = os.waitpid(fork, os.WNOHANG)
+    for member in _find_family(os.getpid())[1:]:
+        with contextlib.suppress(OSError):
+            os.kill(member, signal.SIGKILL)
+    if not ended:
+        os._exit(1)
     if os.WIFSIGNALED(status):
-        os.kill(os.getpid(), signal.SIGKILL if os.WTERMSIG(status) == signal.SIGTERM else os.WTERMSIG(status))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+        os.kill(os.getpid(), os.WTERMSIG(status))
     os._exit(os.WEXITSTATUS(status))
 
 

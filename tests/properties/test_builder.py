@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -137,9 +139,9 @@ def test_what_it_starts_is_ended_with_it(tmp_path):
 
 
 @linux
-@pytest.mark.parametrize('dataset', ['Dies', 'Waits'])
-def test_what_it_starts_is_ended_after_a_crash(dataset, tmp_path):
-    """The process dies by itself, or with the process that asks."""
+@pytest.mark.parametrize('ends', ['by itself', 'with the process that asks', 'by many signals'])
+def test_what_it_starts_is_ended_after_a_crash(ends, tmp_path):
+    """The threads of the process that asks end one by one, and each of them sends a signal."""
     script = (
         'import sys\n'
         f'sys.path[:0] = {[os.path.dirname(__file__)]!r}\n'
@@ -147,13 +149,19 @@ def test_what_it_starts_is_ended_after_a_crash(dataset, tmp_path):
         'from mmguard.properties.builder import Builder\n'
         "tree = dict(custom_imports=dict(imports=['hostile']), default_scope='mmengine')\n"
         "dataset = dict(type='StartsPrograms', program='import time; time.sleep(600)', ids='ids', pipeline=[])\n"
-        f'dataset.update(waits={dataset == "Waits"}, dies={dataset == "Dies"})\n'
+        f'dataset.update(waits={ends != "by itself"}, dies={ends == "by itself"})\n'
         'with Builder(seconds=100) as builder:\n'
         "    print(builder.call(ReadConfig(dict(tree, train_dataloader=dict(dataset=dataset))), 'training data'))\n"
     )
     asking = subprocess.Popen([sys.executable, '-c', script], cwd=tmp_path, stdout=subprocess.DEVNULL)
     started = wait_for(lambda: (tmp_path / 'ids').exists() and [int(n) for n in (tmp_path / 'ids').read_text().split()])
-    if dataset == 'Waits':
+    if ends == 'by many signals':
+        (process,) = Path(f'/proc/{asking.pid}/task/{asking.pid}/children').read_text().split()
+        with contextlib.suppress(ProcessLookupError):
+            for _ in range(1000):
+                time.sleep(1e-5)
+                os.kill(int(process), signal.SIGTERM)
+    if ends == 'with the process that asks':
         asking.terminate()
     asking.wait(100)
     assert wait_for(lambda: not any(map(is_running, started)))
