@@ -13,7 +13,7 @@ from mmguard.findings.finding import ERROR, INFO, Finding
 from mmguard.findings.run import find_missing_ranks, find_unused
 from mmguard.findings.signatures import Cause, Signature, choose, read_signatures
 from mmguard.findings.signatures.signature import FOLLOWS, OPEN, RAISED
-from mmguard.tools.explain.log_facts import Facts, find_facts
+from mmguard.tools.explain.log_facts import Facts, find_facts, find_framework
 from mmguard.tools.explain.reader import Reader
 from mmguard.tools.explain.troubles import Frame, Piece, Raised, Trouble
 
@@ -26,8 +26,11 @@ _RANKS = 256
 _SEARCHED = 1 << 17
 #: Findings that need the images next to the labels.
 _OF_IMAGES = ('MG129', 'MG130')
-#: Findings about other versions of a framework than the log is of.
-_OF_VERSIONS = ('MG227',)
+#: Findings on names of objects that the class list lacks: seen only with a list that is not made of these names.
+_OF_NAMES = ('MG140', 'MG154')
+#: Findings that no other error is due to: about another version of a framework than that of the log, and files that
+#: are missing or cannot be read, which end a training with an error of their own.
+_OF_ITS_OWN_ERROR = ('MG227', 'MG129', 'MG132', 'MG150', 'MG169')
 
 #: Cause for an error of the scan or the config whose code no cause lists.
 _UNFORESEEN = Cause('unforeseen', 'An error in labels or config that is not among the known causes of this message.')
@@ -55,18 +58,21 @@ class Known(NamedTuple):
     Args:
         findings (tuple[Finding]): Findings of `check` and `scan`, the most severe first.
         config (bool): True if a config was checked.
-        labels (bool): True if labels were scanned, and the valid ones are known.
+        labels (bool): True if all labels of the task of the log were read, and the valid ones are known.
+        names (bool): True if the class list is not made of the names in the label files.
         num_classes (int, optional): ``--num-classes``.
     """
 
     findings: Tuple[Finding, ...] = ()
     config: bool = False
     labels: bool = False
+    names: bool = True
     num_classes: Optional[int] = None
 
     def decides(self, code: str) -> bool:
         """Return True if a finding with this code would have been seen."""
-        return {'MG1': self.labels and code not in _OF_IMAGES, 'MG2': self.config}.get(code[:3], False)
+        seen = self.labels and code not in _OF_IMAGES and (self.names or code not in _OF_NAMES)
+        return {'MG1': seen, 'MG2': self.config}.get(code[:3], False)
 
 
 @dataclass
@@ -80,6 +86,7 @@ class Explanation:
         causes (list[Weighed]): In order, without the refuted ones.
         refuted (list[Cause]): Causes that are ruled out by the log, or by a check or scan that did not find them.
         framework (str): Framework that trains; empty if unknown.
+        task (str): Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown.
         others (list[tuple]): Further errors of the log, each with its signature: consequences, or later ones.
         more (list[Finding]): Errors that `check` and `scan` found in addition to the causes.
         late (Raised, optional): For a kernel's assert, the exception that reports it at another line.
@@ -94,6 +101,7 @@ class Explanation:
     more: List[Finding] = field(default_factory=list)
     refuted: List[Cause] = field(default_factory=list)
     framework: str = ''
+    task: str = ''
     late: Optional[Raised] = None
     ranks: List[str] = field(default_factory=list)
 
@@ -155,6 +163,7 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
     said = [one.message for _, one, _ in judged[:_RANKS]]
     absent = find_missing_ranks(said)
     found.ranks = [*([f'absent: {absent}'] if absent else []), *find_unused(said).lines]
+    found.framework = find_framework([*(piece.text for piece in raised.pieces), *log.beginning[:40], *names])
     if signature is not None:
         if not raised.frames:
             late = [other for _, other, _ in found.others if other.frames and 'CUDA' in other.said]
@@ -165,11 +174,11 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
         pieces += [piece for _, other, _ in found.others[:20] for piece in other.pieces]
         pieces += [piece for sign in log.signs[:20] for piece in sign.chain[0].pieces if sign is not trouble]
         facts = find_facts(log.facts, trouble.before, pieces, [*log.beginning[:40], *names], known.num_classes)
-        found.framework = facts.framework
+        found.framework, found.task = facts.framework, facts.task
         found.causes, found.refuted = weigh(signature, pieces, facts, known)
     taken = {finding.code for weighed in found.causes for finding in weighed.findings}
     found.more = [f for f in known.findings if f.code not in taken and f.severity == ERROR]
-    unforeseen = [finding for finding in found.more if finding.code not in _OF_VERSIONS]
+    unforeseen = [finding for finding in found.more if finding.code not in _OF_ITS_OWN_ERROR]
     if signature is not None and unforeseen and _is_about_data(signature, found.causes):
         found.more.remove(unforeseen[0])
         found.causes.insert(0, Weighed(_UNFORESEEN, CONFIRMED, (unforeseen[0],)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
-from typing import List, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from mmguard.errors import CannotRun
 from mmguard.findings.finding import INFO, SEVERITIES, Finding
@@ -20,6 +20,10 @@ from mmguard.tools.explain.explained import Explanation, Known
 _OLD_CONFIG = 'MG227'
 #: Finding that ids may be labels, for an unknown framework.
 _PERHAPS_IDS = 'MG138'
+#: Finding that files cannot be read: what they hold is not known.
+_UNREADABLE = 'MG132'
+#: Task that an error shows -> kinds of labels that it cannot be due to.
+_OTHER_KINDS = {'boxes': ('pixels', 'voxels'), 'segmentation': ('instances',)}
 
 
 def look(
@@ -31,7 +35,7 @@ def look(
     """
     findings: List[Finding] = []
     problems: List[str] = []
-    checked = scanned = False
+    checked = scanned = names = False
     with redirect_stdout(sys.stderr):  # configs and frameworks print
         if config is not None:
             try:
@@ -44,10 +48,10 @@ def look(
         target = data or (config if checked else None)
         if target is not None:
             try:
-                seen, failed, decides = _scan_for(target, options, found)
-                findings += seen
-                problems += failed
-                scanned = decides and not failed
+                seen = _scan_for(target, options, found)
+                findings += seen.findings
+                problems += seen.failed
+                scanned, names = seen.decides and not seen.failed, seen.names
             except CannotRun as error:
                 problems.append(str(error))
             except Exception as error:
@@ -57,7 +61,7 @@ def look(
     unique = {(finding.code, finding.title): finding for finding in reported}
     ranked = sorted(unique.values(), key=lambda finding: (SEVERITIES.index(finding.severity), sort_key(finding)))
     is_read = checked and all(finding.code != _OLD_CONFIG for finding in ranked)
-    return Known(tuple(ranked), is_read, scanned, options.num_classes), problems
+    return Known(tuple(ranked), is_read, scanned, names, options.num_classes), problems
 
 
 def _check(config: str, run_code: bool) -> List[Finding]:
@@ -69,31 +73,42 @@ def _check(config: str, run_code: bool) -> List[Finding]:
     return diagnose(config=read_config(config, run_code))
 
 
-_Seen = Tuple[List[Finding], List[str], bool]
+class _Seen(NamedTuple):
+    """Result of a scan: findings, failures, and if it read all labels and knows the valid ones, and their names."""
+
+    findings: List[Finding]
+    failed: List[str]
+    decides: bool
+    names: bool
 
 
 def _scan_for(target: str, options: ScanOptions, found: Optional[Explanation]) -> _Seen:
     """Return the result of `scan`, with the framework and the labels shown in the error."""
+    task = found.task if found is not None else ''
     if not target.endswith('.json') or found is None or found.signature is None:
-        return _scan(target, options)
+        return _scan(target, options, task)
     if options.framework is None:
         known = (name for name in lineage(found.framework) if name in FRAMEWORKS)
         options = replace(options, framework=next(known, None))
-    findings, failed, decides = _scan(target, options)
-    unknown = any(finding.code == _PERHAPS_IDS and finding.severity == INFO for finding in findings)
+    seen = _scan(target, options, task)
+    unknown = any(finding.code == _PERHAPS_IDS and finding.severity == INFO for finding in seen.findings)
     if unknown and any(_PERHAPS_IDS in cause.codes for cause in found.signature.causes):
-        return _scan(target, replace(options, labels=IDS))
-    return findings, failed, decides
+        return _scan(target, replace(options, labels=IDS), task)
+    return seen
 
 
-def _scan(target: str, options: ScanOptions) -> _Seen:
-    """Return findings, failures, and True if the valid labels are known."""
+def _scan(target: str, options: ScanOptions, task: str) -> _Seen:
+    """Return the result of `scan` without data sets whose labels are of another task than that of the error."""
     from mmguard.scanning.plans import plan_of
     from mmguard.scanning.processes import local_mapper
     from mmguard.scanning.run import run_plan
 
     plan = plan_of(target, options)
-    results = run_plan(plan, local_mapper())
+    results = [one for one in run_plan(plan, local_mapper()) if one.facts.kind not in _OTHER_KINDS.get(task, ())]
     facts = [result.facts for result in results]
-    is_known = all(one.num_classes < 256 or one.class_names for one in facts)
-    return [finding for result in results for finding in result.findings], list(plan.failed), is_known
+    is_known = all(one.total and (one.num_classes < 256 or one.class_names) for one in facts)
+    from_files = (one.annotations is not None and one.annotations.names_from for one in facts)
+    is_named = plan.tree is not None or not any(from_files)
+    findings = [finding for result in results for finding in result.findings]
+    is_read = bool(facts) and all(finding.code != _UNREADABLE for finding in findings)
+    return _Seen(findings, list(plan.failed), is_read and is_known, is_named)

@@ -83,6 +83,8 @@ _BOXES = re.compile(
 _MAPS = re.compile(
     r'decode\.|decode_head|acc_seg|segmentation_models_pytorch|[Uu]-?net\b|loss2d|Spatial\w{0,20}NLL|_2d\b'
 )
+#: Pattern that shows that the error is about a label map, in a model for boxes, too.
+_LABEL_MAP = re.compile(r'batches of spatial targets|semantic_head')
 _LOSS_FILE = re.compile(r'(?:_head|loss|losses|criterion|matcher|assigner)\.py:\d|:\d+ in \w{0,40}loss')
 _BOX = re.compile(r'inv\w{3,4} box \[' + r',\s'.join([r'(-?\d+(?:\.\d+)?)'] * 4))
 _RANGE = re.compile(r'to be in the range .{1,20}, got (?:tensor\()?(-?\d+(?:\.\d+)?)')
@@ -93,6 +95,8 @@ _LOSS = re.compile(r'\b(?:total_)?loss["\']?: (\d{1,9}(?:\.\d{1,9})?)\b')
 _EXPLODED = re.compile(r'\bgrad_norm["\']?: (?:\d{7,}|\d[\d.]*e\+(?:0[6-9]|[1-9]\d))|\b(?:total_)?loss["\']?: \d{6,}')
 _IDENTITIES = re.compile(r'\bpids?\b|\bre-?id\b|(?:torch|fast)reid\b|\bidentit(?:y|ies)\b')
 _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
+#: Declared and found values of nnU-Net, in brackets over several lines.
+_VALUES = re.compile(r'Expected: \[([^\]]*)\]\W{0,9}[Ff]ound: \[([^\]]*)\]')
 
 
 class Facts(NamedTuple):
@@ -100,6 +104,12 @@ class Facts(NamedTuple):
 
     pieces: List[Piece]
     framework: str
+
+    @property
+    def task(self) -> str:
+        """Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown."""
+        said = [piece.searched for piece in self.pieces]
+        return next((kind for kind in ('boxes', 'segmentation') if f'fact: {kind}' in said), '')
 
 
 class FactLines:
@@ -143,7 +153,8 @@ def find_facts(
     facts += _find_facts_of_progress(before)
     facts += [
         fact
-        for fact in (_find_fact_of_losses(pieces), _find_fact_of_shapes(pieces), _find_fact_of_range(pieces))
+        for find in (_find_fact_of_losses, _find_fact_of_shapes, _find_fact_of_range, _find_fact_of_values)
+        for fact in [find(pieces)]
         if fact
     ]
     framework = find_framework([*(piece.text for piece in pieces), *names])
@@ -221,7 +232,10 @@ def _find_facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Pie
     shown = {'ultralytics': 'boxes', 'mmseg': 'segmentation', 'nnunet': 'segmentation'}.get(framework)
     kinds = {'boxes': _BOXES, 'segmentation': _MAPS, 'in a loss': _LOSS_FILE, 'identities': _IDENTITIES}
     found = {kind: next((one for one in pieces if words.search(one.searched)), None) for kind, words in kinds.items()}
-    if shown is not None:
+    about_maps = next((one for one in pieces if _LABEL_MAP.search(one.searched)), None)
+    if about_maps is not None:
+        found.update({'boxes': None, 'segmentation': about_maps})
+    elif shown is not None:
         found.update({'boxes': None, 'segmentation': None, shown: pieces[0]})
     elif found['boxes'] and found['segmentation']:
         del found['boxes'], found['segmentation']
@@ -267,3 +281,17 @@ def _find_fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
             how = 'by a factor' if len(ratios) == 1 and ratios <= {4, 8, 16} else 'in height or width'
             return Piece(piece.line, piece.text, f'fact: shapes differ {how}')
     return None
+
+
+def _find_fact_of_values(pieces: Sequence[Piece]) -> Optional[Piece]:
+    """Return the line with the values of a label file if they are at most one more than the declared classes."""
+    lists = _VALUES.search('\n'.join(piece.searched for piece in pieces))
+    if lists is None or '...' in lists.group(2):
+        return None
+    declared, found = (set(re.findall(r'-?\d+(?:\.\d+)?', text)) for text in lists.groups())
+    values = {float(value) for value in found}
+    are_classes = all(value >= 0 and value.is_integer() for value in values) and values != {0, 255}
+    if not are_classes or len(values) > len(declared) + 1:
+        return None
+    line = next(piece for piece in pieces if 'ound: [' in piece.searched)
+    return Piece(line.line, line.text, 'fact: as many values as classes')
