@@ -93,7 +93,8 @@ class Reader:
             self._take(b'\n')
         self._open.clear()
         if self.classes.always:
-            self._add_sign(f'No label of a class: {self.classes.summary}', *self.classes.last)
+            predicted = ', and it is predicted' if self.classes.predicted.issuperset(self.classes.always) else ''
+            self._add_sign(f'No label of a class: {self.classes.summary}{predicted}', *self.classes.last)
         if self.scores.sign is not None:
             self._add_sign(*self.scores.sign)
         ending = find_ending(self._get_last_lines())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from mmguard.text import quantity, shorten_list
 
@@ -136,7 +136,7 @@ HARMLESS = (
 )
 _LINE = re.compile(rb'(?:[Pp]seudo dice|[Gg]lobal foreground Dice:?)\s*\[([^\]\n]{1,20000})\]')
 _HEAD = re.compile(rb'\|\s{1,99}Class\s{1,99}\|\s{1,9}IoU\s{1,9}\|\s{1,9}Acc\s{1,9}\|')
-_ROW = re.compile(rb'\|\s{1,99}(\S[^|\n]{0,99}?)\s{1,99}\|\s{1,9}(?:nan|0\.0)\s{1,9}\|\s{1,9}nan\s{1,9}\|')
+_ROW = re.compile(rb'\|\s{1,99}(\S[^|\n]{0,99}?)\s{1,99}\|\s{1,9}(nan|0\.0)\s{1,9}\|\s{1,9}nan\s{1,9}\|')
 
 
 class ClassScores:
@@ -154,6 +154,8 @@ class ClassScores:
         self.epochs = self.validations = 0
         #: Class -> number of validations in which it is nan.
         self.nan: Dict[str, int] = {}
+        #: Classes of which an IoU of 0 shows that they are predicted.
+        self.predicted: Set[str] = set()
         #: The last line with nan, with its number.
         self.last = (0, '')
 
@@ -169,6 +171,8 @@ class ClassScores:
                 nan = [str(place) for place, value in enumerate(found.group(1).split(b','), 1) if b'nan' in value]
             if nan:
                 self.last = _number_row(text, start, line, first)
+            if row and row.group(2) != b'nan':
+                self.predicted.update(nan)
             for name in nan:
                 self.nan[name] = self.nan.get(name, 0) + 1
 

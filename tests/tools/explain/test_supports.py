@@ -67,7 +67,7 @@ def test_the_quoted_text_is_in_the_line_of_the_log_with_its_number(log: str) -> 
         assert piece.text in lines[piece.line - 1]
 
 
-@pytest.mark.parametrize('log', [TABLE, PSEUDO_DICE.replace(', nan', ', 0.9, nan')])
+@pytest.mark.parametrize('log', [TABLE.replace('0.0 ', 'nan '), PSEUDO_DICE.replace(', nan', ', 0.9, nan')])
 def test_a_cause_whose_findings_were_looked_for_in_vain_is_out(log: str) -> None:
     assert 'no-file-has-it' in supported(explain_log(log))
     found = explain_log(log, Known((), config=True, labels=True))
@@ -82,8 +82,13 @@ def test_a_cause_whose_findings_were_looked_for_in_vain_is_out(log: str) -> None
         (
             '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]',
             '[ 0.  1.  2.  3.  4.  5.  6.  7.  8.  9. 10. 11. 12. 14.]',
-            '',
+            'gap',
         ),
+        ('[0, 1, 2, 3, 4, 5]', '[  0.   1.   2. 500. 510.\n 520.]', 'gap'),
+        ('[0, 1, 2, 3]', '[0, 85, 170, 255]', 'gap'),
+        ('[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]', '[0 1 2 3 4 5 6 7 8 9 601 602 611]', 'gap'),
+        ('[0, 1]', '[  0. 255.]', 'masks-foreground'),
+        ('[0, 1, 2]', '[0, 7.5, 11]', ''),
         ('[0, 1]', '[   0.    1.    2. ... 1407. 1408. 1411.]', 'images'),
         ('[0, 1, 2]', '[-3024.  -998.   411.]', 'images'),
         ('[0, 1]', '[0, 3, 8, 17, 40, 66, 81, 102, 133, 160, 201, 240, 255]', 'gray'),
@@ -239,3 +244,41 @@ def test_a_config_of_another_version_did_not_end_a_training_of_that_version(log:
     found = explain_log(log, Known((*old,)))
     assert 'unforeseen' not in dict(keys(found))
     assert 'MG227' in [finding.code for finding in found.more]
+
+
+@pytest.mark.parametrize(
+    ('declared', 'values'),
+    [
+        ('[0, 1, 2, 3]', '[  0.   1.   2. 205.]'),
+        ('[0, 1]', '[0, 1, 2]'),
+        ('[0, 1, 2, 3, 4]', '[0 11 12 13 14]'),
+    ],
+)
+def test_values_without_255_are_not_masks_of_255(declared: str, values: str) -> None:
+    refuted = [cause.key for cause in explain_log(UNEXPECTED.format('d.nii.gz', declared, values)).refuted]
+    assert 'masks-foreground' in refuted
+
+
+def table_of(*rows: Tuple[str, str, str]) -> str:
+    """Write a table of mmseg: class, IoU and Acc."""
+    text = ''.join(f'| {name:>8} | {iou:>5} | {acc:>5} |\n' for name, iou, acc in rows)
+    return f'+----------+-------+-------+\n|  Class   |  IoU  |  Acc  |\n+----------+-------+-------+\n{text}'
+
+
+@pytest.mark.parametrize(
+    ('rows', 'decided'),
+    [
+        ([('0', '0.0', 'nan'), ('1', '81.2', '90.3')], False),
+        ([('sky', '77.1', '83.0'), ('void', '0.0', 'nan'), ('tree', '64.9', '70.2')], False),
+        ([('a', '0.0', 'nan'), ('b', '0.0', 'nan'), ('c', '50.0', '61.0')], False),
+        ([('bg', '99.1', '99.9'), ('crack', 'nan', 'nan')], True),
+        ([('x', '0.0', 'nan'), ('y', 'nan', 'nan'), ('z', '40.4', '52.0')], True),
+    ],
+)
+def test_a_class_that_is_predicted_may_only_be_left_out_of_the_evaluation(
+    rows: List[Tuple[str, str, str]], decided: bool
+) -> None:
+    shown = keys(explain_log(table_of(*rows)))
+    assert ('no-file-has-it', SUPPORTED if decided else POSSIBLE) in shown
+    assert ('metric-ignores', POSSIBLE) in shown
+    assert shown[0][0] == ('no-file-has-it' if decided else 'metric-ignores')
