@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from explained_logs import catch_traceback, explain_log, import_source
+from explained_logs import catch_traceback, explain_log, format_traceback, import_source
 
 SCORES = torch.rand(2, 3, 4, 4)
 LABELS = torch.zeros(2, 4, 4, dtype=torch.long)
@@ -72,6 +72,9 @@ ERRORS: Dict[str, Tuple[str, str, Callable[[], Any]]] = {
         '',
         lambda: F.binary_cross_entropy_with_logits(torch.rand(4, requires_grad=True), LABELS[0, 0]).backward(),
     ),
+    'one image after a global pooling': ('MG359', '', lambda: torch.nn.BatchNorm2d(8)(torch.rand(1, 8, 1, 1))),
+    'one sample of features': ('MG359', '', lambda: torch.nn.BatchNorm1d(64)(torch.rand(1, 64))),
+    'one volume after a global pooling': ('MG359', '', lambda: torch.nn.BatchNorm3d(4)(torch.rand(1, 4, 1, 1, 1))),
     'other sizes': ('MG432', '', lambda: torch.rand(2, 3) + torch.rand(2, 4)),
     'three numbers of a shape': ('MG433', 'MG120', unpack_three_numbers),
     'a batch of other sizes': ('MG434', '', lambda: torch.stack([torch.rand(3, 4, 4), torch.rand(3, 5, 5)])),
@@ -113,3 +116,46 @@ def test_the_error_is_known(name: str) -> None:
     assert found.signature is not None, text
     assert found.signature.code == code, text
     assert not first or first in found.causes[0].cause.codes, found.causes[0].cause.key
+
+
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda: F.binary_cross_entropy_with_logits(SCORES, torch.zeros(2, 3, 4, 4), pos_weight=torch.ones(3)),
+        lambda: torch.nn.BCEWithLogitsLoss(pos_weight=torch.ones(7))(torch.rand(1, 7, 8, 5), torch.zeros(1, 7, 8, 5)),
+        lambda: F.binary_cross_entropy_with_logits(torch.rand(2, 5, 6), torch.zeros(2, 5, 6), weight=torch.ones(5)),
+    ],
+)
+def test_weights_over_the_width_leave_no_other_cause(call: Callable[[], Any]) -> None:
+    found = explain_log(catch_traceback(call))
+    assert (found.causes[0].cause.key, found.causes[0].standing) == ('pos-weight', 'supported')
+    assert {'part-classes', 'label-size', 'three-channels', 'extra-dimension'} <= {one.key for one in found.refuted}
+
+
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda: torch.rand(2, 3) + torch.rand(2, 4),
+        lambda: torch.rand(9, 1, 5) * torch.rand(9, 7, 4),
+        lambda: torch.where(torch.rand(3) > 0, torch.rand(4), torch.rand(3)),
+    ],
+)
+def test_weights_are_no_cause_in_another_function(call: Callable[[], Any]) -> None:
+    assert 'pos-weight' in {one.key for one in explain_log(catch_traceback(call)).refuted}
+
+
+@pytest.mark.parametrize(
+    ('before', 'frame', 'first'),
+    [
+        ('', ('/w/pspnet/train.py', 'out = model(x)'), 'batch-of-one'),
+        ('batch_size: 1\n', ('/w/deeplab.py', 'y = self.aspp(x)'), 'batch-of-one'),
+        ('Epoch 1/9: 12/13 [00:31<00:02]\n', ('/w/unet/fit.py', 'out = net(batch)'), 'last-batch'),
+        ('step 640 loss 0.31\n', ('/w/pointnet.py', 'x = self.bn(x)'), 'last-batch'),
+        ('', ('/w/seg/demo.py', 'show_result(inference_segmentor(model, image))'), 'training-mode'),
+    ],
+)
+def test_the_log_says_which_batch_had_one_image(before: str, frame: Tuple[str, str], first: str) -> None:
+    error = 'ValueError: Expected more than 1 value per channel when training, got input size torch.Size([1, 96, 1, 1])'
+    found = explain_log(before + format_traceback(error, frame))
+    assert found.causes[0].cause.key == first
+    assert not any(one.cause.codes for one in found.causes)
