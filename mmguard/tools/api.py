@@ -212,9 +212,10 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
     from mmguard.tools.explain.render import advise, as_json, as_text
 
     pieces, name = open_log_or_text(os.fspath(log))
-    read, found, failed = explain_pieces(pieces, name, config, data, ScanOptions(**options))
+    read, found, seen, failed = explain_pieces(pieces, name, config, data, ScanOptions(**options))
     if found is None:
-        return Diagnosis(name, failed=tuple(failed), record=as_json(None, name), text=describe_no_error(read, name))
+        record, text = as_json(None, name, seen), describe_no_error(read, name, seen)
+        return Diagnosis(name, seen, failed=tuple(failed), record=record, text=text)
     error = Finding(
         code=found.signature.code if found.signature else '',
         title=found.signature.title if found.signature else found.raised.said,

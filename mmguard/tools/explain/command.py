@@ -11,9 +11,10 @@ import shutil
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.errors import CannotRun
+from mmguard.findings.finding import ERROR
 from mmguard.labels.numbering import FRAMEWORKS
 from mmguard.language import translate
 from mmguard.text import shorten
@@ -21,6 +22,7 @@ from mmguard.tools.arguments import add_run_code, add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
 if TYPE_CHECKING:
+    from mmguard.findings.finding import Finding
     from mmguard.formats.options import ScanOptions
     from mmguard.tools.explain.explained import Explanation
     from mmguard.tools.explain.reader import Reader
@@ -42,8 +44,8 @@ def add_to(commands: Any) -> None:
         'causes in order. With --config or --data it looks for them itself. For a code it prints what it means: MG1xx '
         'is what labels show, MG2xx what a config shows, MG3xx what a run or its log shows, MG4xx what an error says. '
         'Without WHAT: all codes, one line each. Exit code: 0 a code, or neither an error nor a sign of one in the '
-        'log, or one that only ends early; 1 an error or a sign is explained, or not known; 2 an unknown code, or '
-        'nothing that can be read.',
+        'log, or one that only ends early; 1 an error or a sign is explained, or not known, or --config or --data show '
+        'an error; 2 an unknown code, or nothing that can be read.',
     )
     parser.add_argument(
         'what', nargs='?', metavar='WHAT', help='train.log, a run folder, - for standard input; or MG102'
@@ -125,18 +127,19 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
 
         pieces, name, config = _open_log(what)
         options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework, run_code=args.run_code)
-        log, found, problems = explain_pieces(pieces, name, args.config, args.data, options)
+        log, found, findings, problems = explain_pieces(pieces, name, args.config, args.data, options)
     for problem in problems:
         print(visible(f'note: {problem}'), file=out)
     if args.json is not None:
-        write_json(args.json, as_json(found, name))
-    code = CLEAN if found is None or found.is_open else FOUND
+        write_json(args.json, as_json(found, name, findings))
+    is_wrong = any(finding.severity == ERROR for finding in findings) if found is None else not found.is_open
+    code = FOUND if is_wrong else CLEAN
     if args.json == '-':
         return code
-    if found is None:
-        print(describe_no_error(log, name), file=out)
-        return CLEAN
     width = min(shutil.get_terminal_size().columns, 110)
+    if found is None:
+        print(describe_no_error(log, name, findings, width), file=out)
+        return code
     print(as_text(found, name, args.config or config, width, args.verbose), file=out)
     if config is not None and not args.config and not args.data:
         print(
@@ -153,8 +156,8 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
 
 def explain_pieces(
     pieces: Iterable[bytes], name: str, config: Optional[str], data: Optional[str], options: ScanOptions
-) -> Tuple[Reader, Optional[Explanation], List[str]]:
-    """Read a log and explain its end, with a config and labels if given; also return what was missing."""
+) -> Tuple[Reader, Optional[Explanation], Tuple[Finding, ...], List[str]]:
+    """Read a log and explain its end, with a config and labels if given; also return findings and what was missing."""
     from mmguard.tools.explain.explained import explain
     from mmguard.tools.explain.facts import look
     from mmguard.tools.explain.reader import Reader
@@ -162,15 +165,16 @@ def explain_pieces(
     log = Reader().read(pieces)
     names = [text for text in (name, config, data) if text]
     found = explain(log, names=names)
-    if found is None or not (config or data):
-        return log, found, []
+    if not (config or data):
+        return log, found, (), []
     known, problems = look(config, data, options, found)
-    return log, explain(log, known, names), problems
+    return log, explain(log, known, names), known.findings, problems
 
 
-def describe_no_error(log: Reader, name: str) -> str:
-    """Describe the errors and signs searched for in a log without any."""
+def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), width: int = 100) -> str:
+    """Describe the errors and signs searched for in a log without any, and what config and labels show."""
     from mmguard.text import visible
+    from mmguard.tools.explain.render import build_found_rows
     from mmguard.tools.explain.scores import HARMLESS
 
     lines = [translate('{name}: no error that ended a training in {lines:,} lines', name=name, lines=log.lines)]
@@ -180,7 +184,7 @@ def describe_no_error(log: Reader, name: str) -> str:
     for number, line in log.facts.find_kind('unlabeled'):
         lines.append(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED}'))
         break
-    return '\n'.join(lines)
+    return '\n'.join([*lines, '', *build_found_rows(findings, width)] if findings else lines)
 
 
 def _signs() -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from mmguard.findings.finding import ERROR, Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
+from mmguard.findings.signatures.signature import lineage
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, visible, wrap
 from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Explanation, Weighed
@@ -39,9 +40,8 @@ def as_text(
     if signature is None:
         head = translate('not known: none of {number} signatures matches', number=len(read_signatures()))
         rows = [head, '', *error, '']
-        for finding in {one.code: one for one in found.more[::-1]}.values():
-            rows += [*_build_finding_rows(finding, width), '']
-        return '\n'.join([*rows, *_build_unknown_rows(found, width), *_build_other_rows(found, width)])
+        rows += build_found_rows(found.more, width)
+        return '\n'.join([*rows, *_build_unknown_rows(found, width, config), *_build_other_rows(found, width)])
     rows = [f'{signature.code}  {translate(signature.title)}', '', *error, '']
     rows += (_build_all_rows if verbose else _build_first_rows)(found, signature, width)
     rows += [
@@ -115,6 +115,14 @@ def _build_finding_rows(finding: Finding, width: int, indent: str = '', cause: s
     return _build_label_rows(texts, width, indent)
 
 
+def build_found_rows(findings: Sequence[Finding], width: int) -> List[str]:
+    """Return the first finding of each code, each followed by an empty row."""
+    first: Dict[str, Finding] = {}
+    for finding in findings:
+        first.setdefault(finding.code, finding)
+    return [row for finding in first.values() for row in (*_build_finding_rows(finding, width), '')]
+
+
 def _build_evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
     label = Message('line {number:,}', number=evidence.line)
     texts: Dict[str, str] = {label: join('', [_show(evidence.text.strip()[:_QUOTE])])}
@@ -176,11 +184,11 @@ def _label(framework: str) -> Message:
     return Message('To do') if framework == 'torch' else Message('With {framework}', framework=framework)
 
 
-def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
-    """Return the explanation as plain data for programs; ``'error': None`` without an error."""
+def as_json(found: Optional[Explanation], name: str, findings: Sequence[Finding] = ()) -> Dict[str, Any]:
+    """Return the explanation as plain data for programs; without an error ``'error': None`` and the findings."""
     record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
     if found is None:
-        return record
+        return {**record, 'more': [finding.code for finding in findings]}
     record['error'] = _convert_error(found.trouble, found.raised, found.signature)
     record['place'] = str(found.place) if found.place else None
     record['own_place'] = str(found.own_place) if found.own_place else None
@@ -260,7 +268,7 @@ def _build_cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any
     return rows if weighed.findings else rows + _build_next_rows(weighed, width, '   ')
 
 
-def _build_unknown_rows(found: Explanation, width: int) -> List[str]:
+def _build_unknown_rows(found: Explanation, width: int, config: Optional[str]) -> List[str]:
     place = found.place
     package = re.search(r'(?:site|dist)-packages[/\\](\w+)', place.file) if place else None
     whose = Message('whoever wrote that line')
@@ -272,7 +280,11 @@ def _build_unknown_rows(found: Explanation, width: int) -> List[str]:
         'tracker of mmguard, so that the error is known.',
         whose=whose,
     )
-    return _wrap(text, width)
+    rows = _wrap(text, width)
+    if 'mmengine' in lineage(found.framework):
+        command = _command('mmguard dry-run CONFIG', config)
+        rows += _wrap(translate('next: {command}', command=command), width, '      ')
+    return rows
 
 
 def _build_other_rows(found: Explanation, width: int) -> List[str]:

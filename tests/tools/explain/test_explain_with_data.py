@@ -13,6 +13,7 @@ from explained_logs import explain_log, format_traceback
 from PIL import Image
 from this_stack import IS_ONEDL
 
+import mmguard
 from mmguard.cli import main
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
@@ -440,3 +441,62 @@ def test_a_class_list_made_of_the_files_refutes_no_unlisted_name(
     log.write_text(format_traceback(error, ('/w/datasets/xml_style.py', 'label = self.cat2label[name]')))
     record = explained(capsys, str(log), '--data', voc(tmp_path / 'VOC', *names))
     assert record['causes'][0]['key'] == 'unknown-name'
+
+
+@pytest.mark.parametrize(
+    ('values', 'options', 'code', 'end'),
+    [
+        ((0, 1, 9), ('--num-classes', '2'), 'MG107', 1),
+        ((0, 254), ('--num-classes', '2'), 'MG133', 1),
+        ((0, 1, 2), ('--num-classes', '3'), '', 0),
+    ],
+)
+def test_a_log_without_an_error_is_reported_with_what_the_labels_show(
+    values: Tuple[int, ...],
+    options: Tuple[str, ...],
+    code: str,
+    end: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    log, folder = tmp_path / 'train.log', labels(tmp_path / 'labels', *values)
+    log.write_text('epoch 1 loss 0.5\nepoch 2 loss 0.4\ntraining finished\n')
+    words = ['explain', str(log), '--data', folder, *options]
+    assert main([*words, '--json', '-']) == end
+    record = json.loads(capsys.readouterr().out)
+    assert record['error'] is None
+    assert (code in record['more']) is bool(code)
+    assert main(words) == end
+    assert (f'found: {code} ' in capsys.readouterr().out) is bool(code)
+    seen = mmguard.explain(str(log), data=folder, num_classes=int(options[1]))
+    assert [one.code for one in seen.findings] == record['more']
+    assert bool(seen) is not bool(code)
+
+
+def test_a_log_without_an_error_is_reported_with_what_the_config_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    pytest.importorskip('mmengine')
+    log, config = tmp_path / 'train.log', tmp_path / 'config.py'
+    log.write_text('epoch 1 loss 0.5\nepoch 2 loss 0.4\ntraining finished\n')
+    config.write_text(CONFIG.replace('1.0, 2.0, 3.0', '1.0, 2.0'))
+    assert main(['explain', str(log), '--config', str(config)]) == 1
+    assert 'found: MG207 ' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ('file', 'is_named'),
+    [
+        (f'{SITE}/mmseg/models/segmentors/base.py', True),
+        (f'{SITE}/mmdet/apis/train.py', True),
+        (f'{SITE}/mmengine/runner/loops.py', True),
+        ('/w/mine/train.py', False),
+    ],
+)
+def test_an_unknown_error_of_mmengine_is_tried_on_the_program(
+    file: str, is_named: bool, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    log = tmp_path / 'train.log'
+    log.write_text(format_traceback('FlubberError: no flubber', (file, 'x = f(y)')))
+    assert main(['explain', str(log)]) == 1
+    assert ('mmguard dry-run CONFIG' in capsys.readouterr().out) is is_named
