@@ -27,7 +27,7 @@ def run_demo(folder: Path, iters: int, only_data: bool) -> None:
         CannotRun: A training or the scan did not end as it must.
     """
     empty_folder(folder)
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = Console(soft_wrap=True)
     console.print('1/4  A small data set in the layout of Cityscapes', style='bold cyan')
     _write_data(console, folder)
     write_stock(folder, iters)

@@ -11,14 +11,12 @@ from mmguard.findings.wording import unpack
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally, path_of
 from mmguard.log.flight_record import FlightBatch
-from mmguard.log.lines import values_of
 from mmguard.log.messages import describe_reasons_by_kind, describe_totals, describe_valid, format_files
 from mmguard.log.statistics import KINDS
 from mmguard.text import quantity, visible
-from mmguard.tools.console import Table, Text
+from mmguard.tools.console import Table, Text, finding_on_screen
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.explain.render import as_json as explanation_as_json
-from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.report.mode_report import ModeReport
 from mmguard.tools.report.run_report import Crash, RankCrash, RunReport
 
@@ -69,7 +67,7 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, verbose: bool) -> 
 
 
 def _print_skipped(console: Any, report: ModeReport, ranks: int) -> None:
-    mode, totals, in_all = report.mode, report.lines, report.in_all
+    mode, totals = report.mode, report.lines
     for kind in KINDS:
         if totals.files[kind]:
             title = f'mmguard: {mode}, {kind}'
@@ -77,9 +75,8 @@ def _print_skipped(console: Any, report: ModeReport, ranks: int) -> None:
             shown = [replace(tally, source=path_of(str(tally.source), report.data_roots)) for tally in worst[:_WORST]]
             for row in format_files(title, shown, len(worst[_WORST:])):
                 console.print(row, soft_wrap=True)
-    for line in describe_totals(replace(in_all, filled={}), ranks) + describe_reasons_by_kind(
-        {kind: values_of(kind, in_all, totals) for kind in KINDS}
-    ):
+    reasons = describe_reasons_by_kind({kind: report.values(kind) for kind in KINDS})
+    for line in describe_totals(replace(report.in_all, filled={}), ranks) + reasons:
         console.print(visible(line))
     console.print()
 

@@ -175,7 +175,7 @@ def run(args: argparse.Namespace) -> int:
         verify_results(results, plan, not args.no_verify)
     entries = [entry_of(finding, args.target, result.roots) for result in results for finding in result.findings]
     name_from_here(results)
-    console = Console(stderr=not selection.for_people, soft_wrap=True, highlight=False)
+    console = Console(stderr=not selection.for_people, soft_wrap=True)
     if args.json:
         write_json(args.json, as_json(args.target, results, plan.failed))
     if args.html:
@@ -186,9 +186,9 @@ def run(args: argparse.Namespace) -> int:
     words = options.arguments()
     for hint in (apply_hint(args.target, findings, ['--scan', *words]), fix_hint(args.target, findings, words)):
         if hint:
-            console.print(f'\n{hint}', markup=False)
+            console.print(f'\n{hint}')
     if args.html:
-        console.print('\n' + translate('page: {file}', file=args.html), markup=False)
+        console.print('\n' + translate('page: {file}', file=args.html))
     show_failed(console, plan.failed)
     selection.write('scan', args.target, entries, plan.failed)
     if plan.failed:

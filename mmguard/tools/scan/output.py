@@ -16,9 +16,8 @@ from mmguard.formats.format import Source
 from mmguard.language import Message, as_message, join, translate
 from mmguard.scanning.run import SetResult
 from mmguard.text import quantity
-from mmguard.tools.console import Console, Table, Text
+from mmguard.tools.console import Console, Table, Text, finding_on_screen
 from mmguard.tools.machine_formats import locate_file
-from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.spinner import Spinner
 
 
@@ -132,7 +131,7 @@ def show_failed(console: Console, failed: Sequence[str]) -> None:
 def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 100) -> str:
     """Return the command's output for the data sets."""
     lines = io.StringIO()
-    console = Console(file=lines, width=width, soft_wrap=True, highlight=False)
+    console = Console(file=lines, width=width, soft_wrap=True)
     for result in results:
         show(console, result)
     show_failed(console, failed)

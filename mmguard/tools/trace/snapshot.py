@@ -298,9 +298,7 @@ class Recorder:
 
     def watch_mixing(self, transforms: List[Any]) -> List[Any]:
         """Return the transforms of a ``MultiImageMixDataset``, watched: they work on the first image."""
-        return [
-            WatchedStep(transform, partial(self._call, type(transform).__name__, True)) for transform in transforms
-        ]
+        return [WatchedStep(transform, partial(self._call, type(transform).__name__, True)) for transform in transforms]
 
     def _watch_steps(self, transforms: List[Any], path: str) -> List[Any]:
         watched = []
