@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Dict
 
 from mmguard.errors import collect_failures
 from mmguard.labels.numbering import FRAMEWORKS, NUMBERINGS
@@ -97,8 +97,9 @@ def options_of(args: argparse.Namespace) -> ScanOptions:
     """Build the options of a scan from a parsed command line."""
     from mmguard.formats.options import ScanOptions, as_pairs
 
-    given = {option.name: getattr(args, option.name, option.default) for option in fields(ScanOptions)}
-    return ScanOptions(**{**given, 'label_map': as_pairs(args.label_map), 'splits': tuple(args.splits)})
+    given: Dict[str, Any] = {option.name: getattr(args, option.name, option.default) for option in fields(ScanOptions)}
+    given.update(label_map=as_pairs(args.label_map), splits=tuple(args.splits))
+    return ScanOptions(**given)
 
 
 def add_to(commands: Any) -> None:
