@@ -125,6 +125,16 @@ def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
     ]
 
 
+def is_sigmoid_of_maps(loss: Part) -> bool:
+    """Return True if a loss is mmseg's CrossEntropyLoss with sigmoid, which takes class_weight as pos_weight."""
+    return (
+        loss.name == 'CrossEntropyLoss'
+        and loss.scope == 'mmseg'
+        and loss.key == 'loss_decode'
+        and bool(loss.get('use_sigmoid', False))
+    )
+
+
 def find_ignore_index(loss: Part) -> Optional[int]:
     """Return the ignored label that a head passes to its loss."""
     value = None if loss.owner is None else loss.owner.get('ignore_index', 255)

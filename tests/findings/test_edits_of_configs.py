@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
+import torch
 from drawn_scenes import VOID, scenes
 from situation import CE, coco_config, numbered, retina, seg_config, seg_model
 from targets import scan_sets, values_of, write_edited
@@ -202,3 +203,55 @@ class TestWeightsOfDetr:
     @pytest.mark.parametrize(('kind', 'weights'), [('DETRHead', 1.0), ('ConditionalDETRHead', [1.0, 1.0, 1.0, 0.1])])
     def test_what_is_right_is_right(self, kind: str, weights: Any) -> None:
         assert not [found for found in diagnose(config=self.config(kind, weights)) if found.code == 'MG207']
+
+
+class TestWeightsOfSigmoid:
+    @staticmethod
+    def config(loss: Dict[str, Any], **head: Any) -> ReadConfig:
+        decode = dict(type='FCNHead', in_channels=8, channels=8, in_index=0, input_transform=None, **head)
+        decode['loss_decode'] = dict(type='CrossEntropyLoss', **loss)
+        return ReadConfig(dict(default_scope='mmseg', model=dict(type='EncoderDecoder', decode_head=decode)))
+
+    @pytest.mark.parametrize(
+        ('weights', 'head', 'shape', 'edits'),
+        [
+            ([1.0, 2.0, 1.0, 1.0], dict(num_classes=4), (2, 4, 16, 24), 2),
+            ([0.5] * 7, dict(num_classes=7, ignore_index=0), (1, 7, 9, 12), 2),
+            ([1.0, 9.0], dict(num_classes=2, out_channels=1, threshold=0.3), (2, 1, 8, 8), 1),
+        ],
+    )
+    def test_the_loss_fails_and_runs_after_each_edit(
+        self, weights: List[float], head: Dict[str, Any], shape: Tuple[int, ...], edits: int
+    ) -> None:
+        from mmseg.registry import MODELS
+
+        def run(config: ReadConfig) -> Any:
+            loss = MODELS.build(config.data['model']['decode_head']['loss_decode'])
+            labels = torch.zeros(shape[0], *shape[2:], dtype=torch.long)
+            return loss(torch.zeros(shape), labels, ignore_index=255)
+
+        config = self.config(dict(use_sigmoid=True, class_weight=weights), **head)
+        with pytest.raises(RuntimeError, match='must match the size of tensor'):
+            run(config)
+        found = named(diagnose(config=config), 'MG207')
+        assert found.places[0].startswith('model.decode_head.loss_decode.class_weight')
+        assert len(found.edits) == edits
+        for edit in found.edits:
+            changed = change_config(config, edit.config)
+            loss = changed.data['model']['decode_head']['loss_decode']
+            assert loss['use_sigmoid'] is (edit is found.edits[-1])
+            assert (loss['class_weight'] is None) is loss['use_sigmoid']
+            assert torch.isfinite(run(changed))
+
+    @pytest.mark.parametrize(
+        'loss',
+        [
+            dict(use_sigmoid=True),
+            dict(use_sigmoid=True, class_weight=None),
+            dict(use_sigmoid=False, class_weight=[1.0, 2.0, 3.0]),
+            dict(use_sigmoid=True, class_weight=[3.0]),
+        ],
+    )
+    def test_other_weights_are_not_reported(self, loss: Dict[str, Any]) -> None:
+        config = self.config(loss, num_classes=1 if loss.get('class_weight') == [3.0] else 3)
+        assert 'MG207' not in [found.code for found in diagnose(config=config)]

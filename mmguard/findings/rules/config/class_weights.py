@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, List, Sequence
 
 from mmguard.compat.stack import weighs_ignored_labels
 from mmguard.config.ignored import find_ignored_labels
@@ -13,10 +13,12 @@ from mmguard.config.losses import (
     find_weighted_cross_entropies,
     fit_weights,
     format_weights,
+    is_sigmoid_of_maps,
+    output_channels,
 )
 from mmguard.config.parts import Part, losses
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import Edit, config_lines
+from mmguard.findings.edits import ASKS, Edit, config_lines
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
@@ -33,6 +35,10 @@ class ClassWeightLength(ConfigRule):
     summary = 'class_weight does not have one entry per class.'
     title = 'class_weight has {length}, but {head} needs {expected}{extra}.'
     title_list = 'class_weight is a list, but DETRHead takes a number, and bg_cls_weight for "no object".'
+    title_sigmoid = (
+        'With use_sigmoid=True the loss spreads class_weight over the width of the label map, not over the classes, '
+        'and the run ends.'
+    )
     why = (
         'The weights are looked up by label: with too few the run ends with an index error, and with any other number '
         'than the channels cross entropy refuses. MaskFormer-like heads and softmax bbox heads have one entry more, '
@@ -60,6 +66,8 @@ class ClassWeightLength(ConfigRule):
                     if_not='Take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',
                 )
                 yield self.report_at(path, given, title=self.title_list, edits=[edit])
+            elif is_sigmoid_of_maps(loss) and len(given) > 1:
+                yield self.report_at(path, given, title=self.title_sigmoid, edits=_weigh_maps(config, loss))
             elif expected is not None and len(given) != expected:
                 yield self._other_length(loss, given, expected, extra)
 
@@ -75,6 +83,27 @@ class ClassWeightLength(ConfigRule):
         head = loss.owner.name if loss.owner else 'the head'
         words = dict(length=quantity(len(given), 'entry'), head=head, expected=expected, extra=extra)
         return self.report_at(loss.place('class_weight'), given, words, edits=[edit])
+
+
+def _weigh_maps(config: ReadConfig, loss: Part) -> List[Edit]:
+    """Return edits after which a sigmoid loss of label maps no longer spreads its weights."""
+    unweighted = propose('Leave class_weight out.', (loss.place('class_weight'), None))
+    if loss.owner is not None and output_channels(loss.owner) == 1:
+        return [unweighted]
+    # Softmax without a guard looks up the weight of ignored labels.
+    guarded = guard_losses(config, [loss.path], 'Use softmax, which weighs classes.')
+    softmax = ((loss.place('use_sigmoid'), False),)
+    return [
+        replace(
+            guarded,
+            applicability=ASKS,
+            question='Does each pixel have one class?',
+            config=(*guarded.config, *softmax),  # the guard replaces the loss
+            lines=(*config_lines(softmax), *guarded.lines),
+            if_not='Leave class_weight out.',
+        ),
+        unweighted,
+    ]
 
 
 class WeightedIgnored(ConfigRule):
