@@ -18,11 +18,9 @@ from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
-from mmguard.formats.coco.read import scan_coco
-from mmguard.formats.coco.samples import Sample
+from mmguard.formats.coco.read import Sample, scan_coco
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import FILES, check_local_dataset
-from mmguard.formats.listings import spread
+from mmguard.formats.files import FILES, check_local_dataset, spread
 from mmguard.formats.merging import merge_facts
 from mmguard.formats.openimages.read import scan_openimages
 from mmguard.formats.options import SPLITS

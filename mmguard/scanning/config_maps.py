@@ -18,13 +18,11 @@ from mmguard.config.recognized import CHECK_TARGET
 from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import LoaderFacts
 from mmguard.formats.faults import printable
-from mmguard.formats.files import FILES, check_local_dataset
-from mmguard.formats.listings import spread
+from mmguard.formats.files import FILES, check_local_dataset, spread
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import MapItem
-from mmguard.formats.maps.settings import DEFAULT_BACKEND, MapSettings
 from mmguard.formats.maps.source import MapSource
-from mmguard.formats.options import SPLITS, as_pairs
+from mmguard.formats.options import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
 from mmguard.labels.space import value_counts
 from mmguard.language import Message
 from mmguard.text import describe_error, quantity

@@ -20,10 +20,9 @@ from mmguard.findings.together import Offer
 from mmguard.findings.wording import number_edits
 from mmguard.formats.correction import NotCorrected, NotTried, correct_file, final_digests
 from mmguard.formats.detection import format_of
-from mmguard.formats.format import Format, Source
+from mmguard.formats.format import Format, Mapper, Source, scan_here
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.options import SPLITS, FixOptions
-from mmguard.formats.tasks import Mapper, scan_here
 from mmguard.language import Message
 from mmguard.properties.builder import verifier_of
 from mmguard.scanning.plans import Plan, plan_again

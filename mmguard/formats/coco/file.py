@@ -29,8 +29,7 @@ from mmguard.formats.coco.records import (
     segments_of,
 )
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import FILES
-from mmguard.formats.listings import first_entries, is_gray, is_image_name
+from mmguard.formats.files import FILES, is_gray, is_image_name, names_in
 from mmguard.text import shorten
 
 SPLITS = ('train', 'val', 'valid', 'validation', 'test')
@@ -58,7 +57,7 @@ def coco_files(root: str) -> List[FoundFile]:
     A folder that also contains label maps is skipped.
     """
     found = [file for place in ('', 'annotations', *SPLITS) for file in _files_in(root, place)]
-    names = _names_in(root)
+    names = names_in(root, _NAMES)
     if found or len(names) != 1:
         return found
     (only,) = names
@@ -67,7 +66,7 @@ def coco_files(root: str) -> List[FoundFile]:
 
 def _files_in(root: str, place: str) -> Iterator[FoundFile]:
     folder = os.path.join(root, place)
-    names = _names_in(folder)
+    names = names_in(folder, _NAMES)
     first = next((name for name in names if is_image_name(name)), '')
     if first and is_gray(os.path.join(folder, first)):
         return
@@ -80,10 +79,6 @@ def _files_in(root: str, place: str) -> Iterator[FoundFile]:
         if _is_coco(head) or head.lstrip()[:1] not in (b'{', b'['):
             path = os.path.join(folder, name)
             yield FoundFile(os.path.join(place, name), path, _images_of(root, path, head))
-
-
-def _names_in(folder: str) -> List[str]:
-    return sorted(entry.name for entry in first_entries(folder, _NAMES))
 
 
 def _read_head(path: str) -> bytes:
@@ -108,7 +103,7 @@ def _images_of(root: str, path: str, head: bytes) -> str:
     places = [beside, os.path.join(beside, 'images'), *(os.path.join(root, *way) for way in ways)]
     named = list(filter(None, map(_read_text, islice(_FILE.finditer(head), _LOOKED_FOR))))
     holding = (one for one in places for image in named if os.path.isfile(find_inside(one, image)))
-    usual = (one for one in places[:-1] if any(map(is_image_name, _names_in(one))))
+    usual = (one for one in places[:-1] if any(map(is_image_name, names_in(one, _NAMES))))
     return next(holding, '') or next(usual, '')
 
 

@@ -1,7 +1,8 @@
-"""Scan of COCO and LVIS JSON files."""
+"""Scan of COCO and LVIS JSON files, and a few of their images for the data set of a framework."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -14,9 +15,8 @@ from mmguard.formats.coco.file import CocoFile, read_coco
 from mmguard.formats.coco.masks import MASK_FAULTS, judge_masks
 from mmguard.formats.coco.panoptic import describe_segments, folder_beside
 from mmguard.formats.coco.records import ABSENT
-from mmguard.formats.coco.samples import Sample, samples_of_coco
-from mmguard.formats.disk import missing_files, other_sizes
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import missing_files, other_sizes, spread
 from mmguard.formats.table import (
     EXAMPLES,
     LARGEST_SIDE,
@@ -335,3 +335,35 @@ def _describe_ids(coco: CocoFile, table: Table, annotations: AnnotationFacts, by
         'annotations.area': (columns.area == NO_NUMBER).sum(),
     }
     annotations.without_key = {key: int(count) for key, count in without.items() if count}
+
+
+class Sample(NamedTuple):
+    """The annotations of one image."""
+
+    image: str  #: Name of the image.
+    text: str  #: Content of an annotation file with only this image: JSON, or the image list of VOC.
+
+
+def samples_of_coco(coco: CocoFile) -> List[Sample]:
+    """Return a few images with their annotations, without polygons and masks."""
+    columns, images, original = coco.annotations, coco.images, coco.ids.original
+    categories = [dict(id=original(code), name=name) for code, name in coco.categories]
+    samples = []
+    for place in spread(np.flatnonzero(np.isin(images.id, columns.image_id)).tolist()):
+        image = dict(id=original(images.id[place]), file_name=images.name[place])
+        image.update(height=images.height[place], width=images.width[place])
+        annotations = [
+            dict(
+                id=original(int(columns.id[row])),
+                image_id=image['id'],
+                category_id=original(int(columns.category_id[row])),
+                bbox=columns.box[row].tolist(),
+                area=float(columns.area[row]),
+                iscrowd=int(columns.crowd[row]),
+                ignore=int(columns.ignore[row]),
+            )
+            for row in np.flatnonzero(columns.image_id == images.id[place]).tolist()
+        ]
+        record = dict(images=[image], annotations=annotations, categories=categories)
+        samples.append(Sample(images.name[place], json.dumps(record)))
+    return samples

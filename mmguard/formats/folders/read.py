@@ -11,8 +11,8 @@ from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import folders_in, is_image_name, names_in
 from mmguard.formats.labelme.read import list_files
-from mmguard.formats.listings import first_entries, is_folder, is_image_name
 from mmguard.formats.table import EXAMPLES
 from mmguard.labels.instances import LABEL_REASON
 
@@ -115,7 +115,7 @@ def splits_of_classes(target: str) -> Dict[str, str]:
 
 
 def _folders(folder: str, hidden: bool = False) -> List[str]:
-    return sorted(one.name for one in first_entries(folder) if is_folder(one) and (hidden or one.name[0] != '.'))
+    return [name for name in folders_in(folder) if hidden or name[0] != '.']
 
 
 def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
@@ -132,7 +132,7 @@ def find_box_file(folder: str) -> str:
     for place in (os.path.join(folder, name) for name in _folders(folder)[:_CLASSES]):
         stems = {os.path.basename(image).rpartition('.')[0] for image in _list_images(place)}
         for below in (place, *(os.path.join(place, name) for name in _folders(place))):
-            names = sorted(entry.name for entry in first_entries(below, _NAMES) if entry.name.endswith('.txt'))
+            names = [name for name in names_in(below, _NAMES) if name.endswith('.txt')]
             texts = [os.path.join(below, name) for name in names if name[:-4] in stems]
             found = next((text for text in texts[:_LOOKED_AT] if _holds_boxes(text)), '')
             if found:
@@ -174,8 +174,7 @@ def _holds_boxes(path: str) -> bool:
 
 def _list_images(folder: str) -> List[str]:
     """Return the first images of a folder."""
-    names = sorted(entry.name for entry in first_entries(folder, _NAMES))
-    return [os.path.join(folder, name) for name in names if is_image_name(name)]
+    return [os.path.join(folder, name) for name in names_in(folder, _NAMES) if is_image_name(name)]
 
 
 def _is_photo(path: str) -> bool:

@@ -12,9 +12,8 @@ import numpy as np
 from mmguard.files.inside import find_inside, resolve_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.formats.disk import missing_files, other_sizes
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import FILES
+from mmguard.formats.files import FILES, is_gray, is_image_name, missing_files, other_sizes, read_shown_size, walk
 from mmguard.formats.labelme.records import (
     NO_AREA,
     NO_CORNERS,
@@ -23,8 +22,6 @@ from mmguard.formats.labelme.records import (
     is_of_others,
     read_labelme,
 )
-from mmguard.formats.listings import is_gray, is_image_name, walk
-from mmguard.formats.maps.forms import read_shown_size
 from mmguard.formats.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of, table_of_names
 
 #: Names that Labelme's own converters do not treat as classes.

@@ -7,12 +7,11 @@ import os
 from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
-from mmguard.formats.boxes import clamp, fault_of, shortest
-from mmguard.formats.correction import Corrected, LabelFiles, NotCorrected, names_below
+from mmguard.formats.correction import Corrected, LabelFiles, NotCorrected, clamp, fault_of, names_below, shortest
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import is_image_name
 from mmguard.formats.labelme.read import LISTS, NO_CLASS, folder_of, is_other_file, scan_labelme
 from mmguard.formats.labelme.records import NO_AREA, Shape, shape_of
-from mmguard.formats.listings import is_image_name
 from mmguard.formats.options import FixOptions
 from mmguard.text import quantity
 

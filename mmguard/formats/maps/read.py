@@ -11,10 +11,10 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
-from mmguard.formats.files import FILES, Stamp
+from mmguard.formats.files import FILES, Stamp, read_shown_size
 from mmguard.formats.maps import forms
 from mmguard.formats.maps.record import MapItem, MapRecord
-from mmguard.formats.maps.settings import DEFAULT_BACKEND, MapSettings
+from mmguard.formats.options import DEFAULT_BACKEND, MapSettings
 from mmguard.labels.space import value_counts
 
 #: Up to this fraction of invalid pixels they are inspected one by one; beyond it the whole map is filtered.
@@ -198,7 +198,7 @@ def _look_at_image(record: MapRecord, path: str) -> None:
             file.seek(0)
             with Image.open(file, formats=_list_formats()) as image:
                 record.image_form = forms.form_of(image)
-                record.image_shape = forms.read_shown_size(image)
+                record.image_shape = read_shown_size(image)
     except UnidentifiedImageError as error:
         if head.startswith(_TIFF):
             record.image_form = 'other'  # bands or numbers that other loaders read

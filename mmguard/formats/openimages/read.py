@@ -11,8 +11,8 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.formats.disk import missing_files
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import missing_files
 from mmguard.formats.table import NO_NUMBER, facts_of, table_of_names
 from mmguard.text import shorten
 

@@ -8,8 +8,8 @@ from typing import FrozenSet, List, Optional
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, keep_file, names_below
+from mmguard.formats.files import is_image_name
 from mmguard.formats.format import Format
-from mmguard.formats.listings import is_image_name
 from mmguard.formats.options import FixOptions, ScanOptions
 
 #: Folder of the images of a VOC data set; it has no labels.

@@ -10,16 +10,22 @@ import numpy as np
 
 from mmguard.files.inside import OutsideError, find_inside, resolve_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.formats.disk import missing_files, other_sizes
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import FILES
-from mmguard.formats.listings import first_entries, is_folder, is_image_name
-from mmguard.formats.maps.forms import read_shown_size
+from mmguard.formats.files import (
+    FILES,
+    folders_in,
+    is_folder,
+    is_image_name,
+    missing_files,
+    names_in,
+    other_sizes,
+    read_shown_size,
+)
 from mmguard.formats.table import EXAMPLES, LARGEST_SIDE, NO_NUMBER, WRONG_SIZE, Table, facts_of, table_of_names
 from mmguard.formats.voc.records import VocFile, read_voc
 
-#: Number of names of a folder to look at.
-_LOOKED_AT = 1000
+#: Number of names of a folder to look at, and of folders among them: VOCdevkit has one per year.
+_LOOKED_AT, _FOLDERS = 1000, 20
 
 
 class VocImage(NamedTuple):
@@ -140,23 +146,18 @@ def _find_data_sets(root: str, faults: Faults) -> List[str]:
 
 def is_voc(folder: str) -> bool:
     """Return True if XML is in a folder, in its or a subfolder's Annotations, or next to images in a subfolder."""
-    below = _list_folders(folder)
+    below = [os.path.join(folder, name) for name in folders_in(folder, _LOOKED_AT)[:_FOLDERS]]
     named = (os.path.join(place, 'Annotations') for place in (folder, *below))
     return any(map(_has_xml, (folder, *named))) or any(map(_has_xml_next_to_images, below))
 
 
-def _list_folders(folder: str, most: int = 20) -> List[str]:
-    """Return the first folders in a folder: VOCdevkit has one per year."""
-    return sorted(entry.path for entry in first_entries(folder, _LOOKED_AT) if is_folder(entry))[:most]
-
-
 def _has_xml(folder: str) -> bool:
-    return any(name.lower().endswith('.xml') for name in [entry.name for entry in first_entries(folder, _LOOKED_AT)])
+    return any(name.lower().endswith('.xml') for name in names_in(folder, _LOOKED_AT))
 
 
 def _has_xml_next_to_images(folder: str) -> bool:
     """Return True if an image is next to its XML file, as in exports for other detectors with a folder per split."""
-    files = [entry.name for entry in first_entries(folder, _LOOKED_AT)]
+    files = names_in(folder, _LOOKED_AT)
     stems = {os.path.splitext(name)[0] for name in files if name.lower().endswith('.xml')}
     return any(is_image_name(name) and os.path.splitext(name)[0] in stems for name in files)
 

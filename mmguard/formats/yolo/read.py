@@ -14,12 +14,11 @@ from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.views import listing as named
 from mmguard.findings.yolo import YoloFacts
 from mmguard.formats.faults import NAMED, Examples
-from mmguard.formats.files import FILES
-from mmguard.formats.listings import is_image_name, walk
+from mmguard.formats.files import FILES, is_image_name, walk
+from mmguard.formats.format import Mapper, scan_here, split_into_chunks
 from mmguard.formats.options import SPLITS
 from mmguard.formats.other_files import looks_like_yolo
 from mmguard.formats.table import EXAMPLES, Table, choose_boxed_images, facts_of, side_by_side
-from mmguard.formats.tasks import Mapper, scan_here, split_into_chunks
 from mmguard.formats.yolo.data_yaml import (
     DataYaml,
     data_yaml_in,
@@ -66,7 +65,7 @@ def scan_texts(
     """
     found = _Found(listing, root)
     settings = TextSettings(declared.kpt_shape)
-    for read in mapper(split_into_chunks(listing.items(), lambda: _PER_TASK), settings):
+    for read in mapper(split_into_chunks(listing.items(), _PER_TASK), settings):
         found.add(read)
         on_files(read.items)
     columns = found.columns()

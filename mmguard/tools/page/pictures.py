@@ -12,8 +12,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 import numpy as np
 from markupsafe import Markup
 
-from mmguard.formats.files import FILES
-from mmguard.formats.maps.forms import read_shown_size
+from mmguard.formats.files import FILES, read_shown_size
 from mmguard.labels.space import value_counts
 from mmguard.tools.page.sections import WorstFile
 
