@@ -22,7 +22,7 @@ from mmguard.formats.coco.read import Sample, scan_coco
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import FILES, check_local_dataset, spread
 from mmguard.formats.merging import merge_facts
-from mmguard.formats.openimages.read import scan_openimages
+from mmguard.formats.openimages import scan_openimages
 from mmguard.formats.options import SPLITS
 from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
 from mmguard.language import Message

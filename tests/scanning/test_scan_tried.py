@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmguard.formats.coco import Coco
+from mmguard.formats.coco.detect import Coco
 from mmguard.formats.correction import NotTried
 from mmguard.formats.files import FILES
 from mmguard.formats.maps.folder import FolderSource

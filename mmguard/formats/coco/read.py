@@ -11,10 +11,10 @@ import numpy as np
 
 from mmguard.files.inside import find_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
-from mmguard.formats.coco.file import CocoFile, read_coco
+from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.masks import MASK_FAULTS, judge_masks
 from mmguard.formats.coco.panoptic import describe_segments, folder_beside
-from mmguard.formats.coco.records import ABSENT
+from mmguard.formats.coco.records import ABSENT, CocoFile
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import missing_files, other_sizes, spread
 from mmguard.formats.table import (

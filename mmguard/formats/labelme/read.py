@@ -12,8 +12,10 @@ import numpy as np
 from mmguard.files.inside import find_inside, resolve_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.formats.correction import Corrected, LabelFiles
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import FILES, is_gray, is_image_name, missing_files, other_sizes, read_shown_size, walk
+from mmguard.formats.format import Format, LabelSet, Sets
 from mmguard.formats.labelme.records import (
     NO_AREA,
     NO_CORNERS,
@@ -22,7 +24,37 @@ from mmguard.formats.labelme.records import (
     is_of_others,
     read_labelme,
 )
+from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.formats.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of, table_of_names
+
+
+class Labelme(Format):
+    """A folder of JSON files, or one."""
+
+    name = 'labelme'
+    endings = ('.json',)
+
+    def detect(self, target: str) -> bool:
+        return is_labelme(target)
+
+    def sets(self, target: str, options: ScanOptions) -> Sets:
+        path = '' if options.classes else classes_beside(target)[0]
+        return Sets([LabelSet(target, lambda: self.read(target, options), [f'classes: {path}'] if path else [])])
+
+    def read(self, target: str, options: ScanOptions) -> LabelFacts:
+        names = list(options.classes) if options.classes else classes_beside(target)[1]
+        return scan_labelme(target, options.num_classes, names or None, options.images)
+
+    def correct(self, data: bytes, options: FixOptions) -> Corrected:
+        from mmguard.formats.labelme.write import correct_labelme
+
+        return correct_labelme(data, options)
+
+    def files(self, target: str, options: FixOptions) -> LabelFiles:
+        from mmguard.formats.labelme.write import files_of_labelme
+
+        return files_of_labelme(target, options)
+
 
 #: Names that Labelme's own converters do not treat as classes.
 NO_CLASS = ('__ignore__', '_background_')

@@ -18,7 +18,7 @@ from mmguard.formats.correction import (
 )
 from mmguard.formats.options import FixOptions
 from mmguard.formats.yolo.data_yaml import is_data_yaml
-from mmguard.formats.yolo.read import YoloSet, yolo_sets
+from mmguard.formats.yolo.detect import YoloSet, yolo_sets
 from mmguard.formats.yolo.rows import BOX, SLACK, fault_of, row_of
 from mmguard.labels.space import OTHERS
 from mmguard.text import quantity

@@ -13,7 +13,7 @@ from coco_cases import NAMES
 from PIL import Image
 
 from mmguard.findings import LabelFacts, diagnose
-from mmguard.formats.openimages.read import scan_openimages
+from mmguard.formats.openimages import scan_openimages
 
 FILES = ('boxes.csv', 'classes.csv', 'metas.pkl', 'tree.json')
 

@@ -13,8 +13,19 @@ from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import missing_files
+from mmguard.formats.format import Format
 from mmguard.formats.table import NO_NUMBER, facts_of, table_of_names
 from mmguard.text import shorten
+
+
+class OpenImages(Format):
+    """A csv of boxes and one of classes, which only an mmdet config names together."""
+
+    name = 'openimages'
+
+    def detect(self, target: str) -> bool:
+        return False
+
 
 #: Column indices that mmdet reads, regardless of the header.
 _LABEL, _LEFT, _RIGHT, _TOP, _BOTTOM, _COLUMNS = 2, 4, 5, 6, 7, 13

@@ -5,16 +5,59 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from functools import partial
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import folders_in, is_image_name, names_in
+from mmguard.formats.format import CannotScan, Format, LabelSet, Sets
 from mmguard.formats.labelme.read import list_files
+from mmguard.formats.options import ScanOptions, is_left_out
 from mmguard.formats.table import EXAMPLES
 from mmguard.labels.instances import LABEL_REASON
+
+_BY_FOLDER = (
+    'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
+    'mmpretrain, ImageFolder of torchvision)'
+)
+
+
+class ClassFolders(Format):
+    """A folder whose subfolders are the classes, or one such folder per split."""
+
+    name = 'images'
+
+    def detect(self, target: str) -> bool:
+        return bool(splits_of_classes(target))
+
+    def sets(self, target: str, options: ScanOptions) -> Sets:
+        folders = splits_of_classes(target)
+        boxes = next(filter(None, map(find_box_file, folders.values())), '')
+        if boxes:
+            raise CannotScan(
+                f'{target}: {boxes} holds boxes of an image, so the folders are not image classes. For YOLO, '
+                f'name the data.yaml: ultralytics looks for label files next to the images, or where a folder is '
+                f'called images, in labels/ instead; a row is the number of the class and 4 fractions, '
+                f'`0 0.5 0.5 0.1 0.1`'
+            )
+        ending = next(filter(None, map(find_mask_ending, folders.values())), '')
+        if ending:
+            raise CannotScan(
+                f'{target}: every image has another one whose name ends in {ending}, as masks have, so the folders are '
+                f'not image classes. Scan the masks: `mmguard scan {target} --suffix={ending} --num-classes N`'
+            )
+        train = next(iter(folders.values()), '')
+        sets = Sets([], ConfigFacts(framework='mmpretrain'))
+        for split, folder in folders.items():
+            if not is_left_out(split, options):
+                read = partial(scan_class_folder, folder, options.num_classes, options.classes, train)
+                sets.sources.append(LabelSet(split or target, read, [_BY_FOLDER]))
+        if not sets.sources:
+            raise CannotScan(f'{target} has no labels of {", ".join(options.splits)}')
+        return sets
 
 
 class Labelled(NamedTuple):
