@@ -78,7 +78,7 @@ def scan_openimages(
         annotations.missing, annotations.missing_files = missing_files(images, list(place_of), faults)
         folder = images
         table.path_of = lambda place: find_inside(folder, table.images[place])
-    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
+    facts = facts_of(table, num_classes, names, annotations)
     annotations.over_edge = 0  # an edge of one pixel has no meaning for fractions
     annotations.box_examples.pop('over_edge', None)
     annotations.unreadable = faults.to_dict()

@@ -56,7 +56,7 @@ def scan_coco(
     images: Optional[str] = None,
     min_size: int = MIN_SIZE,
     lvis: bool = False,
-    by_url: Optional[bool] = None,
+    by_url: bool = False,
     labels: Optional[str] = None,
     framework: Optional[str] = None,
     ask: Optional[Callable[[List[Sample]], LoaderFacts]] = None,
@@ -77,7 +77,7 @@ def scan_coco(
         images (str, optional): Folder of the images; if given, missing files are reported.
         min_size (int): Images with a shorter side are counted as small, ``filter_cfg['min_size']`` of the data set.
         lvis (bool): Labels of mmdet's LVIS data sets: every category of the file has one, listed or not.
-        by_url (bool, optional): Images are named by ``coco_url``, as in LVIS 1.0.
+        by_url (bool): Images are named by ``coco_url``, as in LVIS 1.0.
         labels (str, optional): ``'positions'`` or ``'ids'``. Default: those of the framework.
         ask (callable, optional): Loads a few images of a file without faults with the config's own data set.
         masks (bool): Read masks into ``annotations.mask_faults``; of a panoptic file all PNGs instead of some.
@@ -89,9 +89,8 @@ def scan_coco(
         loader drops. ``files`` are images.
     """
     faults = Faults()
-    path = os.fspath(path)
     source = os.path.basename(path) or path
-    coco = read_coco(path, source, faults, bool(by_url), masks)
+    coco = read_coco(path, source, faults, by_url, masks)
     annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
     numbering = _number(coco, class_names, lvis, labels, framework)
     annotations.labelled_by, annotations.framework = numbering.by, framework or ''
@@ -101,17 +100,15 @@ def scan_coco(
         annotations.min_label = FRAMEWORKS[framework].min_label
     table = _table(coco, numbering, framework in (None, 'mmdet') and numbering.by != 'COCO ids')
     _describe_categories(coco, table, class_names, numbering, annotations, faults, source)
-    _describe_ids(coco, table, annotations, bool(by_url))
+    _describe_ids(coco, table, annotations, by_url)
     _describe_sizes(coco, faults, source)
     annotations.masks_read, annotations.names_from = masks, '' if lvis else 'categories'
     if masks and not coco.panoptic:
         _describe_masks(coco, table, annotations)
     if images is not None:
         names = [name for name in coco.images.name if name]
-        annotations.missing, annotations.missing_files = missing_files(os.fspath(images), names, faults)
-        annotations.sizes_compared, annotations.size_mismatches = other_sizes(
-            os.fspath(images), coco.images.name, coco.images.sizes
-        )
+        annotations.missing, annotations.missing_files = missing_files(images, names, faults)
+        annotations.sizes_compared, annotations.size_mismatches = other_sizes(images, coco.images.name, table.sizes)
     if coco.panoptic:
         folder = folder_beside(path) if segments is None else segments
         if folder:
@@ -120,13 +117,10 @@ def scan_coco(
         _look_for_maps(coco, *maps, faults)
     samples = samples_of_coco(coco) if ask is not None and not faults and not annotations.without_key else []
     if images is not None:
-        folder = os.fspath(images)
-        table.path_of = lambda place: find_inside(folder, table.images[place])
+        table.path_of = lambda place: find_inside(images, table.images[place])
     del coco  # half of the memory, and not needed for counting
-    if num_classes is None:
-        num_classes = (
-            max(len(numbering.names), 1) if numbering.by != 'category id' else _count_needed_outputs(annotations)
-        )
+    if num_classes is None and numbering.by == 'category id':
+        num_classes = _count_needed_outputs(annotations)
     facts = facts_of(table, num_classes, numbering.names, annotations)
     annotations.unreadable = faults.to_dict()
     if ask is not None and samples and not facts.values and not facts.reasons:

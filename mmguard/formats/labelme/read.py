@@ -105,7 +105,7 @@ def facts_of_shapes(
         annotations.sizes_compared, annotations.size_mismatches = other_sizes(images, paths, table.sizes, within=within)
         folder = images
         table.path_of = lambda place: find_inside(folder, paths[place], within) if paths[place] else ''
-    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
+    facts = facts_of(table, num_classes, names, annotations)
     # Coordinates are pixels in Labelme's order: only the image can be turned.
     annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}
     annotations.inside_unit = 0

@@ -156,7 +156,7 @@ def scan_voc_files(
     for name in names:
         annotations.instances_of.setdefault(name, 0)
     table.path_of = lambda place: find_inside(root, read[place][0].name, within)
-    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
+    facts = facts_of(table, num_classes, names, annotations)
     annotations.unreadable = faults.to_dict()
     return facts
 
