@@ -13,8 +13,8 @@ import numpy as np
 from mmguard.formats.correction import Corrected, NotCorrected, Unreadable
 from mmguard.formats.faults import Examples, fault_of
 from mmguard.formats.maps.forms import form_of, form_of_array, is_lossy, read_array, scale_of
-from mmguard.formats.maps.read import FEW_FRACTIONS
-from mmguard.formats.maps.summary import MAX_COLOURS, MapSummary
+from mmguard.formats.maps.read import FEW_FRACTIONS, list_formats
+from mmguard.formats.maps.summary import MAX_COLOURS, MapSummary, as_colour
 from mmguard.formats.options import Colour, FixOptions
 from mmguard.labels.space import LabelRule, apply_label_map, value_counts
 from mmguard.text import quantity
@@ -23,7 +23,6 @@ from mmguard.text import quantity
 _NUMPY = b'\x93NUMPY'
 #: Number of bytes needed to tell a damaged image from another kind of file.
 _HEAD = 16
-_FORMATS = ('PNG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'JPEG')
 
 #: Largest rounding error of 1 / 255 in 32 bits, times 255.
 ROUNDING = 1e-4
@@ -86,9 +85,7 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
                 stored = read_array(io.BytesIO(data), len(data))
                 form = form_of_array(stored)
             else:
-                Image.init()
-                known = [name for name in _FORMATS if name in Image.OPEN]
-                with Image.open(io.BytesIO(data), formats=known) as image:
+                with Image.open(io.BytesIO(data), formats=list_formats()) as image:
                     form, scale = form_of(image), scale_of(image)
                     lossy, is_png = is_lossy(image, data[:16]), image.format == 'PNG'
                     image.load()
@@ -176,7 +173,7 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
         if summary.uncounted or len(summary.colours) >= MAX_COLOURS or not apart:
             return None
         for name, count in summary.colours.items():
-            index = options.colours.get(_rgb(name))
+            index = options.colours.get(as_colour(name))
             if index is None:
                 return None
             index = apply_label_map(options.label_map, index, options.ignore_index)
@@ -209,11 +206,6 @@ def _scale_counts(summary: MapSummary, options: FixOptions) -> Optional[Dict[int
             index = options.label_of(round(scaled))
             counts[index] = counts.get(index, 0) + count
     return counts
-
-
-def _rgb(name: str) -> Colour:
-    red, green, blue = map(int, name.split(','))
-    return red, green, blue
 
 
 def name_of_copy(path: str) -> str:

@@ -39,7 +39,10 @@ class Voc(Format):
     beside_suffix = True
 
     def detect(self, target: str) -> bool:
-        return is_voc(target)
+        """Return True if XML is in a folder, in its or a subfolder's Annotations, or next to images in a subfolder."""
+        below = [os.path.join(target, name) for name in folders_in(target, _LOOKED_AT)[:_FOLDERS]]
+        named = (os.path.join(place, 'Annotations') for place in (target, *below))
+        return any(map(_has_xml, (target, *named))) or any(map(_has_xml_next_to_images, below))
 
     def read(self, target: str, options: ScanOptions) -> LabelFacts:
         return scan_voc(target, options.num_classes, options.classes)
@@ -64,8 +67,6 @@ class Voc(Format):
 
 
 def _read_one(path: str) -> Optional[LabelFacts]:
-    from mmguard.formats.voc.read import VocImage, scan_voc_files
-
     if not _is_xml(path):
         return None
     folder, name = os.path.split(path)
@@ -205,13 +206,6 @@ def _find_data_sets(root: str, faults: Faults) -> List[str]:
     if named or _has_xml(root):
         return named or ['']
     return [name for name in below if _has_xml_next_to_images(os.path.join(root, name))] or ['']
-
-
-def is_voc(folder: str) -> bool:
-    """Return True if XML is in a folder, in its or a subfolder's Annotations, or next to images in a subfolder."""
-    below = [os.path.join(folder, name) for name in folders_in(folder, _LOOKED_AT)[:_FOLDERS]]
-    named = (os.path.join(place, 'Annotations') for place in (folder, *below))
-    return any(map(_has_xml, (folder, *named))) or any(map(_has_xml_next_to_images, below))
 
 
 def _has_xml(folder: str) -> bool:
