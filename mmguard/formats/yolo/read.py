@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import Callable, Dict, List, Optional, Set, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 from typing import Counter as CounterOf
 
 import numpy as np
@@ -16,7 +16,7 @@ from mmguard.findings.yolo import Original, YoloFacts
 from mmguard.formats.coco.detect import coco_files
 from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.records import CocoFile
-from mmguard.formats.faults import NAMED, Examples, Faults
+from mmguard.formats.faults import NAMED, Faults
 from mmguard.formats.format import Mapper, scan_here, split_into_chunks
 from mmguard.formats.table import EXAMPLES, Table, choose_boxed_images, facts_of, side_by_side
 from mmguard.formats.yolo.data_yaml import (
@@ -59,11 +59,11 @@ def scan_texts(
     found = _Found(listing, root)
     settings = TextSettings(declared.kpt_shape)
     for read in mapper(split_into_chunks(listing.items(), _PER_TASK), settings):
-        found.add(read)
+        found.merge(read)
         on_files(read.items)
-    columns = found.columns()
+    columns = found.join_columns()
     if _has_class_last(columns):
-        columns = found.refuse(columns, 'the class seems to be the last number, not the first')
+        columns = found.refuse_all(columns, 'the class seems to be the last number, not the first')
     if not (len(columns) or found.refused or found.faults or listing.faults or listing.elsewhere):
         counts = f'{len(listing.texts):,} label files (.txt) without a row, {listing.images:,} images'
         looked = sorted({label_folder(os.path.dirname(image)) for image in listing.bare})
@@ -81,40 +81,26 @@ def scan_texts(
     return facts
 
 
-class _Found:
+class _Found(TextsRead):
     """Results of the tasks in the order of the listing, independent of their order of completion."""
 
     def __init__(self, listing: Listing, root: str) -> None:
+        super().__init__()
         self.listing = listing
         self._root = os.path.join(root, '')
-        self._parts: List[np.ndarray] = []
-        self.refused: Dict[str, Examples] = {}
-        self.refused_in: Set[int] = set()
-        self.faults: Dict[str, Examples] = {}
-        self.faulty: Set[Tuple[int, bool]] = set()
 
-    def add(self, result: TextsRead) -> None:
-        self._parts.append(result.columns)
-        self.refused_in |= result.refused_in
-        self.faulty |= result.faulty
-        for own, others in ((self.refused, result.refused), (self.faults, result.faults)):
-            for what, one in others.items():
-                own.setdefault(what, Examples(NAMED)).merge(one)
-
-    def columns(self) -> np.ndarray:
-        parts, self._parts = self._parts, []
-        whole = np.concatenate([*parts, np.empty((0, COLUMNS))])
+    def join_columns(self) -> np.ndarray:
+        whole = np.concatenate([*self.columns, np.empty((0, COLUMNS))])
+        self.columns.clear()
         order = np.argsort(whole[:, 0], kind='stable')
         return whole if (order[1:] > order[:-1]).all() else whole[order]
 
-    def refuse(self, columns: np.ndarray, why: str) -> np.ndarray:
+    def refuse_all(self, columns: np.ndarray, why: str) -> np.ndarray:
         """Move all rows to the refused ones and return an empty array."""
         for row in columns:
             label, left, top, right, bottom = row[2:7]
             numbers = (label, (left + right) / 2, (top + bottom) / 2, right - left, bottom - top)
-            text = ' '.join(f'{number:g}' for number in numbers)
-            self.refused.setdefault(why, Examples(NAMED)).add((int(row[0]), int(row[1]), text))
-        self.refused_in |= set(columns[:, 0].astype(int).tolist())
+            self.refuse(why, int(row[0]), int(row[1]), ' '.join(f'{number:g}' for number in numbers))
         return columns[:0]
 
     def short(self, path: str) -> str:
