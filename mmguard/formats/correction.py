@@ -70,17 +70,6 @@ class LabelFiles(NamedTuple):
     changed_copies: FrozenSet[str] = frozenset()
 
 
-def files_of_one(
-    target: str,
-    correct: Callable[[bytes, FixOptions], Corrected],
-    read: Callable[[str], Optional[LabelFacts]],
-    options: FixOptions,
-) -> LabelFiles:
-    """Return a target that is a single label file."""
-    name = os.path.basename(target)
-    return LabelFiles([(target, name)], lambda data, _: correct(data, options), read=read)
-
-
 def correct_file(
     found: LabelFiles, path: str, name: str, final: AbstractSet[str] = frozenset()
 ) -> Tuple[bytes, Corrected]:

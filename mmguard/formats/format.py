@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Protocol, Tuple, TypeVar
 
 from mmguard.errors import CannotRun
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import ConfigFacts, LabelFacts
-from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, files_of_one
+from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles
 from mmguard.formats.options import FixOptions, ScanOptions
 
 Element = TypeVar('Element')
@@ -215,4 +216,9 @@ class Format:
             raise CannotCorrect(
                 f'{target} holds no labels that fix corrects: name their folder, or a COCO .json itself'
             )
-        return files_of_one(target, self.correct, lambda path: self.read(path, ScanOptions()), options)
+        files = [(target, os.path.basename(target))]
+        return LabelFiles(files, lambda data, _: self.correct(data, options), read=self.read_copy)
+
+    def read_copy(self, path: str) -> LabelFacts:
+        """Read one corrected file; what this rejects is not written."""
+        return self.read(path, ScanOptions())

@@ -12,7 +12,7 @@ from typing import Iterator, List, Match, NamedTuple
 from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, NotCorrected, files_of_one
+from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, NotCorrected
 from mmguard.formats.files import is_gray, is_image_name, names_in
 from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.options import FixOptions, ScanOptions, is_left_out
@@ -80,19 +80,18 @@ class Coco(Format):
             raise CannotCorrect(
                 '--label-map: * (all other values) works only with label maps; for a JSON, list every category id'
             )
-        return files_of_one(target, self.correct, _read_copy, options)
+        return super().files(target, options)
 
+    def read_copy(self, path: str) -> LabelFacts:
+        from mmguard.formats.coco.read import scan_coco
 
-def _read_copy(path: str) -> LabelFacts:
-    from mmguard.formats.coco.read import scan_coco
-
-    facts = scan_coco(path)
-    found = facts.annotations or AnnotationFacts()
-    if found.annotations and found.images_without_target == found.images:
-        raise NotCorrected(
-            'not correctable here: only crowds, ignored objects and boxes thinner than a pixel would be left'
-        )
-    return facts
+        facts = scan_coco(path)
+        found = facts.annotations or AnnotationFacts()
+        if found.annotations and found.images_without_target == found.images:
+            raise NotCorrected(
+                'not correctable here: only crowds, ignored objects and boxes thinner than a pixel would be left'
+            )
+        return facts
 
 
 SPLITS = ('train', 'val', 'valid', 'validation', 'test')
