@@ -155,12 +155,6 @@ def test_a_json_of_which_nothing_is_read(text: str, looks: str, tmp_path: Path, 
     assert looks in capsys.readouterr().out
 
 
-def test_a_damaged_json_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    (tmp_path / 'a.json').write_text('{"images": [')
-    assert main(['scan', str(tmp_path / 'a.json')]) == 1
-    assert 'MG132' in capsys.readouterr().out
-
-
 def test_a_detr_yaml_with_its_loaders_is_not_taken_for_a_config_of_mmdet(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
