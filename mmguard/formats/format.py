@@ -11,6 +11,7 @@ from mmguard.errors import CannotRun
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import ConfigFacts, LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles
+from mmguard.formats.files import FILES
 from mmguard.formats.options import FixOptions, ScanOptions
 
 Element = TypeVar('Element')
@@ -141,8 +142,6 @@ class LabelSet(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        from mmguard.formats.files import FILES
-
         with FILES.replaced(contents()):
             source = plan_again()
             return source.scan().facts if isinstance(source, LabelSet) else None

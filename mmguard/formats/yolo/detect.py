@@ -110,25 +110,19 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
     if file:
         return _list_declared(target, read_data_yaml(file), splits)
     root = os.path.abspath(target)
-    if is_folder:
-        return [_make_set_without_yaml(target, root, names_beside(root), images)]
-    folder = os.path.dirname(root)
-    if declares_names(target):
-        return [_make_set_without_yaml(target, folder, read_data_yaml(target), images)]
-    places = [root] if _lists_images(root) else None
-    return [_add_note(YoloSet(target, target, folder if places else root, names_beside(folder), places))]
-
-
-def _make_set_without_yaml(target: str, root: str, declared: DataYaml, images: Optional[str]) -> YoloSet:
-    return _add_note(YoloSet(target, target, root, declared, None, None if images is None else os.path.abspath(images)))
-
-
-def _add_note(found: YoloSet) -> YoloSet:
+    folder = root if is_folder else os.path.dirname(root)
+    if not is_folder and declares_names(target):
+        found = YoloSet(target, target, folder, read_data_yaml(target))
+    else:
+        places = [root] if not is_folder and _lists_images(root) else None
+        found = YoloSet(target, target, folder if places else root, names_beside(folder), places)
+    if images is not None and found.root == folder and found.places is None:
+        found.images = os.path.abspath(images)
     note = Message('YOLO labels without names: every class id counts as a class unless --num-classes is given')
     if found.declared.file:
         note = Message('YOLO labels, names: {file}', file=found.declared.file)
     found.notes.append(note)
-    return found
+    return [found]
 
 
 def _list_declared(target: str, declared: DataYaml, splits: Sequence[str]) -> List[YoloSet]:
