@@ -13,7 +13,7 @@ from mmguard.formats.folders import ClassFolders
 from mmguard.formats.format import Format
 from mmguard.formats.labelme.read import Labelme
 from mmguard.formats.maps import LabelMaps
-from mmguard.formats.nnunet.spec import NnUNet
+from mmguard.formats.nnunet import NnUNet
 from mmguard.formats.openimages import OpenImages
 from mmguard.formats.other_files import OtherProgram
 from mmguard.formats.voc.read import Voc

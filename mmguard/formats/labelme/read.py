@@ -12,18 +12,20 @@ import numpy as np
 from mmguard.files.inside import find_inside, resolve_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.formats.correction import LabelFiles
+from mmguard.formats.correction import LabelFiles, names_below
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import FILES, is_gray, is_image_name, missing_files, other_sizes, read_shown_size, walk
 from mmguard.formats.format import Format, LabelSet, Sets
 from mmguard.formats.labelme.records import (
     NO_AREA,
+    NO_CLASS,
     NO_CORNERS,
     Shape,
     ShapeFile,
     is_of_others,
     read_labelme,
 )
+from mmguard.formats.labelme.write import correct_labelme
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.formats.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of, table_of_names
 
@@ -60,13 +62,24 @@ class Labelme(Format):
         return scan_labelme(target, options.num_classes, names or None, options.images)
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
-        from mmguard.formats.labelme.write import files_of_labelme
+        root = folder_of(target)
+        below = sorted(names_below(target)) if os.path.isdir(target) else [os.path.basename(target)]
+        names = [name for name in below if _is_copied(root, name)]
+        return LabelFiles(
+            [(os.path.join(root, name), name) for name in names],
+            lambda data, _: correct_labelme(data, options),
+            frozenset(name for name in names if not name.lower().endswith('.json')),
+            lambda path: scan_labelme(path, look=False),
+        )
 
-        return files_of_labelme(target, options)
+
+def _is_copied(root: str, name: str) -> bool:
+    """Return True for a Labelme file, an image or a list of classes; other JSON belongs to another program."""
+    if name.lower().endswith('.json'):
+        return not is_of_others(_read_beginning(os.path.join(root, name)))
+    return is_image_name(os.path.basename(name)) or os.path.basename(name) in LISTS
 
 
-#: Names that Labelme's own converters do not treat as classes.
-NO_CLASS = ('__ignore__', '_background_')
 #: Largest part of a circle that may be outside of the image.
 _SLACK = 0.5
 
@@ -140,11 +153,6 @@ _LARGEST_LIST = 8 << 20
 def _is_labelme_file(path: str) -> bool:
     record = _read_beginning(path)
     return isinstance(record, dict) and isinstance(record.get('shapes'), list)
-
-
-def is_other_file(path: str) -> bool:
-    """Return True if a JSON is valid but not a Labelme file."""
-    return is_of_others(_read_beginning(path))
 
 
 def _read_beginning(path: str) -> Any:

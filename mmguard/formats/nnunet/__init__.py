@@ -1,1 +1,30 @@
 """Raw data sets of nnU-Net: ``dataset.json``, ``imagesTr``, ``labelsTr``; volumes in NIfTI and other formats."""
+
+from __future__ import annotations
+
+from mmguard.formats.format import CannotScan, Format, Sets
+from mmguard.formats.options import ScanOptions
+
+
+class NnUNet(Format):
+    """A raw data set, its dataset.json, or a folder of several."""
+
+    name = 'nnunet'
+    endings = ('dataset.json',)
+    beside_suffix = True
+
+    def detect(self, target: str) -> bool:
+        from mmguard.formats.nnunet.spec import raw_datasets
+
+        return bool(raw_datasets(target))
+
+    def sets(self, target: str, options: ScanOptions) -> Sets:
+        from mmguard.formats.nnunet.source import CaseSource, why_unread
+        from mmguard.formats.nnunet.spec import raw_datasets
+
+        sources = [CaseSource(folder) for folder in raw_datasets(target)]
+        for source in sources:
+            why = why_unread(source.reader, source.spec.file_ending)
+            if why:
+                raise CannotScan(f'{source.name}: {why}')
+        return Sets(list(sources))

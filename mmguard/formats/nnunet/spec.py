@@ -15,8 +15,6 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
 from mmguard.formats.files import names_in
-from mmguard.formats.format import CannotScan, Format, Sets
-from mmguard.formats.options import ScanOptions
 from mmguard.text import plural, quantity, shorten
 
 #: Kinds of faults of dataset.json; ``VolumeFacts.declared`` contains their texts.
@@ -261,24 +259,3 @@ def raw_datasets(target: str) -> List[str]:
     # A folder of label maps may have a million files.
     names = filter(_DATASET.fullmatch, names_in(target, _LOOKED_AT))
     return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]
-
-
-class NnUNet(Format):
-    """A raw data set, its dataset.json, or a folder of several."""
-
-    name = 'nnunet'
-    endings = ('dataset.json',)
-    beside_suffix = True
-
-    def detect(self, target: str) -> bool:
-        return bool(raw_datasets(target))
-
-    def sets(self, target: str, options: ScanOptions) -> Sets:
-        from mmguard.formats.nnunet.source import CaseSource, why_unread
-
-        sources = [CaseSource(folder) for folder in raw_datasets(target)]
-        for source in sources:
-            why = why_unread(source.reader, source.spec.file_ending)
-            if why:
-                raise CannotScan(f'{source.name}: {why}')
-        return Sets(list(sources))

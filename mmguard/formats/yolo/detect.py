@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Callable, List, Optional, Sequence
+from typing import Callable, List, Optional, Sequence, Set
 
 from mmguard.findings.facts import LabelFacts
-from mmguard.formats.correction import LabelFiles
+from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, ending_of, keep_file, names_below
 from mmguard.formats.files import FILES, is_image_name, walk
 from mmguard.formats.format import CannotScan, Format, LabelSet, Mapper, Sets, scan_here
 from mmguard.formats.options import SPLITS, FixOptions, ScanOptions
@@ -23,6 +23,7 @@ from mmguard.formats.yolo.data_yaml import (
     read_data_yaml,
 )
 from mmguard.formats.yolo.listing import Listing, list_images, list_texts
+from mmguard.formats.yolo.write import correct_data_yaml, correct_text
 from mmguard.language import Message
 
 
@@ -50,9 +51,27 @@ class Yolo(Format):
         return sets
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
-        from mmguard.formats.yolo.write import files_of_yolo
+        is_folder = os.path.isdir(target)
+        if target.lower().endswith('.txt') and not is_folder:
+            raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
+        sets = yolo_sets(target)
+        root = target if is_folder else _find_root(sets[0], os.path.dirname(target) or os.curdir)
+        texts = _list_texts(sets, target, root)
+        if not texts:
+            raise CannotCorrect(f'{target} leads to no label file')
+        kpt_shape = sets[0].declared.kpt_shape
+        places = {name: os.path.join(root, name) for name in sorted(names_below(root))}
+        if not is_folder:
+            places[os.path.basename(target)] = target
+        own = {name for name, place in places.items() if name in texts or is_data_yaml(place)}
 
-        return files_of_yolo(target, options)
+        def correct(data: bytes, name: str) -> Corrected:
+            if name in texts:
+                return correct_text(data, options, kpt_shape)
+            return correct_data_yaml(data, ending_of(name)) if name in own else keep_file(data, name)
+
+        files = [(place, name) for name, place in places.items()]
+        return LabelFiles(files, correct, frozenset({*places} - own), changed_copies=frozenset(own - texts))
 
 
 #: Number of folders, and of files in each, to look at before a target is rejected.
@@ -169,3 +188,21 @@ def _lists_images(path: str) -> bool:
     except (OSError, ValueError):
         return False
     return any(is_image_name(os.path.basename(line.strip())) for line in lines[:20])
+
+
+def _find_root(one: YoloSet, folder: str) -> str:
+    """Return the folder that ``path`` names if it is inside that of the data.yaml: copies have no ``path``."""
+    inside = one.declared.root.startswith(os.path.join(os.path.abspath(folder), ''))
+    return one.declared.root if inside else folder
+
+
+def _list_texts(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
+    """Return the label files, relative to a folder."""
+    texts: Set[str] = set()
+    folder = os.path.join(os.path.abspath(root), '')
+    for one in sets:
+        for text, _ in one.listing().texts:
+            if not text.startswith(folder):
+                raise CannotCorrect(f'{text}, to which {target} leads, is outside of {root}')
+            texts.add(text[len(folder) :])
+    return texts
