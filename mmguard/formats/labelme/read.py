@@ -224,6 +224,8 @@ def scan_labelme(
     annotations.categories = dict(enumerate(names))
     listed = {*names, *NO_CLASS}
     annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in listed}
+    unlisted = [file.name for file, of_file in zip(read, objects) if any(one.label not in listed for one in of_file)]
+    annotations.left_out_files = unlisted[:EXAMPLES]
     paths = [file.image for file in read]
     annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
     if look:
