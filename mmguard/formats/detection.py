@@ -8,16 +8,16 @@ from typing import List, Optional, Tuple
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.installed import find_entry_points
-from mmguard.formats.coco import Coco
+from mmguard.formats.coco.detect import Coco
 from mmguard.formats.folders import ClassFolders
 from mmguard.formats.format import Format
-from mmguard.formats.labelme import Labelme
+from mmguard.formats.labelme.read import Labelme
 from mmguard.formats.maps import LabelMaps
 from mmguard.formats.nnunet import NnUNet
 from mmguard.formats.openimages import OpenImages
 from mmguard.formats.other_files import OtherProgram
-from mmguard.formats.voc import Voc
-from mmguard.formats.yolo import Yolo
+from mmguard.formats.voc.read import Voc
+from mmguard.formats.yolo.detect import Yolo
 
 #: In the order of detection: the signs of one format may also be those of a later one.
 BUILT_IN: List[Format] = [

@@ -11,9 +11,8 @@ from typing import NamedTuple, Pattern, Sequence
 from mmguard.config.recognized import CHECK_TARGET, IN_THE_LOOP
 from mmguard.files.regular import open_regular
 from mmguard.formats.correction import CannotCorrect, LabelFiles
-from mmguard.formats.files import FILES
+from mmguard.formats.files import FILES, TRAINED_ENDINGS, is_gray, is_image_name, walk
 from mmguard.formats.format import CannotScan, Format, Sets
-from mmguard.formats.listings import TRAINED_ENDINGS, is_gray, is_image_name, walk
 from mmguard.formats.options import FixOptions, ScanOptions
 
 #: Number of files that are inspected: a folder mostly holds one kind.

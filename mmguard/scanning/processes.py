@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_one
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
-from mmguard.formats.tasks import Mapper, Settings, scan_here
+from mmguard.formats.format import Mapper, Settings, scan_here
 
 #: Chunks in flight per process: one running, one waiting.
 _AHEAD = 2

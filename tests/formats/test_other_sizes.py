@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmguard.formats.disk import LOOKED_AT, other_sizes
+from mmguard.formats.files import LOOKED_AT, other_sizes
 
 
 def test_sizes_are_height_and_width_turned_by_a_tag_or_not(tmp_path: Path) -> None:

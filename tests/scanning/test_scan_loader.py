@@ -14,7 +14,7 @@ from label_files import BLOCKS, write
 from scans import codes, scan
 
 from mmguard.cli import main
-from mmguard.formats.listings import SAMPLE
+from mmguard.formats.files import SAMPLE
 from mmguard.scanning.config_maps import ConfigSource, split_sets
 
 #: As mmseg 1.0.0rc3 did: the label map of the data set first, the shift of 0 after it.

@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmguard.formats.coco import Coco
+from mmguard.formats.coco.detect import Coco
 from mmguard.formats.correction import NotTried
 from mmguard.formats.files import FILES
-from mmguard.formats.maps.counts import convert_counts
 from mmguard.formats.maps.folder import FolderSource
-from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.source import correct_maps, scan_maps
 from mmguard.formats.maps.summary import MapSummary
-from mmguard.formats.options import FixOptions, ScanOptions
+from mmguard.formats.maps.write import convert_counts
+from mmguard.formats.options import FixOptions, MapSettings, ScanOptions
 from mmguard.scanning.run import correct_files
 from mmguard.tools.fix.copies import write_copies
 

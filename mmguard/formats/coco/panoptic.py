@@ -12,10 +12,9 @@ import numpy as np
 from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts
-from mmguard.formats.coco.file import CocoFile
-from mmguard.formats.coco.records import ABSENT
-from mmguard.formats.disk import LOOKED_AT, missing_files
+from mmguard.formats.coco.records import ABSENT, CocoFile
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import LOOKED_AT, missing_files
 from mmguard.formats.maps.forms import can_hold
 from mmguard.formats.table import EXAMPLES, NO_NUMBER
 from mmguard.text import shorten

@@ -10,8 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 
 from mmguard.files.inside import find_inside
-from mmguard.formats.boxes import Corners, clamp, fault_of, number, numbers, shortest
-from mmguard.formats.correction import Corrected, NotCorrected
+from mmguard.formats.correction import Corners, Corrected, NotCorrected, clamp, fault_of, number, numbers, shortest
 from mmguard.formats.options import FixOptions
 from mmguard.formats.table import LARGEST_SIDE
 from mmguard.labels.instances import BOX_REASONS, InstanceRule

@@ -22,6 +22,8 @@ NO_CORNERS = (float(NO_NUMBER),) * 4
 AREAS = {'polygon': (3, 0), 'rectangle': (2, 4), 'circle': (2, 2), 'mask': (2, 2), 'rotation': (4, 4)}
 #: Shape types without an area.
 THIN = ('point', 'points', 'line', 'linestrip')
+#: Names that Labelme's own converters do not treat as classes.
+NO_CLASS = ('__ignore__', '_background_')
 #: Reasons why a shape gives no object; keys of rule MG179.
 SHORT = 'a polygon has fewer than 3 points'
 NO_AREA = 'a point or a line encloses no area'

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from mmguard.findings.facts import ConfigFacts
 from mmguard.formats.correction import CannotCorrect, LabelFiles, ending_of
+from mmguard.formats.files import IMAGE_ENDINGS, label_and_image_folders
 from mmguard.formats.format import CannotScan, Format, Sets
-from mmguard.formats.listings import IMAGE_ENDINGS, label_and_image_folders
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.labels.space import LabelRule
 from mmguard.labels.spaces import label_map_of
@@ -30,7 +30,7 @@ class LabelMaps(Format):
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
         from mmguard.formats.maps.folder import FolderSource
-        from mmguard.formats.maps.settings import settings_of
+        from mmguard.formats.options import settings_of
         from mmguard.formats.other_files import describe_files
 
         notes = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, BinaryIO, Mapping, Tuple
+from typing import Any, BinaryIO, Mapping
 
 import numpy as np
 
@@ -52,8 +52,6 @@ _FORMS = {
     'I': 'gray32',
     'F': 'float',
 }
-#: EXIF tag of the orientation, and its values for an image that is shown turned.
-_EXIF_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
 _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
 #: Compressions of TIFF, as pillow calls them.
 _PACKED = ('tiff_lzw', 'tiff_deflate', 'tiff_adobe_deflate', 'packbits')
@@ -149,13 +147,6 @@ def form_of_array(values: np.ndarray) -> str:
     if 0 <= values.min() <= values.max() <= 255:
         return 'gray8'
     return 'gray16' if values.dtype.itemsize == 2 else 'gray32'
-
-
-def read_shown_size(image: Any) -> Tuple[int, int]:
-    """Return height and width of an open pillow image as loaders show it: turned if its EXIF tag says so."""
-    width, height = image.size
-    turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
-    return (width, height) if turned else (height, width)
 
 
 _CHANNELS = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` makes labels of it'

@@ -12,7 +12,7 @@ from mmguard.files.inside import OutsideError, check_name
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.formats.faults import CRASHES, fault_of
 from mmguard.formats.files import stamp_of
-from mmguard.formats.nnunet.choose import open_volume
+from mmguard.formats.nnunet.nifti import open_volume
 from mmguard.formats.nnunet.record import CaseRecord, FileRecord, count_labels, count_not_finite, digest_of
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec
 from mmguard.formats.nnunet.volume import CannotRead
@@ -240,12 +240,6 @@ def _count_missing(record: FileRecord, voxels: int) -> None:
     record.detail = f'{said}; {record.detail}' if record.detail else said
 
 
-class CasesResult(NamedTuple):
-    """Result of one task, like the engine's ``ChunkResult``; the calling process adds up the cases."""
-
-    lines: List[str]  #: Records as lines of JSON.
-
-
 @dataclass(frozen=True)
 class CaseSettings:
     """Settings of a task, which the engine passes to a process together with cases."""
@@ -253,15 +247,15 @@ class CaseSettings:
     reader: str  #: Name of the nnU-Net class that reads the files.
     expected: Tuple[int, ...]  #: Valid values; empty if unknown.
 
-    def scan(self, items: List[CaseItem]) -> CasesResult:
-        """Read some cases, as one task."""
-        return CasesResult([read_case(item, self.reader, self.expected).to_line() for item in items])
+    def scan(self, items: List[CaseItem]) -> List[str]:
+        """Read some cases, as one task; return their records as lines of JSON."""
+        return [read_case(item, self.reader, self.expected).to_line() for item in items]
 
-    def report_crash(self, item: CaseItem) -> CasesResult:
+    def report_crash(self, item: CaseItem) -> List[str]:
         """Return the record of a case that crashed the process reading it; the responsible file is unknown."""
         record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
         detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
         if item.has_label:
             record.label = FileRecord(item.path, stamp_of(item.path), CRASHES, detail)
         record.images = [FileRecord(path, stamp_of(path), CRASHES, detail) for path in item.images]
-        return CasesResult([record.to_line()])
+        return [record.to_line()]

@@ -10,15 +10,14 @@ from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import CONVERSIONS, FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
 from mmguard.formats.files import stamp_of
-from mmguard.formats.format import Scanned, Source
+from mmguard.formats.format import Mapper, Scanned, Source, scan_here, split_into_chunks
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.nnunet.cases import CaseItem, CaseSettings, Listing, list_cases
-from mmguard.formats.nnunet.choose import FLAT, NIFTI, READERS, choose_reader
 from mmguard.formats.nnunet.judge import Fault, Judge
+from mmguard.formats.nnunet.nifti import FLAT, NIFTI, READERS, choose_reader
 from mmguard.formats.nnunet.record import CaseRecord, digest_of, is_whole, relabel
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, judge_count, read_spec, spec_of
 from mmguard.formats.nnunet.volume import gzip_decoder
-from mmguard.formats.tasks import Mapper, scan_here, split_into_chunks
 from mmguard.language import Message
 from mmguard.text import quantity
 
@@ -182,13 +181,15 @@ class CaseSource(Source):
                 on_files(1)
 
         _import_decoders(self.reader)
-        for result in mapper(split_into_chunks(unknown(), self._choose_cases_per_task), settings):
+        # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
+        cases = _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
+        for lines in mapper(split_into_chunks(unknown(), cases), settings):
             if journal is not None:
-                journal.append(result.lines)
-            for line in result.lines:
+                journal.append(lines)
+            for line in lines:
                 add(CaseRecord.from_line(line))
-            decoded += len(result.lines)
-            on_files(len(result.lines))
+            decoded += len(lines)
+            on_files(len(lines))
         return Scanned(summary.to_facts(self.listing, self.reader), decoded=decoded, reused=reused, root=self.root)
 
     def scan_changed(
@@ -208,10 +209,6 @@ class CaseSource(Source):
         for record in self._records:
             summary.add(relabel(record, **changes))
         return summary.to_facts(self.listing, self.reader)
-
-    def _choose_cases_per_task(self) -> int:
-        # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
-        return _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
 
     def _find_known(self, item: CaseItem, expected: str, journal: Optional[Journal]) -> Optional[CaseRecord]:
         line = journal.line_of(item.path) if journal is not None else None

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
-from mmguard.formats.listings import first_entries
+from mmguard.formats.files import names_in
 from mmguard.text import plural, quantity, shorten
 
 #: Kinds of faults of dataset.json; ``VolumeFacts.declared`` contains their texts.
@@ -257,5 +257,5 @@ def raw_datasets(target: str) -> List[str]:
     if is_raw_dataset(target):
         return [target]
     # A folder of label maps may have a million files.
-    names = sorted(filter(_DATASET.fullmatch, (entry.name for entry in first_entries(target, _LOOKED_AT))))
+    names = filter(_DATASET.fullmatch, names_in(target, _LOOKED_AT))
     return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]

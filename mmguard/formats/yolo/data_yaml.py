@@ -9,8 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.inside import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
-from mmguard.formats.files import FILES
-from mmguard.formats.listings import first_entries
+from mmguard.formats.files import FILES, names_in
 from mmguard.formats.options import SPLITS
 from mmguard.text import shorten
 
@@ -55,17 +54,10 @@ def declares_names(path: str) -> bool:
 
 def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
     """Return the data.yaml of a folder, empty if not found; the file named data.yaml is preferred."""
-    try:
-        some = _list_some_names(folder)
-    except OSError:
-        return ''
-    names = sorted(name for name in some if name.lower().endswith(('.yaml', '.yml')))
+    some = names_in(folder, _LOOKED_AT)  # label maps may be a million files
+    names = [name for name in some if name.lower().endswith(('.yaml', '.yml'))]
     paths = [os.path.join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
     return next(filter(is_one, paths[:20]), '')
-
-
-def _list_some_names(folder: str) -> List[str]:
-    return [entry.name for entry in first_entries(folder, _LOOKED_AT)]  # label maps may be a million files
 
 
 def _data(path: str) -> Any:

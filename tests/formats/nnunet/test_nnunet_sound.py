@@ -20,10 +20,10 @@ from nnunet_sets import affine_of, make_set, organ, picture, save, write_json
 
 from mmguard.cli import main
 from mmguard.findings.facts import LabelFacts
+from mmguard.formats.format import scan_here
 from mmguard.formats.nnunet.cases import CaseItem, read_case
 from mmguard.formats.nnunet.record import CaseRecord, FileRecord
 from mmguard.formats.nnunet.source import CaseSource
-from mmguard.formats.tasks import scan_here
 
 nibabel = pytest.importorskip('nibabel')
 
