@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from mmguard.compat.stack import INSTALL, ONEDL, OPENMMLAB, STACKS, find_stacks
-from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.environment import EnvironmentFacts, version_key
 
 #: Version chosen by pip without limits: newer than any other.
@@ -50,7 +50,6 @@ def reinstall_mmcv(environment: EnvironmentFacts) -> Edit:
     installed = list(environment.find_installed('mmcv')) or [becomes[0]]
     return Edit(
         'Reinstall mmcv.',
-        SAFE,
         environment=(*((one, None) for one in installed), becomes),
         commands=(f'pip uninstall -y {" ".join(installed)}', command),
     )

@@ -130,7 +130,7 @@ def test_an_edit_must_be_right_in_the_other_splits() -> None:
         ([EDIT], ['Write nothing.']),
         ([replace(EDIT, if_not='')], [OutOfRange.advice.format(values=2)]),
         ([replace(EDIT, if_not=''), replace(EDIT, question='Or so?')], ['', 'Write nothing.']),
-        ([replace(EDIT, if_not=''), Edit('Write that.', applicability='safe')], ['', '']),
+        ([replace(EDIT, if_not=''), Edit('Write that.')], ['', '']),
     ],
 )
 def test_a_no_leads_to_the_next_edit_to_a_step_of_its_own_or_to_the_advice(ways: List[Edit], if_not: List[str]) -> None:

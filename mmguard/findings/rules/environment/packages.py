@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from mmguard.compat.stack import STACKS, find_stacks, install_command
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, line_of
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.installing import NEWEST, find_command
@@ -53,7 +53,6 @@ def _use_one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
     becomes = [(STACKS[stack][module][0], NEWEST) for module in modules]
     return Edit(
         f'Install only the packages of {stack}.',
-        ASKS,
         f'Are your configs and checkpoints made with {stack}?',
         environment=(*((name, None) for name in installed), *becomes),
         commands=(f'pip uninstall -y {" ".join(installed)}', *install),
@@ -85,7 +84,7 @@ class PackageMissing(EnvironmentRule):
         for module in environment.missing:
             for name, version in list(environment.find_installed(module).items())[:1]:
                 command = f'pip install --force-reinstall --no-deps {name}=={version}'
-                edit = Edit(f'Reinstall {name}.', SAFE, environment=((name, version),), commands=(command,))
+                edit = Edit(f'Reinstall {name}.', environment=((name, version),), commands=(command,))
                 evidence, places = f'{name} {version}, and no module {module}', (line_of(module),)
                 yield self.report(evidence, dict(name=name), self.title_files, edits=[edit], places=places)
         for module in ('torch', 'numpy', 'mmengine', 'mmcv'):
@@ -113,11 +112,11 @@ def _find_needing(module: str, missing: List[str]) -> Tuple[Optional[str], str]:
 def _offer_ways(module: str, environment: EnvironmentFacts) -> Iterator[Edit]:
     if module not in next(iter(STACKS.values())):
         becomes = (DISTRIBUTIONS[module][0], NEWEST)
-        yield Edit(f'Install {module}.', SAFE, environment=(becomes,), commands=(f'pip install {module}',))
+        yield Edit(f'Install {module}.', environment=(becomes,), commands=(f'pip install {module}',))
         return
     for stack in find_stacks(environment.versions) or STACKS:
         command, becomes = find_command(module, stack, environment)
-        yield Edit(f'Install the {module} of {stack}.', SAFE, environment=(becomes,), commands=(command,))
+        yield Edit(f'Install the {module} of {stack}.', environment=(becomes,), commands=(command,))
 
 
 #: Module whose import raises (empty: any), words of the message in lower case, from which NumPy on -> what to do.
@@ -125,21 +124,18 @@ KNOWN: Dict[Tuple[str, str, str], Edit] = {
     # https://numpy.org/devdocs/numpy_2_0_migration_guide.html
     ('', 'numpy', '2'): Edit(
         'Install NumPy 1, which it was compiled against.',
-        SAFE,
         environment=(('numpy', '1.26.4'),),
         commands=('pip install "numpy<2"',),
     ),
     # https://pypi.org/project/opencv-python/
     ('cv2', 'libgl', ''): Edit(
         'Install the OpenCV for servers, which needs no libGL.',
-        SAFE,
         environment=(('opencv-python', None), ('opencv-contrib-python', None), ('opencv-python-headless', NEWEST)),
         commands=('pip uninstall -y opencv-python', 'pip install opencv-python-headless'),
     ),
     # https://github.com/pytorch/vision#installation
     ('torchvision', '', ''): Edit(
         'Uninstall torchvision, which mmguard does not need, or install the one for this torch.',
-        SAFE,
         environment=(('torchvision', None),),
         commands=('pip uninstall torchvision',),
     ),

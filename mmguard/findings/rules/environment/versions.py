@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.environment import EnvironmentFacts, is_within, line_of
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.installing import describe_limits, reinstall_mmcv
@@ -36,7 +36,7 @@ class UnfitVersions(EnvironmentRule):
             version = environment.version(name)
             if version and versions and is_within(version, '', versions[0]):
                 command, becomes = f'pip install "{name}>={versions[0]}"', (name, versions[-1])
-                edit = Edit(f'Install a newer {name}.', SAFE, environment=(becomes,), commands=(command,))
+                edit = Edit(f'Install a newer {name}.', environment=(becomes,), commands=(command,))
                 words, places = dict(name=name, version=version, oldest=versions[0]), (f'mmguard with {name}',)
                 yield self.report(f'{name} {version}', words, edits=[edit], places=places)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional, Sequence
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import corrections, describe_format, rewrite
 from mmguard.findings.finding import LIKELY, PROVEN
@@ -105,7 +105,7 @@ class BoxesBeyondImage(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = annotations_of(labels)
         if self._shows_minus_one(found):
-            for edit in rewrite(self, facts, 'Move these boxes to the edge of the image.', SAFE):
+            for edit in rewrite(self, facts, 'Move these boxes to the edge of the image.'):
                 yield replace(edit, notes=(*edit.notes, _COUNTED_FROM_ZERO))
         else:
             boxes = found.negative_boxes + found.over_edge
@@ -194,13 +194,13 @@ class BoxesInAnotherForm(AnnotationRule):
             is_sure = annotations_of(labels).counts_from_one
             corner = '' if is_sure else 'Are the first two numbers the upper left corner (not the centre, as in YOLO)?'
             title = 'Multiply the boxes by width and height of the image.'
-            yield from rewrite(self, facts, title, SAFE if is_sure else ASKS, corner, boxes=FRACTIONS)
+            yield from rewrite(self, facts, title, corner, boxes=FRACTIONS)
         elif form == 'corners':
             title, question = (
                 'Convert the boxes to x, y, width, height.',
                 Message('Are they {order} (compare one box with its image)?', order=ORDERS[form]),
             )
-            yield from rewrite(self, facts, title, ASKS, question, boxes=form)
+            yield from rewrite(self, facts, title, question, boxes=form)
 
     def evidence(self, facts: LabelFacts) -> str:
         found, form = annotations_of(facts), self._find_format(facts)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.config.detr_yaml import fits_table, is_remapped
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
@@ -110,14 +110,14 @@ class IdsAsLabels(DataRule):
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
             question = Message('Are positions the labels ({frameworks})?', frameworks=framework_titles(POSITIONS))
-            yield Edit(title, ASKS, question, options=(('labels', POSITIONS),))
+            yield Edit(title, question, options=(('labels', POSITIONS),))
 
     def _fit_ids(self, facts: Facts, labels: LabelFacts, question: str) -> Iterator[Edit]:
         first, ids = annotations_of(labels).min_label, self._ids(labels)
         contiguous = ids == list(range(first, first + len(ids)))
         if not contiguous:
             title: str = Message('Number the categories from {first}, in their order.', first=first)
-            for edit in rewrite(self, facts, title, ASKS if question else SAFE, question, renumber=first):
+            for edit in rewrite(self, facts, title, question, renumber=first):
                 if not first:
                     edit = replace(edit, notes=(*edit.notes, _OWN_IDS))
                 if self._is_background(labels):
@@ -127,13 +127,13 @@ class IdsAsLabels(DataRule):
         if set(ids) == set(COCO_IDS) and not first:
             title = 'Let the framework map the ids of COCO (RT-DETR, D-FINE, DEIM).'
             asked, lines = 'Does your training code know remap_mscoco_category?', ('remap_mscoco_category: True',)
-            yield Edit(title, ASKS, asked, options=(('labels', COCO),), lines=lines)
+            yield Edit(title, asked, options=(('labels', COCO),), lines=lines)
         if not self._is_background(labels) and ids[-1] < _MOST:
             title = 'Give the model as many outputs as the highest id, and one more.'
             asked = question if contiguous else 'Should the ids remain the labels?'
             options, lines = (('num_classes', ids[-1] + 1),), (f'num_classes={ids[-1] + 1}',)
             notes = () if first else (_OWN_IDS,)
-            yield Edit(title, ASKS if asked else SAFE, asked, options=options, lines=lines, notes=notes)
+            yield Edit(title, asked, options=options, lines=lines, notes=notes)
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:
         ids = self._ids(facts)
@@ -237,7 +237,7 @@ class CocoIdsLookedUp(AnnotationRule):
             options.append(('num_classes', enough))
             lines.append(f'num_classes: {enough}')
         title = 'Train on the ids of the file, with as many outputs as the highest id, and one more.'
-        yield Edit(title, SAFE, options=tuple(options), lines=tuple(lines))
+        yield Edit(title, options=tuple(options), lines=tuple(lines))
 
     def evidence(self, facts: LabelFacts) -> str:
         original = yolo_of(facts).original

@@ -10,7 +10,7 @@ from mmguard.config.head_classes import counts
 from mmguard.config.parts import classes_of, classes_path, datasets, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import learn
-from mmguard.findings.edits import ASKS, SAFE, Edit, format_value
+from mmguard.findings.edits import Edit, format_value
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
@@ -77,7 +77,7 @@ class NamesNotInFile(AnnotationRule):
             return
         names = self._find_missing(labels)[1]
         if self._find_letters(labels):
-            yield learn(facts, [''.join(self._find_letters(labels))], SAFE)
+            yield learn(facts, [''.join(self._find_letters(labels))])
         else:
             meant, known = self._match_names(labels), self._names_in_file(labels)
             written = [meant.get(name) or name for name in names]
@@ -86,7 +86,7 @@ class NamesNotInFile(AnnotationRule):
                 written = [name for name in known if name in chosen] if meant else self._names_of_split(facts) or known
             certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
             asked = '' if certain else Message('Are {written} the classes?', written=listing(map(repr, written)))
-            edit = learn(facts, written, ASKS if asked else SAFE, asked)
+            edit = learn(facts, written, asked)
             yield edit
 
     def evidence(self, facts: LabelFacts) -> str:
@@ -196,10 +196,10 @@ class CategoriesLeftOut(AnnotationRule):
         slips = self._match_slips(labels)
         if slips:
             asked = f'Is it a slip: {listing(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
-            yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
+            yield from rewrite(self, facts, 'Correct the names.', asked, rename=slips)
         if facts.config is not None and not self._are_chosen(facts.config, labels):
             question = f'Are {listing(map(repr, self._names(labels)))} to be learnt, too?'
-            edit = learn(facts, self._all(labels), ASKS, question)
+            edit = learn(facts, self._all(labels), question)
             yield replace(edit, if_not='Nothing needs to change.')
 
     def _are_chosen(self, config: ReadConfig, facts: LabelFacts) -> bool:
@@ -270,11 +270,11 @@ class BackgroundListed(Rule):
         if places and facts.config is not None:
             names = [name for name in places[0][1] if not _is_background(name)]
             if names:
-                yield learn(facts, names, ASKS, question)
+                yield learn(facts, names, question)
         elif labels is not None:
             names = [name for name in annotations_of(labels).categories.values() if not _is_background(name)]
             for edit in (
-                rewrite(self, facts, 'Leave the background out of the categories.', ASKS, question, classes=names)
+                rewrite(self, facts, 'Leave the background out of the categories.', question, classes=names)
                 if names
                 else ()
             ):

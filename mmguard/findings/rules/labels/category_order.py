@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.findings.class_edits import set_classes
-from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, WARNING
@@ -47,9 +47,9 @@ class OrderDiffers(AnnotationRule):
             return
         _, names, ordered = displaced
         if any(is_trained_on(split.labels) for split in (facts, *facts.others) if split.labels is not None):
-            yield set_classes(facts, ordered, SAFE)  # otherwise the training decides the order
+            yield set_classes(facts, ordered)  # otherwise the training decides the order
         # Disagreeing files all get the order of the config.
-        yield from rewrite(self, facts, 'List the categories in the order of the config.', SAFE, classes=names)
+        yield from rewrite(self, facts, 'List the categories in the order of the config.', classes=names)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if self._find_displaced(facts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN
 from mmguard.findings.rule import DataRule, Example, Facts
@@ -55,12 +55,12 @@ class MoreClassesThanHead(DataRule):
                 'Does your training code renumber the categories ({frameworks})?',
                 frameworks=framework_titles(POSITIONS),
             )
-            edit = set_num_classes(facts, listed, ASKS, question)
+            edit = set_num_classes(facts, listed, question)
             yield replace(edit, options=(*edit.options, ('labels', POSITIONS)))
             return
         sure = labels.kind == 'instances' or max(labels.values) == listed - 1
         question = '' if sure else 'Are the files numbered by this list?'
-        yield set_num_classes(facts, listed, SAFE if sure else ASKS, question)
+        yield set_num_classes(facts, listed, question)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         listed = len(facts.class_names)
@@ -182,7 +182,6 @@ class OutputsNeverTrained(DataRule):
         question = 'Are these all categories of the training?'
         yield Edit(
             'Set num_classes of the model.',
-            ASKS,
             question,
             options=(('num_classes', needed),),
             lines=(f'num_classes={needed}',),

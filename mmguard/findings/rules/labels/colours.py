@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import AbstractSet, Dict, FrozenSet, Iterator, List, Optional, Set
 
 from mmguard.config.parts import datasets, palette_of, transforms
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING
 from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour, grays, voc_colour
@@ -80,12 +80,12 @@ class StoredAsColours(DataRule):
             )
             note = ('Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.',)
             notes = note if set(known) <= set(CITYSCAPES) else ()
-            for edit in convert_files(facts, title, SAFE if clear else ASKS, question, colours={**known, **others}):
+            for edit in convert_files(facts, title, question, colours={**known, **others}):
                 yield replace(edit, notes=(*edit.notes, *notes))
         elif len(colours) == 2 and BLACK in colours and (not has_num_classes(labels) or labels.num_classes == 2):
             # With any other number of colours, the classes are ambiguous.
             table = {colour: int(colour != BLACK) for colour in sorted(colours)}
-            yield from convert_files(facts, title, ASKS, 'Is black the background?', colours=table)
+            yield from convert_files(facts, title, 'Is black the background?', colours=table)
 
     def _edit_equal_channels(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         values = sorted(list_stored_values(facts))
@@ -94,16 +94,15 @@ class StoredAsColours(DataRule):
         if values == [0, VOID]:
             question = 'Is white the object (not void)?'
             title = 'Keep the first channel, as 0 and 1.'
-            yield from convert_files(facts, title, ASKS, question, label_map={VOID: 1})
+            yield from convert_files(facts, title, question, label_map={VOID: 1})
         elif not self._find_levels(labels):
-            yield from convert_files(facts, 'Keep the first channel.', SAFE)
+            yield from convert_files(facts, 'Keep the first channel.')
         elif len(values) == labels.num_classes:
             table = {level: label for label, level in enumerate(values)}
             title = 'Keep the first channel, and map its levels to classes.'
             yield from convert_files(
                 facts,
                 title,
-                ASKS,
                 Message('Are {values} the classes, in the order of your list?', values=listing(values)),
                 label_map=table,
             )
@@ -251,14 +250,13 @@ class PaletteReadAsColours(DataRule):
         ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
         if maps_of(labels).forms.get('palette8'):
             if places:
-                yield Edit('Read them with Pillow, in the pipelines of all splits.', SAFE, config=places)
-            yield from convert_files(facts, 'Rewrite the files as plain index images.', SAFE)
+                yield Edit('Read them with Pillow, in the pipelines of all splits.', config=places)
+            yield from convert_files(facts, 'Rewrite the files as plain index images.')
         elif ids - {0} and ids - {0} <= set(GRAYS):
             table = {value: GRAYS[value] for value in sorted(ids - {0})}
             yield from renumber(
                 facts,
                 table,
-                ASKS,
                 Message('Were they drawn in the palette of {name} and converted to gray?', name=VOC_GRAYS),
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.map_edits import convert_files, list_stored_values
@@ -81,15 +81,15 @@ class NotEightBits(DataRule):
             return
         title = 'Rewrite the files with 8 bits.'
         if self._is_stretched(labels):
-            yield from convert_files(facts, title, SAFE)
+            yield from convert_files(facts, title)
         elif values == [0, WHITE]:
-            yield from convert_files(facts, title, ASKS, 'Is white the object?', label_map={WHITE: 1})
+            yield from convert_files(facts, title, 'Is white the object?', label_map={WHITE: 1})
         elif values[0] >= 0 and values[-1] <= 255:
-            yield from convert_files(facts, title, SAFE)
+            yield from convert_files(facts, title)
         elif len(values) == labels.num_classes:
             question = f'Are the classes, in the order of your list, {listing(values)}?'
             table = {value: label for label, value in enumerate(values)}
-            yield from convert_files(facts, title, ASKS, question, label_map=table)
+            yield from convert_files(facts, title, question, label_map=table)
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {value: count for value, count in maps_of(facts).raw.items() if value > 255} or facts.values
@@ -138,11 +138,11 @@ class Fractions(DataRule):
         if _are_of_255(fractions):
             question = 'Were the numbers of the classes divided by 255?'
             note = 'Read masks with `torch.as_tensor(np.array(mask)).long()`: ToTensor is for images.'
-            for edit in convert_files(facts, 'Rewrite the files, times 255.', ASKS, question, scale=255):
+            for edit in convert_files(facts, 'Rewrite the files, times 255.', question, scale=255):
                 yield replace(edit, notes=(*edit.notes, note))
         if labels.num_classes == 2 and all(0 < value < 1 for value in fractions):
             question = 'Is each value the probability of the object?'
-            yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=0.5)
+            yield from convert_files(facts, 'Rewrite the files with a threshold.', question, threshold=0.5)
 
     def files(self, facts: LabelFacts) -> List[str]:
         return maps_of(facts).form_examples.get('float', [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional, Sequence
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
@@ -96,7 +96,7 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
     clear = few and (facts.config is not None or subtracts_one(labels))  # the loader is known
     ways = [({0: 1, VOID: 0}, _SUBTRACTED)] * may_be_subtracted(labels)
     for table, question in [*ways, ({VOID: 1}, '' if clear else 'Is 255 the object in these files?')]:
-        for edit in renumber(two, table, ASKS if question else SAFE, question):
+        for edit in renumber(two, table, question):
             if subtracts_one(labels):
                 edit = both(
                     edit,
@@ -150,7 +150,7 @@ class GrayLevels(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.num_classes == 2:
             question = 'Are these masks of two classes, drawn in black and white?'
-            yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=127)
+            yield from convert_files(facts, 'Rewrite the files with a threshold.', question, threshold=127)
 
     def _are_ids(self, facts: LabelFacts) -> bool:
         """Return True if the values are 0..N without gaps, and void: more classes than the last one."""
@@ -216,7 +216,7 @@ class ScaledGray(DataRule):
         )
         moved = {level: label for level, label in table.items() if level != label}
         if moved:
-            yield from renumber(facts, moved, SAFE if clear else ASKS, question)
+            yield from renumber(facts, moved, question)
 
     def evidence(self, facts: LabelFacts) -> str:
         return facts.evidence or Message('only the values {levels} occur', levels=listing(self._levels(facts)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, FrozenSet, Iterator, List, Optional
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING
 from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS, COCO_STUFF_CLASSES
@@ -105,7 +105,7 @@ class RawCityscapesIds(DataRule):
         named = bool(find_files_named(labels, '_labelids'))
         question = '' if named else "Are these Cityscapes' ids, as its *_labelIds.png hold them?"
         void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == VOID]
-        for edit in renumber(facts, CITYSCAPES_TRAIN_IDS, SAFE if named else ASKS, question, void):
+        for edit in renumber(facts, CITYSCAPES_TRAIN_IDS, question, void):
             note = 'Files named *_gtFine_labelTrainIds.png, if they were made, need no map.'
             yield replace(edit, notes=(*edit.notes, note))
 
@@ -184,7 +184,7 @@ class RawCocoIds(DataRule):
                 return
             where = facts._replace(labels=replace(labels, num_classes=classes))
         asks = 'Are these the ids of COCO-Stuff?' if where is not facts or shift else ''
-        for edit in renumber(where, moved, ASKS if asks else SAFE, asks):
+        for edit in renumber(where, moved, asks):
             note = 'Files named *_labelTrainIds.png, if they were made, need no map.'
             if where is not facts:
                 edit = replace(edit, options=(*edit.options, ('num_classes', classes)))
@@ -262,7 +262,7 @@ class AdeNotReduced(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         known = tuple(labels.class_names[:3]) == ADE
         question = '' if known else 'Is 0 "other" in these files (1 is the first class)?'
-        yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
+        yield from shift_down(facts, question, (0,))
 
     def evidence(self, facts: LabelFacts) -> str:
         stored = ids_of(maps_of(facts).raw)

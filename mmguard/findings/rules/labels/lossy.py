@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, Optional
 
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.map_edits import convert_files
@@ -77,7 +77,7 @@ class LossyOrInterpolated(DataRule):
             question = 'Are these masks of two classes, drawn in black and white?'
             title = 'Rewrite the files as PNG, with a threshold.'
             two = facts._replace(labels=replace(labels, num_classes=2))
-            for edit in convert_files(two, title, ASKS, question, threshold=127):
+            for edit in convert_files(two, title, question, threshold=127):
                 note = 'From now on, resize label maps with INTER_NEAREST only.'
                 edit = replace(edit, unlabelled=tuple(range(1, 255)), notes=(*edit.notes, note))
                 if labels.num_classes == 1 and facts.config is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN
@@ -55,14 +55,14 @@ class NoUsableInstance(AnnotationRule):
         reasons = self._count_reasons(labels)
         if SMALL in reasons and facts.config is not None:
             question = 'Should the small images be trained on?'
-            yield set_filter(facts.config, 'min_size', 1, ASKS, question)
+            yield set_filter(facts.config, 'min_size', 1, question)
         if NO_IMAGE in reasons:
-            yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.', SAFE)
+            yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.')
         if NO_AREA in reasons:
-            yield from rewrite(self, facts, 'Write the areas of the boxes.', SAFE)
+            yield from rewrite(self, facts, 'Write the areas of the boxes.')
         if {CROWD, IGNORED} & set(reasons):
             question = 'Is each of them one object, not a crowd?'
-            yield from rewrite(self, facts, 'Train them as single objects.', ASKS, question, no_crowds=True)
+            yield from rewrite(self, facts, 'Train them as single objects.', question, no_crowds=True)
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'reasons': listing(self._count_reasons(facts))}
@@ -162,9 +162,9 @@ class ImagesWithoutTarget(AnnotationRule):
             return
         question = 'Can images without an object be excluded from training?'
         if not _is_filtered(labels):
-            yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
+            yield set_filter(facts.config, 'filter_empty_gt', True, question)
         elif not labels.reasons:  # otherwise they may be empty because of their boxes
-            yield from rewrite(self, facts, 'Leave these images out.', ASKS, question, drop_empty=True)
+            yield from rewrite(self, facts, 'Leave these images out.', question, drop_empty=True)
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)

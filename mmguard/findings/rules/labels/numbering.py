@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Dict, Iterator, List, Optional
 
 from mmguard.config.classes import starts_with_background
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite, subtract_one
 from mmguard.findings.finding import LIKELY, PROVEN
@@ -75,14 +75,14 @@ class CountsFromOne(DataRule):
         if facts.config is None:
             ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 for value in ids if 0 < value <= most}
-            for edit in renumber(facts, table, SAFE if clear else ASKS, question):
+            for edit in renumber(facts, table, question):
                 note = 'In an mmseg config reduce_zero_label=True does the same.'
                 yield replace(edit, notes=(*edit.notes, note))
         else:
-            yield from shift_down(facts, SAFE if clear else ASKS, question)
+            yield from shift_down(facts, question)
             # If the config must be consistent for all splits.
             table = {value: value - 1 for value in ids_of(count_trained(labels)) if value}
-            yield from renumber(facts, table, SAFE if clear else ASKS, question)
+            yield from renumber(facts, table, question)
 
     def _drop_first(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         """Leave out an empty category 0, or count it, if category ids are labels."""
@@ -94,11 +94,10 @@ class CountsFromOne(DataRule):
             'Can category 0, {name}, be removed (no annotation has it)?', name=shorten(found.categories[0])
         )
         title = 'Leave category 0 out, and number the others from 0.'
-        yield from rewrite(self, facts, title, ASKS, question, classes=others, renumber=0)
+        yield from rewrite(self, facts, title, question, classes=others, renumber=0)
         enough = max(found.categories) + 1
         yield Edit(
             'Give the model one more output than the highest id.',
-            ASKS,
             'Should the ids remain unchanged?',
             options=(('num_classes', enough),),
             lines=(f'num_classes={enough}',),
@@ -154,7 +153,7 @@ class GapsInIds(DataRule):
         if len(ids) == labels.num_classes:
             table = {value: label for label, value in enumerate(ids) if value != label}
             yield from renumber(
-                facts, table, ASKS, Message('Are the classes, in the order of your list, {ids}?', ids=listing(ids))
+                facts, table, Message('Are the classes, in the order of your list, {ids}?', ids=listing(ids))
             )
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:
@@ -203,7 +202,7 @@ class HugeIds(DataRule):
         if labels.annotations is not None:
             first = annotations_of(labels).min_label
             title = f'Renumber the categories from {first}, and leave the boxes as they are.'
-            yield from rewrite(self, facts, title, SAFE, renumber=first)
+            yield from rewrite(self, facts, title, renumber=first)
 
     def files(self, facts: LabelFacts) -> List[str]:
         return find_files_named(facts, '_instanceids') or super().files(facts)

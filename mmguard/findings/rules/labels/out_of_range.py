@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import drop_rows
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
@@ -83,7 +83,7 @@ class OutOfRange(DataRule):
                     first=first,
                     wanted=wanted,
                 )
-            others = renumber(facts, dict.fromkeys(beyond, void), ASKS, question)
+            others = renumber(facts, dict.fromkeys(beyond, void), question)
             # With as many names as the head has classes, no further classes are wanted.
             if named:
                 yield from others
@@ -93,12 +93,10 @@ class OutOfRange(DataRule):
                 yield from others
             if labels.num_classes == 2 and VOID not in list_stored_values(facts):
                 question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
-                yield from convert_files(
-                    facts, 'Rewrite the files, every value above 0 as 1.', ASKS, question, threshold=0
-                )
+                yield from convert_files(facts, 'Rewrite the files, every value above 0 as 1.', question, threshold=0)
         if share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH:
             question = Message('Does {seen} mean no class (void, or slips of an annotator)?', seen=listing(seen))
-            yield from renumber(facts, dict.fromkeys(seen, void), ASKS, question)
+            yield from renumber(facts, dict.fromkeys(seen, void), question)
 
     def _continues(self, facts: LabelFacts) -> bool:
         """True if the labels continue after num_classes in many files: classes, not slips."""
@@ -182,7 +180,7 @@ class OneTooMany(DataRule):
             'Is {beyond} a class that the list lacks (often the background was not counted)?', beyond=beyond
         )
         if len(labels.class_names) == beyond + 1:
-            yield set_num_classes(facts, beyond + 1, SAFE)
+            yield set_num_classes(facts, beyond + 1)
         elif labels.kind != 'pixels' or beyond == 1:
             yield more_classes(facts, beyond + 1, lacks)
             yield from drop_rows(self, facts)
@@ -195,15 +193,13 @@ class OneTooMany(DataRule):
         zeros = share(counts.get(0, 0), sum(counts.values()))
         # Where 0 fills much of the files only a known data set leaves it unlabelled.
         void = 255 if labels.ignore_index is None else labels.ignore_index
-        ignored = renumber(
-            facts, {beyond: void}, ASKS, Message('Is {beyond} your void (unlabelled) value?', beyond=beyond)
-        )
+        ignored = renumber(facts, {beyond: void}, Message('Is {beyond} your void (unlabelled) value?', beyond=beyond))
         # The more classes, the rarer a data set that has just as many.
         if beyond in VOID_BEHIND[-2:] and not known:
             yield from ignored
         if known or 0 < zeros < CLASS_SHARE or beyond in COUNTED_WITHOUT_ZERO:
             question = '' if known else Message('Are the classes 1 to {beyond}, and is 0 unlabelled?', beyond=beyond)
-            yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
+            yield from shift_down(facts, question, (0,))
         if known:
             return
         # Void is drawn around everything; a class is missing in many files, unless no class is.
@@ -279,7 +275,7 @@ class StrayValue(DataRule):
         )
         is_map = labels.kind == 'pixels'
         table = dict.fromkeys(labels.values, void)
-        ways = list(renumber(facts, table, ASKS, question) if is_map else drop_rows(self, facts, question))
+        ways = list(renumber(facts, table, question) if is_map else drop_rows(self, facts, question))
         yield from ways
         if ways and set(labels.values) == {labels.num_classes}:
             lacks = Message(

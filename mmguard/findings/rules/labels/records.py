@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, PROVEN
@@ -37,7 +37,7 @@ class DuplicateIds(AnnotationRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if not annotations_of(labels).duplicate_names:
-            yield from rewrite(self, facts, 'Renumber the annotations.', SAFE)
+            yield from rewrite(self, facts, 'Renumber the annotations.')
 
     def choose_title(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
@@ -80,7 +80,7 @@ class RecordsWithoutKey(AnnotationRule):
         return LIKELY if annotations_of(facts).without_key else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).', SAFE)
+        yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).')
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'keys': listing(annotations_of(facts).without_key)}
@@ -151,10 +151,10 @@ class WrongRecords(AnnotationRule):
         names_from = annotations_of(labels).names_from
         if names_from == 'categories':
             title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out the other records.'
-            yield from rewrite(self, facts, title, SAFE)
+            yield from rewrite(self, facts, title)
         elif not names_from:
             question = 'Can the unreadable records be dropped, with their objects?'
-            yield from rewrite(self, facts, 'Leave them out.', ASKS, question)
+            yield from rewrite(self, facts, 'Leave them out.', question)
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         reasons = self._reasons(facts)
@@ -224,10 +224,10 @@ class UnnamedCategories(DataRule):
             question = f'Do category_ids {counts} (is {ids[0] - step} {first})?'
             title = f'{"Add 1 to" if step > 0 else "Subtract 1 from"} every category_id.'
             shift = {number - step: number for number in ids}
-            yield from rewrite(self, facts, title, ASKS, question, label_map=shift)
+            yield from rewrite(self, facts, title, question, label_map=shift)
         elif share(unnamed, found.annotations) < MANY:
             question = 'Are these annotations of objects that should not be learnt?'
-            yield from rewrite(self, facts, 'Leave these annotations out.', ASKS, question)
+            yield from rewrite(self, facts, 'Leave these annotations out.', question)
 
     def _find_shift(self, found: AnnotationFacts) -> int:
         """Return 1 or -1 if this shift, and only it, makes all annotations fit the categories."""

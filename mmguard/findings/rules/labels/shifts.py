@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, Optional
 
 from mmguard.config.classes import starts_with_background
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.map_edits import list_stored_values, more_classes
@@ -77,7 +77,7 @@ class ReduceZeroHidesClass(DataRule):
             starts_with_background(labels.class_names) or self._is_shifted(labels)
         )
         question = '' if clear else 'Is 0 a class (often the background)?'
-        edit = reduce_zero_label(facts, False, SAFE if clear else ASKS, question)
+        edit = reduce_zero_label(facts, False, question)
         if enough <= labels.num_classes:
             yield edit
             return

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional
 
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, LIKELY, WARNING
@@ -50,7 +50,7 @@ class UnusableMasks(AnnotationRule):
         found = annotations_of(labels)
         if not found.names_from and THIN not in found.mask_faults:
             question = 'Can these shapes be dropped, with their objects?'
-            yield from rewrite(self, facts, 'Leave these masks out.', ASKS, question)
+            yield from rewrite(self, facts, 'Leave these masks out.', question)
 
     def severity_of(self, facts: LabelFacts) -> str:
         return WARNING if set(annotations_of(facts).mask_faults) <= {SHORT, THIN, AREA, NO_PIXEL} else ERROR

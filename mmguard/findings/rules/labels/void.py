@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 from mmguard.config.classes import starts_with_background
 from mmguard.config.guards import is_guarded
 from mmguard.config.parts import losses
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING
 from mmguard.findings.map_edits import renumber
@@ -60,7 +60,7 @@ class VoidNotIgnored(DataRule):
         # If a class never occurs, 255 may be that class.
         complete = set(range(labels.num_classes)) <= set(count_trained(labels))
         question = '' if complete else 'Is 255 your void (unlabelled) value?'
-        yield set_ignore_index(facts, VOID, SAFE if complete else ASKS, question)
+        yield set_ignore_index(facts, VOID, question)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if set(facts.values) == {255} and facts.num_classes > 2 else None
@@ -115,9 +115,9 @@ class ShiftedVoid(DataRule):
         if self._is_wrapped(labels):
             table = {VOID: 0, **{value: value + 1 for value in range(labels.num_classes - 1)}}
             question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
-            yield from renumber(facts, table, ASKS, question)
+            yield from renumber(facts, table, question)
             if labels.values:
-                yield set_ignore_index(facts, VOID, ASKS, 'Is 255 your void (unlabelled) value?')
+                yield set_ignore_index(facts, VOID, 'Is 255 your void (unlabelled) value?')
             return
         if set(labels.values) != {254}:
             return
@@ -125,7 +125,7 @@ class ShiftedVoid(DataRule):
         # If 255 occurs, too, 254 may be another kind of void, but never a class.
         clear = VOID not in count_trained(labels)
         question = '' if clear else 'Is 254 void, as 255 is?'
-        yield from renumber(facts, {254: void}, SAFE if clear else ASKS, question)
+        yield from renumber(facts, {254: void}, question)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if self._is_mask(facts):

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import ClassVar, Dict, Iterator, List, Optional, Sequence
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
@@ -63,7 +63,7 @@ class RefusedRows(YoloRule):
         if share(self.count(labels), yolo_of(labels).rows) > MOST:
             return  # they are in another format, and not to be removed
         question = 'Can these rows be dropped, with their objects?'
-        yield from rewrite(self, facts, 'Leave these rows out, and cut what follows a box.', ASKS, question)
+        yield from rewrite(self, facts, 'Leave these rows out, and cut what follows a box.', question)
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'reasons': listing(yolo_of(facts).reasons, 4)}
@@ -98,7 +98,7 @@ class NoFractions(YoloRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if not self._are_pixels(labels) and not yolo_of(labels).turned:
-            yield from rewrite(self, facts, 'Clip the boxes to the image.', SAFE)
+            yield from rewrite(self, facts, 'Clip the boxes to the image.')
 
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         return super().find_superseded(facts) if self._are_pixels(facts) else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from mmguard.findings.edits import MANUAL, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import DataRule
@@ -69,7 +69,7 @@ def rewrite_volumes(
     """
     written = {'dataset_json': tuple((dataset_json or {}).items()), **changes}
     files = ((volumes_of(facts).root, tuple(written.items())),)
-    return Edit(title, MANUAL, question, files=files, lines=tuple(lines))
+    return Edit(title, question, files=files, lines=tuple(lines), is_manual=True)
 
 
 def renumbering(pairs: Mapping[int, int]) -> Sequence[str]:
