@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any, Iterator, List, Mapping, Sequence
+from typing import Any, Iterator, List, Mapping
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts
@@ -22,7 +22,22 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
     """
     if facts.options.get('suffix'):
         options['suffix'] = facts.options['suffix']
-    yield from rewrite_files(facts, sources(rule, facts), title, question, **options)
+    showing = [
+        annotations_of(split.labels)
+        for split in (facts, *facts.others)
+        if split.labels is not None and any(True for _ in rule.find(split))
+    ]
+    files = list(dict.fromkeys(path for found in showing for path in found.sources))
+    if not files:
+        return
+    written = tuple((name, frozen(value)) for name, value in options.items())
+    commands = tuple(
+        command(path, 'fixed' if len(files) == 1 else f'fixed/{number}', options)
+        for number, path in enumerate(files, 1)
+    )
+    changes = tuple((path, written) for path in files)
+    notes = ('Then train with the copies instead of the originals.',)
+    yield Edit(title, question, files=changes, commands=commands, notes=notes)
 
 
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
@@ -43,28 +58,6 @@ def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
         question = 'Is the first name that of label 1?'
         yield from rewrite(rule, facts, 'Subtract 1 from every class.', question, label_map=table)
-
-
-def rewrite_files(facts: Facts, files: Sequence[str], title: str, question: str = '', **options: Any) -> Iterator[Edit]:
-    """Yield an edit that runs `mmguard fix` on some annotation files."""
-    if not files:
-        return
-    written = tuple((name, frozen(value)) for name, value in options.items())
-    commands = tuple(
-        command(path, 'fixed' if len(files) == 1 else f'fixed/{number}', options)
-        for number, path in enumerate(files, 1)
-    )
-    changes = tuple((path, written) for path in files)
-    notes = ('Then train with the copies instead of the originals.',)
-    yield Edit(title, question, files=changes, commands=commands, notes=notes)
-
-
-def sources(rule: Rule, facts: Facts) -> List[str]:
-    """Return the annotation files in which a rule finds something, in all splits."""
-    found = [
-        split for split in (facts, *facts.others) if split.labels is not None and any(True for _ in rule.find(split))
-    ]
-    return list(dict.fromkeys(path for split in found if split.labels for path in annotations_of(split.labels).sources))
 
 
 def command(path: str, out: str, options: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.classes import BACKGROUND
+from mmguard.config.classes import is_background
 from mmguard.config.head_classes import counts
 from mmguard.config.parts import classes_of, classes_path, datasets, says_classes
 from mmguard.config.read import ReadConfig
@@ -241,7 +241,7 @@ class BackgroundListed(Rule):
             evidence = f'{of} in the categories of the file; {quantity(used, "annotation")}'
             names = [name for _, name in in_files]
         elif places:
-            names = list(dict.fromkeys(name for _, listed in places for name in listed if _is_background(name)))
+            names = list(dict.fromkeys(name for _, listed in places for name in listed if is_background(name)))
             evidence = f'{" and ".join(path for path, _ in places)} = {format_value(places[0][1])}'
         else:
             return
@@ -252,11 +252,11 @@ class BackgroundListed(Rule):
         labels, places = facts.labels, _places(facts.config)
         question = 'Does this class mean that no object is there?'
         if places and facts.config is not None:
-            names = [name for name in places[0][1] if not _is_background(name)]
+            names = [name for name in places[0][1] if not is_background(name)]
             if names:
                 yield learn(facts, names, question)
         elif labels is not None:
-            names = [name for name in annotations_of(labels).categories.values() if not _is_background(name)]
+            names = [name for name in annotations_of(labels).categories.values() if not is_background(name)]
             for edit in (
                 rewrite(self, facts, 'Leave the background out of the categories.', question, classes=names)
                 if names
@@ -268,17 +268,13 @@ class BackgroundListed(Rule):
                 yield edit
 
 
-def _is_background(name: str) -> bool:
-    return str(name).strip().lower() in BACKGROUND
-
-
 def _places(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
     """Return the class lists of a detection config that contain it."""
     found = []
     for dataset in datasets(config) if config is not None and config.framework == 'mmdet' else ():
         names = classes_of(dataset) or []
         things = says_classes(dataset) and not dataset.is_a('CocoPanopticDataset', 'BaseSegDataset')
-        if things and any(map(_is_background, names)):
+        if things and any(map(is_background, names)):
             found.append((classes_path(dataset), names))
     return found
 
@@ -289,4 +285,4 @@ def _categories(labels: LabelFacts) -> List[Tuple[int, str]]:
         return []
     # If ids are labels, 0 only costs an output; in torchvision it is the background.
     free = {0} if found.labelled_by == 'category id' and not found.instances_of.get('0') else set()
-    return [(i, name) for i, name in found.categories.items() if _is_background(name) and i not in free]
+    return [(i, name) for i, name in found.categories.items() if is_background(name) and i not in free]
