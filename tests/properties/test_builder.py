@@ -167,7 +167,7 @@ def test_what_it_starts_is_ended_after_a_crash(ends, tmp_path):
     assert wait_for(lambda: not any(map(is_running, started)))
 
 
-def wait_for(condition, seconds=30):
+def wait_for(condition, seconds=100):
     ends = time.monotonic() + seconds
     while not condition() and time.monotonic() < ends:
         time.sleep(0.1)

@@ -7,6 +7,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import List, Optional, Tuple
 
+from mmguard.errors import CannotRun
 from mmguard.findings.finding import INFO, SEVERITIES, Finding
 from mmguard.findings.order import sort_key
 from mmguard.findings.signatures.signature import lineage
@@ -36,6 +37,8 @@ def look(
             try:
                 findings += _check(config, options.run_code)
                 checked = True
+            except CannotRun as error:
+                problems.append(str(error))
             except Exception as error:  # a config is code, and may raise anything
                 problems.append(f'{config} cannot be read: {describe_error(error)}')
         target = data or (config if checked else None)
@@ -45,6 +48,8 @@ def look(
                 findings += seen
                 problems += failed
                 scanned = decides and not failed
+            except CannotRun as error:
+                problems.append(str(error))
             except Exception as error:
                 problems.append(f'the labels of {target} cannot be read: {describe_error(error)}')
     # The error does not give the number of classes: ids as labels are not an error of the file, but may be the cause.
