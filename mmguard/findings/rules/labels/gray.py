@@ -61,8 +61,13 @@ class BinaryMask(DataRule):
             return
         counts, raw = count_stored(labels), maps_of(labels).raw
         known = raw or (is_whole(labels) and not subtracts_one(labels))
-        values = {VOID: counts.get(VOID, 0)}
-        evidence = None
+        if known and set(counts) == {0, VOID}:
+            is_mask = not may_be_subtracted(labels)
+        else:  # in training only the invalid values are known
+            is_mask = not known and set(labels.values) == {VOID} and labels.num_classes <= 2
+        if not is_mask:
+            return
+        values, evidence = {VOID: counts.get(VOID, 0)}, None
         if is_whole(labels) or raw:
             ignored = labels.ignore_index == VOID
             evidence = Message(
@@ -70,11 +75,7 @@ class BinaryMask(DataRule):
                 share=100 * share(values[VOID], sum(counts.values())),
                 swallowed=Message('; 255 is ignored, and with it the whole foreground') if ignored else '',
             )
-        # In training only the invalid values are known.
-        only = set(labels.values) == {VOID} and labels.num_classes <= 2 and not known
-        is_of_two = bool(known) and set(counts) == {0, VOID}
-        if (is_of_two and not may_be_subtracted(labels)) or (only and not is_of_two):
-            yield self.report_in(facts, PROVEN, evidence, values=values)
+        yield self.report_in(facts, PROVEN, evidence, values=values)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         yield from map_object(facts, labels)
@@ -139,10 +140,11 @@ class GrayLevels(DataRule):
         counts = count_trained(labels)
         values = labels.values or counts
         evidence = labels.evidence or Message('{number} different values', number=len(counts))
-        is_many = len(labels.values) > MANY
-        if (is_many and not self._are_ids(labels)) or (
-            not is_many and not has_num_classes(labels) and len(counts) > MOST_IDS
-        ):
+        if len(labels.values) > MANY:
+            is_gray = not self._are_ids(labels)
+        else:
+            is_gray = not has_num_classes(labels) and len(counts) > MOST_IDS
+        if is_gray:
             words = {'values': ', '.join(map(str, sorted(values)[:8]))}
             yield self.report_in(facts, LIKELY, evidence, words, values=values)
 
