@@ -186,7 +186,8 @@ class CategoriesLeftOut(AnnotationRule):
         if names:
             evidence = listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in names.items())
             words = {'names': listing(map(repr, names)), 'number': len(self._all(labels))}
-            yield self.report_in(facts, POSSIBLE, evidence, words)
+            files = annotations_of(labels).left_out_files
+            yield self.report_in(facts, POSSIBLE, evidence, words, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         names = list(self._names(labels))
