@@ -101,7 +101,7 @@ def _takes_threshold(assigner: Part) -> bool:
 
 
 def has_threshold(assigner: Part) -> bool:
-    """Return True if an assigner leaves out what lies in ignored regions."""
+    """Return True if ignored regions are enabled in an assigner."""
     threshold = assigner.get('ignore_iof_thr')
     return isinstance(threshold, (int, float)) and threshold > 0
 
