@@ -146,7 +146,6 @@ NEEDS['rich'] = (
     'text/test_texts.py',
     'tools/explain/test_explain_with_data.py',
     'tools/explain/test_pseudo_dice.py',
-    'tools/on_screen.py',
     'tools/report/render.py',
     'tools/report/test_damaged_runs.py',
     'tools/report/test_plot.py',

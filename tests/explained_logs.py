@@ -37,6 +37,11 @@ def format_traceback(error: str, *frames: Tuple[str, str]) -> str:
     return f'Traceback (most recent call last):\n{rows}{error}\n'
 
 
+def raised(error: str, file: str = '/home/me/train.py', code: str = 'loss = criterion(x, y)') -> str:
+    """Write a traceback of one frame."""
+    return format_traceback(error, (file, code))
+
+
 def catch_traceback(call: Callable[[], Any]) -> str:
     """Return the traceback of code that raises."""
     try:

@@ -173,6 +173,11 @@ class Flight:
     batches: List[FlightBatch] = field(default_factory=list)
     unread: Unread = field(default_factory=Unread)
 
+    @property
+    def error(self) -> str:
+        """Type and message of the exception; empty without one."""
+        return '' if self.exception is None else f'{self.exception.type}: {self.exception.message}'
+
 
 @dataclass
 class _Entry:

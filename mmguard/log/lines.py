@@ -208,11 +208,6 @@ class ModeTotals:
         return Tally(values=dict(values), reasons=dict(reasons), other_values=others)
 
 
-def values_of(kind: str, in_all: Stats, lines: ModeTotals) -> Tally:
-    """Return the values and box faults of a mode, from its record or else from its lines."""
-    return in_all.kinds[kind] if in_all.kinds[kind].values else lines.sum_files(kind)
-
-
 def _restore_values(found: Tally, before: Optional[Tally]) -> Tally:
     """Return the tally of a file; one logged without values gets those of its previous line."""
     count = found.skipped + found.remapped

@@ -150,14 +150,8 @@ class Stats:
 
     def totals(self) -> Stats:
         """Return the sums without single images."""
-        return Stats(
-            self.iterations,
-            self.offending_iterations,
-            kinds=self.kinds,
-            losses=self.losses,
-            empty_images=self.empty_images,
-            filled=self.filled,
-        )
+        images: Dict[str, Any] = dict(offending=group_tallies(), loss_samples=group_tallies())
+        return replace(self, files=0, offending_files=0, samples=0, offending_samples=0, **images)
 
     def condense(self) -> Stats:
         """Return the same sums with at most two tallies per kind: the worst image, and the sum of the others."""

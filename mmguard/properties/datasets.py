@@ -55,22 +55,20 @@ def walk_objects(leaf: Any, most: int) -> Iterator[Dict[str, Any]]:
         yield from leaf.get_data_info(index).get('instances') or ()
 
 
-class _Step:
-    """Transform that reports its output, and its name if it raises; otherwise it behaves as the wrapped transform."""
+class WatchedStep:
+    """Transform that something else calls; otherwise it behaves as the wrapped transform.
 
-    def __init__(self, transform: Any, on_step: OnStep, failed: List[str]) -> None:
+    Args:
+        transform (callable): A step of a pipeline.
+        call (callable): Takes the transform and its input, and returns the input of the next step.
+    """
+
+    def __init__(self, transform: Any, call: Callable[[Any, Any], Any]) -> None:
         self._transform = transform
-        self._on_step = on_step
-        self._failed = failed
+        self._call = call
 
     def __call__(self, results: Any) -> Any:
-        name = type(self._transform).__name__
-        try:
-            results = self._transform(results)
-        except Exception:
-            self._failed.append(name)
-            raise
-        return self._on_step(name, results)
+        return self._call(self._transform, results)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith('__'):
@@ -90,6 +88,16 @@ def watched_steps(dataset: Any, on_step: OnStep) -> Iterator[List[str]]:
         list[str]: the names of the steps that raised, the innermost first.
     """
     failed: List[str] = []
+
+    def call(transform: Any, results: Any) -> Any:
+        name = type(transform).__name__
+        try:
+            results = transform(results)
+        except Exception:
+            failed.append(name)
+            raise
+        return on_step(name, results)
+
     with contextlib.ExitStack() as undo:
 
         def watch(owner: Any, name: str) -> None:
@@ -104,7 +112,7 @@ def watched_steps(dataset: Any, on_step: OnStep) -> Iterator[List[str]]:
                             watch(transform, inner)
                 undo.callback(setattr, owner, name, held)
                 # RandomChoice holds lists of Compose, which are steps of their own.
-                setattr(owner, name, [_Step(one, on_step, failed) for one in held])
+                setattr(owner, name, [WatchedStep(one, call) for one in held])
 
         for holder in walk_datasets(dataset):
             watch(holder, 'pipeline')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
 from mmguard.errors import collect_failures
@@ -58,7 +59,7 @@ class Diagnosis:
         Args:
             number (int): Files to draw per data set.
         """
-        return Page(_wrap_text(self.text) if self.draw is None else self.draw(number))
+        return Page(f'<pre>{escape(visible(self.text))}</pre>' if self.draw is None else self.draw(number))
 
     def _repr_html_(self) -> str:
         return self.show(0)._repr_html_()
@@ -68,15 +69,7 @@ class Page(str):
     """HTML document that notebooks display in a frame."""
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         return f'<iframe srcdoc="{escape(self)}" width="100%" height="480" style="border:0"></iframe>'
-
-
-def _wrap_text(text: str) -> str:
-    from html import escape
-
-    return f'<pre>{escape(visible(text))}</pre>'
 
 
 def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, **options: Any) -> Diagnosis:

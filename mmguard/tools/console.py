@@ -1,4 +1,7 @@
-"""rich's console, table and text. Commands need rich, which is in the ``[scan]`` extra; the runtime does not."""
+"""rich's console, table and text, and findings on them.
+
+Commands need rich, which is in the ``[scan]`` extra; the runtime does not.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,37 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
+from mmguard.findings.wording import finding_text
 from mmguard.text import visible
 
-__all__ = ['Console', 'Table', 'Text']
+__all__ = ['Console', 'Table', 'Text', 'finding_on_screen']
+
+_STYLES = {ERROR: 'bold red', WARNING: 'bold yellow', INFO: 'bold green'}
+#: A terminal breaks lines where it ends.
+_UNBROKEN = 1 << 20
 
 
 class Console(_Console):
-    """A console that escapes control characters and adds no colours of its own."""
+    """A console that escapes control characters, takes texts as they are, and adds no colours of its own."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
         """Escape every invisible character."""
         for segment in super().render(*arguments, **options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+def finding_on_screen(finding: Finding, before: str = '', verbose: bool = False) -> Text:
+    """Format a finding over several lines, with text before its code; ``verbose``: with every edit and note."""
+    code, _, rest = visible(finding_text(finding, _UNBROKEN, verbose)).partition(' ')
+    cause, _, rest = rest.partition('\n')
+    text = Text(before)
+    text.append(f'{code} ', style=_STYLES.get(finding.severity, 'bold'))
+    text.append(cause, style='bold')
+    steps = {visible(f'      {step}') for edit in finding.edits for step in edit.steps}
+    for row in rest.split('\n'):
+        text.append(f'\n{row}', style='bold cyan' if row in steps else '')
+    return text

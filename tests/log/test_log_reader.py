@@ -154,28 +154,15 @@ def test_a_whole_last_line_without_a_newline_counts(tmp_path: Path) -> None:
     assert (len(lines), unread.records, unread.cut_off) == (1, 0, [])
 
 
-HUGE = b'9' * 400
-
-
 @pytest.mark.parametrize(
     ('text', 'place'),
     [
         (b'\xff\xfe garbage', ''),
-        (b'[1, 2]', ''),
         (b'{"a": 1}', "'mode'"),
-        (b'{"mode": "train"}', "'iter'"),
         (b'{"mode": ["train"], "iter": 1}', 'mode: '),
-        (b'{"mode": "train", "iter": "x"}', 'iter: "x"'),
-        (b'{"mode": "train", "iter": true}', 'iter: true'),
-        (b'{"mode": "train", "iter": 1.5}', 'iter: 1.5'),
-        (b'{"mode": "train", "iter": %s}' % HUGE, 'iter: '),
-        (b'{"mode": "train", "iter": 1, "skipped_pixels": -5}', 'skipped_pixels: -5'),
         (b'{"mode": "train", "iter": 1, "skipped_pixels": 1e999}', 'skipped_pixels: Infinity'),
-        (b'{"mode": "train", "iter": 1, "samples": 3}', 'samples: 3'),
         (b'{"mode": "train", "iter": 1, "samples": [{"source": {}}]}', 'samples: source: '),
         (b'{"mode": "train", "iter": 1, "samples": [{"values": {"x": 1}}]}', 'values: "x"'),
-        (b'{"mode": "train", "iter": 1, "samples": [{"values": {"%s": 1}}]}' % HUGE, 'values: '),
-        (b'{"mode": "train", "iter": 1, "samples": [{"values": {"24": -1}}]}', 'values: 24: -1'),
         (b'{"mode": "train", "iter": 1, "losses": {"a": 1}}', 'losses: a: 1'),
         (b'{"mode": "train", "iter": 1, "filled": [{"rank": 99999999}]}', 'rank: 99999999'),
         (b'[' * 100_000, ''),

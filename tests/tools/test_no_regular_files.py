@@ -10,61 +10,42 @@ import stat
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
 
-import numpy as np
 import pytest
-from PIL import Image
+from format_cases import BLOCKS, Contents, as_png, class_folders, labelme, voc, yolo
+from pictures import picture
 
 from mmguard.cli import main
 from mmguard.text import REPORT_IT
 
-VOC = (
-    '<annotation><filename>a.jpg</filename><object><name>x</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax>'
-    '<ymax>9</ymax></bndbox></object></annotation>'
-)
+BOX = {'id': 1, 'image_id': 1, 'category_id': 1, 'bbox': [0, 0, 9, 9], 'area': 81, 'iscrowd': 0}
+SEGMENTS = {'image_id': 1, 'file_name': 'a.png', 'segments_info': [{'id': 1, 'category_id': 1, 'area': 4}]}
 COCO = {
     'images': [{'id': 1, 'file_name': 'a.jpg', 'width': 48, 'height': 32}],
     'categories': [{'id': 1, 'name': 'x', 'isthing': 1}],
-    'annotations': [{'id': 1, 'image_id': 1, 'category_id': 1, 'bbox': [0, 0, 9, 9], 'area': 81, 'iscrowd': 0}],
 }
-PANOPTIC = {
-    **COCO,
-    'annotations': [{'image_id': 1, 'file_name': 'a.png', 'segments_info': [{'id': 1, 'category_id': 1, 'area': 4}]}],
-}
-LABELME = {'imagePath': 'a.jpg', 'imageData': None, 'shapes': [{'label': 'x', 'points': [[1, 1], [5, 5]]}]}
-SIZED = {**LABELME, 'imageHeight': 32, 'imageWidth': 48}
 NNUNET = {'channel_names': {'0': 'x'}, 'labels': {'background': 0, 'a': 1}, 'numTraining': 1, 'file_ending': '.png'}
-YOLO = {'images/a.jpg': None, 'labels/a.txt': '0 .5 .5 .1 .1\n'}
-YAML = 'train: images\nval: images\nnames: [a]\n'
-MAPS: Dict[str, Any] = {'0.png': None, '1.png': None}
-CASE: Dict[str, Any] = {'dataset.json': NNUNET, 'imagesTr/a_0000.png': None, 'labelsTr/a.png': None}
+MAPS = {'0.png': as_png(BLOCKS), '1.png': as_png(BLOCKS)}
+CASE = {
+    'dataset.json': json.dumps(NNUNET).encode(),
+    'imagesTr/a_0000.png': as_png(BLOCKS),
+    'labelsTr/a.png': as_png(BLOCKS % 2),
+}
+#: Names are in another file.
+UNNAMED = {name: content for name, content in yolo().items() if name != 'data.yaml'}
 
-#: What is no regular file -> the other files, ``None``: a picture.
-KINDS: Dict[str, Dict[str, Any]] = {
-    'Annotations/a.xml': {'JPEGImages/a.jpg': None, 'Annotations/b.xml': VOC},
-    'JPEGImages/a.jpg': {'Annotations/a.xml': VOC},
-    'ImageSets/Main/train.txt': {'JPEGImages/a.jpg': None, 'Annotations/a.xml': VOC},
-    'labels/a.txt': {'images/a.jpg': None, 'data.yaml': YAML},
-    'images/a.jpg': {**YOLO, 'data.yaml': YAML},
-    'data.yaml': YOLO,
-    'train.txt': {**YOLO, 'data.yaml': YAML.replace('images', 'train.txt')},
-    'classes.txt': YOLO,
-    'labels/classes.txt': YOLO,
-    'obj.names': YOLO,
-    'annotations/instances_train.json': {'train/a.jpg': None},
-    'train/a.jpg': {'annotations/instances_train.json': COCO},
-    'a.json': {'b.json': SIZED, 'a.jpg': None},
-    'a.jpg': {'a.json': LABELME},
-    'labels.txt': {'a.json': SIZED, 'a.jpg': None},
-    'panoptic/a.png': {'panoptic.json': PANOPTIC},
-    'b.csv': {'train/cat/a.jpg': None, 'train/dog/a.jpg': None},
-    'train/cat/a.jpg': {'train/cat/b.jpg': None, 'train/dog/a.jpg': None},
-    'a.png': MAPS,
-    'a.tif': MAPS,
-    'a.npy': MAPS,
-    'manifest.json': MAPS,
-    'dataset.json': {name: content for name, content in CASE.items() if name != 'dataset.json'},
-    'imagesTr/a_0000.png': CASE,
-    'labelsTr/a.png': CASE,
+#: What is no regular file -> a data set, with this file or without it.
+KINDS: Dict[str, Contents] = {
+    **dict.fromkeys(('Annotations/a.xml', 'JPEGImages/a.jpg', 'ImageSets/Main/train.txt'), voc()),
+    **dict.fromkeys(('labels/a.txt', 'images/a.jpg', 'data.yaml'), yolo()),
+    'train.txt': {**UNNAMED, 'data.yaml': b'train: train.txt\nval: train.txt\nnames: [a]\n'},
+    **dict.fromkeys(('classes.txt', 'labels/classes.txt', 'obj.names'), UNNAMED),
+    'annotations/instances_train.json': {'train/a.jpg': picture()},
+    'train/a.jpg': {'annotations/instances_train.json': json.dumps({**COCO, 'annotations': [BOX]}).encode()},
+    **dict.fromkeys(('0.json', '0.jpg', 'labels.txt'), labelme()),
+    'panoptic/a.png': {'panoptic.json': json.dumps({**COCO, 'annotations': [SEGMENTS]}).encode()},
+    **dict.fromkeys(('b.csv', 'train/cat/0.png'), class_folders()),
+    **dict.fromkeys(('a.png', 'a.tif', 'a.npy', 'manifest.json'), MAPS),
+    **dict.fromkeys(CASE, CASE),
 }
 
 
@@ -99,14 +80,9 @@ def waits_for_nothing(tmp_path: Path) -> Iterator[None]:
 
 def plant(root: Path, name: str, make: Callable[[Path], None]) -> None:
     for other, content in KINDS[name].items():
-        if other == name:
-            continue
-        (root / other).parent.mkdir(parents=True, exist_ok=True)
-        if content is None:
-            pixels = np.arange(32 * 48, dtype=np.uint8).reshape(32, 48) % 3
-            Image.fromarray(pixels).convert('RGB' if other.endswith('.jpg') else 'L').save(root / other)
-        else:
-            (root / other).write_text(content if isinstance(content, str) else json.dumps(content))
+        if other != name:
+            (root / other).parent.mkdir(parents=True, exist_ok=True)
+            (root / other).write_bytes(content)
     (root / name).parent.mkdir(parents=True, exist_ok=True)
     make(root / name)
 

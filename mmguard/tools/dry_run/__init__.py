@@ -1,3 +1,1 @@
 """``mmguard dry-run``: properties of every valid training, tested on the program of a config."""
-
-from __future__ import annotations

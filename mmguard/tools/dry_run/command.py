@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         from mmguard.tools.dry_run.render import as_json, as_page, findings_of, show, show_total
         from mmguard.tools.machine_formats import entry_of
 
-        console = Console(stderr=not selection.for_people, markup=False, emoji=False, highlight=False)
+        console = Console(stderr=not selection.for_people)
         for one in check_program(
             args.config, args.only, args.samples, args.seconds, args.device, args.overfit, args.run_code
         ):

@@ -76,7 +76,7 @@ def findings_of(tested: Sequence[Tested]) -> List[Finding]:
 def as_text(tested: Sequence[Tested]) -> str:
     """Return the output of the command."""
     lines = io.StringIO()
-    console = Console(file=lines, markup=False, emoji=False, highlight=False)
+    console = Console(file=lines)
     for one in tested:
         show(console, one)
     show_total(console, tested)

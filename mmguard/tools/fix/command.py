@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Sequence
 
 from mmguard.text import quantity, visible_name
-from mmguard.tools.arguments import class_names, label, label_map, positive
+from mmguard.tools.arguments import class_names, label
 from mmguard.tools.exit_codes import CLEAN, FOUND
-from mmguard.tools.scan.command import add_reading, add_split, options_of
+from mmguard.tools.scan.command import add_reading, add_split, add_valid, options_of
 
 if TYPE_CHECKING:
     from mmguard.formats.options import Colour
@@ -38,15 +38,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument('target', metavar='TARGET')
     parser.add_argument('-o', '--out', type=Path, required=True, metavar='DIR', help='a new folder, outside of TARGET')
-    parser.add_argument('--num-classes', type=positive, metavar='N', help='valid labels are 0..N-1')
-    parser.add_argument('--ignore-index', type=label, metavar='V', help='default: 255')
-    parser.add_argument(
-        '--label-map',
-        type=label_map,
-        default={},
-        metavar='7:0,8:1',
-        help='value in the file:class, applied first, *:255 for all others; or a .json file of {"7": 0, "8": 1}',
-    )
+    add_valid(parser)
     parser.add_argument(
         '--on-invalid',
         choices=('ignore', 'clip'),

@@ -16,10 +16,10 @@ from mmguard.findings import RULES, LabelFacts
 from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.rule import Verdict
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
+from mmguard.scanning.run import SetResult
 from mmguard.text import quantity, visible
 from mmguard.tools.page.boxes import boxes_panel
-from mmguard.tools.page.pictures import Panel, panels_of
-from mmguard.tools.page.sections import Section, WorstFile
+from mmguard.tools.page.pictures import Panel, WorstFile, panels_of
 from mmguard.version import __version__
 
 #: Codes of findings that say that the labels are fine.
@@ -29,16 +29,16 @@ LISTED, DRAWN = 100, 12
 _TEMPLATES = Path(__file__).with_name('templates')
 
 
-def page(title: str, sections: Sequence[Section], drawn: int = DRAWN) -> str:
+def page(title: str, results: Sequence[SetResult], drawn: int = DRAWN) -> str:
     """Return one self-contained HTML page that loads nothing from the network; its only script copies a line.
 
     Args:
         title (str): Name of what was scanned.
-        sections (sequence of Section): In the order of the page.
+        results (sequence of SetResult): Results of a scan; each data set is a section, in this order.
         drawn (int): Files with pictures, per section.
     """
     written = time.strftime('%Y-%m-%d %H:%M')
-    return str(_template().render(title=title, sections=sections, drawn=drawn, version=__version__, written=written))
+    return str(_template().render(title=title, results=results, drawn=drawn, version=__version__, written=written))
 
 
 @lru_cache(maxsize=None)
@@ -67,6 +67,7 @@ def _template() -> Any:
         script_hash=f'sha256-{digest}',
         tiles_of=tiles_of,
         verdict_of=verdict_of,
+        worst_of=list_worst,
     )
     return environment.get_template('page.html')
 
@@ -86,9 +87,32 @@ def _make_visible(value: Any) -> Any:
     return value if isinstance(value, Markup) else visible(str(value))
 
 
-def verdict_of(section: Section) -> Tuple[str, str, str]:
-    """Summarize the findings of a section in one sentence: tone, beginning (bold) and end."""
-    findings, facts = section.findings, section.facts
+def list_worst(result: SetResult) -> List[WorstFile]:
+    """Return the files of a data set with the most invalid labels: label maps, images with boxes, or volumes."""
+    if result.facts.volumes is not None:
+        faults = [fault for listed in result.facts.volumes.faults.values() for fault in listed]
+        faults.sort(key=lambda fault: (-fault.voxels, fault.file))
+        return [WorstFile(f'{fault.file}: {fault.detail}', skipped=fault.voxels) for fault in faults]
+    worst = [
+        WorstFile(
+            source=file['file'],
+            image_path=file['image'],
+            label_path=file['path'],
+            values={int(value): count for value, count in file['stored'].items()},
+            skipped=file['invalid'],
+            ignored=result.ignored,
+        )
+        for file in result.worst
+    ]
+    for one in sorted(result.facts.boxed, key=lambda one: -sum(count for _, count in one.faults)):
+        reasons = dict(one.faults)
+        worst.append(WorstFile(one.file, skipped=sum(reasons.values()), reasons=reasons, boxed=one))
+    return worst
+
+
+def verdict_of(result: SetResult) -> Tuple[str, str, str]:
+    """Summarize the findings of a data set in one sentence: tone, beginning (bold) and end."""
+    findings, facts = result.findings, result.facts
     others = [finding for finding in findings if finding.code not in FINE]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
     if len(others) < len(findings):
@@ -117,9 +141,9 @@ def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:
     return [(number, what, alarm) for number, what, alarm, known in tiles if known or alarm]
 
 
-def draw_panels(file: WorstFile, ignore_index: Optional[int]) -> List[Panel]:
+def draw_panels(file: WorstFile) -> List[Panel]:
     """Return the pictures of a file."""
-    return panels_of(file, ignore_index) if file.boxed is None else [boxes_panel(file.boxed)]
+    return panels_of(file) if file.boxed is None else [boxes_panel(file.boxed)]
 
 
 def found_in(file: WorstFile) -> List[str]:

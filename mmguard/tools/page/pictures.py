@@ -12,10 +12,10 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 import numpy as np
 from markupsafe import Markup
 
+from mmguard.findings.facts import BoxedImage
 from mmguard.formats.files import FILES
 from mmguard.formats.maps.forms import read_shown_size
 from mmguard.labels.space import value_counts
-from mmguard.tools.page.sections import WorstFile
 
 #: Number of classes that the key of a label map names.
 _NAMED = 6
@@ -30,6 +30,36 @@ LOUD = (255, 0, 170)
 IGNORED = (232, 234, 238)
 #: Up to this share of invalid pixels, each is painted as a square of this side, so that it is visible.
 FEW, _SQUARE = 0.004, 7
+
+
+@dataclass
+class WorstFile:
+    """File with many invalid labels, for a picture drawn from its paths; a file that cannot be read is named instead.
+
+    Args:
+        source (str): Its name, as shown. Any string: names are escaped, and need not be UTF-8.
+        label_path (str, optional): The label map on disk.
+        image_path (str, optional): Its image.
+        values (dict[int, int]): Invalid value *as stored in the file* -> pixels or instances. These are the pixels that
+            are marked.
+        skipped (int): Pixels or instances that are not trained on because they are invalid.
+        reasons (dict[str, int]): For instances, reason why they are invalid -> count.
+        ignored (list[int]): Values as stored that count as ignored.
+        boxed (BoxedImage, optional): Its boxes, and its image.
+    """
+
+    source: str
+    label_path: Optional[str] = None
+    image_path: Optional[str] = None
+    values: Dict[int, int] = field(default_factory=dict)
+    skipped: int = 0
+    reasons: Dict[str, int] = field(default_factory=dict)
+    ignored: List[int] = field(default_factory=list)
+    boxed: Optional[BoxedImage] = None
+
+    @property
+    def is_drawn(self) -> bool:
+        return self.label_path is not None or self.boxed is not None
 
 
 class CannotDraw(Exception):
@@ -56,8 +86,8 @@ class Panel:
     crisp: bool = False
 
 
-def panels_of(file: WorstFile, ignore_index: Optional[int]) -> List[Panel]:
-    """Return the pictures of a file with a label map; ``ignore_index`` is used if the file has no ignored values."""
+def panels_of(file: WorstFile) -> List[Panel]:
+    """Return the pictures of a file with a label map."""
     image, stored = file.image_path, file.label_path
     assert stored is not None
     try:
@@ -70,11 +100,8 @@ def panels_of(file: WorstFile, ignore_index: Optional[int]) -> List[Panel]:
     panels = [_draw('image,', draw_marks, image, label, invalid, keys=keys)] if image else []
     if label.dtype.kind == 'f':
         return [*panels, Panel('label map', why=f'{label.dtype} values: a label map holds integers')]
-    ignored = file.ignored
-    if ignored is None:
-        ignored = [] if ignore_index is None else [ignore_index]
-    keys = _keys(label, file, ignored)
-    return [*panels, _draw('label', draw_label, label, invalid, ignored, keys=keys, crisp=True)]
+    keys = _keys(label, file)
+    return [*panels, _draw('label', draw_label, label, invalid, file.ignored, keys=keys, crisp=True)]
 
 
 def _draw(name: str, draw: Callable[..., Picture], *args: Any, **more: Any) -> Panel:
@@ -84,14 +111,14 @@ def _draw(name: str, draw: Callable[..., Picture], *args: Any, **more: Any) -> P
         return Panel(name.rstrip(','), why=str(error))
 
 
-def _keys(label: np.ndarray, file: WorstFile, ignored: Sequence[int]) -> List[Tuple[str, str]]:
+def _keys(label: np.ndarray, file: WorstFile) -> List[Tuple[str, str]]:
     counts = value_counts(label)
     common = sorted(counts, key=lambda value: -counts[value])
-    classes = [value for value in common if value not in file.values and value not in ignored]
+    classes = [value for value in common if value not in file.values and value not in file.ignored]
     keys = [(css(palette()[value % 256].tolist()), str(value)) for value in classes[:_NAMED]]
     if len(classes) > _NAMED:
         keys.append(('', f'{len(classes) - _NAMED} more'))
-    if any(value in counts for value in ignored):
+    if any(value in counts for value in file.ignored):
         keys.append((css(IGNORED), 'ignored'))
     return [*keys, (css(LOUD), 'invalid')] if file.values else keys
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from mmguard.tools.arguments import add_run_code, add_verbose, positive
@@ -51,9 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
         with without_gpu(), quiet():
             report = replay(spinner, args)
-    file = sys.stderr if args.json == '-' else sys.stdout
-    console = Console(file=file, markup=False, emoji=False, highlight=False)
-    show(console, report, args.verbose)
+    show(Console(stderr=args.json == '-'), report, args.verbose)
     if args.json is not None:
         write_json(args.json, as_json(report))
     return int(report['exit_code'])

@@ -6,8 +6,7 @@ from typing import Any, Dict, List, Set
 
 from mmguard.labels.instances import describe_reasons
 from mmguard.text import REPORT_IT, quantity, visible_name
-from mmguard.tools.console import Console, Text
-from mmguard.tools.on_screen import finding_on_screen
+from mmguard.tools.console import Console, Text, finding_on_screen
 from mmguard.tools.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, NOT_FOUND, OUR_FAILURE, PASSES, Outcome
 
 _STYLES = {

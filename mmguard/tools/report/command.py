@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.report.render import as_json, show
     from mmguard.tools.report.run_report import read_report, run_findings
 
-    console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False)
+    console = Console(stderr=args.json == '-')
     report = read_report(args.log, args.num_classes)
     findings = run_findings(report)
     show(console, report, findings, args.verbose)

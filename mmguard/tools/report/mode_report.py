@@ -8,7 +8,8 @@ from typing import Dict, List, Optional
 from mmguard.findings import Finding, LabelFacts
 from mmguard.findings.engine import diagnose_for
 from mmguard.labels.spaces import LabelSpaces, from_options
-from mmguard.log.lines import ModeTotals, values_of
+from mmguard.labels.tally import Tally
+from mmguard.log.lines import ModeTotals
 from mmguard.log.run_files import LoggedMode, LoggedRun
 from mmguard.log.statistics import KINDS, Stats
 
@@ -22,7 +23,6 @@ class ModeReport:
         lines (ModeTotals): Totals of the log: only iterations with something to report.
         logged (LoggedMode, optional): Totals of the record: all iterations.
         spaces (LabelSpaces): The valid labels.
-        data_roots (list[str]): Folders of the files.
         findings (dict[str, list[Finding]]): Kind -> the likely causes.
     """
 
@@ -30,8 +30,12 @@ class ModeReport:
     lines: ModeTotals
     logged: Optional[LoggedMode] = None
     spaces: LabelSpaces = field(default_factory=LabelSpaces)
-    data_roots: List[str] = field(default_factory=list)
     findings: Dict[str, List[Finding]] = field(default_factory=dict)
+
+    @property
+    def data_roots(self) -> List[str]:
+        """Folders of the files."""
+        return [] if self.logged is None else self.logged.data_roots
 
     @property
     def in_all(self) -> Stats:
@@ -57,10 +61,14 @@ class ModeReport:
         )
         return f'{self.mode} did not come to its end: {upto}'
 
+    def values(self, kind: str) -> Tally:
+        """Return the values and box faults, from the record or else from the lines."""
+        recorded = self.in_all.kinds[kind]
+        return recorded if recorded.values else self.lines.sum_files(kind)
+
     def facts(self, kind: str) -> LabelFacts:
         """Return the facts for the diagnosis."""
-        space, total = self.spaces.get(kind), self.in_all.kinds[kind]
-        seen = values_of(kind, self.in_all, self.lines)
+        space, total, seen = self.spaces.get(kind), self.in_all.kinds[kind], self.values(kind)
         facts = LabelFacts(
             # The user expects the values that a label_map names.
             values={v: n for v, n in seen.values.items() if space is None or v not in space.label_map},
@@ -84,10 +92,9 @@ def mode_reports(lines: Dict[str, ModeTotals], run: LoggedRun, num_classes: Opti
     """Return the modes of a run, from its log and its records; a given number of classes takes precedence over both."""
     reports = []
     for mode in dict.fromkeys((*lines, *run.modes)):
-        report = ModeReport(mode, lines.get(mode, ModeTotals()), run.modes.get(mode))
-        said = LabelSpaces() if report.logged is None else report.logged.spaces
-        report.spaces = from_options(num_classes, None, said)
-        report.data_roots = [] if report.logged is None else report.logged.data_roots
+        logged = run.modes.get(mode)
+        spaces = from_options(num_classes, None, LabelSpaces() if logged is None else logged.spaces)
+        report = ModeReport(mode, lines.get(mode, ModeTotals()), logged, spaces)
         for kind in KINDS:
             offending = report.spaces.get(kind) is not None and report.lines.files[kind]
             facts = report.facts(kind)

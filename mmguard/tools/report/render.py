@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding
 from mmguard.findings.run import find_unused
 from mmguard.findings.wording import unpack
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally, path_of
-from mmguard.log.flight_record import FlightBatch
-from mmguard.log.lines import values_of
+from mmguard.log.flight_record import FlightSample
 from mmguard.log.messages import describe_reasons_by_kind, describe_totals, describe_valid, format_files
 from mmguard.log.statistics import KINDS
 from mmguard.text import quantity, visible
-from mmguard.tools.console import Table, Text
+from mmguard.tools.console import Table, Text, finding_on_screen
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.explain.render import as_json as explanation_as_json
-from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.report.mode_report import ModeReport
 from mmguard.tools.report.run_report import Crash, RankCrash, RunReport
 
@@ -69,7 +67,7 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, verbose: bool) -> 
 
 
 def _print_skipped(console: Any, report: ModeReport, ranks: int) -> None:
-    mode, totals, in_all = report.mode, report.lines, report.in_all
+    mode, totals = report.mode, report.lines
     for kind in KINDS:
         if totals.files[kind]:
             title = f'mmguard: {mode}, {kind}'
@@ -77,9 +75,8 @@ def _print_skipped(console: Any, report: ModeReport, ranks: int) -> None:
             shown = [replace(tally, source=path_of(str(tally.source), report.data_roots)) for tally in worst[:_WORST]]
             for row in format_files(title, shown, len(worst[_WORST:])):
                 console.print(row, soft_wrap=True)
-    for line in describe_totals(replace(in_all, filled={}), ranks) + describe_reasons_by_kind(
-        {kind: values_of(kind, in_all, totals) for kind in KINDS}
-    ):
+    reasons = describe_reasons_by_kind({kind: report.values(kind) for kind in KINDS})
+    for line in describe_totals(replace(report.in_all, filled={}), ranks) + reasons:
         console.print(visible(line))
     console.print()
 
@@ -88,11 +85,12 @@ def _print_crash(console: Any, crash: Crash) -> None:
     """Print how a run ended: the rank that ended first with its last batches, and one line per other rank."""
     first = crash.ranks[0]
     console.print(Text.assemble(('crash: ', 'bold red'), visible(first.said)))
-    for line in (first.error, f'at {first.place}' if first.place else ''):
+    for line in (first.flight.error, f'at {first.place}' if first.place else ''):
         if line:
             console.print(Text(f'  {_shorten(visible(line))}'))
     for rank in crash.ranks[1:]:
-        console.print(Text(f'       {visible(rank.said)}{f": {_shorten(visible(rank.error))}" if rank.error else ""}'))
+        error = f': {_shorten(visible(rank.flight.error))}' if rank.flight.error else ''
+        console.print(Text(f'       {visible(rank.said)}{error}'))
     if first.batches:
         console.print(_batches(first))
     console.print(Text.assemble('  which sample it is: ', (visible(crash.replay), 'bold cyan')), soft_wrap=True)
@@ -106,8 +104,7 @@ def _batches(rank: RankCrash) -> Table:
     table.add_column('files', overflow='fold')
     for batch in rank.batches[:_BATCHES]:
         losses = '\n'.join(f'{name} {value:.4g}' for name, value in (batch.losses or {}).items())
-        files = [f'{source}{f" ({words})" if words else ""}' for source, words in _describe_batch(batch)]
-        files = [name.replace('\n', '\\n') for name in files]
+        files = [_describe_sample(sample).replace('\n', '\\n') for sample in batch.samples]
         shown = files[:_FILES] + ([f'... and {len(files) - _FILES:,} more'] if len(files) > _FILES else [])
         iteration = '' if batch.iter is None else f'{batch.iter:,}'
         ended = losses if batch.losses is not None else 'did not end'
@@ -117,12 +114,10 @@ def _batches(rank: RankCrash) -> Table:
     return table
 
 
-def _describe_batch(batch: FlightBatch) -> List[Tuple[str, str]]:
-    """Return file -> what guards found in it, as text; empty if nothing."""
-    return [
-        (sample.source, '; '.join(_describe_tally(kind, tally) for kind, tally in sample.invalid.items()))
-        for sample in batch.samples
-    ]
+def _describe_sample(sample: FlightSample) -> str:
+    """Return the file of a sample, and what guards found in it."""
+    found = '; '.join(_describe_tally(kind, tally) for kind, tally in sample.invalid.items())
+    return f'{sample.source} ({found})' if found else sample.source
 
 
 def _describe_tally(kind: str, tally: Tally) -> str:
@@ -204,7 +199,7 @@ def _rank(rank: RankCrash) -> Dict[str, Any]:
         'time': rank.flight.time,
         'iter': rank.flight.iter,
         'epoch': rank.flight.epoch,
-        'error': rank.error or None,
+        'error': rank.flight.error or None,
         'place': rank.place or None,
         'batches': batches,
     }

@@ -34,15 +34,9 @@ class RankCrash:
     flight: Flight
 
     @property
-    def error(self) -> str:
-        """Type and message of the exception; empty without one."""
-        error = self.flight.exception
-        return '' if error is None else f'{error.type}: {error.message}'
-
-    @property
     def ending(self) -> str:
         """Kind of the rank's end. An exception may only report that another rank is gone."""
-        raised = MISSED_ANOTHER if _OF_ANOTHER_RANK.search(self.error) else RAISED
+        raised = MISSED_ANOTHER if _OF_ANOTHER_RANK.search(self.flight.error) else RAISED
         return {'exception': raised, WAS_KILLED: KILLED}.get(self.flight.reason, UNCLEAR)
 
     @property
@@ -65,7 +59,7 @@ class RankCrash:
     def said(self) -> str:
         """Summary, ``rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00``."""
         flight = self.flight
-        how = self.error.partition(':')[0] if self.error else flight.reason
+        how = flight.error.partition(':')[0] if flight.error else flight.reason
         verb = {'exception': 'ended by', WAS_KILLED: 'was', RUNNING: 'is'}.get(flight.reason, 'was recorded:')
         where = '' if flight.iter is None else f' in iteration {flight.iter:,}'
         where += '' if flight.epoch is None or not where else f' (epoch {flight.epoch:,})'
@@ -122,7 +116,8 @@ def _order(rank: RankCrash) -> Tuple[int, str, int]:
 def run_findings(report: RunReport) -> List[Finding]:
     """Return the findings about the run and its ranks, the most likely first."""
     ranks = tuple(
-        RankFacts(rank.flight.rank, rank.ending, rank.said, rank.error, rank.flight.iter) for rank in report.crash.ranks
+        RankFacts(rank.flight.rank, rank.ending, rank.said, rank.flight.error, rank.flight.iter)
+        for rank in report.crash.ranks
     )
     rules = [rule for rule in chosen_rules() if issubclass(rule, RunRule)]
     return diagnose(config=_read_settings(report), rules=rules, run=_run_facts(report), ranks=ranks)

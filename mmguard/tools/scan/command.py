@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 from contextlib import ExitStack, redirect_stdout
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Dict
 
 from mmguard.errors import collect_failures
 from mmguard.labels.numbering import FRAMEWORKS, NUMBERINGS
@@ -34,6 +35,7 @@ _SPLITS = ('train', 'val', 'test')
 def add_split(parser: Any) -> None:
     parser.add_argument(
         '--split',
+        dest='splits',
         nargs='+',
         choices=_SPLITS,
         default=list(_SPLITS),
@@ -41,8 +43,8 @@ def add_split(parser: Any) -> None:
     )
 
 
-def add_labels(group: Any) -> None:
-    """Add the options that describe the labels; `mmguard fix` shares them."""
+def add_valid(group: Any) -> None:
+    """Add the options that say which labels are valid."""
     group.add_argument('--num-classes', type=positive, metavar='N', help='valid labels are 0..N-1')
     group.add_argument('--ignore-index', type=label, metavar='V', help='the label that is not trained on; default: 255')
     group.add_argument(
@@ -50,8 +52,13 @@ def add_labels(group: Any) -> None:
         type=label_map,
         default={},
         metavar='7:0,8:1',
-        help='value in the file:class, ...; *:255 for all other values',
+        help='value in the file:class, applied first, *:255 for all others; or a .json file of {"7": 0, "8": 1}',
     )
+
+
+def add_labels(group: Any) -> None:
+    """Add the options that describe the labels."""
+    add_valid(group)
     group.add_argument(
         '--classes',
         type=class_names,
@@ -90,20 +97,9 @@ def options_of(args: argparse.Namespace) -> ScanOptions:
     """Build the options of a scan from a parsed command line."""
     from mmguard.formats.options import ScanOptions, as_pairs
 
-    return ScanOptions(
-        num_classes=args.num_classes,
-        ignore_index=args.ignore_index,
-        reduce_zero_label=args.reduce_zero_label,
-        label_map=as_pairs(args.label_map),
-        images=args.images,
-        suffix=args.suffix,
-        splits=tuple(args.split),
-        labels=args.labels,
-        framework=args.framework,
-        masks=args.masks,
-        classes=args.classes,
-        run_code=getattr(args, 'run_code', False),
-    )
+    given: Dict[str, Any] = {option.name: getattr(args, option.name, option.default) for option in fields(ScanOptions)}
+    given.update(label_map=as_pairs(args.label_map), splits=tuple(args.splits))
+    return ScanOptions(**given)
 
 
 def add_to(commands: Any) -> None:
@@ -175,7 +171,7 @@ def run(args: argparse.Namespace) -> int:
         verify_results(results, plan, not args.no_verify)
     entries = [entry_of(finding, args.target, result.roots) for result in results for finding in result.findings]
     name_from_here(results)
-    console = Console(stderr=not selection.for_people, soft_wrap=True, highlight=False)
+    console = Console(stderr=not selection.for_people, soft_wrap=True)
     if args.json:
         write_json(args.json, as_json(args.target, results, plan.failed))
     if args.html:
@@ -186,9 +182,9 @@ def run(args: argparse.Namespace) -> int:
     words = options.arguments()
     for hint in (apply_hint(args.target, findings, ['--scan', *words]), fix_hint(args.target, findings, words)):
         if hint:
-            console.print(f'\n{hint}', markup=False)
+            console.print(f'\n{hint}')
     if args.html:
-        console.print('\n' + translate('page: {file}', file=args.html), markup=False)
+        console.print('\n' + translate('page: {file}', file=args.html))
     show_failed(console, plan.failed)
     selection.write('scan', args.target, entries, plan.failed)
     if plan.failed:

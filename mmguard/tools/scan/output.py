@@ -16,9 +16,8 @@ from mmguard.formats.format import Source
 from mmguard.language import Message, as_message, join, translate
 from mmguard.scanning.run import SetResult
 from mmguard.text import quantity
-from mmguard.tools.console import Console, Table, Text
+from mmguard.tools.console import Console, Table, Text, finding_on_screen
 from mmguard.tools.machine_formats import locate_file
-from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.spinner import Spinner
 
 
@@ -132,7 +131,7 @@ def show_failed(console: Console, failed: Sequence[str]) -> None:
 def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 100) -> str:
     """Return the command's output for the data sets."""
     lines = io.StringIO()
-    console = Console(file=lines, width=width, soft_wrap=True, highlight=False)
+    console = Console(file=lines, width=width, soft_wrap=True)
     for result in results:
         show(console, result)
     show_failed(console, failed)
@@ -243,30 +242,8 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
 def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = None) -> str:
     """Return the HTML page; ``drawn`` is the number of files with pictures per data set."""
     from mmguard.tools.page.html import DRAWN, page
-    from mmguard.tools.page.sections import Section, WorstFile
 
-    sections: List[Section] = []
-    for result in results:
-        worst = [
-            WorstFile(
-                source=file['file'],
-                image_path=file['image'],
-                label_path=file['path'],
-                values={int(value): count for value, count in file['stored'].items()},
-                skipped=file['invalid'],
-                ignored=result.ignored,
-            )
-            for file in result.worst
-        ]
-        for one in sorted(result.facts.boxed, key=lambda one: -sum(count for _, count in one.faults)):
-            reasons = dict(one.faults)
-            worst.append(WorstFile(one.file, skipped=sum(reasons.values()), reasons=reasons, boxed=one))
-        if result.facts.volumes is not None:
-            faults = [fault for listed in result.facts.volumes.faults.values() for fault in listed]
-            faults.sort(key=lambda fault: (-fault.voxels, fault.file))
-            worst = [WorstFile(f'{fault.file}: {fault.detail}', skipped=fault.voxels) for fault in faults]
-        sections.append(Section(result.name, result.facts, result.findings, worst, result.notes))
-    return page(f'Labels of {target}', sections, drawn=DRAWN if drawn is None else drawn)
+    return page(f'Labels of {target}', results, DRAWN if drawn is None else drawn)
 
 
 def _convert_keys(value: Any) -> Any:

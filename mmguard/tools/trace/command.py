@@ -62,7 +62,6 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.outputs import write_json
     from mmguard.tools.spinner import Spinner
 
-    file = sys.stderr if args.json == '-' else sys.stdout
     # Configs and pycocotools print; standard output may be for JSON.
     with Spinner('trace', args.config) as spinner, redirect_stdout(sys.stderr):
         from mmguard.config.label_spaces import from_config
@@ -83,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         if args.sample is None and args.value is not None:
             spinner.text = f'{args.config}: {args.value} in {len(tracer):,} samples'
         stories = _choose(tracer, args)
-    console = Console(file=file, markup=False, emoji=False, highlight=False)
+    console = Console(stderr=args.json == '-')
     # Show step by step a sample with a mistake, if there is one.
     stories.sort(key=lambda story: (not mistakes_in(story, spaces), not story.error))
     if not stories:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from mmguard.files.regular import open_regular
 from mmguard.labels.instances import BOX_REASONS, corner_faults, describe_boxes
 from mmguard.labels.space import NO_LABEL, value_counts
 from mmguard.labels.tally import Tally, file_of, tallies_of
+from mmguard.properties.datasets import WatchedStep
 from mmguard.text import quantity
 
 
@@ -296,7 +298,7 @@ class Recorder:
 
     def watch_mixing(self, transforms: List[Any]) -> List[Any]:
         """Return the transforms of a ``MultiImageMixDataset``, watched: they work on the first image."""
-        return [_Watched(transform, self, type(transform).__name__, outer=True) for transform in transforms]
+        return [WatchedStep(transform, partial(self._call, type(transform).__name__, True)) for transform in transforms]
 
     def _watch_steps(self, transforms: List[Any], path: str) -> List[Any]:
         watched = []
@@ -311,7 +313,7 @@ class Recorder:
                 inner = getattr(transform, 'pre_transform', None)
                 if hasattr(inner, 'transforms'):  # mmyolo's Mosaic and MixUp load further images with it
                     self.watch(inner)
-                watched.append(_Watched(transform, self, here))
+                watched.append(WatchedStep(transform, partial(self._call, here, False)))
         return watched
 
     def _open_up(self, transform: Any, path: str) -> None:
@@ -321,46 +323,20 @@ class Recorder:
         else:
             self._open_up(parts, path)
 
-    # ---- reports of the watched transforms
-
     def begin(self, results: Any) -> Any:
         """Begin a run, as the step before the first transform."""
         self._open = Run(str(results.get('img_path') or file_of(results) or '<unknown>'), read_annotations(results))
         self.runs.append(self._open)
         return results
 
-    def place(self) -> Tuple[Optional[Run], int]:
-        """Return the image that a step is about to process, and the number of images begun."""
-        return self._open, len(self.runs)
-
-    def step(self, name: str, transform: Any, results: Any, outer: bool, place: Tuple[Optional[Run], int]) -> None:
-        self._open, begun = place
-        run = self.runs[0] if outer else self._open
-        if run is None:
-            return
-        step = Step(transform, take(name, results))
-        first = 1 if outer else begun  # images loaded since the last step were loaded for this one
-        step.mixed = self.runs[first:]
-        del self.runs[first:]
-        run.steps.append(step)
-
-
-class _Watched:
-    """A transform that reports the sample after it, and otherwise behaves as the wrapped transform."""
-
-    def __init__(self, transform: Any, recorder: Recorder, name: str, outer: bool = False) -> None:
-        self._transform = transform
-        self._recorder = recorder
-        self._name = name
-        self._outer = outer
-
-    def __call__(self, results: Any) -> Any:
-        place = self._recorder.place()
-        results = self._transform(results)
-        self._recorder.step(self._name, self._transform, results, self._outer, place)
+    def _call(self, name: str, outer: bool, transform: Any, results: Any) -> Any:
+        """Run a step, and record the sample after it; an ``outer`` one works on the first image."""
+        opened, begun = self._open, len(self.runs)
+        results = transform(results)
+        self._open = opened
+        run = self.runs[0] if outer else opened
+        if run is not None:
+            first = 1 if outer else begun  # images loaded since the last step were loaded for this one
+            run.steps.append(Step(transform, take(name, results), self.runs[first:]))
+            del self.runs[first:]
         return results
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith('__'):
-            raise AttributeError(name)
-        return getattr(self._transform, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import Any, Iterator
 
 import pytest
 import small_det_runs as det
@@ -17,6 +16,7 @@ from this_stack import base_line
 
 import mmguard
 from mmguard.cli import main
+from mmguard.config.changes import walk
 from mmguard.nn.counting import CountsLabels
 from mmguard.tools.apply.command import apply
 from mmguard.tools.apply.guarded import guard_tree, tree_of
@@ -72,27 +72,6 @@ CONFIGS = [*(f'mmseg::{name}' for name in MMSEG), *(f'mmdet::{name}' for name in
 DENSE_ONLY = ('cornernet', 'centernet-update', 'vfnet')
 
 
-def without_downloads(node: Any) -> None:
-    if isinstance(node, dict):
-        node.update({key: None for key in ('init_cfg', 'pretrained') if key in node})
-        for value in node.values():
-            without_downloads(value)
-    elif isinstance(node, (list, tuple)):
-        for value in node:
-            without_downloads(value)
-
-
-def pipelines(node: Any) -> Iterator[Any]:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key == 'pipeline':
-                yield value
-            yield from pipelines(value)
-    elif isinstance(node, (list, tuple)):
-        for value in node:
-            yield from pipelines(value)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize('source', CONFIGS)
 def test_the_guarded_config_loads_builds_and_is_final(source: str, tmp_path: Path) -> None:
@@ -105,14 +84,15 @@ def test_the_guarded_config_loads_builds_and_is_final(source: str, tmp_path: Pat
     scope = source[:5]
     importlib.import_module(f'{scope}.utils').register_all_modules(init_default_scope=False)
     init_default_scope(scope)
-    without_downloads(config.model)
+    for _, node in walk(config.model):
+        node.update({key: None for key in ('init_cfg', 'pretrained') if key in node})
     with torch.device('meta'):  # no memory, no time
         model = MODELS.build(config.model)
     guarded = [name for name, part in model.named_modules() if isinstance(part, CountsLabels)]
     assert guarded or any(name in source for name in DENSE_ONLY)
     found = 0
     for mode in ('train', 'val', 'test'):
-        for pipeline in pipelines(config.get(f'{mode}_dataloader')):
+        for pipeline in [node['pipeline'] for _, node in walk(config.get(f'{mode}_dataloader')) if 'pipeline' in node]:
             for step in pipeline:
                 if step['type'] != 'LoadPanopticAnnotations':  # needs panopticapi
                     TRANSFORMS.build(step)

@@ -14,6 +14,7 @@ import mmguard
 from mmguard.compat.stack import config_file
 from mmguard.config.classes import name_of
 from mmguard.tools.apply.guarded import guard_tree, tree_of
+from mmguard.tools.apply.output import remove_scopes
 
 ROOT = osp.join(osp.dirname(__file__), '..', '..', '..', 'configs')
 
@@ -49,17 +50,10 @@ def stock(base: str, more: str = '') -> Config:
     return Config.fromstring(f'_base_ = [{config_file(base)!r}]\n{more}\n', '.py')
 
 
-def plain(node: Any) -> Any:
-    """Without the scopes that mmengine notes in what it inherits."""
-    if isinstance(node, dict):
-        return {key: plain(value) for key, value in node.items() if key != '_scope_'}
-    return [plain(value) for value in node] if isinstance(node, (list, tuple)) else node
-
-
 @pytest.mark.parametrize('name', SHIPPED)
 def test_it_makes_what_we_ship_by_hand(name: str) -> None:
     ours, shipped = (
-        plain({key: config.get(key) for key in READ})
+        remove_scopes({key: config.get(key) for key in READ})
         for config in (mmguard.guard_config(stock(*SHIPPED[name])), Config.fromfile(osp.join(ROOT, name)))
     )
     if 'pidnet' in name:  # written out by hand, with the defaults of both sides

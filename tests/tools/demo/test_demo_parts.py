@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mmguard.tools.demo.dataset import RAW_IDS, SIZE, SLIP, write_dataset
-from mmguard.tools.demo.folder import empty_folder
+from mmguard.tools.demo.story import empty_folder
 from mmguard.tools.demo.street import street_scene
 from mmguard.tools.demo.training import Narrator
 

@@ -141,6 +141,9 @@ BESIDES = {
 }
 
 
+EMPTY = 'ValueError: need at least one array to concatenate'
+
+
 @pytest.mark.parametrize('name', BESIDES)
 def test_the_most_severe_finding_comes_first(name: str) -> None:
     log, findings, shown = BESIDES[name]
@@ -159,14 +162,8 @@ def test_the_most_severe_finding_comes_first(name: str) -> None:
             (),
             'cause',
         ),
-        ('ValueError: need at least one array to concatenate', 'MG174', 'warning', (), 'cause'),
-        (
-            'ValueError: need at least one array to concatenate',
-            'MG174',
-            'info',
-            (Edit('Keep the small ones.'),),
-            'edit',
-        ),
+        (EMPTY, 'MG174', 'warning', (), 'cause'),
+        (EMPTY, 'MG174', 'info', (Edit('Keep the small ones.'),), 'edit'),
         ('IndexError: Target 3 is out of bounds.', 'MG102', 'error', (), 'advice'),
     ],
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Dict, List, Tuple
 
 import pytest
-from explained_logs import explain_log, find_code, format_traceback
+from explained_logs import explain_log, find_code, raised
 
 from mmguard.tools.explain.explained import POSSIBLE, SUPPORTED, Explanation
 
@@ -17,10 +17,6 @@ def keys(found: Explanation) -> List[str]:
 
 def refuted(found: Explanation) -> List[str]:
     return [cause.key for cause in found.refuted]
-
-
-def raised(error: str, file: str = '/home/me/train.py', code: str = 'loss = criterion(x, y)') -> str:
-    return format_traceback(error, (file, code))
 
 
 UNUSED = 'RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one.\n'

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import List, Tuple
 
 import pytest
-from explained_logs import explain_log, format_traceback
+from explained_logs import explain_log, raised
 
 from mmguard.config.read import ReadConfig
 from mmguard.findings import diagnose
@@ -46,15 +46,12 @@ def corrupt(message: str, version: str = 'train: WARNING ⚠️ ') -> str:
         YOLO_TABLE,
         STOPPED,
         NOTEBOOK,
-        format_traceback(
-            'IndexError: index 3 is out of bounds for dimension 1 with size 1', ('/w/ohem.py', 'p.gather(1, y)')
-        ),
+        raised('IndexError: index 3 is out of bounds for dimension 1 with size 1', '/w/ohem.py', 'p.gather(1, y)'),
         '[rank1]: '
-        + format_traceback(
-            'ValueError: boxes to be 2-d tensor, expected target boxes to be a tensor of shape [N, 4]',
-            ('/w/rcnn.py', 'check(boxes)'),
+        + raised(
+            'ValueError: boxes to be 2-d tensor, expected target boxes to be a tensor of shape [N, 4]', '/w/rcnn.py'
         ).replace('\n', '\n[rank1]: '),
-        format_traceback('AssertionError', ('/w/mmseg/accuracy.py', 'assert label.max() <= 1')),
+        raised('AssertionError', '/w/mmseg/accuracy.py', 'assert label.max() <= 1'),
         UNEXPECTED.format('b.nrrd', '[0, 1, 2]', '[0. 1. 2. 4.]'),
         'Epoch [2][20/90]\tlr: 0.02, loss: 3.1e+02, grad_norm: 51234567.0\nEpoch [2][40/90]\tlr: 0.02, loss: nan, grad_norm: nan\n',
     ],
@@ -101,45 +98,26 @@ def test_what_the_values_are_is_counted_in_the_values(declared: str, values: str
 @pytest.mark.parametrize(
     ('log', 'code', 'first'),
     [
-        (
-            corrupt('Label class 8 exceeds dataset class count 3. Possible class labels are 0-2'),
-            'MG356',
-            'class-unlisted',
-        ),
+        (corrupt('Label class 8 exceeds dataset class count 3. Possible class labels are 0-2'), 'MG356', 'class-unlisted'),
         (
             'Overriding model.yaml nc=80 with nc=4\n'
             + corrupt('label class 31 exceeds nc=4 in birds.yaml. Possible class labels are 0-3', 'val: WARNING: '),
-            'MG356',
-            'class-unlisted',
+            'MG356', 'class-unlisted',
         ),
         (
             corrupt('Label class 2 exceeds dataset class count 2')
-            + format_traceback(
-                'ValueError: not enough values to unpack (expected 4, got 0)',
-                ('/opt/ultralytics/data.py', 'a, b, c, d = zip(*x)'),
-            ),
-            'MG433',
-            'class-unlisted',
+            + raised('ValueError: not enough values to unpack (expected 4, got 0)', '/opt/ultralytics/data.py'),
+            'MG433', 'class-unlisted',
         ),
         (
-            format_traceback(
-                'AssertionError: negative labels: /d/labels/q.txt',
-                ('/w/yolov3/datasets.py', "assert (l >= 0).all(), 'negative labels: %s' % file"),
-            ),
-            'MG356',
-            'negative',
+            raised('AssertionError: negative labels: /d/labels/q.txt', '/w/yolov3/datasets.py', "assert (l >= 0).all(), 'negative labels: %s' % file"),
+            'MG356', 'negative',
         ),
         (corrupt('negative label values [-2]', 'WARNING: Ignoring corrupted image and/or label '), 'MG356', 'negative'),
         (corrupt('non-normalized or out of bounds coordinates [     411.5        230]'), 'MG356', 'not-normalised'),
-        (
-            format_traceback(
-                'AssertionError: > 5 label columns: /d/k.txt', ('/w/yolov5/datasets.py', 'assert l.shape[1] == 5')
-            ),
-            'MG356',
-            'columns',
-        ),
+        (raised('AssertionError: > 5 label columns: /d/k.txt', '/w/yolov5/datasets.py', 'assert l.shape[1] == 5'), 'MG356', 'columns'),
     ],
-)
+)  # fmt: skip
 def test_yolo_says_why_it_refuses_a_row(log: str, code: str, first: str) -> None:
     found = explain_log(log)
     assert found.signature is not None
@@ -151,9 +129,10 @@ def test_yolo_says_why_it_refuses_a_row(log: str, code: str, first: str) -> None
     [
         corrupt('non-normalized or out of bounds coordinates [     1.2081      1.6417]'),
         corrupt('non-normalized or out of bounds coordinates [1.98]', 'val: WARNING: '),
-        format_traceback(
+        raised(
             'AssertionError: non-normalized or out of bounds coordinate labels: /d/k.txt',
-            ('/w/yolor/datasets.py', 'assert (l[:, 1:] <= 1).all()'),
+            '/w/yolor/datasets.py',
+            'assert (l[:, 1:] <= 1).all()',
         ),
     ],
 )
@@ -164,57 +143,37 @@ def test_numbers_near_one_may_also_be_columns_of_another_task(log: str) -> None:
 
 
 def index(value: int, size: int, file: str, code: str) -> str:
-    return format_traceback(
-        f'RuntimeError: index {value} is out of bounds for dimension 1 with size {size}', (file, code)
-    )
+    return raised(f'RuntimeError: index {value} is out of bounds for dimension 1 with size {size}', file, code)
 
 
 @pytest.mark.parametrize(
     ('log', 'first', 'standing', 'never'),
     [
         (index(1501, 751, '/w/fast-reid/loss.py', 'y.scatter_(1, pids, 1)'), 'identities', SUPPORTED, 'value-one-more'),
-        (
-            index(640, 576, '/w/veri/train.py', 'one_hot.scatter_(1, pid.view(-1, 1), 1)'),
-            'identities',
-            SUPPORTED,
-            'value-one-more',
-        ),
+        (index(640, 576, '/w/veri/train.py', 'one_hot.scatter_(1, pid.view(-1, 1), 1)'), 'identities', SUPPORTED, 'value-one-more'),
         (index(19, 7, '/w/unet/dice.py', 'y.scatter_(1, mask, 1)'), 'value-raw', POSSIBLE, 'identities'),
         (
             index(255, 3, '/w/transformers/models/mask2former/modeling.py', 'cost_class = -p[:, labels]'),
-            'masks-0-255',
-            POSSIBLE,
-            'ids-as-labels',
+            'masks-0-255', POSSIBLE, 'ids-as-labels',
         ),
         (index(255, 2, '/w/smp/train.py', 'y.scatter_(1, mask, 1)'), 'masks-0-255', POSSIBLE, 'ids-as-labels'),
         (
             'Epoch [1][10/80] loss: 812.5, grad_norm: 90123456.5\nEpoch [1][20/80] loss: nan, grad_norm: nan\n',
-            'diverged',
-            SUPPORTED,
-            '',
+            'diverged', SUPPORTED, '',
         ),
         ('step 10 total_loss: 7300412.0\nstep 20 total_loss: nan\n', 'diverged', SUPPORTED, ''),
         (
             'step 1 loss: 41230991\n'
-            + format_traceback(
-                'FloatingPointError: Loss became infinite or NaN at iteration=2!', ('/w/d2/train_loop.py', 'raise')
-            ),
-            'diverged',
-            SUPPORTED,
-            '',
+            + raised('FloatingPointError: Loss became infinite or NaN at iteration=2!', '/w/d2/train_loop.py', 'raise'),
+            'diverged', SUPPORTED, '',
         ),
         (
             'index created!\n'
-            + format_traceback(
-                'ValueError: num_samples should be a positive integer value, but got num_samples=0',
-                ('/w/birds/coco.py', 'RandomSampler(d)'),
-            ),
-            'key-missing',
-            POSSIBLE,
-            '',
+            + raised('ValueError: num_samples should be a positive integer value, but got num_samples=0', '/w/birds/coco.py'),
+            'key-missing', POSSIBLE, '',
         ),
     ],
-)
+)  # fmt: skip
 def test_the_log_puts_the_cause_first(log: str, first: str, standing: str, never: str) -> None:
     found = explain_log(log)
     names = dict(keys(found))
@@ -227,10 +186,8 @@ def test_the_log_puts_the_cause_first(log: str, first: str, standing: str, never
     'log',
     [
         TABLE,
-        format_traceback('IndexError: Target 9 is out of bounds.', ('/w/mmseg/losses.py', 'F.cross_entropy(x, y)')),
-        format_traceback(
-            'ValueError: need at least one array to concatenate', ('/w/mmdet/samplers.py', 'np.concatenate(x)')
-        ),
+        raised('IndexError: Target 9 is out of bounds.', '/w/mmseg/losses.py'),
+        raised('ValueError: need at least one array to concatenate', '/w/mmdet/samplers.py'),
     ],
 )
 def test_a_config_of_another_version_did_not_end_a_training_of_that_version(log: str) -> None:

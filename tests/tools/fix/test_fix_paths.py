@@ -8,65 +8,21 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Dict
 
 import pytest
-from PIL import Image
+from format_cases import CASES
 
 from mmguard.cli import main
 from mmguard.files.inside import OutsideError, tell_inside
 from mmguard.formats.correction import NotCorrected
 from mmguard.tools.fix.copies import place_in
 
-XML = (
-    '<annotation><folder>../..</folder><filename>../../a.jpg</filename><size><width>48</width><height>32</height></size>'
-    '<object><name>x</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>99</xmax><ymax>9</ymax></bndbox></object></annotation>'
-)
-SHAPES = {
-    'shapes': [{'label': 'x', 'points': [[1, 1], [99, 9]], 'shape_type': 'rectangle'}],
-    'imagePath': '../../a.jpg',
-    'imageWidth': 48,
-    'imageHeight': 32,
-}
-
-
-def image(path: Path, mode: str = 'RGB', value: Any = 0) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new(mode, (48, 32), value).save(path)
-
-
-def text(path: Path, content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content)
-
-
-def maps(root: Path) -> None:
-    image(root / 'a.png', 'L', 9)
-    image(root / 'sub' / 'b.png', 'L', 1)
-
-
-def voc(root: Path) -> None:
-    text(root / 'Annotations' / 'a.xml', XML)
-    text(root / 'ImageSets' / 'Main' / 'train.txt', 'a\n../../../x\n')
-    image(root / 'JPEGImages' / 'a.jpg')
-
-
-def yolo(root: Path) -> None:
-    text(root / 'labels' / 'a.txt', '0 .5 .5 .1 1.9\n')
-    image(root / 'images' / 'a.jpg')
-    text(root / 'data.yaml', 'train: images\nval: images\nnames: [a]\n')
-
-
-def labelme(root: Path) -> None:
-    text(root / 'a.json', json.dumps(SHAPES))
-    image(root / 'a.jpg')
-
-
-FORMATS: Dict[str, Callable[[Path], None]] = {'maps': maps, 'voc': voc, 'yolo': yolo, 'labelme': labelme}
-#: A label file, a file that is copied as it is, a folder of labels.
-LABEL = {'maps': 'a.png', 'voc': 'Annotations/a.xml', 'yolo': 'labels/a.txt', 'labelme': 'a.json'}
-FOLDER = {'maps': 'sub', 'voc': 'Annotations', 'yolo': 'labels'}
-IMAGE = {'voc': 'JPEGImages/a.jpg', 'yolo': 'images/a.jpg', 'labelme': 'a.jpg'}
+#: Formats of which a folder is corrected.
+FORMATS = {case.name: case for case in CASES if case.name in ('maps', 'voc', 'yolo', 'labelme')}
+#: A folder of labels, a file that is copied as it is.
+FOLDER = {'maps': 'labels', 'voc': 'Annotations', 'yolo': 'labels'}
+IMAGE = {'voc': 'JPEGImages/a.jpg', 'yolo': 'images/a.jpg', 'labelme': '0.jpg'}
 
 
 def run(target: Path, out: Path) -> int:
@@ -79,25 +35,24 @@ def contents(folder: Path) -> Dict[str, bytes]:
 
 @pytest.fixture(params=FORMATS)
 def kind(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    FORMATS[request.param](tmp_path / 'set')
+    FORMATS[request.param].write(tmp_path / 'set')
     return str(request.param)
 
 
 def test_a_label_file_that_is_a_link_out_of_the_target_is_left_out(kind: str, tmp_path: Path) -> None:
-    label = tmp_path / 'set' / LABEL[kind]
+    label = tmp_path / 'set' / FORMATS[kind].main
     (tmp_path / 'key').write_bytes(label.read_bytes())
-    image(tmp_path / 'set' / 'other' / 'c.png', 'L', 1)
     label.unlink()
     label.symlink_to(tmp_path / 'key')
     assert run(tmp_path / 'set', tmp_path / 'out') == 1
-    assert not os.path.lexists(tmp_path / 'out' / LABEL[kind])
+    assert not os.path.lexists(tmp_path / 'out' / FORMATS[kind].main)
     left_out = json.loads((tmp_path / 'out' / 'manifest.json').read_text())['left_out']
-    assert [one['file'] for one in left_out] == [LABEL[kind]]
+    assert [one['file'] for one in left_out] == [FORMATS[kind].main]
 
 
 @pytest.mark.parametrize('kind', IMAGE)
 def test_an_image_that_is_a_link_out_of_the_target_stays_one(kind: str, tmp_path: Path) -> None:
-    FORMATS[kind](tmp_path / 'set')
+    FORMATS[kind].write(tmp_path / 'set')
     key, linked = tmp_path / 'key', tmp_path / 'set' / IMAGE[kind]
     shutil.move(str(linked), str(key))
     linked.symlink_to(key)
@@ -121,7 +76,7 @@ def test_an_image_that_is_a_link_out_of_the_target_stays_one(kind: str, tmp_path
 
 @pytest.mark.parametrize('kind', IMAGE)
 def test_an_image_that_is_a_link_in_the_target_becomes_a_file(kind: str, tmp_path: Path) -> None:
-    FORMATS[kind](tmp_path / 'set')
+    FORMATS[kind].write(tmp_path / 'set')
     linked = tmp_path / 'set' / IMAGE[kind]
     linked.rename(linked.with_name('real.bin'))
     linked.symlink_to('real.bin')
@@ -130,7 +85,7 @@ def test_an_image_that_is_a_link_in_the_target_becomes_a_file(kind: str, tmp_pat
 
 
 def test_a_text_that_is_copied_as_it_is_may_be_no_link_out_of_the_target(tmp_path: Path) -> None:
-    voc(tmp_path / 'set')
+    FORMATS['voc'].write(tmp_path / 'set')
     (tmp_path / 'key').write_text('PRIVATE')
     (tmp_path / 'set' / 'ImageSets' / 'Main' / 'val.txt').symlink_to(tmp_path / 'key')
     assert run(tmp_path / 'set', tmp_path / 'out') == 1
@@ -139,7 +94,7 @@ def test_a_text_that_is_copied_as_it_is_may_be_no_link_out_of_the_target(tmp_pat
 
 @pytest.mark.parametrize('kind', FOLDER)
 def test_a_link_in_out_leads_no_copy_elsewhere_and_deletes_nothing(kind: str, tmp_path: Path) -> None:
-    FORMATS[kind](tmp_path / 'set')
+    FORMATS[kind].write(tmp_path / 'set')
     assert run(tmp_path / 'set', tmp_path / 'out') == 0
     shutil.rmtree(tmp_path / 'out' / FOLDER[kind])
     (tmp_path / 'out' / FOLDER[kind]).symlink_to(tmp_path / 'set' / FOLDER[kind])
@@ -149,9 +104,9 @@ def test_a_link_in_out_leads_no_copy_elsewhere_and_deletes_nothing(kind: str, tm
 
 
 def test_a_link_at_the_place_of_a_copy_or_of_the_manifest_is_not_written_through(kind: str, tmp_path: Path) -> None:
-    for name in (LABEL[kind], 'manifest.json'):
+    for name in (FORMATS[kind].main, 'manifest.json'):
         assert run(tmp_path / 'set', tmp_path / 'out') == 0
-        label = tmp_path / 'set' / LABEL[kind]
+        label = tmp_path / 'set' / FORMATS[kind].main
         before = label.read_bytes()
         (tmp_path / 'out' / name).unlink()
         (tmp_path / 'out' / name).symlink_to(label)
@@ -181,7 +136,7 @@ def test_a_name_that_leads_out_of_the_copy_has_no_place_in_it(name: str, tmp_pat
 @pytest.mark.parametrize('node', ['pipe', 'zero'])
 @pytest.mark.timeout(60)
 def test_a_manifest_in_the_target_that_is_no_file_is_not_read(node: str, tmp_path: Path) -> None:
-    maps(tmp_path / 'set')
+    FORMATS['maps'].write(tmp_path / 'set')
     if node == 'pipe':
         os.mkfifo(tmp_path / 'set' / 'manifest.json')
     else:
@@ -190,7 +145,7 @@ def test_a_manifest_in_the_target_that_is_no_file_is_not_read(node: str, tmp_pat
 
 
 def test_the_second_of_two_into_one_folder_refuses_also_with_other_options(tmp_path: Path) -> None:
-    maps(tmp_path / 'set')
+    FORMATS['maps'].write(tmp_path / 'set')
     # The first one stands still while it writes its first copy.
     words = (
         'import sys, mmguard.tools.fix.copies as copies\nfrom mmguard.cli import main\n'
@@ -210,5 +165,5 @@ def test_the_second_of_two_into_one_folder_refuses_also_with_other_options(tmp_p
     assert contents(tmp_path / 'out') == begun
     first.communicate(b'')
     assert first.returncode == 0
-    assert sorted(contents(tmp_path / 'out')) == ['a.png', 'manifest.json', 'sub/b.png']
+    assert sorted(contents(tmp_path / 'out')) == [*(f'labels/{number}.png' for number in range(3)), 'manifest.json']
     assert run(tmp_path / 'set', tmp_path / 'out') == 0

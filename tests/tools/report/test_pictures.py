@@ -17,6 +17,7 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 
 from mmguard.findings import LabelFacts
+from mmguard.scanning.run import SetResult
 from mmguard.tools.page.html import page
 from mmguard.tools.page.pictures import (
     FEW,
@@ -33,7 +34,6 @@ from mmguard.tools.page.pictures import (
     read_label,
     shrunk_mask,
 )
-from mmguard.tools.page.sections import Section, WorstFile
 
 
 def pixels(picture: Picture) -> np.ndarray:
@@ -87,8 +87,8 @@ def test_noise_is_encoded_until_it_fits(tmp_path: Path) -> None:
         assert len(base64.b64decode(picture.data.partition(',')[2])) <= MOST_BYTES
         assert max(picture.width, picture.height) <= LONGEST
     facts = LabelFacts({300: 1}, 3, 255, files=1, offending_files=1)
-    worst = [WorstFile('noise.png', label_path=str(path), image_path=str(path), values={300: 1}, skipped=1)]
-    assert made[0].data in page('noise', [Section('train', facts, worst=worst)])  # a page shortens texts only
+    worst = [dict(file='noise.png', path=str(path), image=str(path), stored={300: 1}, invalid=1)]
+    assert made[0].data in page('noise', [SetResult('train', facts, worst=worst)])  # a page shortens texts only
 
 
 def test_the_photo_is_marked_where_the_label_is_invalid(tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ def test_no_file_stops_the_page(tmp_path: Path, kind: str, role: str) -> None:
     elif kind != 'missing':
         path.write_bytes(HOSTILE[kind])
     label, image = (path, good) if role == 'label' else (good, path)
-    worst = WorstFile('a.png', str(label), str(image), values={3: 1}, skipped=1)
+    worst = dict(file='a.png', path=str(label), image=str(image), stored={3: 1}, invalid=1)
     facts = LabelFacts(values={3: 1}, num_classes=2, ignore_index=255)
-    made = page('t', [Section('train', facts, [], [worst])])
+    made = page('t', [SetResult('train', facts, [], [worst])])
     assert 'a.png' in made
     if kind in ('empty', 'text', 'bomb', 'truncated', 'missing', 'folder'):
         with pytest.raises(CannotDraw):

@@ -81,7 +81,7 @@ def _list_checks(facts: LabelFacts) -> Iterator[str]:
     """Yield what was checked, on how many files and how, and what was not checked."""
     loader, found = facts.loader or LoaderFacts(), annotations_of(facts)
     lists_images = found.names_from == 'categories'
-    read = quantity(len(found.sources) if lists_images else facts.files, 'file')
+    read = quantity((lists_images and len(found.sources)) or facts.files, 'file')
     objects = Message(
         ' (labels and boxes of {annotations} in {images})',
         annotations=quantity(found.annotations, 'annotation'),
