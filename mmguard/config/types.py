@@ -33,11 +33,10 @@ class Misplaced(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Type that a key accepts: as text, as a check, and whether ``None`` is allowed."""
+    """Type that a key accepts, besides ``None``: as text, and as a check."""
 
     words: str
     fits: Callable[[Any], bool]
-    none: bool = True
 
 
 def _is_int(value: Any) -> bool:
@@ -183,7 +182,7 @@ def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: Lis
         words = wanted.words if wanted is not None else 'a number that fits 64 bits'
         found.append(Misplaced(_path(way), f'an integer of {value.bit_length():,} bits', words))
         return False
-    if wanted is None or (value is None and wanted.none) or wanted.fits(value):
+    if wanted is None or value is None or wanted.fits(value):
         return True
     found.append(Misplaced(_path(way), _make_showable(value), wanted.words))
     return False

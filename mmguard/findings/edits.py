@@ -30,8 +30,7 @@ class Edit:
 
     Args:
         title (str): Change, one sentence in the imperative.
-        applicability (str): ``'safe'``, ``'asks'`` or ``'manual'``.
-        question (str): Question for the user, which can be answered by looking at the data; may be empty.
+        question (str): Question for the user, which can be answered by looking at the data; empty: the edit is safe.
         config (tuple): Changes of the config: (path, new value), as ``change_config`` accepts
             them.
         options (tuple): Changes of scan options, used without a config: (name, value).
@@ -47,10 +46,10 @@ class Edit:
         verified (bool, optional): True if the affected parts were built and called with it; for label files, if its
             write was read. ``None``: not tried.
         doubt (str): Reason why it is not verified.
+        is_manual (bool): True if the user must write it.
     """
 
     title: str
-    applicability: str = ASKS
     question: str = ''
     config: Tuple[Tuple[str, Any], ...] = ()
     options: Tuple[Tuple[str, Any], ...] = ()
@@ -64,6 +63,12 @@ class Edit:
     number: int = field(default=0, compare=False)
     verified: Optional[bool] = field(default=None, compare=False)
     doubt: str = field(default='', compare=False)
+    is_manual: bool = False
+
+    @property
+    def applicability(self) -> str:
+        """``'safe'``, ``'asks'`` or ``'manual'``."""
+        return MANUAL if self.is_manual else ASKS if self.question else SAFE
 
     @property
     def steps(self) -> List[str]:

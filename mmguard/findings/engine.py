@@ -9,7 +9,7 @@ from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings.config_facts import facts_of_config
-from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit, FileChanges
+from mmguard.findings.edits import Edit, FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, POSSIBLE, WARNING, Finding
 from mmguard.findings.installed import check_findings, contain_failure, list_rules
@@ -94,7 +94,7 @@ def _add_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> F
     for edit in finding.edits:
         if not edit.config or edit.files:  # a config for other files cannot be built before they are written
             kept.append(edit)
-        elif edit.applicability == MANUAL:
+        elif edit.is_manual:
             kept.append(replace(edit, verified=False, doubt=Message('you must fill in the values')))
         else:
             verdict = verifier(config, change_config(config, edit.config))
@@ -234,7 +234,7 @@ def ask_for_losses(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
     question = Message('Can {count} be dropped?', count=count)
     if edit.question:
         question = Message('{question:unasked} ({count})?', question=as_message(edit.question), count=count)
-    return [replace(edit, applicability=ASKS if edit.applicability == SAFE else edit.applicability, question=question)]
+    return [replace(edit, question=question)]
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int]:

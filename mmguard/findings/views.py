@@ -65,9 +65,9 @@ def count_stored(facts: LabelFacts) -> Dict[int, int]:
     return {value: count for value, count in raw.items() if count > 0} if raw else count_trained(facts)
 
 
-def ids_of(counts: Mapping[int, int]) -> Set[int]:
+def ids_of(values: Iterable[int]) -> Set[int]:
     """Return the values that can be ids: neither void nor negative."""
-    return {value for value in counts if value >= 0 and value != VOID}
+    return {value for value in values if value >= 0 and value != VOID}
 
 
 def has_many_channels(facts: LabelFacts) -> bool:

@@ -15,7 +15,7 @@ from programs import tree_of, write_config
 
 from mmguard.cli import main
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import MANUAL, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.engine import verify_edits
 from mmguard.findings.finding import Finding
 from mmguard.properties.builder import BROKEN, VERIFIED, Builder, Verdict
@@ -153,7 +153,7 @@ def test_the_same_where_the_data_are_not_here():
 def test_numbers_stay_and_what_is_no_config_is_not_built():
     files = Edit('Renumber.', files=(('a.json', (('to', 1),)),), config=(('train_dataloader', None),), verified=True)
     lines = Edit('Write it.', lines=('x = 1',), number=2)
-    names = Edit('List your names.', MANUAL, config=(('train_dataloader.dataset', {}),), number=3)
+    names = Edit('List your names.', is_manual=True, config=(('train_dataloader.dataset', {}),), number=3)
     left = verified({'train_dataloader': {}}, files, lines, names)
     assert [(edit.number, edit.verified) for edit in left] == [(0, True), (2, None), (3, False)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Optional
+from typing import Iterator, List, Optional
 
 from mmguard.config.guards import (
     HOOK,
@@ -13,6 +13,7 @@ from mmguard.config.guards import (
     is_guarded_type,
     misfits,
 )
+from mmguard.config.ignored import ALWAYS, has_threshold
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import Part, assigners, hooks, losses, pipelines, transforms
 from mmguard.config.read import ReadConfig
@@ -23,8 +24,6 @@ from mmguard.findings.usual_edits import as_code, guard_pipelines, propose
 from mmguard.text import plural
 
 PIXELS, INSTANCES, IMAGES = TRANSFORMS
-#: Assigners that leave ignored regions out without an argument.
-ALWAYS = ('CenterRegionAssigner',)
 
 
 class GuardMisplaced(ConfigRule):
@@ -120,7 +119,7 @@ class IgnoredAsBackground(ConfigRule):
         ]
         if not moving:
             return
-        heeding = [one for one in assigners(config) if one.name in ALWAYS or _is_set(one.get('ignore_iof_thr'))]
+        heeding = [one for one in assigners(config) if one.name in ALWAYS or has_threshold(one)]
         # If no assigner uses crowds, they are to be trained as before.
         leaving = () if heeding else tuple((guard.place('keep_ignored'), False) for guard in moving)
         for assigner in assigners(config):
@@ -137,10 +136,6 @@ class IgnoredAsBackground(ConfigRule):
                 title, changes = 'Leave ignored regions out of the training.', ((place, 0.5), *leaving)
                 edit = propose(title, *changes, notes=(note,) if leaving else ())
                 yield self.report_at(place, threshold, words, edits=[edit])
-
-
-def _is_set(threshold: Any) -> bool:
-    return isinstance(threshold, (int, float)) and threshold > 0
 
 
 class GuardReportMissing(ConfigRule):

@@ -9,7 +9,7 @@ from mmguard.config.head_classes import classes_in
 from mmguard.config.ignored import Ignored, find_ignored_labels, find_leading
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import drop_first_class
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
@@ -75,9 +75,9 @@ def _unify_labels(config: ReadConfig, place: Ignored, first: Ignored, is_class: 
     asked = 'Is {value} your void (unlabelled) value?'
     question = '' if filled else Message(asked, value=first.value)
     here = propose('Write the ignored label of the head.', (place.path, first.value), question=question)
-    there = set_ignore_index(Facts(config=config), place.value, ASKS, Message(asked, value=place.value))
+    there = set_ignore_index(Facts(config=config), place.value, Message(asked, value=place.value))
     if first.value < 0:  # no label is
-        there = replace(there, applicability=SAFE, question='')
+        there = replace(there, question='')
     classes = classes_in(first.part) or 0
     both = [here] if is_class or filled or place.value < 0 else [here, there]
     return [there] if first.value < classes and not is_class and place.value >= 0 else both
@@ -119,7 +119,7 @@ class IgnoredClass(ConfigRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         ignored = finding.value
-        yield set_ignore_index(facts, 255, ASKS, Message('Should class {ignored} be trained?', ignored=ignored))
+        yield set_ignore_index(facts, 255, Message('Should class {ignored} be trained?', ignored=ignored))
         question = 'Is 0 your void (unlabelled) value?'
         if ignored == 0 and facts.config is not None:
             found = drop_first_class(facts.config, question)
@@ -129,7 +129,7 @@ class IgnoredClass(ConfigRule):
             classes = facts.labels.num_classes - 1
             said = (('reduce_zero_label', True), ('ignore_index', 255), ('num_classes', classes))
             lines = tuple(f'{name}={value}' for name, value in said)
-            yield Edit('Ignore the label 0, and remove it from the classes.', ASKS, question, options=said, lines=lines)
+            yield Edit('Ignore the label 0, and remove it from the classes.', question, options=said, lines=lines)
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         yield from super().find(facts)

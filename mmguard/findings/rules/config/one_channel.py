@@ -11,7 +11,7 @@ from mmguard.config.losses import is_softmax, one_channel_softmax, output_channe
 from mmguard.config.parts import Part, classes_of, datasets, heads, losses_of
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import name_classes
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import add_followers, propose
@@ -60,7 +60,7 @@ class OneChannelSoftmax(ConfigRule):
             question = 'Does the model take a softmax over the classes (cross entropy)?'
             one = 'With a sigmoid over one output 0 and 1 are right: change nothing, and scan with `--num-classes 2`.'
             title, line = 'Train two classes: the background is one.', ('num_classes=2',)
-            two = Edit(title, ASKS, question, options=options, lines=line, if_not=one)
+            two = Edit(title, question, options=options, lines=line, if_not=one)
             yield self.report_at('num_classes', 1, title=self.title_labels, edits=[two])
 
 
@@ -87,7 +87,7 @@ def _offer_ways(config: ReadConfig) -> List[Edit]:
         # The list also lacks the background.
         more = tuple(change for dataset in datasets(config) for change in name_classes(dataset, ('background', *names)))
         asked = 'Is 0 the background in the files, and 1 the object?'
-        ways = [replace(way, applicability=ASKS, question=asked, config=(*way.config, *more)) for way in ways]
+        ways = [replace(way, question=asked, config=(*way.config, *more)) for way in ways]
     return [add_followers(config, way) for way in ways]
 
 

@@ -9,7 +9,7 @@ from mmguard.config.parts import Part, classes_of, datasets, metainfo_of, pipeli
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import drop_first_class
 from mmguard.findings.config_facts import label_map_of
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import reduce_zero_label
@@ -69,7 +69,7 @@ def _both(config: ReadConfig, likelier: bool) -> List[Edit]:
         True: 'Is 0 unlabelled in the files of every split, and do classes count from 1?',
         False: 'Is 0 a class in the files of every split?',
     }
-    return [reduce_zero_label(Facts(config=config), shift, ASKS, asked[shift]) for shift in (likelier, not likelier)]
+    return [reduce_zero_label(Facts(config=config), shift, asked[shift]) for shift in (likelier, not likelier)]
 
 
 BACKGROUND = ('background', 'bg', 'backgrounds', 'back_ground', 'unlabeled', 'unlabelled', 'void', 'ignore', '背景')
@@ -122,7 +122,6 @@ def _offer_ways(config: ReadConfig, first: str) -> List[Edit]:
     keep = reduce_zero_label(
         Facts(config=config),
         False,
-        ASKS,
         Message('Is {first} stored as 0, and should it be predicted?', first=shorten(first)),
     )
     leave = drop_first_class(config, Message('Is {first} stored as 0, and should it be ignored?', first=shorten(first)))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.classes import BACKGROUND
+from mmguard.config.classes import is_background
 from mmguard.config.head_classes import counts
 from mmguard.config.parts import classes_of, classes_path, datasets, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import learn
-from mmguard.findings.edits import ASKS, SAFE, Edit, format_value
+from mmguard.findings.edits import Edit, format_value
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
+from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import AnnotationRule, Example, Facts, Rule
 from mmguard.findings.views import (
     annotations_of,
@@ -54,53 +55,49 @@ class NamesNotInFile(AnnotationRule):
         'everywhere.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self._find_missing(facts)[0] else None
-
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        # Only a list that was not passed on matches no head and no other list.
-        others = super().find_superseded(facts)
-        return others if self._is_of_the_type(facts) else [code for code in others if not code.startswith('MG2')]
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_string if self._find_letters(facts) else self.title
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {
-            'missing': listing(map(repr, self._find_missing(facts)[0])),
-            'known': listing(map(repr, self._names_in_file(facts))),
-            'shown': shorten(''.join(self._find_letters(facts))),
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        missing, names = self._find_missing(labels)
+        if not missing:
+            return
+        letters = self._find_letters(labels)
+        path = next((path for path, listed in class_lists(labels).items() if listed == names), 'metainfo.classes')
+        empty = len(missing) == len(names) and not any(labels.histogram.values())
+        evidence = Message(
+            '{number} of {listed} names in {path}: {missing}{left}',
+            number=len(missing),
+            listed=len(names),
+            path=path,
+            missing=listing(map(repr, missing)),
+            left=Message('; no object is left, and with `filter_empty_gt` no image either') if empty else '',
+        )
+        words = {
+            'missing': listing(map(repr, missing)),
+            'known': listing(map(repr, self._names_in_file(labels))),
+            'shown': shorten(''.join(letters)),
         }
+        # Only a list that was not passed on matches no head and no other list.
+        is_passed_on = not self._is_of_the_type(labels)
+        follow = [code for code in SUPERSEDES[self.code] if not (is_passed_on and code.startswith('MG2'))]
+        title = self.title_string if letters else ''
+        yield self.report_in(facts, PROVEN, evidence, words, title, supersedes=tuple(follow))
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None:
             return
         names = self._find_missing(labels)[1]
         if self._find_letters(labels):
-            yield learn(facts, [''.join(self._find_letters(labels))], SAFE)
-        else:
-            meant, known = self._match_names(labels), self._names_in_file(labels)
-            written = [meant.get(name) or name for name in names]
-            if annotations_of(labels).names_from == 'categories' or not meant:
-                chosen = set(written)
-                written = [name for name in known if name in chosen] if meant else self._names_of_split(facts) or known
-            certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
-            asked = '' if certain else Message('Are {written} the classes?', written=listing(map(repr, written)))
-            edit = learn(facts, written, ASKS if asked else SAFE, asked)
-            yield edit
-
-    def evidence(self, facts: LabelFacts) -> str:
-        missing, names = self._find_missing(facts)
-        path = next((path for path, listed in class_lists(facts).items() if listed == names), 'metainfo.classes')
-        empty = len(missing) == len(names) and not any(facts.histogram.values())
-        left = Message('; no object is left, and with `filter_empty_gt` no image either') if empty else ''
-        return Message(
-            '{number} of {listed} names in {path}: {missing}{left}',
-            number=len(missing),
-            listed=len(names),
-            path=path,
-            missing=listing(map(repr, missing)),
-            left=left,
+            yield learn(facts, [''.join(self._find_letters(labels))])
+            return
+        meant, known = self._match_names(labels), self._names_in_file(labels)
+        written = [meant.get(name) or name for name in names]
+        if annotations_of(labels).names_from == 'categories' or not meant:
+            chosen = set(written)
+            written = [name for name in known if name in chosen] if meant else self._names_of_split(facts) or known
+        certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
+        yield learn(
+            facts,
+            written,
+            '' if certain else Message('Are {written} the classes?', written=listing(map(repr, written))),
         )
 
     def _names_in_file(self, facts: LabelFacts) -> List[str]:
@@ -138,12 +135,11 @@ class NamesNotInFile(AnnotationRule):
 
     def _find_letters(self, facts: LabelFacts) -> List[str]:
         """Return the letters of a class list that is a string, if any."""
+        known = self._names_in_file(facts)
         for names in [facts.class_names, *class_lists(facts).values()]:
             letters = len(names) > 1 and all(len(name) == 1 for name in names)
             # Classes may be named a, b and c if the file has them.
-            if letters and (
-                ''.join(names) in self._names_in_file(facts) or not set(names) & set(self._names_in_file(facts))
-            ):
+            if letters and (''.join(names) in known or not set(names) & set(known)):
                 return list(names)
         return []
 
@@ -161,13 +157,9 @@ class NamesNotInFile(AnnotationRule):
     def _is_of_the_type(self, facts: LabelFacts) -> bool:
         """True if the names are the defaults of the data set's type, because the config sets none."""
         missing, names = self._find_missing(facts)
-        return len(missing) == len(names) and self._comes_with_type(facts)
-
-    def _comes_with_type(self, facts: LabelFacts) -> bool:
-        names = self._find_missing(facts)[1]
         lists = config_of(facts).dataset_classes
         path = next((path for path, listed in lists.items() if list(listed) == names), '')
-        return 'METAINFO' in path
+        return len(missing) == len(names) and 'METAINFO' in path
 
 
 class CategoriesLeftOut(AnnotationRule):
@@ -189,36 +181,26 @@ class CategoriesLeftOut(AnnotationRule):
         '`num_classes={number}` in every head. If not, nothing needs to change.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return POSSIBLE if self._names(facts) else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        names = self._names(labels)
+        if names:
+            evidence = listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in names.items())
+            words = {'names': listing(map(repr, names)), 'number': len(self._all(labels))}
+            files = annotations_of(labels).left_out_files
+            yield self.report_in(facts, POSSIBLE, evidence, words, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        slips = self._match_slips(labels)
+        names = list(self._names(labels))
+        close = nearest(names, labels.class_names, 0.8)
+        slips = {name: found for name, found in close.items() if found}
         if slips:
             asked = f'Is it a slip: {listing(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
-            yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
-        if facts.config is not None and not self._are_chosen(facts.config, labels):
-            question = f'Are {listing(map(repr, self._names(labels)))} to be learnt, too?'
-            edit = learn(facts, self._all(labels), ASKS, question)
+            yield from rewrite(self, facts, 'Correct the names.', asked, rename=slips)
+        # If every head has as many classes as the list, the others were left out on purpose.
+        counted = {} if facts.config is None else {count.value for count in counts(facts.config) if count.kind == 'all'}
+        if facts.config is not None and counted != {len(labels.class_names)}:
+            edit = learn(facts, self._all(labels), f'Are {listing(map(repr, names))} to be learnt, too?')
             yield replace(edit, if_not='Nothing needs to change.')
-
-    def _are_chosen(self, config: ReadConfig, facts: LabelFacts) -> bool:
-        """True if every head has as many classes as the list, so the others were left out on purpose."""
-        return {count.value for count in counts(config) if count.kind == 'all'} == {len(facts.class_names)}
-
-    def describe(self, facts: LabelFacts) -> Dict[str, object]:
-        return {'names': listing(map(repr, self._names(facts))), 'number': len(self._all(facts))}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in self._names(facts).items())
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return annotations_of(facts).left_out_files
-
-    def _match_slips(self, facts: LabelFacts) -> Dict[str, str]:
-        """Map each left-out name to the listed name with nearly the same spelling."""
-        close = nearest(list(self._names(facts)), facts.class_names, 0.8)
-        return {name: found for name, found in close.items() if found}
 
     def _all(self, facts: LabelFacts) -> List[str]:
         return list(dict.fromkeys([*map(str, annotations_of(facts).categories.values()), *self._names(facts)]))
@@ -260,7 +242,7 @@ class BackgroundListed(Rule):
             evidence = f'{of} in the categories of the file; {quantity(used, "annotation")}'
             names = [name for _, name in in_files]
         elif places:
-            names = list(dict.fromkeys(name for _, listed in places for name in listed if _is_background(name)))
+            names = list(dict.fromkeys(name for _, listed in places for name in listed if is_background(name)))
             evidence = f'{" and ".join(path for path, _ in places)} = {format_value(places[0][1])}'
         else:
             return
@@ -271,13 +253,13 @@ class BackgroundListed(Rule):
         labels, places = facts.labels, _places(facts.config)
         question = 'Does this class mean that no object is there?'
         if places and facts.config is not None:
-            names = [name for name in places[0][1] if not _is_background(name)]
+            names = [name for name in places[0][1] if not is_background(name)]
             if names:
-                yield learn(facts, names, ASKS, question)
+                yield learn(facts, names, question)
         elif labels is not None:
-            names = [name for name in annotations_of(labels).categories.values() if not _is_background(name)]
+            names = [name for name in annotations_of(labels).categories.values() if not is_background(name)]
             for edit in (
-                rewrite(self, facts, 'Leave the background out of the categories.', ASKS, question, classes=names)
+                rewrite(self, facts, 'Leave the background out of the categories.', question, classes=names)
                 if names
                 else ()
             ):
@@ -287,17 +269,13 @@ class BackgroundListed(Rule):
                 yield edit
 
 
-def _is_background(name: str) -> bool:
-    return str(name).strip().lower() in BACKGROUND
-
-
 def _places(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
     """Return the class lists of a detection config that contain it."""
     found = []
     for dataset in datasets(config) if config is not None and config.framework == 'mmdet' else ():
         names = classes_of(dataset) or []
         things = says_classes(dataset) and not dataset.is_a('CocoPanopticDataset', 'BaseSegDataset')
-        if things and any(map(_is_background, names)):
+        if things and any(map(is_background, names)):
             found.append((classes_path(dataset), names))
     return found
 
@@ -308,4 +286,4 @@ def _categories(labels: LabelFacts) -> List[Tuple[int, str]]:
         return []
     # If ids are labels, 0 only costs an output; in torchvision it is the background.
     free = {0} if found.labelled_by == 'category id' and not found.instances_of.get('0') else set()
-    return [(i, name) for i, name in found.categories.items() if _is_background(name) and i not in free]
+    return [(i, name) for i, name in found.categories.items() if is_background(name) and i not in free]

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
 from mmguard.findings.facts import LabelFacts, LoaderFacts
-from mmguard.findings.finding import PROVEN
-from mmguard.findings.rule import Example, Verdict
+from mmguard.findings.finding import PROVEN, Finding
+from mmguard.findings.rule import Example, Facts, Verdict
 from mmguard.findings.views import (
     annotations_of,
     count_trained,
@@ -42,45 +42,39 @@ class LabelsFine(Verdict):
         '`mmguard scan TARGET --num-classes N`.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if annotations_of(facts).labelled_by == 'unknown':
-            return None  # the label of a category id depends on the framework
-        read = facts.histogram or (facts.annotations is not None and facts.annotations.images)
-        return PROVEN if read and not facts.values and not facts.reasons else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        read = labels.histogram or (labels.annotations is not None and labels.annotations.images)
+        # The label of a category id depends on the framework.
+        is_open = annotations_of(labels).labelled_by == 'unknown'
+        if not read or labels.values or labels.reasons or is_open:
+            return
+        loader = labels.loader or LoaderFacts()
+        title = '' if loader.files and not loader.unknown else self.title_not_asked
+        title = title if has_num_classes(labels) else self.title_not_judged
+        yield self.report_in(facts, PROVEN, join('; ', [*_count(labels), *_list_checks(labels)]), title=title)
 
-    def choose_title(self, facts: LabelFacts) -> str:
-        if not has_num_classes(facts):
-            return self.title_not_judged
-        loader = facts.loader or LoaderFacts()
-        return self.summary if loader.files and not loader.unknown else self.title_not_asked
 
-    def evidence(self, facts: LabelFacts) -> str:
-        return join('; ', [*self._counts(facts), *_list_checks(facts)])
-
-    def _counts(self, facts: LabelFacts) -> Iterator[str]:
-        """Yield the values found, and their counts."""
-        found, counts = annotations_of(facts), count_trained(facts)
-        if facts.histogram:
-            ignored = (
-                Message(', or {ignore_index}', ignore_index=facts.ignore_index)
-                if facts.ignore_index is not None
-                else ''
-            )
-            valid = Message(
-                'all of them {first}..{last}{ignored}',
-                first=found.min_label,
-                last=facts.num_classes - 1,
-                ignored=ignored,
-            )
-            seen = valid if has_num_classes(facts) else Message('values {values}', values=listing(sorted(counts), 24))
-            number = sum(facts.histogram.values())
-            yield Message('{number:,} {kind}, {seen}', number=number, kind=Message(facts.kind), seen=seen)
-            void = counts.get(facts.ignore_index, 0) if facts.ignore_index is not None else 0
-            if void:
-                yield Message('{share:.3g} % of them ignored', share=100 * share(void, sum(counts.values())))
-            never = sorted(set(range(found.min_label, min(facts.num_classes, 10_000))) - ids_of(counts))
-            if never and has_num_classes(facts):
-                yield Message('never seen: {never}', never=listing(never))
+def _count(facts: LabelFacts) -> Iterator[str]:
+    """Yield the values found, and their counts."""
+    if not facts.histogram:
+        return
+    found, counts = annotations_of(facts), count_trained(facts)
+    ignored = Message(', or {ignore_index}', ignore_index=facts.ignore_index) if facts.ignore_index is not None else ''
+    valid = Message(
+        'all of them {first}..{last}{ignored}',
+        first=found.min_label,
+        last=facts.num_classes - 1,
+        ignored=ignored,
+    )
+    seen = valid if has_num_classes(facts) else Message('values {values}', values=listing(sorted(counts), 24))
+    number = sum(facts.histogram.values())
+    yield Message('{number:,} {kind}, {seen}', number=number, kind=Message(facts.kind), seen=seen)
+    void = counts.get(facts.ignore_index, 0) if facts.ignore_index is not None else 0
+    if void:
+        yield Message('{share:.3g} % of them ignored', share=100 * share(void, sum(counts.values())))
+    never = sorted(set(range(found.min_label, min(facts.num_classes, 10_000))) - ids_of(counts))
+    if never and has_num_classes(facts):
+        yield Message('never seen: {never}', never=listing(never))
 
 
 def _list_checks(facts: LabelFacts) -> Iterator[str]:

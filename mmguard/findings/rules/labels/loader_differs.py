@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from mmguard.findings.facts import LabelFacts, LoaderFacts
-from mmguard.findings.finding import LIKELY, PROVEN
-from mmguard.findings.rule import DataRule, Example
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import listing
 from mmguard.language import Message, join
 from mmguard.text import quantity
@@ -37,50 +37,36 @@ class LoaderDiffers(DataRule):
         'assumes (label_map, reduce_zero_label), or place a guard after it: `mmguard apply CONFIG -o OUT`.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self._loader(facts).differing else LIKELY if self._loader(facts).failed else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        loader = labels.loader or LoaderFacts()
+        files = [*loader.differing, *loader.failed]
+        words: Dict[str, Any] = {'number': len(loader.differing), 'files': quantity(loader.files, 'file')}
+        if loader.differing:
+            texts = [join(': ', (file, _describe(*both))) for file, both in list(loader.differing.items())[:_FEW]]
+            evidence: str = Message('{texts} ({number} of {files} compared)', texts=join('; ', texts), **words)
+            yield self.report_in(facts, PROVEN, evidence, words, files=files)
+        elif loader.failed:
+            evidence = '; '.join(f'{file}: {raised}' for file, raised in list(loader.failed.items())[:_FEW])
+            yield self.report_in(facts, LIKELY, evidence, title=self.title_stops, files=files)
 
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title if self._loader(facts).differing else self.title_stops
 
-    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
-        loader = self._loader(facts)
-        return {'number': len(loader.differing), 'files': quantity(loader.files, 'file')}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        loader = self._loader(facts)
-        if not loader.differing:
-            return '; '.join(f'{file}: {raised}' for file, raised in list(loader.failed.items())[:_FEW])
-        texts = [join(': ', (file, self._difference(*both))) for file, both in list(loader.differing.items())[:_FEW]]
+def _describe(loaded: Dict[int, int], scanned: Dict[int, int]) -> str:
+    """Describe how the labels of a file differ from those that the scan counts."""
+    values: Tuple[List[int], List[int]] = (sorted(loaded), sorted(scanned))
+    if values[0] != values[1]:
         return Message(
-            '{texts} ({number} of {files} compared)',
-            texts=join('; ', texts),
-            number=len(loader.differing),
-            files=quantity(loader.files, 'file'),
+            'the loader returns {loaded}, the scan counts {scanned}',
+            loaded=listing(values[0], 12),
+            scanned=listing(values[1], 12),
         )
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return [*self._loader(facts).differing, *self._loader(facts).failed]
-
-    def _loader(self, facts: LabelFacts) -> LoaderFacts:
-        return facts.loader or LoaderFacts()
-
-    def _difference(self, loaded: Dict[int, int], scanned: Dict[int, int]) -> str:
-        values: Tuple[List[int], List[int]] = (sorted(loaded), sorted(scanned))
-        if values[0] != values[1]:
-            return Message(
-                'the loader returns {loaded}, the scan counts {scanned}',
-                loaded=listing(values[0], 12),
-                scanned=listing(values[1], 12),
-            )
-        other = [label for label in values[0] if loaded[label] != scanned[label]]
-        counts = [
-            Message(
-                '{label} ({loaded:,} times, scan {scanned:,})',
-                label=label,
-                loaded=loaded[label],
-                scanned=scanned[label],
-            )
-            for label in other
-        ]
-        return Message('the loader returns {counts}', counts=listing(counts, 4))
+    counts = [
+        Message(
+            '{label} ({loaded:,} times, scan {scanned:,})',
+            label=label,
+            loaded=loaded[label],
+            scanned=scanned[label],
+        )
+        for label in values[0]
+        if loaded[label] != scanned[label]
+    ]
+    return Message('the loader returns {counts}', counts=listing(counts, 4))

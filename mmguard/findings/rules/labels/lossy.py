@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, Optional
+from typing import Iterator, Optional
 
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.gray import MANY
@@ -49,7 +49,22 @@ class LossyOrInterpolated(DataRule):
         'make 0 and 1 of them then: (target > 127).long().'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        certainty, maps, counts = self._judge(labels), maps_of(labels), count_stored(labels)
+        if certainty is None:
+            return
+        texts = [labels.evidence] if labels.values else []
+        if maps.lossy:
+            texts.append(Message('{lossy:,} label files are JPEG', lossy=maps.lossy))
+        if maps.at_edges is not None:
+            texts.append(
+                Message('{share:.3g} % of the invalid pixels lie between two other values', share=100 * maps.at_edges)
+            )
+        evidence = join('; ', texts) or Message('values {values}', values=listing(sorted(counts), 24))
+        yield self.report_in(facts, certainty, evidence, {'number': len(counts)})
+
+    def _judge(self, facts: LabelFacts) -> Optional[str]:
+        """Return how certain it is that the labels were changed."""
         maps = maps_of(facts)
         if maps.lossy:
             return PROVEN if facts.values else LIKELY
@@ -77,16 +92,13 @@ class LossyOrInterpolated(DataRule):
             question = 'Are these masks of two classes, drawn in black and white?'
             title = 'Rewrite the files as PNG, with a threshold.'
             two = facts._replace(labels=replace(labels, num_classes=2))
-            for edit in convert_files(two, title, ASKS, question, threshold=127):
+            for edit in convert_files(two, title, question, threshold=127):
                 note = 'From now on, resize label maps with INTER_NEAREST only.'
                 edit = replace(edit, unlabelled=tuple(range(1, 255)), notes=(*edit.notes, note))
                 if labels.num_classes == 1 and facts.config is None:
                     # Background and object are two classes.
                     edit = replace(edit, lines=('num_classes=2',), options=(('num_classes', 2),))
                 yield edit
-
-    def describe(self, facts: LabelFacts) -> Dict[str, int]:
-        return {'number': len(count_stored(facts))}
 
     def _is_black_and_white(self, facts: LabelFacts) -> bool:
         """True if nearly all pixels have one of two peaks, near 0 and near 255, with some noise between."""
@@ -122,14 +134,3 @@ class LossyOrInterpolated(DataRule):
             return False
         everywhere = sum(files.get(value, 0) for value in rare) >= 0.5 * facts.files * len(rare)
         return everywhere and share(sum(counts[value] for value in rare), whole) <= 0.25
-
-    def evidence(self, facts: LabelFacts) -> str:
-        maps = maps_of(facts)
-        texts = [facts.evidence] if facts.values else []
-        if maps.lossy:
-            texts.append(Message('{lossy:,} label files are JPEG', lossy=maps.lossy))
-        if maps.at_edges is not None:
-            texts.append(
-                Message('{share:.3g} % of the invalid pixels lie between two other values', share=100 * maps.at_edges)
-            )
-        return join('; ', texts) or Message('values {values}', values=listing(sorted(count_stored(facts)), 24))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.usual_edits import set_filter
 from mmguard.findings.views import annotations_of, config_of, is_trained_on, listing, share
@@ -42,37 +42,29 @@ class NoUsableInstance(AnnotationRule):
         'any annotation, name the file of the training, `ann_file=...`, not that of a test set.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        found = annotations_of(facts)
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found, reasons = annotations_of(labels), self._count_reasons(labels)
         none = found.images > 0 and found.images in (found.images_without_target, found.small_images)
         # Mistakes with more specific rules: other labels, unusable boxes, unnamed categories.
-        elsewhere = facts.values or facts.reasons or found.unnamed or found.unreadable
-        return PROVEN if none and is_trained_on(facts) and not elsewhere and self._count_reasons(facts) else None
+        elsewhere = labels.values or labels.reasons or found.unnamed or found.unreadable
+        if none and is_trained_on(labels) and not elsewhere and reasons:
+            numbers = ', '.join(f'{quantity(number, "annotation")}: {why}' for why, number in reasons.items())
+            evidence = f'{quantity(found.images, "image")}; {numbers}'
+            yield self.report_in(facts, PROVEN, evidence, {'reasons': listing(reasons)})
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if not annotations_of(labels).annotations:
             return
         reasons = self._count_reasons(labels)
         if SMALL in reasons and facts.config is not None:
-            question = 'Should the small images be trained on?'
-            yield set_filter(facts.config, 'min_size', 1, ASKS, question)
+            yield set_filter(facts.config, 'min_size', 1, 'Should the small images be trained on?')
         if NO_IMAGE in reasons:
-            yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.', SAFE)
+            yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.')
         if NO_AREA in reasons:
-            yield from rewrite(self, facts, 'Write the areas of the boxes.', SAFE)
+            yield from rewrite(self, facts, 'Write the areas of the boxes.')
         if {CROWD, IGNORED} & set(reasons):
             question = 'Is each of them one object, not a crowd?'
-            yield from rewrite(self, facts, 'Train them as single objects.', ASKS, question, no_crowds=True)
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'reasons': listing(self._count_reasons(facts))}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        found = annotations_of(facts)
-        numbers: List[str] = [
-            f'{quantity(number, "annotation")}: {why}' for why, number in self._count_reasons(facts).items()
-        ]
-        return f'{quantity(found.images, "image")}; {", ".join(numbers)}'
+            yield from rewrite(self, facts, 'Train them as single objects.', question, no_crowds=True)
 
     def _count_reasons(self, facts: LabelFacts) -> Dict[str, int]:
         """Return reason -> annotations excluded for it, the most frequent first."""
@@ -134,48 +126,38 @@ class ImagesWithoutTarget(AnnotationRule):
         'find_unused_parameters=True is enough.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        part = share(_count_empty(facts), annotations_of(facts).images)
-        if not is_trained_on(facts) or not part or part == 1:
-            return None
-        denoising = self._denoising(facts)
-        if part < MANY and not denoising:
-            return None
-        if not self._survives(facts):
-            return LIKELY
-        return None if _is_filtered(facts) else POSSIBLE
-
-    def severity_of(self, facts: LabelFacts) -> str:
-        return INFO if self._survives(facts) else self.severity
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        if self._survives(facts):
-            return self.title_harmless
-        return self.title_crowds if _is_filtered(facts) else self.summary
-
-    def _survives(self, facts: LabelFacts) -> bool:
-        heads = set(config_of(facts).heads.values())
-        return config_of(facts).framework == 'mmdet' and bool(heads) and heads <= SURVIVE
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found, config = annotations_of(labels), config_of(labels)
+        is_filtered = _is_filtered(labels)
+        number = found.images_kept_empty if is_filtered else found.images_without_target
+        part = share(number, found.images)
+        denoises = any(
+            name in kind.lower() for kind in (config.framework, *config.heads.values()) for name in DENOISING
+        )
+        if not is_trained_on(labels) or not part or part == 1 or (part < MANY and not denoises):
+            return
+        evidence = Message(
+            '{number:,} of {images:,} images ({part:.3g} %)', number=number, images=found.images, part=100 * part
+        )
+        if not _survives(labels):
+            yield self.report_in(facts, LIKELY, evidence, title=self.title_crowds if is_filtered else '')
+        elif not is_filtered:
+            yield self.report_in(facts, POSSIBLE, evidence, title=self.title_harmless, severity=INFO)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if facts.config is None or self._survives(labels):
+        if facts.config is None or _survives(labels):
             return
         question = 'Can images without an object be excluded from training?'
         if not _is_filtered(labels):
-            yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
+            yield set_filter(facts.config, 'filter_empty_gt', True, question)
         elif not labels.reasons:  # otherwise they may be empty because of their boxes
-            yield from rewrite(self, facts, 'Leave these images out.', ASKS, question, drop_empty=True)
+            yield from rewrite(self, facts, 'Leave these images out.', question, drop_empty=True)
 
-    def evidence(self, facts: LabelFacts) -> str:
-        found = annotations_of(facts)
-        part = 100 * share(_count_empty(facts), found.images)
-        return Message(
-            '{number:,} of {images:,} images ({part:.3g} %)', number=_count_empty(facts), images=found.images, part=part
-        )
 
-    def _denoising(self, facts: LabelFacts) -> bool:
-        config = config_of(facts)
-        return any(_denoises(kind) for kind in [config.framework, *config.heads.values()])
+def _survives(facts: LabelFacts) -> bool:
+    """Return True if all heads give the same losses for images without targets."""
+    heads = set(config_of(facts).heads.values())
+    return config_of(facts).framework == 'mmdet' and bool(heads) and heads <= SURVIVE
 
 
 def _is_filtered(facts: LabelFacts) -> bool:

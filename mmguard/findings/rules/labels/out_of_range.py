@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import drop_rows
-from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
+from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free
 from mmguard.findings.map_edits import convert_files, list_stored_values, more_classes, renumber, shift_down, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
@@ -58,15 +58,14 @@ class OutOfRange(DataRule):
         'gaps, or of a labeling tool with classes of its own before yours: it needs a table from id to class.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return POSSIBLE
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        yield self.report_in(facts, POSSIBLE)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.kind != 'pixels':
             yield from drop_rows(self, facts)
             return
         seen = sorted(labels.values)
-        void = VOID if labels.ignore_index is None else labels.ignore_index
         if self._continues(labels):
             number = max(list_stored_values(facts) - {VOID}, default=0) + 1
             counted = more_classes(
@@ -83,22 +82,15 @@ class OutOfRange(DataRule):
                     first=first,
                     wanted=wanted,
                 )
-            others = renumber(facts, dict.fromkeys(beyond, void), ASKS, question)
+            others = renumber(facts, dict.fromkeys(beyond, labels.void), question)
             # With as many names as the head has classes, no further classes are wanted.
-            if named:
-                yield from others
-                yield counted
-            else:
-                yield counted
-                yield from others
+            yield from (*others, counted) if named else (counted, *others)
             if labels.num_classes == 2 and VOID not in list_stored_values(facts):
                 question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
-                yield from convert_files(
-                    facts, 'Rewrite the files, every value above 0 as 1.', ASKS, question, threshold=0
-                )
+                yield from convert_files(facts, 'Rewrite the files, every value above 0 as 1.', question, threshold=0)
         if share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH:
             question = Message('Does {seen} mean no class (void, or slips of an annotator)?', seen=listing(seen))
-            yield from renumber(facts, dict.fromkeys(seen, void), ASKS, question)
+            yield from renumber(facts, dict.fromkeys(seen, labels.void), question)
 
     def _continues(self, facts: LabelFacts) -> bool:
         """True if the labels continue after num_classes in many files: classes, not slips."""
@@ -131,8 +123,9 @@ class NegativeLabels(DataRule):
         'ignored already. A detector has no ignored label: delete such boxes.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if all(value < 0 for value in facts.values) else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        if all(value < 0 for value in labels.values):
+            yield self.report_in(facts, PROVEN)
 
 
 #: Share of the pixels: unlabelled pixels are fewer.
@@ -171,10 +164,11 @@ class OneTooMany(DataRule):
         'already. Correct a slip; until then mmguard.nn or guard_targets leaves it out.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if set(facts.values) != {facts.num_classes}:
-            return None
-        return certainty_of_share(label_share(facts)) if facts.kind == 'instances' else PROVEN
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        if set(labels.values) == {labels.num_classes}:
+            certainty = certainty_of_share(label_share(labels)) if labels.kind == 'instances' else PROVEN
+            if certainty is not None:
+                yield self.report_in(facts, certainty)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         beyond = labels.num_classes
@@ -182,7 +176,7 @@ class OneTooMany(DataRule):
             'Is {beyond} a class that the list lacks (often the background was not counted)?', beyond=beyond
         )
         if len(labels.class_names) == beyond + 1:
-            yield set_num_classes(facts, beyond + 1, SAFE)
+            yield set_num_classes(facts, beyond + 1)
         elif labels.kind != 'pixels' or beyond == 1:
             yield more_classes(facts, beyond + 1, lacks)
             yield from drop_rows(self, facts)
@@ -194,28 +188,24 @@ class OneTooMany(DataRule):
         known = keeps_zero_free(labels.class_names)
         zeros = share(counts.get(0, 0), sum(counts.values()))
         # Where 0 fills much of the files only a known data set leaves it unlabelled.
-        void = 255 if labels.ignore_index is None else labels.ignore_index
-        ignored = renumber(
-            facts, {beyond: void}, ASKS, Message('Is {beyond} your void (unlabelled) value?', beyond=beyond)
-        )
+        is_void = Message('Is {beyond} your void (unlabelled) value?', beyond=beyond)
+        ignored = list(renumber(facts, {beyond: labels.void}, is_void))
         # The more classes, the rarer a data set that has just as many.
-        if beyond in VOID_BEHIND[-2:] and not known:
+        is_first = beyond in VOID_BEHIND[-2:] and not known
+        if is_first:
             yield from ignored
         if known or 0 < zeros < CLASS_SHARE or beyond in COUNTED_WITHOUT_ZERO:
             question = '' if known else Message('Are the classes 1 to {beyond}, and is 0 unlabelled?', beyond=beyond)
-            yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
+            yield from shift_down(facts, question, (0,))
         if known:
             return
         # Void is drawn around everything; a class is missing in many files, unless no class is.
         files_with = maps_of(labels).files_with
         holders = share(files_with.get(beyond, 0), labels.files)
         around = holders == 1 and any(files_with.get(value, 0) < labels.files for value in range(beyond))
-        if around or (beyond in VOID_BEHIND and holders >= HALF):
-            yield from ignored
-            yield counted
-        else:
-            yield counted
-            yield from ignored
+        is_likely_void = around or (beyond in VOID_BEHIND and holders >= HALF)
+        ignored = [] if is_first else ignored
+        yield from (*ignored, counted) if is_likely_void else (counted, *ignored)
 
 
 FEW_VALUES = 4
@@ -246,15 +236,14 @@ class StrayValue(DataRule):
         'and guard_targets such boxes.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if self._is_rarer_than_classes(facts):
-            return PROVEN
-        if not is_rare(facts) or len(facts.values) > FEW_VALUES:
-            return None
-        if set(facts.values) != {facts.num_classes}:
-            return LIKELY
-        # The first value after the classes is often a class that was forgotten; but not in a handful of pixels.
-        return PROVEN if is_rare(facts, files=0.01, elements=1e-4) else LIKELY
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        if self._is_rarer_than_classes(labels):
+            yield self.report_in(facts, PROVEN)
+        elif is_rare(labels) and len(labels.values) <= FEW_VALUES:
+            # The first value after the classes is often a class that was forgotten; but not in a handful of pixels.
+            is_next = set(labels.values) == {labels.num_classes}
+            is_sure = is_next and is_rare(labels, files=0.01, elements=1e-4)
+            yield self.report_in(facts, PROVEN if is_sure else LIKELY)
 
     def _is_rarer_than_classes(self, facts: LabelFacts) -> bool:
         """True if the first value after the classes is in fewer files than any class, and in only a few.
@@ -273,13 +262,12 @@ class StrayValue(DataRule):
         return few and small and min(files.values(), default=0) > facts.offending_files
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        void = VOID if labels.ignore_index is None else labels.ignore_index
         question = Message(
             'Is {values} a slip of the annotator (num_classes is right then)?', values=listing(sorted(labels.values))
         )
+        table = dict.fromkeys(labels.values, labels.void)
         is_map = labels.kind == 'pixels'
-        table = dict.fromkeys(labels.values, void)
-        ways = list(renumber(facts, table, ASKS, question) if is_map else drop_rows(self, facts, question))
+        ways = list(renumber(facts, table, question) if is_map else drop_rows(self, facts, question))
         yield from ways
         if ways and set(labels.values) == {labels.num_classes}:
             lacks = Message(

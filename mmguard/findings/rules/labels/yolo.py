@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import ClassVar, Dict, Iterator, List, Optional, Sequence
+from typing import ClassVar, Dict, Iterator
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
+from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.views import MOST, annotations_of, listing, share
 from mmguard.findings.yolo import BEYOND, BOXES, DECLARED, NO_IMAGE, NO_LABEL, OTHER_TASK, ROWS, YoloFacts
@@ -20,32 +19,16 @@ def yolo_of(facts: LabelFacts) -> YoloFacts:
     return annotations_of(facts).yolo or YoloFacts()
 
 
-class YoloRule(AnnotationRule):
-    """A mistake listed in ``YoloFacts``."""
-
-    kinds = ('instances',)
-    #: The key of that list.
-    fault: ClassVar[str]
-    usual_certainty: ClassVar[str] = PROVEN
-
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return self.usual_certainty if self.count(facts) else None
-
-    def count(self, facts: LabelFacts) -> int:
-        return yolo_of(facts).counts.get(self.fault, 0)
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return f'{self.count(facts):,} of {quantity(yolo_of(facts).rows, "row")}'
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return yolo_of(facts).faults.get(self.fault, [])
+def count_rows(found: YoloFacts, fault: str) -> str:
+    """Describe how many rows have a fault."""
+    return f'{found.counts.get(fault, 0):,} of {quantity(found.rows, "row")}'
 
 
-class RefusedRows(YoloRule):
+class RefusedRows(AnnotationRule):
     """Rows with the wrong columns for their task, or with values that are not numbers."""
 
     code = 'MG163'
-    fault = ROWS
+    kinds = ('instances',)
     summary = 'Rows of YOLO labels cannot be read.'
     title = 'Rows of YOLO labels cannot be read: {reasons}.'
     why = (
@@ -59,29 +42,31 @@ class RefusedRows(YoloRule):
     example = Example(wrong='0 0.5 0.5 0.1', right='0 0.5 0.5 0.1 0.1')
     limits = 'It knows one other order of the columns: pixels with the class last.'
 
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = yolo_of(labels)
+        parts = listing(f'{why} ({number:,})' for why, number in found.reasons.items())
+        evidence = f'{count_rows(found, ROWS)}: {parts}; {quantity(found.left_out, "image")} left out'
+        if found.counts.get(ROWS):
+            files = found.faults.get(ROWS, [])
+            yield self.report_in(facts, PROVEN, evidence, {'reasons': listing(found.reasons, 4)}, files=files)
+
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if share(self.count(labels), yolo_of(labels).rows) > MOST:
+        found = yolo_of(labels)
+        if share(found.counts.get(ROWS, 0), found.rows) > MOST:
             return  # they are in another format, and not to be removed
         question = 'Can these rows be dropped, with their objects?'
-        yield from rewrite(self, facts, 'Leave these rows out, and cut what follows a box.', ASKS, question)
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'reasons': listing(yolo_of(facts).reasons, 4)}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        parts = listing(f'{why} ({number:,})' for why, number in yolo_of(facts).reasons.items())
-        return f'{super().evidence(facts)}: {parts}; {quantity(yolo_of(facts).left_out, "image")} left out'
+        yield from rewrite(self, facts, 'Leave these rows out, and cut what follows a box.', question)
 
 
 #: Share of the rows above which pixels are a convention, not a slip.
 NEARLY_ALL = 0.9
 
 
-class NoFractions(YoloRule):
+class NoFractions(AnnotationRule):
     """Coordinates outside [0, 1]: pixels, or slips."""
 
     code = 'MG164'
-    fault = BEYOND
+    kinds = ('instances',)
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
     title_pixels = 'The coordinates are pixels; YOLO wants fractions of the image, all in [0, 1].'
@@ -96,31 +81,32 @@ class NoFractions(YoloRule):
         'fits its object with `abs()` of it, and whether the converter swapped more corners.'
     )
 
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = yolo_of(labels)
+        if not found.counts.get(BEYOND):
+            return
+        evidence = f'{count_rows(found, BEYOND)}; {quantity(found.left_out, "image")} left out'
+        files = found.faults.get(BEYOND, [])
+        if _are_pixels(found):
+            yield self.report_in(facts, PROVEN, evidence, title=self.title_pixels, files=files)
+        else:
+            title = self.title_turned if found.turned else ''
+            yield self.report_in(facts, PROVEN, evidence, title=title, files=files, supersedes=())
+
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if not self._are_pixels(labels) and not yolo_of(labels).turned:
-            yield from rewrite(self, facts, 'Clip the boxes to the image.', SAFE)
-
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        return super().find_superseded(facts) if self._are_pixels(facts) else ()
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        if self._are_pixels(facts):
-            return self.title_pixels
-        return self.title_turned if yolo_of(facts).turned else self.summary
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return f'{super().evidence(facts)}; {quantity(yolo_of(facts).left_out, "image")} left out'
-
-    def _are_pixels(self, facts: LabelFacts) -> bool:
-        found = yolo_of(facts)
-        return share(found.in_pixels, found.rows) >= NEARLY_ALL
+        if not _are_pixels(yolo_of(labels)) and not yolo_of(labels).turned:
+            yield from rewrite(self, facts, 'Clip the boxes to the image.')
 
 
-class RowsOfAnotherTask(YoloRule):
+def _are_pixels(found: YoloFacts) -> bool:
+    return share(found.in_pixels, found.rows) >= NEARLY_ALL
+
+
+class RowsOfAnotherTask(AnnotationRule):
     """Outlines among boxes, or boxes among outlines."""
 
     code = 'MG165'
-    fault = OTHER_TASK
+    kinds = ('instances',)
     summary = 'Boxes and outlines are in one set of YOLO labels.'
     title = '{others} of {rows} rows are {other}, the rest {task}.'
     why = (
@@ -136,17 +122,21 @@ class RowsOfAnotherTask(YoloRule):
         '/ 2`, `max(xs) - min(xs)`, `max(ys) - min(ys)`), at least in files that hold both.'
     )
 
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        found = yolo_of(facts)
-        numbers = {'others': f'{self.count(facts):,}', 'rows': f'{found.rows:,}'}
-        return {'task': found.task, 'other': 'outlines' if found.task == BOXES else BOXES, **numbers}
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = yolo_of(labels)
+        others = found.counts.get(OTHER_TASK, 0)
+        if others:
+            other = 'outlines' if found.task == BOXES else BOXES
+            words = {'others': f'{others:,}', 'rows': f'{found.rows:,}', 'task': found.task, 'other': other}
+            files = found.faults.get(OTHER_TASK, [])
+            yield self.report_in(facts, PROVEN, count_rows(found, OTHER_TASK), words, files=files)
 
 
-class DataYaml(YoloRule):
+class DataYaml(AnnotationRule):
     """A data.yaml that ultralytics does not accept, or that refers to folders without labels."""
 
     code = 'MG168'
-    fault = DECLARED
+    kinds = ('instances',)
     summary = 'Ultralytics cannot use the data.yaml as it is.'
     title_elsewhere = 'The label files are in other folders than those in which ultralytics looks for them.'
     why = (
@@ -164,49 +154,41 @@ class DataYaml(YoloRule):
     }
     advice = ' '.join(ways.values())
 
-    def count(self, facts: LabelFacts) -> int:
-        return super().count(facts) + len(yolo_of(facts).elsewhere)
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.summary if super().count(facts) else self.title_elsewhere
-
-    def find(self, facts: Facts) -> Iterator[Finding]:
-        elsewhere = yolo_of(facts.labels).elsewhere if facts.labels is not None else ()
-        for found in super().find(facts):
-            yield replace(found, places=tuple(elsewhere))
-
-    def choose_advice(self, facts: Facts) -> str:
-        assert facts.labels is not None
-        faults = [fault.partition(': ')[2] for fault in self.files(facts.labels)]
-        faults += ['folders'] * bool(yolo_of(facts.labels).elsewhere)
-        keys = [next((key for key in self.ways if re.search(rf'\b({key})\b', fault)), '') for fault in faults]
-        return ' '.join(way for key, way in self.ways.items() if key in keys)
-
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        found = yolo_of(facts)
-        moved = sum(number for _, _, number in found.elsewhere.values())
-        return ('MG169', 'MG174') if moved and moved == found.counts.get(NO_LABEL) else ()
-
-    def evidence(self, facts: LabelFacts) -> str:
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = yolo_of(labels)
+        declared = found.faults.get(DECLARED, [])
+        if not found.counts.get(DECLARED) and not found.elsewhere:
+            return
         texts = [
             f'{quantity(number, "label file")} of {folder} in {place}, it looks in {expected}'
-            for folder, (expected, place, number) in yolo_of(facts).elsewhere.items()
+            for folder, (expected, place, number) in found.elsewhere.items()
         ]
-        return '; '.join([*self.files(facts), *texts][:3])
+        faults = [*(fault.partition(': ')[2] for fault in declared), *['folders'] * bool(found.elsewhere)]
+        keys = [next((key for key in self.ways if re.search(rf'\b({key})\b', fault)), '') for fault in faults]
+        moved = sum(number for _, _, number in found.elsewhere.values())
+        yield self.report_in(
+            facts,
+            PROVEN,
+            '; '.join([*declared, *texts][:3]),
+            title=self.summary if found.counts.get(DECLARED) else self.title_elsewhere,
+            files=declared,
+            places=tuple(found.elsewhere),
+            advice=' '.join(way for key, way in self.ways.items() if key in keys),
+            supersedes=('MG169', 'MG174') if moved and moved == found.counts.get(NO_LABEL) else (),
+        )
 
 
 #: In COCO itself, 1 % of the images have no object.
 MANY = 0.5
 
 
-class ImagesWithoutLabelFile(YoloRule):
+class ImagesWithoutLabelFile(AnnotationRule):
     """Images that are trained as background because they have no label file."""
 
     code = 'MG169'
     aliases = ('MG167',)
-    fault = NO_LABEL
-    severity = 'info'
-    usual_certainty = POSSIBLE
+    kinds = ('instances',)
+    severity = INFO
     summary = 'Images have no label file: they are trained as background.'
     why = 'That is right if nothing is in them. Objects of a missing label file are learnt as background.'
     example = Example(wrong='images/train/7.jpg without labels/train/7.txt', right='labels/train/7.txt, perhaps empty')
@@ -217,16 +199,14 @@ class ImagesWithoutLabelFile(YoloRule):
         '.jpg.txt), in folders that differ only in `images` and `labels`: images/train/a.jpg, labels/train/a.txt.'
     )
 
-    def severity_of(self, facts: LabelFacts) -> str:
-        found = yolo_of(facts)
-        if found.counts.get(NO_IMAGE) and self.count(facts) == found.images:
-            return 'error'
-        amiss = found.counts.get(NO_IMAGE, 0) or share(self.count(facts), found.images) >= MANY
-        return 'warning' if amiss else self.severity
-
-    def evidence(self, facts: LabelFacts) -> str:
-        found = yolo_of(facts)
-        unpaired = found.counts.get(NO_IMAGE, 0)
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = yolo_of(labels)
+        number, unpaired = found.counts.get(NO_LABEL, 0), found.counts.get(NO_IMAGE, 0)
+        amiss = unpaired or share(number, found.images) >= MANY
+        severity = ERROR if unpaired and number == found.images else WARNING if amiss else INFO
         names = ', '.join(found.faults.get(NO_IMAGE, [])[:3])
         others = f'; {quantity(unpaired, "label file")} without an image, e.g. {names}' if unpaired else ''
-        return f'{self.count(facts):,} of {found.images:,} images{others}'
+        evidence = f'{number:,} of {found.images:,} images{others}'
+        if number:
+            files = found.faults.get(NO_LABEL, [])
+            yield self.report_in(facts, POSSIBLE, evidence, severity=severity, files=files)

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Tuple
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import PROVEN
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.known_sets import match_named_values
+from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     VolumeCause,
     as_written,
+    files_of,
+    find_next,
     is_old,
     labels_by_name,
     renumbering,
@@ -50,27 +53,36 @@ class UnexpectedValues(VolumeCause):
 
     needs = ()
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self.faults(facts) or facts.values else None
-
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        """Return the consequences: a value that was not renumbered is missing under its number."""
-        never = len(volumes_of(facts).never)
-        is_renumbering = len(facts.values) >= never or bool(self._find_numbering(facts))
-        is_common = share(sum(facts.values.values()), facts.total) > RARE
-        return super().find_superseded(facts) if is_renumbering and is_common else ()
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return facts.values
-
-    def describe(self, facts: LabelFacts) -> Dict[str, object]:
-        expected = volumes_of(facts).expected
-        highest = max(expected, default=0)
-        return {
-            'listed': listing(sorted(facts.values)) or Message('many'),
-            'valid': listing(expected, 16),
-            'next': highest if facts.ignore_index is not None else highest + 1,
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        volumes, faults = volumes_of(labels), self.faults(labels)
+        if not faults and not labels.values:
+            return
+        ranked = sorted(labels.values, key=lambda value: (-labels.values[value], value))
+        texts: List[str] = [
+            Message(
+                'value {value}: {number:,} voxels in {files}',
+                value=value,
+                number=labels.values[value],
+                files=quantity(volumes.files_with_class.get(value, 0), 'label file'),
+            )
+            for value in ranked[:4]
+        ]
+        if len(ranked) > 4:
+            texts.append(Message('{number} more values', number=len(ranked) - 4))
+        if faults:
+            first = max(faults, key=lambda fault: fault.voxels)
+            template = 'in {file}: {detail}' if len(faults) == 1 else 'most in {file}: {detail}'
+            texts.append(Message(template, file=first.file, detail=first.detail))
+        words = {
+            'listed': listing(sorted(labels.values)) or Message('many'),
+            'valid': listing(volumes.expected, 16),
+            'next': find_next(labels),
         }
+        # A value that was not renumbered is missing under its number.
+        is_renumbering = len(labels.values) >= len(volumes.never) or bool(self._find_numbering(labels))
+        is_common = share(sum(labels.values.values()), labels.total) > RARE
+        follow = SUPERSEDES[self.code] if is_renumbering and is_common else ()
+        yield self.report_in(facts, PROVEN, join('; ', texts), words, files=files_of(faults), supersedes=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if not labels.values:
@@ -118,29 +130,6 @@ class UnexpectedValues(VolumeCause):
             asked = Message('Does {wrong} mark what was not annotated?', wrong=listing(wrong))
             title, table = 'Ignore it, in dataset.json and in all label files.', tuple((value, void) for value in wrong)
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
-
-    def evidence(self, facts: LabelFacts) -> str:
-        volumes, faults = volumes_of(facts), self.faults(facts)
-        with_value = volumes.files_with_class
-        ranked = sorted(facts.values, key=lambda value: (-facts.values[value], value))
-        texts: List[str] = [
-            Message(
-                'value {value}: {number:,} voxels in {files}',
-                value=value,
-                number=facts.values[value],
-                files=quantity(with_value.get(value, 0), 'label file'),
-            )
-            for value in ranked[:4]
-        ]
-        if len(ranked) > 4:
-            texts.append(Message('{number} more values', number=len(ranked) - 4))
-        if not faults:
-            return join('; ', texts)
-        first = max(faults, key=lambda fault: fault.voxels)
-        where = Message('most in {file}: {detail}', file=first.file, detail=first.detail)
-        if len(faults) == 1:
-            where = Message('in {file}: {detail}', file=first.file, detail=first.detail)
-        return join('; ', [*texts, where])
 
     def _match_names(self, facts: LabelFacts) -> Tuple[str, Dict[int, int]]:
         """Return a well-known data set, and value -> label of the same name, if they are unambiguous."""
