@@ -93,8 +93,8 @@ def check_is_config(file: str, is_base: bool = False) -> None:
         return
     if looks:
         raise NotAConfig(
-            f'{file} is not a config of MMSegmentation or MMDetection: it has no model, *_dataloader, default_scope or '
-            f'_base_ of theirs at its top level. It looks like {looks}. Nothing in it was run'
+            f'{file} is not a config of MMSegmentation or MMDetection: its top level does not set model, '
+            f'*_dataloader, default_scope or _base_ as theirs do. It looks like {looks}. Nothing in it was run'
         )
 
 

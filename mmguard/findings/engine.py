@@ -329,6 +329,6 @@ def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
 def advise_nnunet(raw_folder: str) -> Sequence[str]:
     """Return the advice for wrong labels in nnU-Net, one sentence on two lines."""
     return (
-        Message('Which files and slices: `mmguard scan {raw_folder}`;', raw_folder=raw_folder),
+        Message('Run `mmguard scan {raw_folder}` to list the files and slices,', raw_folder=raw_folder),
         'then correct the label files (or dataset.json) and preprocess again.',
     )

@@ -155,7 +155,7 @@ def final_digests(target: str, options: FixOptions) -> Set[str]:
         return set()
     if earlier.get('finished') is False:
         raise CannotCorrect(
-            f'{target} is what an interrupted mmguard fix of {earlier.get("target")} left: run that again first'
+            f'{target} was left by an interrupted `mmguard fix {earlier.get("target")}`: run that command again first'
         )
     files = earlier.get('files') if earlier.get('options') == options.to_json() else None
     listed = files if isinstance(files, list) else []

@@ -156,16 +156,16 @@ def describe_background(model: nn.Module) -> Optional[str]:
         (deaf if threshold is None else blind).add(name)
     if blind:
         return translate(
-            'instances with an invalid label were moved to the ignored ones, but {assigners} does not use them '
-            '(ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every assigner of '
-            "the model's train_cfg",
+            'instances with an invalid label were marked as ignored, but {assigners} does not use ignored instances '
+            '(ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every assigner '
+            "of the model's train_cfg",
             assigners=', '.join(sorted(blind)),
         )
     if deaf:
         return translate(
-            'instances with an invalid label were moved to the ignored ones, but {assigners} does not support ignored '
-            "instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that explicit; "
-            'only correct labels can change it',
+            'instances with an invalid label were marked as ignored, but {assigners} does not support ignored '
+            "instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that "
+            'explicit; only correct labels can change it',
             assigners=', '.join(sorted(deaf)),
         )
     return None

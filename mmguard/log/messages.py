@@ -187,7 +187,7 @@ def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
         lines.append(Message('{files}, {iterations}', files=files, iterations=iterations))
     else:
         logged = quantity(totals.offending_iterations, 'iteration')
-        template = '{files}, in the {iterations} of the log (only those with an offence)'
+        template = '{files}, in the {iterations} of the log (only those with invalid labels)'
         lines.append(Message(template, files=files, iterations=logged))
     return [translate(line) for line in lines]
 
@@ -254,10 +254,9 @@ def describe_filled(filled: Sequence[OneRank]) -> str:
 def describe_unreached(names: Sequence[str]) -> str:
     """Describe the parameters without a gradient, with advice."""
     return (
-        f'no loss of any rank reaches {quantity(len(names), "parameter")}: {list_names(names)}. With a first batch '
-        f'without '
-        f'targets that is to be expected. A branch that is never used (frozen, dropped) needs requires_grad=False, or '
-        f'DistributedDataParallel find_unused_parameters=True'
+        f'no loss of any rank reaches {quantity(len(names), "parameter")}: {list_names(names)}. That is expected if '
+        'the first batch has no targets. A branch that is never used (frozen, dropped) needs requires_grad=False, or '
+        'DistributedDataParallel(find_unused_parameters=True)'
     )
 
 

@@ -123,7 +123,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         on_invalid: str = 'ignore',
     ) -> None:
         super().__init__()
-        assert (use_sigmoid is False) or (use_mask is False), 'use_sigmoid and use_mask exclude each other'
+        assert (use_sigmoid is False) or (use_mask is False), 'use_sigmoid and use_mask cannot both be True'
         self.use_sigmoid = use_sigmoid
         self.use_mask = use_mask
         self.reduction = reduction
@@ -200,7 +200,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         if self.use_mask:
             assert ignore_index is None, 'BCE loss does not support ignore_index'
             assert reduction == 'mean', "mask mode supports only reduction='mean'"
-            assert avg_factor is None, 'mask mode supports no avg_factor'
+            assert avg_factor is None, 'mask mode does not support avg_factor'
             if weight is None:
                 raise ValueError('mask mode needs the class of each instance as its third argument, shape (N,)')
             return mask_cross_entropy(cls_score, label, weight, class_weight=class_weight, on_invalid=self.on_invalid)

@@ -153,7 +153,7 @@ def label_for(program: Program, split: str, number: int, value: int) -> Optional
 
 
 def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, Any]) -> None:
-    """Predict the label map of the file, labelled as the training labels it."""
+    """Predict the label map of the file, labeled as the training labels it."""
     raw = _read_label_file(program.leaves('val')[0], info)
     if raw is None:
         raise Unavailable('its label files are missing, or are not images of one channel')

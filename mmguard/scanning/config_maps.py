@@ -33,8 +33,8 @@ _FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
 
 #: Note for a data set whose files are not read.
 TAKE_SAMPLES = (
-    '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of mmengine; '
-    f'of another {CHECK_TARGET}'
+    '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of '
+    f'mmengine; for any other data set, {CHECK_TARGET}'
 )
 
 Step = Callable[[Dict[str, Any]], Optional[Dict[str, Any]]]

@@ -131,8 +131,8 @@ _CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ')
 _ENOUGH_EPOCHS = 3
 #: Explanation for a class that is nan only in some epochs.
 HARMLESS = (
-    'That is harmless: no patch of these validations held the class, and none was predicted. In every epoch it would '
-    'be a fault of the labels'
+    'That is harmless: no patch of these validations held the class, and no patch predicted it. If it happens in '
+    'every epoch, the labels are wrong'
 )
 _LINE = re.compile(rb'(?:[Pp]seudo dice|[Gg]lobal foreground Dice:?)\s*\[([^\]\n]{1,20000})\]')
 _HEAD = re.compile(rb'\|\s{1,99}Class\s{1,99}\|\s{1,9}IoU\s{1,9}\|\s{1,9}Acc\s{1,9}\|')

@@ -25,7 +25,9 @@ class UnfitVersions(EnvironmentRule):
     title = '{name} {version} is too old: mmguard needs {oldest} or newer.'
     why = 'mmguard is not tested with torch or numpy below its minimum versions.'
     example = Example(wrong='torch 1.10', right='pip install "torch>=1.13"')
-    limits = 'It knows no versions that are too new, nor pairs that do not go together: the import shows them (MG506).'
+    limits = (
+        'It does not know versions that are too new, or pairs that do not work together: the import shows them (MG506).'
+    )
     advice = (
         'Install a newer version. If that does not fit the rest, make a new environment with versions that '
         'docs/stacks.md lists.'
@@ -46,11 +48,11 @@ class UnfitMmcv(EnvironmentRule):
 
     code = 'MG508'
     aliases = ('MG509',)
-    summary = 'The installed mmcv is of a version that a framework refuses, or lacks its compiled ops.'
+    summary = 'The installed mmcv has a version that a framework refuses, or lacks its compiled ops.'
     title = 'mmcv {version} is not accepted by {names}.'
     title_old = 'mmcv {version} belongs to mmseg 0.x and mmdet 2.x.'
     title_ops = 'mmcv has no compiled ops.'
-    title_torch = 'mmcv was compiled for another torch than is installed.'
+    title_torch = 'mmcv was compiled for a different torch version.'
     why = (
         'mmseg and mmdet look at the version when they are imported, and end with an AssertionError (MMCV==...). '
         'Deformable convolutions, NMS, RoIAlign and mmdet need the ops, which are compiled for one torch and one CUDA.'
@@ -58,9 +60,9 @@ class UnfitMmcv(EnvironmentRule):
     example = Example(wrong='mmcv 2.2.0 with mmdet 3.3.0', right='mim install "mmcv>=2.0.0rc4,<2.2.0"')
     limits = 'An mmcv within the limits that the frameworks state may still fail, as ops for another GPU do.'
     advice = (
-        'Reinstall mmcv within the limits that are shown: mim takes the wheel for the installed torch, or compiles it, '
-        'which takes minutes. Without a wheel, or a version that all frameworks accept, make a new environment '
-        'with versions that docs/stacks.md lists.'
+        'Reinstall mmcv within the limits shown: mim takes the wheel for the installed torch, or compiles it, which '
+        'takes minutes. Without a wheel, or a version that all frameworks accept, make a new environment with '
+        'versions that docs/stacks.md lists.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:

@@ -76,7 +76,7 @@ class StoredAsColours(DataRule):
             clear = colours <= set(known)
             others = {} if clear else dict.fromkeys(colours - set(known), VOID)
             question = (
-                '' if clear else Message('Is {others} your void (unlabelled) colour?', others=listing(sorted(others)))
+                '' if clear else Message('Is {others} your void (unlabeled) colour?', others=listing(sorted(others)))
             )
             note = ('Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.',)
             notes = note if set(known) <= set(CITYSCAPES) else ()

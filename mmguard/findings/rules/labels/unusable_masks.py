@@ -27,8 +27,8 @@ class UnusableMasks(AnnotationRule):
     title = 'Masks cannot be used: {reasons}.'
     why = (
         "mmdet stops at an object without a mask (KeyError: 'mask') and at a mask that pycocotools cannot decode; "
-        'it silently ignores objects whose polygons are all too short. A mask of another size than its image fails in '
-        'the middle of an epoch, or teaches other pixels.'
+        'it silently ignores objects whose polygons are all too short. A mask that differs in size from its image '
+        'fails in the middle of an epoch, or labels the wrong pixels.'
     )
     example = Example(
         wrong='"segmentation": [[10, 10, 20, 20]]',

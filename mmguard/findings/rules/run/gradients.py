@@ -19,8 +19,8 @@ class UnusedParametersSeen(RunRule):
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
     title_model = 'A part of the model is used on no rank, and DistributedDataParallel waited for its gradient.'
     why = (
-        'A branch that no loss reads, in every iteration or in some: a stage that no head takes, a batch '
-        'without targets, a loss that is a constant where all labels are ignored.'
+        'The loss does not use a branch of the model, in every iteration or in some: a stage that no head takes, a '
+        'batch without targets, a loss that is a constant where all labels are ignored.'
     )
     example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
     limits = 'Names of parameters are known where torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook gave them.'
@@ -57,8 +57,8 @@ class LossesFilled(RunRule):
     code = 'MG306'
     summary = 'A rank lacked a loss that others had.'
     why = (
-        'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits forever. A zero is what '
-        'such a rank adds to the loss; but its batches teach that branch nothing.'
+        'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits forever. The zero keeps '
+        'the ranks in step, but the batches of that rank do not train that branch.'
     )
     example = Example(wrong='return {} if no_targets else losses', right='return losses, with zeros on the graph')
     limits = 'It names samples only where RankGuardHook ran.'
