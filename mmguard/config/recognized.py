@@ -123,7 +123,7 @@ def read_text(file: str) -> Optional[str]:
 
 
 def _looks_of_python(text: str, is_base: bool) -> str:
-    """Describe what Python code looks like; empty for a config."""
+    """Describe the likely kind of Python code; empty for a config."""
     tree = ast.parse(text)
     if is_base and all(map(_is_plain, tree.body)):
         return ''
@@ -193,7 +193,7 @@ def _is_plain(node: ast.AST) -> bool:
 
 
 def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
-    """Describe what YAML or JSON looks like; empty for a config."""
+    """Describe the likely kind of YAML or JSON; empty for a config."""
     try:
         data = parse_data(text, ending)
     except NotPlain as error:

@@ -77,7 +77,7 @@ def explain_error(error: Exception, model: Any) -> str:
 
 
 def add_names(message: str, module: Any) -> str:
-    """Add the names of the parameters that DistributedDataParallel's message numbers."""
+    """Append the names of the parameters that a DistributedDataParallel message gives only as indices."""
     from mmguard.findings.run import find_unused  # needed only after a failure
 
     found = find_unused([message])

@@ -32,7 +32,7 @@ class EntryPoint(NamedTuple):
     point: Any  #: Entry point of importlib.metadata.
 
     def load(self, build: Callable[[Any], Any] = lambda named: named) -> Any:
-        """Import what the entry point names, and return what is built of it.
+        """Import the object that the entry point names, and return the result of building it.
 
         Raises:
             CannotRun: The package raises an exception, or lacks that name.
@@ -122,7 +122,7 @@ def _find_objection(rule: Any, code: str) -> str:
 
 @contextmanager
 def contain_failure(rule: Type[Rule], failed: Optional[Set[str]] = None) -> Iterator[None]:
-    """Report what a rule of another package raises, and go on; add its code to ``failed``."""
+    """Report an exception of a rule of another package, and go on; add its code to ``failed``."""
     try:
         yield
     except (Exception, SystemExit) as error:

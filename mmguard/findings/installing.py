@@ -31,7 +31,8 @@ def describe_limits(limits: Tuple[str, str]) -> str:
 
 
 def find_command(module: str, stack: str, environment: EnvironmentFacts) -> Tuple[str, Tuple[str, str]]:
-    """Return the command that installs a module, and what it installs; for mmcv, the newest accepted version."""
+    """Return the command that installs a module, and the packages that it installs; for mmcv, the newest accepted
+    version."""
     name = STACKS[stack][module][0]
     low, high = mmcv_limits(environment) if module == 'mmcv' else ('', '')
     if not (low or high):

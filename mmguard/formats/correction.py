@@ -75,7 +75,7 @@ def files_of_one(
     read: Callable[[str], Optional[LabelFacts]],
     options: FixOptions,
 ) -> LabelFiles:
-    """Return a target that is a single label file."""
+    """Return the :class:`LabelFiles` of a target that is a single file."""
     name = os.path.basename(target)
     return LabelFiles([(target, name)], lambda data, _: correct(data, options), read=read)
 
@@ -140,7 +140,7 @@ _LARGEST = 1 << 30
 
 
 def read_manifest(folder: str) -> Optional[Dict[str, Any]]:
-    """Return the manifest of a folder; ``None`` if it has none from mmguard."""
+    """Return the manifest that `mmguard fix` wrote into a folder; ``None`` if missing."""
     try:
         record = json.loads(read_regular(os.path.join(folder, MANIFEST), _LARGEST))
     except (OSError, ValueError, RecursionError):

@@ -65,9 +65,9 @@ class Source:
         """Return the facts of the data set after an edit, without writing it; ``None`` if unknown.
 
         Args:
-            plan_again (callable): Returns the data set with the other config or options.
+            plan_again (callable): Returns this data set, planned with the edited config or options.
             files (tuple): Files that change, see :class:`~mmguard.findings.edits.Edit`.
-            contents (callable): Returns their contents.
+            contents (callable): Returns path -> new bytes of the changed files.
         """
         raise NotImplementedError
 

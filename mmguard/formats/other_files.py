@@ -30,7 +30,7 @@ _YOLO = re.compile(rb'\s*\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def describe_files(files: Sequence[str], suffix: str = '') -> str:
-    """Say what the first files are, and which target to name instead."""
+    """Describe the first files, and the target to name instead."""
     if not files:
         return 'It contains no files: is the path right, and the disk mounted?'
     if suffix:

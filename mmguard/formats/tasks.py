@@ -69,6 +69,6 @@ Mapper = Callable[[Iterable[List[Any]], Settings], Iterator[Any]]
 
 
 def scan_here(chunks: Iterable[List[Any]], settings: Settings) -> Iterator[Any]:
-    """Run all chunks in this process."""
+    """Yield the result of each chunk, computed in this process."""
     for chunk in chunks:
         yield settings.scan(chunk)

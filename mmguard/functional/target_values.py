@@ -244,7 +244,7 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
 
 
 def _describe_fractions(target: Tensor) -> str:
-    """Describe what floating point class indices look like, and how to convert them back."""
+    """Describe the likely origin of floating point class indices, and how to convert them back."""
     values = target.detach().double()
     finite = values[values.isfinite()]
     if finite.numel() < values.numel():

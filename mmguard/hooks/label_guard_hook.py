@@ -168,7 +168,7 @@ class LabelGuardHook(Hook):
         self._close(runner, 'train')
 
     def _add_up(self, runner: Any) -> None:
-        """Sum over all ranks what was counted since the last call."""
+        """Sum the counts since the last call over all ranks."""
         if not self._since:  # the same on every rank
             return
         numbers, self._since = _sum_over_ranks(self._since), []
@@ -184,7 +184,7 @@ class LabelGuardHook(Hook):
             raise LabelGuardError(describe_skipped_ratio(ratio, limit, worst), worst)
 
     def _show(self, runner: Any, at: Optional[int] = None) -> None:
-        """Pass what was found since the last call to the LoggerHook, which runs next.
+        """Pass the counts since the last call to the LoggerHook, which runs next.
 
         With ``at``, nothing is shown here: the visualizer gets it immediately, for this training iteration.
         """
@@ -280,7 +280,7 @@ class LabelGuardHook(Hook):
                     self._hinted.add(kind)
 
     def _log_window(self, runner: Any, mode: str) -> None:
-        """Log a line about what was found since the last one; nothing if nothing was found."""
+        """Log a line about the invalid labels since the last line, if there are any."""
         begin, end, stats = self._unreported.pop(mode, ({}, {}, Stats()))
         if stats:
             where = join('', ('guard: ', describe_place(mode, begin, end)))

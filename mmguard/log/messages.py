@@ -315,7 +315,7 @@ def add_reporter(hook: Any) -> None:
 
 
 def warn_unreported(guard: str) -> None:
-    """Warn once per run if no hook reports what a guard does."""
+    """Warn once per run if no hook reports the counts of a guard."""
     run = None if _REPORTERS or _find_run is None else _find_run()
     if run is not None and run[0] not in _WARNED_RUNS:
         _WARNED_RUNS.add(run[0])

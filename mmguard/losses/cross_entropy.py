@@ -80,7 +80,7 @@ def _check_numbers(weights: Any, name: str) -> List[float]:
 
 
 class CrossEntropyBase(CountsLabels, nn.Module):
-    """A thin shell over :mod:`mmguard.functional`; the scopes differ only in the class attributes.
+    """Base of the guarded cross entropies of all scopes; a subclass only sets class attributes.
 
     Args:
         use_sigmoid (bool): Binary cross entropy of sigmoid scores.
@@ -96,7 +96,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             (excluded), ``'clip'`` (clamped into the classes) or ``'raise'`` (``LabelGuardError``; synchronises).
 
     Raises:
-        ValueError, TypeError: An unusable argument; the message names it and a remedy.
+        ValueError, TypeError: An invalid argument; the message says how to correct it.
     """
 
     #: mmseg (and PyTorch) average by the class weights of the labels, mmdet by the number of elements.

@@ -99,7 +99,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         self._delegate_attributes()
 
     def _delegate_attributes(self) -> None:
-        """Add properties that set on the loss what is set on the guard.
+        """Add properties that forward what is set on the guard to the loss.
 
         Properties of the class: torch 2.1 compiles no module with a ``__setattr__`` of its own.
         """

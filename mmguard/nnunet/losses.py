@@ -17,7 +17,7 @@ from mmguard.functional.checks import shape_of
 
 
 def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized) -> Tensor:
-    """Compute ``RobustCrossEntropyLoss``: the mean over kept voxels (by class weight, if there are weights).
+    """Compute ``RobustCrossEntropyLoss`` as the mean over kept voxels, weighted by class if the loss has weights.
 
     Args:
         stock (RobustCrossEntropyLoss): nnU-Net's; its weight, ignore_index and label_smoothing apply.

@@ -31,7 +31,7 @@ ON_INVALID = 'MMGUARD_ON_INVALID'
 
 
 class GuardsLabels:
-    """Mixin that makes a guarded trainer of any trainer with nnU-Net's losses.
+    """Mixin that guards any trainer that uses nnU-Net's losses.
 
     Comes before the trainer: ``class nnUNetTrainerDA5Guarded(GuardsLabels, nnUNetTrainerDA5)``. Voxels whose label is
     neither declared in ``dataset.json`` nor the ignore label are left out of every loss term and of the pseudo Dice,

@@ -67,7 +67,8 @@ class Reached(NamedTuple):
         return f'not finite: {", ".join(self.infinite)}' if self.infinite else ''
 
     def describe_lack(self, other: Reached) -> str:
-        """Describe what another batch lacks, such as one without targets; empty if nothing."""
+        """Describe the losses and gradients that another batch lacks, such as a batch without targets; empty if it
+        lacks none."""
         if other.infinite:
             return other.describe_infinite()
         if other.names != self.names:

@@ -168,7 +168,7 @@ def _strip_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 class _Loading(NamedTuple):
-    """Changes that a pipeline makes to the values of a label map first."""
+    """Reading of a label map by the first steps of a pipeline: loader, backend, and label map of a guard."""
 
     loader: str
     backend: str

@@ -198,7 +198,8 @@ class CaseSource(Source):
         return self.again(**dict(dict(files).get(self.root, ())))
 
     def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """Return the facts of the last scan with other entries in dataset.json and with :func:`relabel` files."""
+        """Return the facts of the last scan with other entries in dataset.json, and with files changed by
+        :func:`relabel`."""
         if len(self._records) > _KEPT:
             return None
         spec = spec_of({**self.spec.content, **dict(dataset_json)})

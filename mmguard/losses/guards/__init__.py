@@ -1,6 +1,6 @@
 """Guards of stock losses: one class per kind of loss, found by the name of the loss's class.
 
-Imports :mod:`mmguard.functional` and what is below it; no framework.
+Imports no framework, and nothing above :mod:`mmguard.functional`.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def _describe_verdicts(verdicts: Sequence[Any]) -> str:
 
 
 def _check_again(out: Path) -> str:
-    """Describe what the rules find in the written file."""
+    """Describe the findings of the rules in the written file."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
     from mmguard.text import quantity

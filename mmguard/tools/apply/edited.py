@@ -25,7 +25,7 @@ class Edited(NamedTuple):
 
     Attributes:
         tree (dict): The tree.
-        changed, left (list[str]): Descriptions of what was changed and what was not.
+        changed, left (list[str]): Descriptions of the changed and the unchanged parts.
         codes (list[str]): Codes of the findings that are gone.
         verdicts (list): Verdict of the verifier on each edit.
         broken (list): Changes that break the program.

@@ -103,7 +103,7 @@ def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
 
 
 def scan_again(plan: Plan, places: Dict[str, Path], written: Dict[str, Copies]) -> str:
-    """Describe what a scan finds in the copies; empty if they cannot simply replace the originals."""
+    """Describe the findings of a scan of the copies; empty if they cannot simply replace the originals."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(places) != {plan.target}:
         return ''

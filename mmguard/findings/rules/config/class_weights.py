@@ -26,7 +26,7 @@ from mmguard.text import quantity
 
 
 class ClassWeightLength(ConfigRule):
-    """Class weights whose number differs from what the head needs."""
+    """Class weights whose number differs from the number that the head needs."""
 
     code = 'MG207'
     aliases = ('MG111',)
@@ -154,6 +154,6 @@ def _guard_all(config: ReadConfig) -> Edit:
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:
-    """Return what adds ignored pixels to label maps without any; empty if nothing does."""
+    """Return the part of the config that adds ignored pixels to label maps without any; empty if none does."""
     places = find_ignored_labels(config)
     return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')

@@ -1,4 +1,4 @@
-"""Categories in another order than the classes, or than their ids."""
+"""Categories whose order differs from that of the classes, or of their ids."""
 
 from __future__ import annotations
 

@@ -290,7 +290,7 @@ class PaletteReadAsColours(DataRule):
         return bool(maps.black_palettes) and not maps.loaded_otherwise.get('colours')
 
     def _is_batch(self, facts: LabelFacts) -> bool:
-        """True if no file was read."""
+        """True if the facts come from a batch of tensors, not from files."""
         return not facts.files and not maps_of(facts).forms
 
     def _is_gray(self, facts: LabelFacts) -> bool:

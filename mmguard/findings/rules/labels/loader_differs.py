@@ -13,7 +13,7 @@ _FEW = 2
 
 
 class LoaderDiffers(DataRule):
-    """A config's loader that returns other labels than the scan, or none."""
+    """A config's loader whose labels differ from those of the scan, or that fails."""
 
     code = 'MG178'
     shows_values = False

@@ -134,7 +134,7 @@ class NothingLabelled(VolumeCause):
 
 
 class VolumesFine(Verdict):
-    """Cases that were all read without finding a mistake."""
+    """Verdict: all cases were read, and none has a fault."""
 
     code = 'MG195'
     kinds = ('voxels',)
