@@ -83,7 +83,7 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
 
 
 def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) -> List[str]:
-    """Return the messages for the first offence of a kind; empty if the values show no cause."""
+    """Return the messages for the first invalid labels of a kind; empty if the values show no cause."""
     offending = stats.offending[kind] or stats.loss_samples[kind]
     if not offending:
         return []

@@ -96,7 +96,7 @@ def _list_values(tallies: List[Tally]) -> List[str]:
 
 
 def summarize_loop(mode: str, loop: ModeStats, most: int, log: str) -> str:
-    """Summarize a loop: its totals and, for each kind, a table of the files with the most offences, ``most`` of them.
+    """Summarize a loop: its totals and, for each kind, a table of the ``most`` files with the most invalid labels.
 
     One line if all labels are valid; empty if none was seen.
     """

@@ -132,7 +132,7 @@ class KeepsTally(AddsCounts):
         return None if counts is None else counts[:3]
 
     def tally(self) -> Tally:
-        """Read the running counts; this waits for the device, so do it only now and then."""
+        """Read the running counts; this waits for the device, so do it only occasionally."""
         counts = self.counts_by_value
         return Tally() if counts is None else read_tally(counts)
 

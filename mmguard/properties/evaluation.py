@@ -1,4 +1,4 @@
-"""Properties of the evaluation: same labels as in training, and full marks for the ground truth."""
+"""Properties of the evaluation: same labels as in training, and the best score for the ground truth."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _OTHERS = ('model', '__include__', 'DATASET', 'MODEL', '_BASE_', 'backbone')
 
 @dataclass
 class DataYaml:
-    """DataYaml names, classes and paths of a data set."""
+    """Names, classes and paths that a data.yaml sets."""
 
     file: str = ''  #: The data.yaml, or the list of names; empty if there is neither.
     root: str = ''  #: Folder that its paths are relative to.

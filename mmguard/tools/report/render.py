@@ -118,7 +118,7 @@ def _batches(rank: RankCrash) -> Table:
 
 
 def _describe_batch(batch: FlightBatch) -> List[Tuple[str, str]]:
-    """Return file -> invalid labels that guards found in it, as text; empty if there are none."""
+    """Return file -> invalid labels that guards found in it, as text; empty without any."""
     return [
         (sample.source, '; '.join(_describe_tally(kind, tally) for kind, tally in sample.invalid.items()))
         for sample in batch.samples
