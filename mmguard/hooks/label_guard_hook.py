@@ -55,10 +55,10 @@ class LabelGuardHook(Hook):
     Writes the scalars ``guard/skipped_pixels``, ``guard/remapped_pixels``, ``guard/skipped_instances``,
     ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped``, ``guard/mapped_pixels`` (what the
     user's own ``label_map`` changed, not invalid labels) and ``guard/empty_images`` (images without any instance), each
-    as soon as it is not 0; those of validation are called ``guard/val/skipped_pixels`` and so on. They are sums over all ranks
-    and over the iterations since a LoggerHook showed them last. Also a line for the reader: for each of the first three
-    offending iterations, then one per interval of the LoggerHook; and one JSON line per offending iteration in
-    ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on): ``mmguard.read_log``
+    as soon as it is not 0; those of validation are called ``guard/val/skipped_pixels`` and so on. They are sums over
+    all ranks and over the iterations since a LoggerHook showed them last. Also a line for the reader: for each of the
+    first three offending iterations, then one per interval of the LoggerHook; and one JSON line per offending iteration
+    in ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on): ``mmguard.read_log``
     reads them. Next to it, ``label_guard.json`` says which labels were valid and holds the sums over all iterations. At
     the first invalid labels it names the likely cause; after training it prints a table. In val and test loops, too.
 
