@@ -72,7 +72,7 @@ def guard_targets(
     Args:
         targets (list[dict]): One per image: ``'labels'`` (N,), integers; optionally ``'boxes'`` (N, 4), ``'masks'``
             (N, H, W), ``'keypoints'`` (N, K, 3), ``'area'`` and ``'iscrowd'`` (N,), and others. N may be 0.
-        num_classes (int): The num_classes of the model. Valid are ``[min_label, num_classes)``: torchvision's
+        num_classes (int): The num_classes of the model. Valid labels: ``[min_label, num_classes)``: torchvision's
             ``num_classes`` counts the background, DETR's does not.
         on_invalid (str): ``'drop'``; ``'clip'`` clamps labels into the classes (an unusable box is still
             dropped); ``'raise'`` raises ``LabelGuardError``.

@@ -133,7 +133,7 @@ class Format:
     beside_suffix = False
     #: True if ``--labels`` and ``--framework`` say what its labels mean.
     numbered = False
-    #: True if corrected copies may have other names than the files.
+    #: True if the names of corrected copies may differ from those of the files.
     renames = False
     #: Value of ``--boxes`` for boxes that are as the format wants them.
     right_boxes = 'corners'
