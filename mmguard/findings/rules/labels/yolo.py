@@ -160,7 +160,7 @@ class DataYaml(YoloRule):
     #: Pattern of a fault -> advice; the first match applies.
     ways: ClassVar[Dict[str, str]] = {
         'kpt_shape|flip_idx': 'Write `kpt_shape: [17, 3]`, with every keypoint once in `flip_idx`.',
-        'names no|not a path': 'Name the folders of `train` and `val`.',
+        'does not name|not a path': 'Name the folders of `train` and `val`.',
         'nc|names?': 'Complete `names`, one for each class, as a table from 0 on (0: cat, 1: dog), and delete `nc`.',
         'folders': 'Move the label files to the folder of the images with its last `images` replaced by `labels` '
         '(data/images/a.jpg, data/labels/a.txt), or next to the images where no folder is called `images`.',
