@@ -119,6 +119,7 @@ class AnnotationFacts:
             class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,
             ``'area is 0'``, ``'no box'``, ``'its image is not listed'``.
         left_out_names (dict[str, int]): Category that the class list lacks -> its annotations.
+        left_out_files (list[str]): The first files with such annotations, where an image has a file of its own.
         renamed (list[tuple[int, str, str]]): Label, its name in the file, its name in the class list, where they
             differ: mmdet trains the first and shows the second.
         duplicate_category_ids (list[int]), duplicate_names (list[str]): Used twice in the list of categories.
@@ -177,6 +178,7 @@ class AnnotationFacts:
     over_edge: int = 0
     left_out: Dict[str, int] = field(default_factory=dict)
     left_out_names: Dict[str, int] = field(default_factory=dict)
+    left_out_files: List[str] = field(default_factory=list)
     renamed: List[Tuple[int, str, str]] = field(default_factory=list)
     duplicate_category_ids: List[int] = field(default_factory=list)
     duplicate_names: List[str] = field(default_factory=list)

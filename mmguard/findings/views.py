@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
@@ -143,13 +143,24 @@ def normalize_name(name: str) -> str:
 def nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> Dict[str, str]:
     """Map each name to the ``known`` name with the most similar spelling, or to nothing; skipped for very many names.
 
+    Names with other numbers in them are other classes.
+
     Example:
-        >>> nearest(['trafic light', 'boat'], ['traffic light', 'car'], 0.7)
-        {'trafic light': 'traffic light', 'boat': ''}
+        >>> nearest(['trafic light', 'boat', 'car_2'], ['traffic light', 'car', 'car_1'], 0.7)
+        {'trafic light': 'traffic light', 'boat': '', 'car_2': ''}
     """
     if len(names) * len(known) > COMPARED:
         return dict.fromkeys(names, '')
-    return {name: next(iter(get_close_matches(name, known, 1, cutoff)), '') for name in names}
+    numbered: Dict[Tuple[int, ...], List[str]] = {}
+    for name in known:
+        numbered.setdefault(_numbers_in(name), []).append(name)
+    return {
+        name: next(iter(get_close_matches(name, numbered.get(_numbers_in(name), []), 1, cutoff)), '') for name in names
+    }
+
+
+def _numbers_in(name: str) -> Tuple[int, ...]:
+    return tuple(int(digits) for digits in re.findall('[0-9]{1,9}', name))
 
 
 def class_lists(facts: LabelFacts) -> Dict[str, List[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import glob
@@ -137,6 +138,7 @@ class Worker:
     def close(self) -> None:
         """End the process and all processes that it started."""
         if self._process is not None:
+            atexit.unregister(self.close)
             family = _find_family(self._process.pid)
             with contextlib.suppress(OSError, AttributeError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -158,8 +160,10 @@ class Worker:
         self._connection, theirs = self._context.Pipe()
         # A forked process must not hold the parent's end of the connection, so that it ends with the parent.
         ours = self._connection if self._context.get_start_method() == 'fork' else None
-        process = self._context.Process(target=_serve, args=(theirs, ours, os.getcwd()), daemon=True)
+        # Not a daemon: those may not have children, which metrics of mmdet and loaders start.
+        process = self._context.Process(target=_serve, args=(theirs, ours, os.getcwd()))
         process.start()
+        atexit.register(self.close)
         self._process = process
         theirs.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import shutil
 import socket
@@ -130,6 +131,14 @@ class StartsPrograms(Plain):
     def load_data_list(self):
         if any(self.codes):
             raise ConnectionError(f'exit codes {self.codes}')
+        return super().load_data_list()
+
+
+@DATASETS.register_module()
+class StartsPool(Plain):
+    def load_data_list(self):
+        with multiprocessing.Pool(2) as pool:
+            assert pool.map(abs, [-1, -2]) == [1, 2]
         return super().load_data_list()
 
 

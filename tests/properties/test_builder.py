@@ -57,7 +57,8 @@ def config_with(dataset, **arguments):
 def test_what_fails_is_data(builder, dataset, kind):
     outcome = builder.call(config_with(dataset), 'training data')
     assert outcome.failure.kind == kind
-    assert builder.call(config_with('Quiet'), 'training data').works
+    for dataset in ('Quiet', 'StartsPool'):
+        assert builder.call(config_with(dataset), 'training data').works
 
 
 @pytest.mark.parametrize('how', ['connect', 'send', 'send parts', 'look up'])

@@ -109,14 +109,19 @@ def test_classes_in_a_file_and_classes_without_a_comma(tmp_path: Path) -> None:
 
 
 def test_data_sets_of_unknown_formats_are_named(tmp_path: Path) -> None:
+    from mmdet.datasets import VOCDataset
+
     write(tmp_path, coco([ann(0)]))
     odd = dict(type='CrowdHumanDataset', data_root='x', ann_file='y')
     facts = scan_detection_config(loader(dict(type='ConcatDataset', datasets=[leaf(tmp_path), odd])))
     (places,) = [where for what, where in facts.annotations.unreadable.items() if 'CrowdHumanDataset' in what]
     assert places == ['train_dataloader.dataset.datasets[1]']
     untyped = dict(data_root='x', ann_file='y')
+    own = type('WithFilesElsewhere', (VOCDataset,), {'parse_data_info': lambda self, info: info})
     for dataset, split, named in (
         (odd, 'train', 'CrowdHumanDataset'),
+        (dict(odd, type='WIDERFaceDataset'), 'train', 'WIDERFaceDataset'),
+        (dict(odd, type=own), 'train', 'WithFilesElsewhere'),
         (untyped, 'train', 'type'),
         (odd, 'val', "'val'"),
         (odd, 'training', "'train', 'val', 'test'"),

@@ -68,6 +68,8 @@ def facts_of_shapes(
     annotations.categories = dict(enumerate(names))
     listed = {*names, *NO_CLASS}
     annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in listed}
+    unlisted = [one.file.name for one in read if any(shape.label not in listed for shape in one.objects)]
+    annotations.left_out_files = unlisted[:EXAMPLES]
     paths = [file.image for file in files]
     annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
     if images is not None:

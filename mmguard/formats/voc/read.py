@@ -41,7 +41,10 @@ def scan_voc(root: str, num_classes: Optional[int] = None, class_names: Optional
     """
     faults = Faults()
     listed = [image for folder in _find_data_sets(root, faults) for image in _list_all_files(root, folder, faults)]
-    facts = scan_voc_files(root, listed, num_classes, class_names, faults=faults)
+    # Without JPEGImages, only a data set's own class knows where the images are.
+    places = {os.path.dirname(image.name) for image in listed}
+    images = all(os.path.isdir(os.path.join(root, place)) for place in places)
+    facts = scan_voc_files(root, listed, num_classes, class_names, images=images, faults=faults)
     assert facts.annotations is not None
     facts.annotations.sources = [root]
     return facts
@@ -74,6 +77,9 @@ def scan_voc_files(
     annotations.categories = dict(enumerate(names))
     annotations.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
     annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in label_of}
+    annotations.left_out_files = [
+        image.xml for image, file in read if any(one.name not in label_of for one in file.objects)
+    ][:EXAMPLES]
     twice = [name for name, count in Counter(image.name for image in listed).items() if count > 1]
     annotations.duplicate_files = twice[:EXAMPLES]
     boxless = int((~table.boxed).sum())

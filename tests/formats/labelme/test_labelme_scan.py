@@ -71,6 +71,7 @@ def test_names_that_a_list_does_not_have(tmp_path: Path) -> None:
     _, found, facts = scanned(root, tmp_path / 'scan.json')
     assert 'MG154' in found
     assert facts['annotations']['left_out_names'] == {'DOG': 1, 'horse': 1}
+    assert len(facts['annotations']['left_out_files']) == 2
     (root / 'labels.txt').rename(tmp_path / 'names.txt')
     for classes in ('cat,cow', str(tmp_path / 'names.txt')):
         _, found, facts = scanned(root, tmp_path / 'scan.json', '--classes', classes)

@@ -97,8 +97,21 @@ def test_names_beside_the_class_list(tmp_path: Path) -> None:
     assert facts.histogram == {1: 1}
     assert list(facts.annotations.left_out.values()) == [1]
     assert facts.annotations.left_out_names == {'Cat': 1}
+    assert facts.annotations.left_out_files == ['Annotations/a.xml']
     assert facts.annotations.images_without_target == 1
     assert scan_voc(root).class_names == ['Cat', 'dog']
+
+
+@pytest.mark.parametrize('place', ['0--Parade', 'img', ''])
+def test_images_that_are_elsewhere_are_not_missing(place: str, tmp_path: Path) -> None:
+    root = write(tmp_path, {'a': xml(obj()), 'b': xml(obj())})
+    for image in (tmp_path / 'JPEGImages').iterdir():
+        (tmp_path / place).mkdir(exist_ok=True)
+        image.rename(tmp_path / place / image.name)
+    (tmp_path / 'JPEGImages').rmdir()
+    facts = scan_voc(root)
+    assert (facts.total, facts.annotations.missing, facts.annotations.unreadable) == (2, 0, {})
+    assert facts.annotations.sizes_compared == 0
 
 
 def test_lists_and_missing_images(tmp_path: Path) -> None:

@@ -213,6 +213,9 @@ class CategoriesLeftOut(AnnotationRule):
     def evidence(self, facts: LabelFacts) -> str:
         return listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in self._names(facts).items())
 
+    def files(self, facts: LabelFacts) -> List[str]:
+        return annotations_of(facts).left_out_files
+
     def _match_slips(self, facts: LabelFacts) -> Dict[str, str]:
         """Map each left-out name to the listed name with nearly the same spelling."""
         close = nearest(list(self._names(facts)), facts.class_names, 0.8)

@@ -86,7 +86,8 @@ class LabelsFine(Verdict):
 def _list_checks(facts: LabelFacts) -> Iterator[str]:
     """Yield what was checked, on how many files and how, and what was not checked."""
     loader, found = facts.loader or LoaderFacts(), annotations_of(facts)
-    read = quantity(len(found.sources) or facts.files, 'file')
+    lists_images = found.names_from == 'categories'
+    read = quantity(len(found.sources) if lists_images else facts.files, 'file')
     objects = Message(
         ' (labels and boxes of {annotations} in {images})',
         annotations=quantity(found.annotations, 'annotation'),
@@ -99,7 +100,6 @@ def _list_checks(facts: LabelFacts) -> Iterator[str]:
         'checked: {files} read{objects}{asked}', files=read, objects=objects if found.images else '', asked=asked
     )
     left = [] if has_num_classes(facts) else [Message('the class range')]
-    lists_images = found.names_from == 'categories'
     left += [Message('masks (--masks)')] if found.images and found.masks_read is False else []
     compared = maps_of(facts).image_forms or found.sizes_compared or (found.images and not lists_images) or facts.loader
     left += [] if compared else [Message('the images (--images DIR)')]
