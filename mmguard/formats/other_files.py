@@ -150,6 +150,11 @@ _ALONE = (
     ('.xml', '<HRSC_', f'XML of HRSC, {_NO_CONVERTER}'),
     ('.json', '"dm_format_version"', f'JSON of Datumaro: {_BY_DATUMARO.format("datumaro")}'),
     ('.json', '"imgHeight"', f'JSON of Cityscapes, polygons: {_CITYSCAPES}'),
+    (
+        '.json',
+        r'(?s)\A\s*\{(?=.*"boxes"\s*:\s*\[)(?=.*"labels"\s*:\s*\[)',
+        f'JSON with boxes and labels of one image, which only your own loop reads: {_AS_COCO}, or {CHECK_TARGET}',
+    ),
     ('.json', '"classTitle"', f'JSON of Supervisely: {_EXPORT}'),
     ('.txt', r'(?m)^(-?\d[\d.]*\s+){8}[^\W\d][\w-]*(\s+\d+)?\s*$', f'text of DOTA: {_DOTA}'),
     ('.txt', r'\A[A-Za-z_]+ -?[\d.]+ -?\d( -?[\d.]+){12}', f'text of KITTI: {_BY_DATUMARO.format("kitti")}'),

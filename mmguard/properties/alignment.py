@@ -94,6 +94,8 @@ def describe_difference(
     Returns:
         str, optional: The difference; empty: they do not differ; ``None``: nothing can be seen.
     """
+    if not is_map:
+        image = _crop_padding(image, figure)
     if figure.shape != image.shape[:2]:
         return f'the image is {image.shape[:2]} and its {kind} {figure.shape}'
     between = find_third_values(figure, ignored) if is_map else ()
@@ -101,6 +103,13 @@ def describe_difference(
         return f'the {kind} was interpolated: it holds values that it had not, as {", ".join(map(str, between[:4]))}'
     found = describe_displacement(image, figure, ~np.isin(figure, ignored) if is_map else None)
     return f'the image is {found} against its {kind}' if found else found
+
+
+def _crop_padding(image: np.ndarray, figure: np.ndarray) -> np.ndarray:
+    """Crop an image to the size of its masks if the rest is padding: the batch pads masks, too."""
+    height, width = figure.shape
+    rest = np.concatenate([part.reshape(-1, *image.shape[2:]) for part in (image[height:], image[:height, width:])])
+    return image if not len(rest) or np.ptp(rest, 0).any() else image[:height, :width]
 
 
 def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:

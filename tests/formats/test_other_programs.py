@@ -56,6 +56,8 @@ FILES: Dict[str, Tuple[bytes, str]] = {
         b'<HRSC_Image><HRSC_Objects><HRSC_Object><mbox_ang>0.1</mbox_ang></HRSC_Object></HRSC_Objects></HRSC_Image>',
         'mmguard apply CONFIG',
     ),
+    'target/007.json': (b'{"labels": ["dent"], "boxes": [[1, 2, 30, 40]]}', 'mmguard.detection.guard_targets'),
+    'boxes/007.json': (b'{\n "boxes": [],\n "scores": [],\n "labels": []\n}', 'mmguard.detection.guard_targets'),
     'saved/train/data-00000-of-00001.arrow': (b'\xff\xff\xff\xff' + bytes(60), "row['label'].save("),
     'hub/data/train-00000-of-00002.parquet': (b'PAR1' + bytes(60) + b'PAR1', "row['label'].save("),
     'objects/metadata.jsonl': (
